@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORWRIGHT_NV_INFER_CONSISTENCY_H
+#define TENSORWRIGHT_NV_INFER_CONSISTENCY_H
+
+#include "NvInferRuntimeCommon.h"
+
+#if defined(__GNUC__)
+// Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
+namespace nvinfer1 {
+namespace consistency {
+
+class TENSORRTAPI IConsistencyChecker
+{
+public:
+    bool validate() const noexcept;
+
+    virtual ~IConsistencyChecker() noexcept = default;
+
+protected:
+    IConsistencyChecker() = default;
+    IConsistencyChecker(const IConsistencyChecker&) = delete;
+    IConsistencyChecker& operator=(const IConsistencyChecker&) = delete;
+    IConsistencyChecker(IConsistencyChecker&&) = delete;
+    IConsistencyChecker& operator=(IConsistencyChecker&&) = delete;
+};
+
+class TENSORRTAPI IPluginChecker : public IPluginCreator
+{
+public:
+    virtual bool validate(const char* name, const void* serialData, size_t serialLength, const PluginTensorDesc* in,
+                          size_t nbInputs, const PluginTensorDesc* out, size_t nbOutputs,
+                          int64_t workspaceSize) const noexcept = 0;
+
+    IPluginChecker() = default;
+    ~IPluginChecker() noexcept override = default;
+
+protected:
+    IPluginChecker(const IPluginChecker&) = default;
+    IPluginChecker(IPluginChecker&&) = default;
+    IPluginChecker& operator=(const IPluginChecker&) & = default;
+    IPluginChecker& operator=(IPluginChecker&&) & = default;
+};
+
+} // namespace consistency
+} // namespace nvinfer1
+
+extern "C" TENSORRTAPI void* createConsistencyChecker_INTERNAL(void* logger, const void* blob, size_t size,
+                                                               int32_t version);
+
+namespace nvinfer1 {
+namespace consistency {
+
+namespace {
+
+inline IConsistencyChecker* createConsistencyChecker(ILogger& logger, const void* blob, size_t size)
+{
+    return static_cast<IConsistencyChecker*>(
+        createConsistencyChecker_INTERNAL(&logger, blob, size, NV_TENSORRT_VERSION));
+}
+
+} // namespace
+
+} // namespace consistency
+} // namespace nvinfer1
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#endif

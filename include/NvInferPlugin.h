@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORWRIGHT_NV_INFER_PLUGIN_H
+#define TENSORWRIGHT_NV_INFER_PLUGIN_H
+
+#include "NvInfer.h"
+#include "NvInferPluginUtils.h"
+
+#if defined(__GNUC__)
+// Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
+extern "C" TENSORRTAPI bool initLibNvInferPlugins(void* logger, const char* libNamespace);
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORWRIGHT_NV_UTILS_H
+#define TENSORWRIGHT_NV_UTILS_H
+
+#include "NvInfer.h"
+
+#if defined(__GNUC__)
+// Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
+namespace nvinfer1 {
+namespace utils {
+
+TRT_DEPRECATED_API bool reshapeWeights(const Weights& input, const int32_t* shape, const int32_t* shapeOrder,
+                                       void* data, int32_t nbDims) noexcept;
+
+TRT_DEPRECATED_API bool reorderSubBuffers(void* input, const int32_t* order, int32_t num, int32_t size) noexcept;
+
+TRT_DEPRECATED_API bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height,
+                                            int32_t width) noexcept;
+
+} // namespace utils
+} // namespace nvinfer1
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#endif

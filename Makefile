@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each target installs what is missing (scripts/packages.txt), configures and builds; CMake and Ninja do the work.
+#   make build     everything, into build/release/{bin,lib}     make bench    benchmarks
+#   make demo      reads handwritten digits with trtexec        make format   clang-format on every source file
+#   make test      what every change must pass                  make fuzz     each fuzz target for FUZZ_SECONDS (600)
+#   make test-all  the long tests too                           make clean    removes build/
+#   make train     trains the demo's model again
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+export JOBS
+
+# What the demo needs, and no more.
+DEMO_TARGETS := trtexec digits
+
+.PHONY: build demo test test-all bench format fuzz train clean
+
+build:
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+demo:
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target $(DEMO_TARGETS)
+	@scripts/demo.sh
+
+test test-all:
+	@scripts/setup.sh build test
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+	@scripts/test.sh $(if $(filter test,$@),-LE '^long$$')
+
+bench:
+	@scripts/setup.sh build
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+	@scripts/bench.sh
+
+format:
+	@scripts/setup.sh format
+	@python3 test/house/format.py --fix
+
+fuzz:
+	@scripts/setup.sh build fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz.sh
+
+train:
+	@scripts/setup.sh train
+	.venv/bin/python examples/digits/train.py
+
+clean:
+	rm -rf build

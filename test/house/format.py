@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every C++ file is as clang-format writes it. `--fix` formats instead of checking: that is `make format`."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import house
+
+
+def sources(root):
+    return [str(path) for path in house.files(root) if pathlib.Path(path).suffix in house.CPP]
+
+
+def check(root, options):
+    tool = shutil.which("clang-format")
+    if tool is None:
+        return ["clang-format is not installed (Debian package clang-format)"]
+    names = sources(root)
+    if not names:
+        return []
+    if options.fix:
+        subprocess.run([tool, "-i", *names], cwd=root, check=True)
+        return []
+    result = subprocess.run([tool, "--dry-run", "-Werror", *names], cwd=root, capture_output=True, text=True)
+    bad = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "-Wclang-format-violations" in line})
+    if result.returncode != 0 and not bad:
+        return [f"clang-format failed: {result.stderr.strip()}"]
+    return [f"{name}: not formatted; `make format` does it" for name in bad]
+
+
+def self_test(root, options):
+    house.plant(root, ".clang-format", house.text(house.ROOT / ".clang-format"))
+    house.plant(root, "src/base/good.cpp", "int add(int x, int y)\n{\n    return x + y;\n}\n")
+    house.expect(check(root, options))
+    house.plant(root, "src/base/bad.cpp", "int add(int x,int y){ return x+y; }\n")
+    house.plant(root, "include/bad.h", "int   twice(int x);\n")
+    house.expect(check(root, options), "src/base/bad.cpp", "include/bad.h")
+    options.fix = True
+    check(root, options)
+    options.fix = False
+    house.expect(check(root, options))
+
+
+if __name__ == "__main__":
+    sys.exit(house.run(check, self_test, ("--fix", {"action": "store_true"})))

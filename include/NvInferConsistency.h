@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checker of serialized safety engines: classes and the entry point of libnvinfer_checker.
 #ifndef TENSORWRIGHT_NV_INFER_CONSISTENCY_H
 #define TENSORWRIGHT_NV_INFER_CONSISTENCY_H
 
@@ -13,9 +14,11 @@
 namespace nvinfer1 {
 namespace consistency {
 
+/// Checks a serialized safety engine before it is deployed.
 class TENSORRTAPI IConsistencyChecker
 {
 public:
+    /// Whether the engine is what the builder made and its plugins agree.
     bool validate() const noexcept;
 
     virtual ~IConsistencyChecker() noexcept = default;
@@ -28,9 +31,11 @@ protected:
     IConsistencyChecker& operator=(IConsistencyChecker&&) = delete;
 };
 
+/// A plugin creator that can also check its plugins in a serialized engine.
 class TENSORRTAPI IPluginChecker : public IPluginCreator
 {
 public:
+    /// Whether the serialized plugin fits these inputs, outputs and scratch bytes.
     virtual bool validate(const char* name, const void* serialData, size_t serialLength, const PluginTensorDesc* in,
                           size_t nbInputs, const PluginTensorDesc* out, size_t nbOutputs,
                           int64_t workspaceSize) const noexcept = 0;
@@ -48,6 +53,7 @@ protected:
 } // namespace consistency
 } // namespace nvinfer1
 
+/// Exported side of createConsistencyChecker().
 extern "C" TENSORRTAPI void* createConsistencyChecker_INTERNAL(void* logger, const void* blob, size_t size,
                                                                int32_t version);
 
@@ -56,6 +62,7 @@ namespace consistency {
 
 namespace {
 
+/// A checker of the size bytes at blob, or nullptr. The caller deletes it.
 inline IConsistencyChecker* createConsistencyChecker(ILogger& logger, const void* blob, size_t size)
 {
     return static_cast<IConsistencyChecker*>(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Dimensions of fixed rank, used by the 2D methods of the network API.
 #ifndef TENSORWRIGHT_NV_INFER_LEGACY_DIMS_H
 #define TENSORWRIGHT_NV_INFER_LEGACY_DIMS_H
 
@@ -12,6 +13,7 @@
 
 namespace nvinfer1 {
 
+/// Two dimensions; the rest of d is 0.
 class Dims2 : public Dims
 {
 public:
@@ -27,6 +29,7 @@ public:
     }
 };
 
+/// Height and width of an image or window.
 class DimsHW : public Dims2
 {
 public:
@@ -40,6 +43,7 @@ public:
     int32_t w() const { return d[1]; }
 };
 
+/// Three dimensions; the rest of d is 0.
 class Dims3 : public Dims2
 {
 public:
@@ -51,6 +55,7 @@ public:
     }
 };
 
+/// Four dimensions; the rest of d is 0.
 class Dims4 : public Dims3
 {
 public:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Entry point of the plugin library libnvinfer_plugin.
 #ifndef TENSORWRIGHT_NV_INFER_PLUGIN_H
 #define TENSORWRIGHT_NV_INFER_PLUGIN_H
 
@@ -11,6 +12,8 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
+/// Registers every plugin of the library under libNamespace. logger is an ILogger*, or null for getLogger(). Safe to
+/// call more than once; false when a registration fails.
 extern "C" TENSORRTAPI bool initLibNvInferPlugins(void* logger, const char* libNamespace);
 
 #if defined(__GNUC__)

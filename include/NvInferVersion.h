@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Version numbers of the API and of the libraries.
 #ifndef TENSORWRIGHT_NV_INFER_VERSION_H
 #define TENSORWRIGHT_NV_INFER_VERSION_H
 

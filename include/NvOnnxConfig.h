@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Settings object of an ONNX import. The declarations are kept for old programs.
 #ifndef TENSORWRIGHT_NV_ONNX_CONFIG_H
 #define TENSORWRIGHT_NV_ONNX_CONFIG_H
 
@@ -12,39 +13,54 @@
 
 namespace nvonnxparser {
 
+/// Settings of an ONNX import: file names, type and verbosity.
 class TENSORRTAPI IOnnxConfig
 {
 public:
     virtual ~IOnnxConfig() noexcept = default;
 
+    /// Number of an ILogger::Severity; higher says more.
     using Verbosity = int32_t;
 
+    /// Type of the weights.
     virtual void setModelDtype(nvinfer1::DataType) noexcept = 0;
     virtual nvinfer1::DataType getModelDtype() const noexcept = 0;
 
     virtual const char* getModelFileName() const noexcept = 0;
+
+    /// Path of the ONNX file.
     virtual void setModelFileName(const char* onnxFilename) noexcept = 0;
 
     virtual Verbosity getVerbosityLevel() const noexcept = 0;
 
+    /// One step more.
     virtual void addVerbosity() noexcept = 0;
 
+    /// One step less.
     virtual void reduceVerbosity() noexcept = 0;
 
     virtual void setVerbosityLevel(Verbosity) noexcept = 0;
 
     virtual const char* getTextFileName() const noexcept = 0;
+
+    /// File for a dump of the network without weights.
     virtual void setTextFileName(const char* textFileName) noexcept = 0;
 
     virtual const char* getFullTextFileName() const noexcept = 0;
+
+    /// File for a dump of the network with weights.
     virtual void setFullTextFileName(const char* fullTextFileName) noexcept = 0;
 
     virtual bool getPrintLayerInfo() const noexcept = 0;
+
+    /// Whether layers are logged.
     virtual void setPrintLayerInfo(bool) noexcept = 0;
 
+    /// Deletes the object.
     TRT_DEPRECATED virtual void destroy() noexcept = 0;
 };
 
+/// Declared for old programs; no library defines it.
 IOnnxConfig* createONNXConfig();
 
 } // namespace nvonnxparser

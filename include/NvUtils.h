@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Helpers that reorder weights on the host. All are deprecated.
 #ifndef TENSORWRIGHT_NV_UTILS_H
 #define TENSORWRIGHT_NV_UTILS_H
 
@@ -13,11 +14,14 @@
 namespace nvinfer1 {
 namespace utils {
 
+/// Transposes weights of nbDims dimensions shape by shapeOrder into data, which must hold all of input.
 TRT_DEPRECATED_API bool reshapeWeights(const Weights& input, const int32_t* shape, const int32_t* shapeOrder,
                                        void* data, int32_t nbDims) noexcept;
 
+/// Reorders num blocks of size bytes each in place: block i becomes block order[i].
 TRT_DEPRECATED_API bool reorderSubBuffers(void* input, const int32_t* order, int32_t num, int32_t size) noexcept;
 
+/// Transposes num matrices of height x width elements in place.
 TRT_DEPRECATED_API bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height,
                                             int32_t width) noexcept;
 

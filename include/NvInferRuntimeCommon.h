@@ -45,24 +45,13 @@
 // 8503. A C++ constant, not a preprocessor number: it cannot stand in #if.
 #define NV_TENSORRT_VERSION nvinfer1::kNV_TENSORRT_VERSION_IMPL
 
-// Reading the marker through the global offset table keeps it an undefined symbol of the client; a copy relocation
-// would turn it into a variable of the client.
-#if defined(__has_attribute)
-#if __has_attribute(nodirect_extern_access)
-#define TW_ABI_MARKER __attribute__((nodirect_extern_access))
-#endif
-#endif
-#if !defined(TW_ABI_MARKER)
-#define TW_ABI_MARKER
-#endif
-
 extern "C" {
 /// Always 0. The inline factories add it to the version that they pass, so that a client needs this symbol and fails
-/// at load, not later, when it meets a libnvinfer whose classes are laid out in another way.
-extern TENSORRTAPI int32_t const tensorwright_abi_8_5 TW_ABI_MARKER;
+/// at load, not later, when it meets a libnvinfer whose classes are laid out in another way. A plain variable: a copy
+/// relocation against a missing symbol stops the load as well, while g++'s nodirect_extern_access would forbid the copy
+/// relocations of everything else in the client's object file, stderr among it, and crash it.
+extern TENSORRTAPI int32_t const tensorwright_abi_8_5;
 }
-#undef TW_ABI_MARKER
-
 #if defined(__GNUC__)
 // Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
 #pragma GCC diagnostic push

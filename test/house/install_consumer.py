@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs into a temporary prefix and builds a C++11 client against it as users do: find_package, and plain -lnvinfer.
+"""Installs into a temporary prefix and builds a C++11 client against it as users do: find_package, plain -lnvinfer and pkg-config.
 
     install_consumer.py --build build/release [--cxx g++]
 """
 import argparse
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -75,14 +74,16 @@ def main():
         run(options.cxx, "-std=c++11", "-Werror=return-type", *flags, root / "client.cpp", "-lnvinfer", "-o", root / "plain", env=plain)
         run(root / "plain", env=plain)
 
-        if shutil.which("pkg-config"):
-            names = subprocess.run(
-                ["pkg-config", "--cflags", "--libs-only-L", "tensorwright"],
-                env={**plain, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"},
-                check=True, capture_output=True, text=True,
-            ).stdout.split()  # fmt: skip
-            run(options.cxx, "-std=c++11", *names, f"-I{prefix}/include/hostcuda", f"-Wl,-rpath,{prefix}/lib", root / "client.cpp", "-lnvinfer", "-o", root / "pc", env=plain)
-            run(root / "pc", env=plain)
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs-only-L", "tensorwright"],
+            env={**plain, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        flags += [f"-I{prefix}/include/hostcuda", f"-Wl,-rpath,{prefix}/lib"]
+        run(options.cxx, "-std=c++11", *flags, root / "client.cpp", "-lnvinfer", "-o", root / "pkgconfig", env=plain)
+        run(root / "pkgconfig", env=plain)
     return 0
 
 

@@ -25,7 +25,7 @@ if(CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -fno-math-errno -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -fno-math-errno -ffp-contract=off)
 if(TW_SANITIZE)
     add_compile_options(-fsanitize=${TW_SANITIZE} -fno-omit-frame-pointer -g1)
     add_link_options(-fsanitize=${TW_SANITIZE})

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result<T>: a value or an Error. No exception leaves a function that returns a Result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tw {
+
+// Same numbers as nvinfer1::ErrorCode, so that the API layer converts with a cast.
+enum class ErrorCode : int32_t
+{
+    kSuccess = 0,
+    kUnspecified = 1,
+    kInternal = 2,
+    kInvalidArgument = 3,
+    kInvalidConfig = 4,
+    kFailedAllocation = 5,
+    kFailedInitialization = 6,
+    kFailedExecution = 7,
+    kFailedComputation = 8,
+    kInvalidState = 9,
+    kUnsupportedState = 10,
+};
+
+struct Error
+{
+    ErrorCode code = ErrorCode::kUnspecified;
+    std::string message;
+
+    // Prefixes what the caller knows: "layer 'conv1': " + message.
+    Error in(std::string const& where) && { return Error{code, where + ": " + message}; }
+};
+
+inline Error invalidArgument(std::string message)
+{
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
+inline Error invalidState(std::string message)
+{
+    return Error{ErrorCode::kInvalidState, std::move(message)};
+}
+inline Error internalError(std::string message)
+{
+    return Error{ErrorCode::kInternal, std::move(message)};
+}
+inline Error unsupported(std::string message)
+{
+    return Error{ErrorCode::kUnsupportedState, std::move(message)};
+}
+
+template <class T>
+class [[nodiscard]] Result
+{
+public:
+    Result(T value) : value_(std::move(value)) {}
+    Result(Error error) : error_(std::move(error)) {}
+
+    bool ok() const { return value_.has_value(); }
+    explicit operator bool() const { return ok(); }
+    T& value() & { return *value_; }
+    T const& value() const& { return *value_; }
+    T&& value() && { return std::move(*value_); }
+    T& operator*() & { return *value_; }
+    T const& operator*() const& { return *value_; }
+    T* operator->() { return &*value_; }
+    T const* operator->() const { return &*value_; }
+    Error const& error() const& { return error_; }
+    Error&& error() && { return std::move(error_); }
+
+private:
+    std::optional<T> value_;
+    Error error_;
+};
+
+template <>
+class [[nodiscard]] Result<void>
+{
+public:
+    Result() = default;
+    Result(Error error) : error_(std::move(error)) {}
+
+    bool ok() const { return !error_.has_value(); }
+    explicit operator bool() const { return ok(); }
+    Error const& error() const& { return *error_; }
+    Error&& error() && { return std::move(*error_); }
+
+private:
+    std::optional<Error> error_;
+};
+
+} // namespace tw
+
+#define TW_CONCAT_(a, b) a##b
+#define TW_CONCAT(a, b) TW_CONCAT_(a, b)
+
+// Returns the error of a Result expression, else goes on.
+#define TW_TRY(expr)                                                                                                   \
+    do {                                                                                                               \
+        auto tryResult_ = (expr);                                                                                      \
+        if (!tryResult_.ok())                                                                                          \
+            return std::move(tryResult_).error();                                                                      \
+    } while (0)
+
+// TW_ASSIGN(auto x, f()): declares x from the Result, or returns its error.
+#define TW_ASSIGN(decl, expr)                                                                                          \
+    auto TW_CONCAT(assignResult_, __LINE__) = (expr);                                                                  \
+    if (!TW_CONCAT(assignResult_, __LINE__).ok())                                                                      \
+        return std::move(TW_CONCAT(assignResult_, __LINE__)).error();                                                  \
+    decl = std::move(TW_CONCAT(assignResult_, __LINE__)).value()

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorRef: a typed view of dense row-major elements that somebody else owns. Tensor: one that owns them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/extents.h"
+#include "base/types.h"
+
+namespace tw {
+
+// Value rounded to `t` as a store does: floats to nearest even, integers truncated toward zero and wrapped to the
+// width, bool from "not zero". NaN and infinities become 0 in integers.
+struct TensorRef
+{
+    DataType type = DataType::kFloat;
+    Extents dims;
+    void* data = nullptr;
+
+    int64_t count() const { return dims.volume(); }
+    int64_t sizeBytes() const { return count() * sizeOf(type); }
+
+    template <class T>
+    T* as() const
+    {
+        return static_cast<T*>(data);
+    }
+
+    // Element i as a double: exact for every type.
+    double get(int64_t i) const
+    {
+        switch (type) {
+        case DataType::kFloat:
+            return as<float>()[i];
+        case DataType::kHalf:
+            return halfToFloat(as<uint16_t>()[i]);
+        case DataType::kInt8:
+            return as<int8_t>()[i];
+        case DataType::kInt32:
+            return as<int32_t>()[i];
+        case DataType::kBool:
+            return as<uint8_t>()[i] != 0;
+        case DataType::kUInt8:
+            return as<uint8_t>()[i];
+        }
+        return 0;
+    }
+    int64_t getInt(int64_t i) const
+    {
+        switch (type) {
+        case DataType::kInt8:
+            return as<int8_t>()[i];
+        case DataType::kInt32:
+            return as<int32_t>()[i];
+        case DataType::kBool:
+            return as<uint8_t>()[i] != 0;
+        case DataType::kUInt8:
+            return as<uint8_t>()[i];
+        default:
+            return toInt(get(i));
+        }
+    }
+    void set(int64_t i, double v) const
+    {
+        switch (type) {
+        case DataType::kFloat:
+            as<float>()[i] = static_cast<float>(v);
+            break;
+        case DataType::kHalf:
+            as<uint16_t>()[i] = doubleToHalf(v);
+            break;
+        case DataType::kBool:
+            as<uint8_t>()[i] = v != 0;
+            break;
+        default:
+            setInt(i, toInt(v));
+            break;
+        }
+    }
+    void setInt(int64_t i, int64_t v) const
+    {
+        switch (type) {
+        case DataType::kInt8:
+            as<int8_t>()[i] = static_cast<int8_t>(static_cast<uint64_t>(v));
+            break;
+        case DataType::kInt32:
+            as<int32_t>()[i] = static_cast<int32_t>(static_cast<uint64_t>(v));
+            break;
+        case DataType::kBool:
+            as<uint8_t>()[i] = v != 0;
+            break;
+        case DataType::kUInt8:
+            as<uint8_t>()[i] = static_cast<uint8_t>(static_cast<uint64_t>(v));
+            break;
+        default:
+            set(i, static_cast<double>(v));
+            break;
+        }
+    }
+    static int64_t toInt(double v)
+    {
+        if (!(v > -9.2e18 && v < 9.2e18)) // NaN too
+            return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : 0;
+        return static_cast<int64_t>(v);
+    }
+    // Rounds once, to nearest even: through float rounded to odd, so that no double rounding happens.
+    static uint16_t doubleToHalf(double v)
+    {
+        float f = static_cast<float>(v);
+        if (static_cast<double>(f) != v && std::isfinite(f)) {
+            uint32_t bits;
+            std::memcpy(&bits, &f, 4);
+            if (std::fabs(static_cast<double>(f)) > std::fabs(v))
+                bits -= 1; // toward zero
+            bits |= 1;     // and the sticky bit
+            std::memcpy(&f, &bits, 4);
+        }
+        return floatToHalf(f);
+    }
+};
+
+// Owned elements, 64-byte aligned, zero at first.
+class Tensor
+{
+public:
+    Tensor() = default;
+    Tensor(DataType type, Extents const& dims)
+    {
+        ref_.type = type;
+        ref_.dims = dims;
+        size_t const bytes = static_cast<size_t>(ref_.sizeBytes());
+        size_t const rounded = (bytes + 63) / 64 * 64 + 64; // never empty: an empty tensor has an address too
+        store_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
+        if (store_)
+            std::memset(store_.get(), 0, rounded);
+        ref_.data = store_.get();
+    }
+    TensorRef const& ref() const { return ref_; }
+    DataType type() const { return ref_.type; }
+    Extents const& dims() const { return ref_.dims; }
+    int64_t count() const { return ref_.count(); }
+    void* data() const { return ref_.data; }
+
+private:
+    struct Free
+    {
+        void operator()(std::byte* p) const { std::free(p); }
+    };
+    std::unique_ptr<std::byte, Free> store_;
+    TensorRef ref_;
+};
+
+} // namespace tw

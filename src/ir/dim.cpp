@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/dim.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tw::ir {
+
+int64_t floorDivInt(int64_t a, int64_t b)
+{
+    if (b == -1)
+        return a == INT64_MIN ? INT64_MAX : -a;
+    int64_t const q = a / b;
+    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+int64_t ceilDivInt(int64_t a, int64_t b)
+{
+    if (b == -1)
+        return a == INT64_MIN ? INT64_MAX : -a;
+    int64_t const q = a / b;
+    return q + ((a % b != 0) && ((a < 0) == (b < 0)));
+}
+int64_t addSat(int64_t a, int64_t b)
+{
+    int64_t r;
+    if (__builtin_add_overflow(a, b, &r))
+        return a < 0 ? INT64_MIN : INT64_MAX;
+    return r;
+}
+int64_t mulSat(int64_t a, int64_t b)
+{
+    int64_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return (a < 0) != (b < 0) ? INT64_MIN : INT64_MAX;
+    return r;
+}
+
+// A symbol, or an operation on two Dims.
+struct Dim::Atom
+{
+    std::string symbol; // empty for an operation
+    DimOp op = DimOp::kMax;
+    Dim a, b;
+    std::string key; // canonical text; orders and identifies the atom
+};
+using AtomPtr = std::shared_ptr<Dim::Atom const>;
+
+// constant + sum over terms of coefficient * product of atoms (sorted by key).
+struct Term
+{
+    int64_t coefficient = 0;
+    std::vector<AtomPtr> atoms;
+};
+struct Dim::Expr
+{
+    int64_t constant = 0;
+    std::map<std::string, Term> terms; // keyed by the joined atom keys
+};
+
+namespace {
+
+std::string keyOf(std::vector<AtomPtr> const& atoms)
+{
+    std::string key;
+    for (auto const& a : atoms)
+        key += (key.empty() ? "" : "*") + a->key;
+    return key;
+}
+
+void addTerm(Dim::Expr& e, int64_t coefficient, std::vector<AtomPtr> const& atoms)
+{
+    if (coefficient == 0)
+        return;
+    auto [it, isNew] = e.terms.try_emplace(keyOf(atoms), Term{0, atoms});
+    it->second.coefficient = addSat(it->second.coefficient, coefficient);
+    if (it->second.coefficient == 0)
+        e.terms.erase(it);
+}
+
+char const* nameOf(DimOp op)
+{
+    switch (op) {
+    case DimOp::kMax:
+        return "max";
+    case DimOp::kMin:
+        return "min";
+    case DimOp::kFloorDiv:
+        return "floordiv";
+    case DimOp::kCeilDiv:
+        return "ceildiv";
+    case DimOp::kEqual:
+        return "eq";
+    case DimOp::kLess:
+        return "lt";
+    }
+    return "?";
+}
+
+Result<int64_t> apply(DimOp op, int64_t a, int64_t b)
+{
+    switch (op) {
+    case DimOp::kMax:
+        return std::max(a, b);
+    case DimOp::kMin:
+        return std::min(a, b);
+    case DimOp::kFloorDiv:
+    case DimOp::kCeilDiv:
+        if (b == 0)
+            return invalidArgument("division by zero in a dimension expression");
+        return op == DimOp::kFloorDiv ? floorDivInt(a, b) : ceilDivInt(a, b);
+    case DimOp::kEqual:
+        return int64_t(a == b);
+    case DimOp::kLess:
+        return int64_t(a < b);
+    }
+    return internalError("unknown dimension operation");
+}
+
+} // namespace
+
+Dim Dim::symbol(std::string const& name)
+{
+    auto atom = std::make_shared<Atom>();
+    atom->symbol = name;
+    atom->key = name;
+    Expr e;
+    addTerm(e, 1, {atom});
+    return fromExpr(std::move(e));
+}
+
+Dim Dim::fromExpr(Expr&& e)
+{
+    if (e.terms.empty())
+        return Dim(e.constant);
+    Dim d;
+    d.expr_ = std::make_shared<Expr const>(std::move(e));
+    return d;
+}
+
+Dim::Expr Dim::toExpr() const
+{
+    if (expr_)
+        return *expr_;
+    Expr e;
+    e.constant = value_;
+    return e;
+}
+
+Dim operator+(Dim const& a, Dim const& b)
+{
+    if (a.isConst() && b.isConst())
+        return Dim(addSat(a.value_, b.value_));
+    Dim::Expr e = a.toExpr();
+    Dim::Expr const f = b.toExpr();
+    e.constant = addSat(e.constant, f.constant);
+    for (auto const& [key, t] : f.terms)
+        addTerm(e, t.coefficient, t.atoms);
+    return Dim::fromExpr(std::move(e));
+}
+
+Dim operator-(Dim const& a, Dim const& b)
+{
+    return a + b * Dim(-1);
+}
+
+Dim operator*(Dim const& a, Dim const& b)
+{
+    if (a.isConst() && b.isConst())
+        return Dim(mulSat(a.value_, b.value_));
+    Dim::Expr const e = a.toExpr();
+    Dim::Expr const f = b.toExpr();
+    // Hostile networks can multiply sums for ever: past this size the result is a symbol that nothing binds.
+    if (e.terms.size() * f.terms.size() > 256 || e.terms.size() + f.terms.size() > 256)
+        return Dim::symbol("$too_complex");
+    Dim::Expr out;
+    out.constant = mulSat(e.constant, f.constant);
+    for (auto const& [key, t] : e.terms)
+        addTerm(out, mulSat(t.coefficient, f.constant), t.atoms);
+    for (auto const& [key, t] : f.terms)
+        addTerm(out, mulSat(t.coefficient, e.constant), t.atoms);
+    for (auto const& [ka, ta] : e.terms) {
+        for (auto const& [kb, tb] : f.terms) {
+            std::vector<AtomPtr> atoms = ta.atoms;
+            atoms.insert(atoms.end(), tb.atoms.begin(), tb.atoms.end());
+            std::sort(atoms.begin(), atoms.end(), [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
+            addTerm(out, mulSat(ta.coefficient, tb.coefficient), atoms);
+        }
+    }
+    return Dim::fromExpr(std::move(out));
+}
+
+bool operator==(Dim const& a, Dim const& b)
+{
+    if (a.isConst() != b.isConst())
+        return false;
+    if (a.isConst())
+        return a.value_ == b.value_;
+    if (a.expr_ == b.expr_)
+        return true;
+    auto const &x = *a.expr_, &y = *b.expr_;
+    if (x.constant != y.constant || x.terms.size() != y.terms.size())
+        return false;
+    for (auto i = x.terms.begin(), j = y.terms.begin(); i != x.terms.end(); ++i, ++j)
+        if (i->first != j->first || i->second.coefficient != j->second.coefficient)
+            return false;
+    return true;
+}
+
+Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
+{
+    if (a.isConst() && b.isConst()) {
+        auto r = apply(op, a.value_, b.value_);
+        if (r.ok())
+            return Dim(*r);
+    }
+    if (a == b) {
+        switch (op) {
+        case DimOp::kMax:
+        case DimOp::kMin:
+            return a;
+        case DimOp::kEqual:
+            return Dim(1);
+        case DimOp::kLess:
+            return Dim(0);
+        default:
+            break;
+        }
+    }
+    bool const isDiv = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv;
+    if (isDiv && b.is(1))
+        return a;
+    if (isDiv && !b.is(0)) {
+        // Exact division: b is one term (coefficient * atoms) that divides every term of a.
+        Expr const num = a.toExpr();
+        Expr const den = b.toExpr();
+        bool const single = den.terms.empty() || (den.terms.size() == 1 && den.constant == 0);
+        if (single) {
+            int64_t const c = den.terms.empty() ? den.constant : den.terms.begin()->second.coefficient;
+            std::vector<AtomPtr> const atoms =
+                den.terms.empty() ? std::vector<AtomPtr>{} : den.terms.begin()->second.atoms;
+            bool exact = atoms.empty() ? num.constant % c == 0 : num.constant == 0;
+            Expr out;
+            out.constant = exact && atoms.empty() ? num.constant / c : 0;
+            for (auto const& [key, t] : num.terms) {
+                if (!exact || t.coefficient % c != 0) {
+                    exact = false;
+                    break;
+                }
+                std::vector<AtomPtr> rest = t.atoms;
+                for (auto const& d : atoms) {
+                    auto it =
+                        std::find_if(rest.begin(), rest.end(), [&](AtomPtr const& r) { return r->key == d->key; });
+                    if (it == rest.end()) {
+                        exact = false;
+                        break;
+                    }
+                    rest.erase(it);
+                }
+                if (exact) {
+                    if (rest.empty())
+                        out.constant = addSat(out.constant, t.coefficient / c);
+                    else
+                        addTerm(out, t.coefficient / c, rest);
+                }
+            }
+            if (exact)
+                return fromExpr(std::move(out));
+        }
+    }
+    bool const commutes = op == DimOp::kMax || op == DimOp::kMin || op == DimOp::kEqual;
+    std::string sa = a.str(), sb = b.str();
+    bool const swap = commutes && sb < sa;
+    auto atom = std::make_shared<Atom>();
+    atom->op = op;
+    atom->a = swap ? b : a;
+    atom->b = swap ? a : b;
+    atom->key = std::string(nameOf(op)) + "(" + (swap ? sb : sa) + ", " + (swap ? sa : sb) + ")";
+    Expr e;
+    addTerm(e, 1, {atom});
+    return fromExpr(std::move(e));
+}
+
+Result<int64_t> Dim::eval(Bindings const& bindings) const
+{
+    if (!expr_)
+        return value_;
+    int64_t sum = expr_->constant;
+    for (auto const& [key, t] : expr_->terms) {
+        int64_t product = t.coefficient;
+        for (auto const& atom : t.atoms) {
+            if (!atom->symbol.empty()) {
+                auto it = bindings.find(atom->symbol);
+                if (it == bindings.end())
+                    return invalidState("dimension symbol '" + atom->symbol + "' has no value yet");
+                product = mulSat(product, it->second);
+            } else {
+                TW_ASSIGN(int64_t const a, atom->a.eval(bindings));
+                TW_ASSIGN(int64_t const b, atom->b.eval(bindings));
+                TW_ASSIGN(int64_t const r, apply(atom->op, a, b));
+                product = mulSat(product, r);
+            }
+        }
+        sum = addSat(sum, product);
+    }
+    return sum;
+}
+
+namespace {
+
+Range mulRange(Range x, Range y)
+{
+    int64_t const c[4] = {mulSat(x.lo, y.lo), mulSat(x.lo, y.hi), mulSat(x.hi, y.lo), mulSat(x.hi, y.hi)};
+    return Range{*std::min_element(c, c + 4), *std::max_element(c, c + 4)};
+}
+
+Range divRange(Range a, Range b, bool ceil)
+{
+    if (b.lo <= 0) // sign of the divisor unknown: anything
+        return Range{INT64_MIN, INT64_MAX};
+    auto div = [&](int64_t p, int64_t q) { return ceil ? ceilDivInt(p, q) : floorDivInt(p, q); };
+    int64_t const c[4] = {div(a.lo, b.lo), div(a.lo, b.hi), div(a.hi, b.lo), div(a.hi, b.hi)};
+    return Range{*std::min_element(c, c + 4), *std::max_element(c, c + 4)};
+}
+
+} // namespace
+
+Range Dim::range(SymbolTable const& symbols) const
+{
+    if (!expr_)
+        return Range{value_, value_};
+    Range sum{expr_->constant, expr_->constant};
+    for (auto const& [key, t] : expr_->terms) {
+        Range product{t.coefficient, t.coefficient};
+        for (auto const& atom : t.atoms) {
+            Range r;
+            if (!atom->symbol.empty()) {
+                auto it = symbols.find(atom->symbol);
+                r = it == symbols.end() ? Range{} : it->second.range;
+            } else {
+                Range const a = atom->a.range(symbols), b = atom->b.range(symbols);
+                switch (atom->op) {
+                case DimOp::kMax:
+                    r = Range{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+                    break;
+                case DimOp::kMin:
+                    r = Range{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+                    break;
+                case DimOp::kFloorDiv:
+                    r = divRange(a, b, false);
+                    break;
+                case DimOp::kCeilDiv:
+                    r = divRange(a, b, true);
+                    break;
+                case DimOp::kEqual:
+                case DimOp::kLess:
+                    r = Range{0, 1};
+                    break;
+                }
+            }
+            product = mulRange(product, r);
+        }
+        sum = Range{addSat(sum.lo, product.lo), addSat(sum.hi, product.hi)};
+    }
+    return sum;
+}
+
+std::string Dim::str() const
+{
+    if (!expr_)
+        return std::to_string(value_);
+    std::string s;
+    for (auto const& [key, t] : expr_->terms) {
+        s += s.empty() ? "" : " + ";
+        s += t.coefficient == 1 ? key : std::to_string(t.coefficient) + "*" + key;
+    }
+    if (expr_->constant != 0)
+        s += " + " + std::to_string(expr_->constant);
+    bool const bare = expr_->constant == 0 && expr_->terms.size() == 1 &&
+                      expr_->terms.begin()->second.coefficient == 1 && expr_->terms.begin()->second.atoms.size() == 1;
+    return bare ? s : "(" + s + ")";
+}
+
+void Dim::collectSymbols(std::vector<std::string>& out) const
+{
+    if (!expr_)
+        return;
+    for (auto const& [key, t] : expr_->terms) {
+        for (auto const& atom : t.atoms) {
+            if (!atom->symbol.empty()) {
+                if (std::find(out.begin(), out.end(), atom->symbol) == out.end())
+                    out.push_back(atom->symbol);
+            } else {
+                atom->a.collectSymbols(out);
+                atom->b.collectSymbols(out);
+            }
+        }
+    }
+}
+
+namespace {
+
+// Recursive descent over the text that str() writes: sum := product ('+' product)*, product := factor ('*' factor)*,
+// factor := integer | name | name '(' sum ',' sum ')' | '(' sum ')'. Depth is limited: the text may be hostile.
+class DimParser
+{
+public:
+    explicit DimParser(std::string const& t) : text_(t) {}
+    Result<Dim> parse()
+    {
+        TW_ASSIGN(Dim d, sum(0));
+        skip();
+        if (at_ != text_.size())
+            return bad("trailing text");
+        return d;
+    }
+
+private:
+    static constexpr int kMaxDepth = 64;
+    Error bad(std::string const& what) const
+    {
+        return invalidArgument("dimension '" + text_ + "': " + what + " at character " + std::to_string(at_));
+    }
+    void skip()
+    {
+        while (at_ < text_.size() && text_[at_] == ' ')
+            ++at_;
+    }
+    bool take(char c)
+    {
+        skip();
+        if (at_ < text_.size() && text_[at_] == c) {
+            ++at_;
+            return true;
+        }
+        return false;
+    }
+    static bool isNameChar(char c)
+    {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '$';
+    }
+    Result<Dim> sum(int depth)
+    {
+        TW_ASSIGN(Dim d, product(depth));
+        while (take('+')) {
+            TW_ASSIGN(Dim const e, product(depth));
+            d = d + e;
+        }
+        return d;
+    }
+    Result<Dim> product(int depth)
+    {
+        TW_ASSIGN(Dim d, factor(depth));
+        while (take('*')) {
+            TW_ASSIGN(Dim const e, factor(depth));
+            d = d * e;
+        }
+        return d;
+    }
+    Result<Dim> factor(int depth)
+    {
+        if (depth > kMaxDepth)
+            return bad("nested too deeply");
+        if (take('(')) {
+            TW_ASSIGN(Dim d, sum(depth + 1));
+            if (!take(')'))
+                return bad("')' expected");
+            return d;
+        }
+        skip();
+        size_t const start = at_;
+        if (at_ < text_.size() && (text_[at_] == '-' || (text_[at_] >= '0' && text_[at_] <= '9'))) {
+            ++at_;
+            while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')
+                ++at_;
+            std::string const digits = text_.substr(start, at_ - start);
+            if (digits == "-" || digits.size() > 18)
+                return bad("number expected");
+            return Dim(int64_t(std::stoll(digits)));
+        }
+        while (at_ < text_.size() && isNameChar(text_[at_]))
+            ++at_;
+        if (at_ == start)
+            return bad("dimension expected");
+        std::string const name = text_.substr(start, at_ - start);
+        if (at_ < text_.size() && text_[at_] == '(') {
+            for (DimOp op :
+                 {DimOp::kMax, DimOp::kMin, DimOp::kFloorDiv, DimOp::kCeilDiv, DimOp::kEqual, DimOp::kLess}) {
+                if (name != nameOf(op))
+                    continue;
+                ++at_;
+                TW_ASSIGN(Dim const a, sum(depth + 1));
+                if (!take(','))
+                    return bad("',' expected");
+                TW_ASSIGN(Dim const b, sum(depth + 1));
+                if (!take(')'))
+                    return bad("')' expected");
+                return Dim::make(op, a, b);
+            }
+            return bad("unknown function '" + name + "'");
+        }
+        return Dim::symbol(name);
+    }
+    std::string const& text_;
+    size_t at_ = 0;
+};
+
+} // namespace
+
+Result<Dim> Dim::parse(std::string const& text)
+{
+    if (text.size() > 4096)
+        return invalidArgument("dimension expression longer than 4096 characters");
+    return DimParser(text).parse();
+}
+
+Dim volume(Shape const& s)
+{
+    Dim v = 1;
+    for (auto const& d : s)
+        v = v * d;
+    return v;
+}
+bool isStatic(Shape const& s)
+{
+    return std::all_of(s.begin(), s.end(), [](Dim const& d) { return d.isConst(); });
+}
+Extents extentsOf(Shape const& s)
+{
+    TW_CHECK(int(s.size()) <= kMaxRank && isStatic(s));
+    Extents e;
+    for (auto const& d : s)
+        e.push(d.value());
+    return e;
+}
+Shape shapeOf(Extents const& e)
+{
+    Shape s;
+    for (int64_t v : e)
+        s.emplace_back(v);
+    return s;
+}
+std::string str(Shape const& s)
+{
+    std::string out = "[";
+    for (size_t i = 0; i < s.size(); ++i)
+        out += (i ? "," : "") + s[i].str();
+    return out + "]";
+}
+
+} // namespace tw::ir

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpDef: everything the system knows of one op. Defined as a constant in src/ops/<name>/op.cpp; src/ops/ops.def lists
+// them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "ir/infer.h"
+
+namespace tw::ops {
+class RefContext;
+class CaseList;
+class Tactic;
+struct Tolerance;
+struct Domain;
+} // namespace tw::ops
+
+namespace tw::ir {
+
+struct OpDef
+{
+    char const* name; // snake_case, the folder's name
+    int minInputs = 1;
+    int maxInputs = 1; // -1: any number
+    int regionCount = 0;
+    std::unique_ptr<AttrsBase> (*makeAttrs)() = nullptr;
+
+    // Validates attributes and inputs, sets type and shape of every output (and contents, where the op does shape
+    // arithmetic). Used with symbolic shapes at build time and with concrete ones at run time.
+    Result<void> (*infer)(InferContext&) = nullptr;
+    // Bit i: the elements of input i decide output shapes (reshape dimensions, slice bounds, ...): it is a shape
+    // tensor.
+    uint32_t (*shapeInputs)(Node const&) = nullptr;
+
+    // What the op means: plain loops in double or exact integers.
+    Result<void> (*reference)(ops::RefContext&) = nullptr;
+    // Inputs on which the op is defined, for random tests and the tuner's check; null: uniform in [-1, 1].
+    void (*domain)(Node const&, int input, ops::Domain&) = nullptr;
+    // Allowed difference of a kernel from the reference; null: ops::Tolerance's defaults.
+    ops::Tolerance (*tolerance)(Node const&, DataType) = nullptr;
+    void (*cases)(ops::CaseList&) = nullptr;
+    // Best first; the last accepts everything that infer() accepts.
+    std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
+    // A node may be removed or folded when its results are unused or its inputs constant. False: it has state (random
+    // fill).
+    bool pure = true;
+};
+
+} // namespace tw::ir

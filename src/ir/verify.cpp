@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "ir/graph.h"
+#include "ir/infer.h"
+#include "ir/op_def.h"
+
+namespace tw::ir {
+
+namespace {
+
+constexpr int kMaxNesting = 64;
+
+Error bad(Graph const& g, std::string const& what)
+{
+    return internalError("graph '" + g.name + "': " + what);
+}
+
+// Inference again on the node as it stands must give the types and shapes that its output values carry.
+Result<void> verifyInference(Graph const& g, Node const& n)
+{
+    std::vector<ValueInfo> infos;
+    for (Value const* v : n.inputs)
+        infos.push_back(v ? infoOf(*v) : ValueInfo{});
+    InferContext ctx(n, std::move(infos), false);
+    TW_TRY(n.op->infer(ctx));
+    if (ctx.outputs().size() != n.outputs.size())
+        return bad(g, "node '" + n.name + "' has " + std::to_string(n.outputs.size()) + " outputs, inference gives " +
+                          std::to_string(ctx.outputs().size()));
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+        Value const& v = *n.outputs[i];
+        ValueInfo const& o = ctx.outputs()[i];
+        if (v.type != o.type || v.shape.size() != o.shape.size())
+            return bad(g, "output " + std::to_string(i) + " of node '" + n.name + "' is " + nameOf(v.type) +
+                              str(v.shape) + ", inference gives " + nameOf(o.type) + str(o.shape));
+        for (size_t d = 0; d < v.shape.size(); ++d)
+            if (v.shape[d].isConst() && o.shape[d].isConst() && !(v.shape[d] == o.shape[d]))
+                return bad(g, "output " + std::to_string(i) + " of node '" + n.name + "' has shape " + str(v.shape) +
+                                  ", inference gives " + str(o.shape));
+    }
+    return {};
+}
+
+Result<void> verifyGraph(Graph const& g, int depth)
+{
+    if (depth > kMaxNesting)
+        return bad(g, "nested deeper than " + std::to_string(kMaxNesting) + " regions");
+    std::set<Value const*> owned, ready;
+    for (auto const& v : g.values()) {
+        owned.insert(v.get());
+        if (v->isConstant()) {
+            if (!isStatic(v->shape) || int(v->shape.size()) > kMaxRank)
+                return bad(g, "constant '" + v->name + "' has no static shape");
+            int64_t bytes = sizeOf(v->type);
+            for (Dim const& d : v->shape)
+                bytes = d.value() < 0 ? INT64_MAX : mulSat(bytes, d.value());
+            if (!v->constant->data || int64_t(v->constant->data->sizeBytes()) < bytes)
+                return bad(g, "constant '" + v->name + "' needs " + std::to_string(bytes) + " bytes, it has fewer");
+            ready.insert(v.get());
+        }
+    }
+    for (Value const* v : g.inputs) {
+        if (!owned.contains(v) || v->producer || v->isConstant())
+            return bad(g, "input list names a value that is no input");
+        ready.insert(v);
+    }
+    for (auto const& n : g.nodes) {
+        if (!n->op || !n->attrs)
+            return bad(g, "node '" + n->name + "' has no op");
+        int const count = int(n->inputs.size());
+        if (count < n->op->minInputs || (n->op->maxInputs >= 0 && count > n->op->maxInputs))
+            return bad(g, "node '" + n->name + "' (" + n->op->name + ") has " + std::to_string(count) + " inputs");
+        for (int i = 0; i < count; ++i) {
+            Value const* v = n->inputs[i];
+            if (!v && i < n->op->minInputs)
+                return bad(g, "node '" + n->name + "' misses input " + std::to_string(i));
+            if (v && !ready.contains(v))
+                return bad(g, "node '" + n->name + "' uses a value before it is made (a cycle, or another graph's)");
+        }
+        if (int(n->regions.size()) != n->op->regionCount)
+            return bad(g, "node '" + n->name + "' has " + std::to_string(n->regions.size()) + " regions");
+        for (auto const& r : n->regions)
+            TW_TRY(verifyGraph(*r, depth + 1));
+        if (n->body) {
+            if (n->body->inputs.size() != n->inputs.size() || n->body->outputs.size() != n->outputs.size())
+                return bad(g, "the body of node '" + n->name + "' has other inputs or outputs than the node");
+            TW_TRY(verifyGraph(*n->body, depth + 1));
+        }
+        TW_TRY(verifyInference(g, *n));
+        for (Value const* v : n->outputs) {
+            if (!owned.contains(v) || v->producer != n.get() || !ready.insert(v).second)
+                return bad(g, "node '" + n->name + "' has an output that it does not own");
+        }
+    }
+    for (Value const* v : g.outputs)
+        if (!ready.contains(v))
+            return bad(g, "output list names a value that nothing makes");
+    return {};
+}
+
+} // namespace
+
+Result<void> verify(Graph const& g)
+{
+    return verifyGraph(g, 0);
+}
+
+} // namespace tw::ir

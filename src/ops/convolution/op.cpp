@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/convolution/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::convolution {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const windowRank = ctx.rank(1) - 2;
+    if (windowRank != 2 && windowRank != 3)
+        return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
+    if (ctx.rank(0) < windowRank + 2)
+        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
+        return ctx.error("input, kernel and bias must have one type");
+    for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
+        if (int(list->size()) != windowRank)
+            return ctx.error("strides, dilations and paddings need " + std::to_string(windowRank) + " entries");
+    ir::Shape const &x = ctx.shape(0), &w = ctx.shape(1);
+    size_t const channelAxis = x.size() - size_t(windowRank) - 1;
+    if (!x[channelAxis].isConst())
+        return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
+    if (!w[0].isConst() || !w[1].isConst())
+        return ctx.error("the channel dimensions of kernel " + ctx.describe(1) + " must not be wildcards");
+    int64_t const c = x[channelAxis].value(), k = w[0].value();
+    if (a.groups < 1 || c % a.groups != 0 || k % a.groups != 0)
+        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c) +
+                         " and the output maps " + std::to_string(k));
+    if (w[1].value() != c / a.groups)
+        return ctx.error("kernel " + ctx.describe(1) + " has " + w[1].str() + " channels in a group, the input has " +
+                         std::to_string(c) + " channels in " + std::to_string(a.groups) + " groups");
+    if (ctx.has(2) && !(ctx.rank(2) == 1 && ctx.shape(2)[0].is(k)))
+        return ctx.error("bias " + ctx.describe(2) + " must have shape [" + std::to_string(k) + "]");
+    ir::Shape y(x.begin(), x.begin() + int64_t(channelAxis));
+    y.emplace_back(k);
+    for (int i = 0; i < windowRank; ++i) {
+        if (!w[2 + i].isConst())
+            return ctx.error("the window of kernel " + ctx.describe(1) + " must not have wildcards");
+        WindowParams const p = a.window(i, w[2 + i].value());
+        if (std::string why = checkWindow(WindowKind::kConvolution, a.paddingMode, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+        ir::Dim const out = windowOutput(WindowKind::kConvolution, a.paddingMode, x[channelAxis + 1 + i], p);
+        if (out.isConst() && out.value() < 0)
+            return ctx.error("window axis " + std::to_string(i) + ": the window extent " + std::to_string(p.extent()) +
+                             " does not fit into input " + x[channelAxis + 1 + i].str() + " with padding " +
+                             std::to_string(p.before) + ", " + std::to_string(p.after));
+        y.push_back(out);
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    auto conv = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(w.rank - 2);
+        change(a);
+        std::vector<CaseInput> in{f32(x), constant(DataType::kFloat, w)};
+        if (bias)
+            in.push_back(constant(DataType::kFloat, {w[0]}));
+        list.add(name, a, in);
+    };
+    auto none = [](Attrs&) {};
+    // Worked by hand: the sum of each 2x2 window, plus 1.
+    list.add("by_hand", Attrs::plain(2),
+             {f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), constant(DataType::kFloat, {1, 1, 2, 2}, {1, 1, 1, 1}),
+              constant(DataType::kFloat, {1}, {1})},
+             {{13, 17}});
+    conv("1x1", {1, 5, 3, 7}, {6, 5, 1, 1}, true, none);
+    conv("3x3_valid", {2, 3, 6, 9}, {4, 3, 3, 3}, false, none);
+    conv("3x3_pad1", {1, 3, 8, 8}, {8, 3, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; });
+    conv("5x3_asymmetric", {1, 2, 9, 8}, {3, 2, 5, 3}, true, [](Attrs& a) {
+        a.prePadding = {2, 0};
+        a.postPadding = {1, 3};
+        a.strides = {2, 3};
+    });
+    conv("dilated_2x3", {1, 2, 11, 13}, {3, 2, 3, 3}, false, [](Attrs& a) { a.dilations = {2, 3}; });
+    conv("groups_2", {2, 4, 5, 5}, {6, 2, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
+    conv("depthwise", {1, 6, 7, 7}, {6, 1, 3, 3}, true, [](Attrs& a) {
+        a.groups = 6;
+        a.prePadding = a.postPadding = {1, 1};
+    });
+    conv("round_up", {1, 2, 8, 8}, {2, 2, 3, 3}, false, [](Attrs& a) {
+        a.strides = {2, 2};
+        a.paddingMode = PaddingMode::kExplicitRoundUp;
+    });
+    conv("same_upper", {1, 2, 7, 8}, {2, 2, 4, 4}, false, [](Attrs& a) {
+        a.strides = {2, 2};
+        a.paddingMode = PaddingMode::kSameUpper;
+    });
+    conv("same_lower", {1, 2, 7, 8}, {2, 2, 4, 4}, false, [](Attrs& a) {
+        a.strides = {2, 2};
+        a.paddingMode = PaddingMode::kSameLower;
+    });
+    conv("caffe_down", {1, 1, 8, 8}, {2, 1, 3, 3}, false, [](Attrs& a) {
+        a.strides = {2, 2};
+        a.prePadding = {1, 1};
+        a.paddingMode = PaddingMode::kCaffeRoundDown;
+    });
+    conv("caffe_up", {1, 1, 8, 8}, {2, 1, 3, 3}, false, [](Attrs& a) {
+        a.strides = {2, 2};
+        a.prePadding = {1, 1};
+        a.paddingMode = PaddingMode::kCaffeRoundUp;
+    });
+    conv("3d", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 1, 1}; });
+    conv("batch_dims", {2, 3, 2, 4, 4}, {3, 2, 3, 3}, true, none);
+    conv("empty_batch", {0, 2, 4, 4}, {3, 2, 3, 3}, true, none);
+    conv("no_channels", {1, 0, 4, 4}, {3, 0, 3, 3}, true, none);
+    Attrs half = Attrs::plain(2);
+    list.add("half_3x3", half,
+             {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {5, 4, 3, 3}),
+              constant(DataType::kHalf, {5})});
+}
+
+} // namespace
+
+Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& w, Extents const& y)
+{
+    Geometry g;
+    int const windowRank = w.rank - 2, channelAxis = x.rank - windowRank - 1, shift = 3 - windowRank;
+    g.batch = x.volume(0, channelAxis);
+    g.groups = a.groups;
+    g.c = x[channelAxis];
+    g.k = w[0];
+    for (int i = 0; i < windowRank; ++i) {
+        WindowParams const p = a.window(i, w[2 + i]);
+        g.in[shift + i] = x[channelAxis + 1 + i];
+        g.out[shift + i] = y[channelAxis + 1 + i];
+        g.window[shift + i] = p.size;
+        g.stride[shift + i] = p.stride;
+        g.dilation[shift + i] = p.dilation;
+        g.before[shift + i] = windowPadding(WindowKind::kConvolution, a.paddingMode, g.in[shift + i], p).before;
+    }
+    return g;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "convolution",
+        .minInputs = 2,
+        .maxInputs = 3,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::convolution

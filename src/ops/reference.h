@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// RefContext: what reference.cpp of an op works on. References are plain loops in double or exact integers; they call
+// no kernel and no other op's code.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor.h"
+#include "ir/graph.h"
+
+namespace tw::ops {
+
+class RefContext
+{
+public:
+    using RegionRunner =
+        std::function<Result<std::vector<Tensor>>(ir::Graph const& region, std::vector<TensorRef> const& inputs)>;
+
+    RefContext(ir::Node const& node, std::vector<TensorRef> inputs, std::vector<TensorRef> outputs)
+        : node_(node), inputs_(std::move(inputs)), outputs_(std::move(outputs))
+    {}
+
+    ir::Node const& node() const { return node_; }
+    template <class A>
+    A const& attrs() const
+    {
+        return node_.attrsAs<A>();
+    }
+    int inputCount() const { return int(inputs_.size()); }
+    // An optional input that is not given has null data.
+    bool has(int i) const { return i < int(inputs_.size()) && inputs_[i].data != nullptr; }
+    TensorRef const& in(int i) const { return inputs_[i]; }
+    TensorRef const& out(int i = 0) const { return outputs_[i]; }
+    int outputCount() const { return int(outputs_.size()); }
+
+    // The tuner compares large outputs at sampled points only: an expensive reference (convolution, matrix product)
+    // skips elements of output 0 that nobody asked for. All others may ignore this.
+    bool wants(int64_t element) const { return wanted_.empty() || wanted_[size_t(element)]; }
+    void setWanted(std::vector<bool> wanted) { wanted_ = std::move(wanted); }
+
+    // Data-dependent sizes: the op shrinks an output below the bound it was given (elements stay dense in the new
+    // dims).
+    void setOutputDims(int i, Extents const& dims) { outputs_[i].dims = dims; }
+
+    // Runs region r of the node on concrete inputs.
+    Result<std::vector<Tensor>> runRegion(int r, std::vector<TensorRef> const& inputs) const
+    {
+        return runRegion_(*node_.regions[size_t(r)], inputs);
+    }
+    void setRegionRunner(RegionRunner runner) { runRegion_ = std::move(runner); }
+
+    // State of random ops: advances with every run of the same context.
+    uint64_t* randomState = nullptr;
+
+    Error error(std::string const& what) const; // "gather 'g': <what>", kFailedExecution
+
+private:
+    ir::Node const& node_;
+    std::vector<TensorRef> inputs_;
+    std::vector<TensorRef> outputs_;
+    std::vector<bool> wanted_;
+    RegionRunner runRegion_;
+};
+
+} // namespace tw::ops

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ops, in the order of ops.def.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/op_def.h"
+
+namespace tw::ops {
+
+std::span<ir::OpDef const* const> all();
+// Null when there is no such op.
+ir::OpDef const* find(std::string_view name);
+
+} // namespace tw::ops
+
+// Declares tw::ops::<name>::def() for every op.
+#define TW_OP(opName)                                                                                                  \
+    namespace tw::ops::opName {                                                                                        \
+    ir::OpDef const& def();                                                                                            \
+    }
+#include "ops/ops.def"
+#undef TW_OP

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tactic: one way to compute an op (or fused op) on one backend. Three steps kept apart: supports (yes, or no with a
+// reason), build (bytes for the plan), load (a kernel that only runs).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "base/tensor.h"
+#include "ir/graph.h"
+
+namespace tw::ops {
+
+enum class Backend : int
+{
+    kCpu,
+    kCuda,
+};
+
+// One input or output of the region that is being tuned.
+struct TensorSpec
+{
+    DataType type = DataType::kFloat;
+    Extents dims;                   // at the profile's optimum
+    Extents maxDims;                // at its maximum: tactics must run for every shape up to it
+    Blob const* constant = nullptr; // contents, when known at build time
+    bool present = false;           // false: optional input that is not given
+};
+
+struct Problem
+{
+    ir::Node const* node = nullptr;
+    std::vector<TensorSpec> inputs;
+    std::vector<TensorSpec> outputs;
+};
+
+struct Support
+{
+    bool ok = true;
+    std::string reason; // why not, in words for the user
+
+    static Support yes() { return {}; }
+    static Support no(std::string why) { return Support{false, std::move(why)}; }
+};
+
+// Tile sizes and such; what the numbers mean is the tactic's own matter. Stored in plan and cache.
+using Config = std::vector<int64_t>;
+
+struct RunArgs
+{
+    std::span<TensorRef const> inputs; // null data: optional input that is not given
+    std::span<TensorRef> outputs;      // a kernel with data-dependent sizes lowers outputs[i].dims
+    void* workspace = nullptr;         // workspaceBytes() bytes, 64-byte aligned
+    uint64_t* randomState = nullptr;   // of the execution context
+};
+
+// Loaded and ready; shared by all contexts of an engine, so run() keeps nothing in the object.
+class Kernel
+{
+public:
+    virtual ~Kernel() = default;
+    // For inputs and outputs of these shapes; monotonic in every dimension.
+    virtual int64_t workspaceBytes(std::span<TensorRef const> /*inputs*/, std::span<TensorRef const> /*outputs*/) const
+    {
+        return 0;
+    }
+    // Does not allocate, lock, throw or read the environment. An error is one the data caused.
+    virtual Result<void> run(RunArgs& args) const = 0;
+};
+
+class Tactic
+{
+public:
+    constexpr Tactic(char const* name, int version, Backend backend) : name_(name), version_(version), backend_(backend)
+    {}
+
+    // The name is the identity in logs, cache, plans, tests and profiles, such as "softmax_plain".
+    char const* name() const { return name_; }
+    // Raised when results or the meaning of configs or images change.
+    int version() const { return version_; }
+    Backend backend() const { return backend_; }
+    uint64_t id() const
+    {
+        Hasher h;
+        h.text(name_);
+        h.number(uint64_t(version_));
+        return h.value();
+    }
+
+    virtual Support supports(Problem const&) const { return Support::yes(); }
+    virtual std::vector<Config> configs(Problem const&) const { return {Config{}}; }
+    // Expected time in microseconds, only to order and prune; 0 when unknown.
+    virtual double estimate(Problem const&, Config const&) const { return 0; }
+    // Bytes for the plan (device code, recipes); empty for what is emitted at load.
+    virtual Result<std::string> build(Problem const&, Config const&) const { return std::string(); }
+    // `problem.node` outlives the kernel. Constant inputs may be packed here.
+    virtual Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                                 std::string const& image) const = 0;
+
+protected:
+    ~Tactic() =
+        default; // tactics are constants (or owned by their provider under their own type): never deleted through this
+
+private:
+    char const* name_;
+    int version_;
+    Backend backend_;
+};
+
+// A tactic that is one function: the plain one that closes every list.
+class PlainTactic final : public Tactic
+{
+public:
+    using Run = Result<void> (*)(ir::Node const&, RunArgs&);
+    using Workspace = int64_t (*)(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out);
+
+    constexpr PlainTactic(char const* name, int version, Run run, Workspace workspace = nullptr)
+        : Tactic(name, version, Backend::kCpu), run_(run), workspace_(workspace)
+    {}
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
+
+private:
+    Run run_;
+    Workspace workspace_;
+};
+
+// Tactics from outside the op folders (plugins); asked after the op's own list.
+class TacticProvider
+{
+public:
+    virtual ~TacticProvider() = default;
+    virtual void tactics(ir::Node const& node, Backend backend, std::vector<Tactic const*>& out) const = 0;
+};
+
+} // namespace tw::ops

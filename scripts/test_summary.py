@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: test_summary.py ctest.xml
 
-Names the failed and the skipped tests of a ctest JUnit file and closes with one line: N passed, N failed, N skipped. A
+Names the failed and the skipped tests of a ctest JUnit file, the skipped ones with the last line they printed, and closes with one line: N passed, N failed, N skipped. A
 test whose program is missing has failed. Status 1 when a test failed, when none passed, or when the file is not there.
 """
 import sys
@@ -21,6 +21,11 @@ def verdict(case):
     return "failed"
 
 
+def reason(case):
+    lines = (case.findtext("system-out") or "").strip().splitlines()
+    return f": {lines[-1].strip()}" if lines else ": it gave no reason"
+
+
 def main():
     try:
         cases = ElementTree.parse(sys.argv[1]).getroot().iter("testcase")
@@ -29,7 +34,8 @@ def main():
         return 1
     names = {"passed": [], "failed": [], "skipped": []}
     for case in cases:
-        names[verdict(case)].append(case.get("name"))
+        kind = verdict(case)
+        names[kind].append(case.get("name") + (reason(case) if kind == "skipped" else ""))
     for kind in ("skipped", "failed"):
         for name in names[kind]:
             print(f"{kind}: {name}")

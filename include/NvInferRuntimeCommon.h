@@ -52,6 +52,7 @@ extern "C" {
 /// relocations of everything else in the client's object file, stderr among it, and crash it.
 extern TENSORRTAPI int32_t const tensorwright_abi_8_5;
 }
+
 #if defined(__GNUC__)
 // Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
 #pragma GCC diagnostic push

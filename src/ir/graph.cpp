@@ -46,7 +46,7 @@ Value* Graph::addConstant(std::string valueName, DataType type, Extents const& d
 
 namespace {
 
-Result<InferContext> runInference(Node const& node)
+Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
 {
     int const count = int(node.inputs.size());
     OpDef const& op = *node.op;
@@ -63,6 +63,7 @@ Result<InferContext> runInference(Node const& node)
         infos.push_back(node.inputs[i] ? infoOf(*node.inputs[i]) : ValueInfo{});
     }
     InferContext ctx(node, std::move(infos), false);
+    ctx.setSymbols(&symbols);
     TW_TRY(op.infer(ctx));
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
         ValueInfo const& out = ctx.outputs()[i];
@@ -109,7 +110,7 @@ Result<Node*> Graph::addNode(OpDef const& op, std::unique_ptr<AttrsBase> attrs, 
     node->layers = {node->name};
     node->regions = std::move(regions);
     node->body = std::move(body);
-    TW_ASSIGN(InferContext ctx, runInference(*node));
+    TW_ASSIGN(InferContext ctx, runInference(*node, symbols));
     for (auto& [name_, symbol] : ctx.freshSymbols())
         symbols[name_] = symbol;
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
@@ -130,7 +131,7 @@ Result<Node*> Graph::addNode(OpDef const& op, std::unique_ptr<AttrsBase> attrs, 
 
 Result<void> Graph::inferNode(Node& node)
 {
-    TW_ASSIGN(InferContext ctx, runInference(node));
+    TW_ASSIGN(InferContext ctx, runInference(node, symbols));
     if (ctx.outputs().size() != node.outputs.size())
         return internalError(std::string(node.op->name) + " '" + node.name + "': inference gives " +
                              std::to_string(ctx.outputs().size()) + " outputs, the node has " +

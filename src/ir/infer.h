@@ -45,6 +45,10 @@ public:
         return has(i) && inputs_[i].content ? &*inputs_[i].content : nullptr;
     }
     bool concrete() const { return concrete_; }
+    // Interval of a dimension or element under the ranges of the graph's symbols (of 0..INT64_MAX where they are not
+    // known).
+    Range range(Dim const& d) const { return d.range(symbols_ ? *symbols_ : SymbolTable{}); }
+    void setSymbols(SymbolTable const* symbols) { symbols_ = symbols; }
 
     // A size bound by this node at run time. Names are stable: "$<node id>.<k>".
     Dim freshSymbol(Range range);
@@ -66,6 +70,7 @@ private:
     std::vector<ValueInfo> inputs_;
     std::vector<ValueInfo> outputs_;
     SymbolTable fresh_;
+    SymbolTable const* symbols_ = nullptr;
     bool concrete_;
 };
 

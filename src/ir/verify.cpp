@@ -23,6 +23,7 @@ Result<void> verifyInference(Graph const& g, Node const& n)
     for (Value const* v : n.inputs)
         infos.push_back(v ? infoOf(*v) : ValueInfo{});
     InferContext ctx(n, std::move(infos), false);
+    ctx.setSymbols(&g.symbols);
     TW_TRY(n.op->infer(ctx));
     if (ctx.outputs().size() != n.outputs.size())
         return bad(g, "node '" + n.name + "' has " + std::to_string(n.outputs.size()) + " outputs, inference gives " +

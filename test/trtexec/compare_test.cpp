@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace tw::trtexec {
+namespace {
+
+RecordedTensor floats(const std::vector<float>& values)
+{
+    RecordedTensor t;
+    t.dims = {static_cast<int64_t>(values.size())};
+    t.data.resize(values.size() * sizeof(float));
+    std::memcpy(t.data.data(), values.data(), t.data.size());
+    return t;
+}
+
+Comparison run(const std::vector<double>& out, const std::vector<float>& ref, Tolerance t = {})
+{
+    return compareTensors(out, floats(ref), t);
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+TEST(Compare, Equal)
+{
+    const Comparison c = run({1, -2, 3}, {1, -2, 3});
+    EXPECT_TRUE(c.passed);
+    EXPECT_EQ(c.maxAbsolute, 0);
+    EXPECT_EQ(c.maxRelative, 0);
+    EXPECT_NEAR(c.cosine, 1, 1e-12);
+}
+
+TEST(Compare, ToleranceIsASumOfTwoParts)
+{
+    // Allowed at the second element: 1e-5 * 100 + 1e-4 * 1 = 1.1e-3.
+    EXPECT_TRUE(run({100, 1.00109}, {100, 1}).passed);
+    const Comparison beyond = run({100, 1.00112}, {100, 1});
+    EXPECT_FALSE(beyond.passed);
+    EXPECT_EQ(beyond.failures, 1u);
+    EXPECT_EQ(beyond.firstFailure, 1u);
+    EXPECT_TRUE(run({100, 1.00112}, {100, 1}, {.rtol = 1e-3}).passed);
+}
+
+TEST(Compare, CosineCatchesWhatTheElementsAllow)
+{
+    const Tolerance loose{.atol = 10, .rtol = 0};
+    const Comparison c = run({1, 0}, {0, 1}, loose);
+    EXPECT_EQ(c.failures, 0u);
+    EXPECT_EQ(c.cosine, 0);
+    EXPECT_FALSE(c.passed);
+}
+
+TEST(Compare, ZerosAndEmpty)
+{
+    EXPECT_TRUE(run({0, 0}, {0, 0}).passed);
+    EXPECT_FALSE(run({1e-3, 0}, {0, 0}).passed);
+    EXPECT_FALSE(run({0, 0}, {1, 1}).passed);
+    EXPECT_TRUE(run({}, {}).passed);
+}
+
+TEST(Compare, SpecialValuesMatchOnlyTheirLike)
+{
+    const float nan = std::nanf("");
+    const float inf = std::numeric_limits<float>::infinity();
+    EXPECT_TRUE(run({kNan, kInf, 1}, {nan, inf, 1}).passed);
+    EXPECT_FALSE(run({kNan, 1}, {1, 1}).passed);
+    EXPECT_FALSE(run({1, 1}, {nan, 1}).passed);
+    EXPECT_FALSE(run({-kInf, 1}, {inf, 1}).passed);
+    EXPECT_NE(comparisonText("y", run({kNan, 1}, {1, 1})).find("FAILED"), std::string::npos);
+}
+
+} // namespace
+} // namespace tw::trtexec

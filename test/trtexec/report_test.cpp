@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels of the printed report and keys of the JSON files.
+#include "json.h"
+#include "layer_profile.h"
+#include "log.h"
+#include "report.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <regex>
+
+namespace tw::trtexec {
+namespace {
+
+// Runs `print` on a log whose two streams are caught.
+template <class F>
+std::pair<std::string, std::string> caught(F&& print, Level threshold = Level::kInfo)
+{
+    char* text[2] = {nullptr, nullptr};
+    size_t size[2] = {0, 0};
+    std::FILE* files[2] = {open_memstream(&text[0], &size[0]), open_memstream(&text[1], &size[1])};
+    {
+        Log log(files[0], files[1], threshold);
+        print(log);
+    }
+    std::pair<std::string, std::string> result;
+    for (int i = 0; i < 2; ++i) {
+        std::fclose(files[i]);
+        (i == 0 ? result.first : result.second).assign(text[i], size[i]);
+        std::free(text[i]);
+    }
+    return result;
+}
+
+// n queries of 1 ms copy in, 10 ms compute, 2 ms copy out, back to back.
+RunTrace steadyTrace(int n, double warmUpMs)
+{
+    RunTrace trace;
+    trace.warmUpMs = warmUpMs;
+    for (int i = 0; i < n; ++i) {
+        const double t = 13.0 * i;
+        trace.queries.push_back({t, t + 13, t, t + 1, t + 1, t + 11, t + 11, t + 13});
+    }
+    return trace;
+}
+
+TEST(Log, LineFormAndStreams)
+{
+    const auto [out, err] = caught([](Log& log) {
+        log.info("hello");
+        log.verbose("hidden");
+        log.warning("careful");
+        log.fromLibrary(Level::kError, "broken");
+        log.fromLibrary(Level::kVerbose, "hidden too");
+        log.plain("&&&& RUNNING");
+        EXPECT_EQ(log.libraryErrors(), 1u);
+        EXPECT_EQ(log.lastLibraryMessage(), "hidden too");
+    });
+    const std::string stamp = R"(\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )";
+    EXPECT_TRUE(std::regex_match(out, std::regex(stamp + R"(\[I\] hello\n&&&& RUNNING\n)"))) << out;
+    EXPECT_TRUE(std::regex_match(err, std::regex(stamp + R"(\[W\] careful\n)" + stamp + R"(\[E\] \[TRT\] broken\n)")))
+        << err;
+}
+
+TEST(Report, PercentileRule)
+{
+    std::vector<double> values;
+    for (int i = 1; i <= 100; ++i)
+        values.push_back(101 - i);
+    const std::vector<double> p = {0, 50, 90, 99, 100};
+    // Index max(n - 1 - floor((1 - p/100) n), 0): 0, 49, 89, 98, 99.
+    const Statistics s = statisticsOf(values, p);
+    EXPECT_EQ(s.min, 1);
+    EXPECT_EQ(s.max, 100);
+    EXPECT_EQ(s.mean, 50.5);
+    EXPECT_EQ(s.median, 50.5);
+    EXPECT_EQ(s.percentiles[0], 1);
+    EXPECT_EQ(s.percentiles[1], 50);
+    EXPECT_EQ(s.percentiles[2], 90);
+    EXPECT_EQ(s.percentiles[3], 99);
+    EXPECT_EQ(s.percentiles[4], 100);
+    EXPECT_EQ(statisticsOf({7}, p).percentiles, (std::vector<double>{7, 7, 7, 7, 7}));
+    EXPECT_EQ(statisticsOf({}, p).mean, 0);
+}
+
+TEST(Report, WarmUpIsLeftOut)
+{
+    // Computes begin at 1, 14, 27, ...
+    EXPECT_EQ(measuredQueries(steadyTrace(10, 27)).size(), 8u);
+    EXPECT_EQ(measuredQueries(steadyTrace(10, 27.5)).size(), 7u);
+    EXPECT_EQ(measuredQueries(steadyTrace(10, 0)).size(), 10u);
+}
+
+TEST(Report, LabelsAndNumbers)
+{
+    const auto [out, err] = caught([](Log& log) { reportPerformance(log, steadyTrace(22, 26), ReportingOptions()); });
+    for (const char* text :
+         {"Warmup completed 2 queries over 26 ms", "Timing trace has 20 queries over 0.26 s", "=== Trace details ===",
+          "Trace averages of 10 runs:", "Average on 10 runs - GPU latency: 10 ms - Host latency: 13 ms (enqueue 13 ms)",
+          "=== Performance summary ===", "Throughput: 76.9231 qps",
+          "Latency: min = 13 ms, max = 13 ms, mean = 13 ms, median = 13 ms, percentile(90%) = 13 ms, "
+          "percentile(95%) = 13 ms, percentile(99%) = 13 ms",
+          "Enqueue Time: min = 13 ms", "H2D Latency: min = 1 ms", "GPU Compute Time: min = 10 ms",
+          "D2H Latency: min = 2 ms", "Total Host Walltime: 0.26 s", "Total GPU Compute Time: 0.2 s",
+          "Explanations of the performance metrics are printed in the verbose logs."})
+        EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
+    EXPECT_EQ(err, "");
+    EXPECT_EQ(out.find("=== Explanations"), std::string::npos);
+    const auto verbose =
+        caught([](Log& log) { reportPerformance(log, steadyTrace(2, 0), ReportingOptions()); }, Level::kVerbose);
+    EXPECT_NE(verbose.first.find("[V] === Explanations of the performance metrics ==="), std::string::npos);
+}
+
+TEST(Report, Advice)
+{
+    RunTrace trace = steadyTrace(10, 0);
+    trace.eagerDevice = false;
+    for (QueryTimes& q : trace.queries) {
+        q.endH2d = q.startH2d + 20;
+        q.endD2h = q.startD2h + 20;
+    }
+    trace.queries[3].endCompute += 5;
+    const auto [out, err] = caught([&](Log& log) { reportPerformance(log, trace, ReportingOptions()); });
+    for (const char* text : {"[W] * Throughput may be bound by Enqueue Time", "--useCudaGraph",
+                             "[W] * Throughput may be bound by host-to-device transfers",
+                             "[W] * Throughput may be bound by device-to-host transfers", "--noDataTransfers",
+                             "[W] * GPU compute time is unstable, with coefficient of variance = ", "--useSpinWait"})
+        EXPECT_NE(err.find(text), std::string::npos) << text << "\n" << err;
+}
+
+TEST(Report, NothingMeasured)
+{
+    const auto [out, err] = caught([](Log& log) { reportPerformance(log, RunTrace(), ReportingOptions()); });
+    EXPECT_NE(out.find("Timing trace has 0 queries over 0 s"), std::string::npos);
+    EXPECT_NE(err.find("No query was measured"), std::string::npos);
+}
+
+TEST(Report, TimesJsonKeys)
+{
+    const RunTrace trace = steadyTrace(2, 0);
+    EXPECT_EQ(
+        timesJson(trace.queries),
+        "[\n"
+        "  { \"startEnqMs\" : 0, \"endEnqMs\" : 13, \"startH2dMs\" : 0, \"endH2dMs\" : 1, \"startComputeMs\" : 1, "
+        "\"endComputeMs\" : 11, \"startD2hMs\" : 11, \"endD2hMs\" : 13, \"h2dMs\" : 1, \"computeMs\" : 10, "
+        "\"d2hMs\" : 2, \"latencyMs\" : 13 },\n"
+        "  { \"startEnqMs\" : 13, \"endEnqMs\" : 26, \"startH2dMs\" : 13, \"endH2dMs\" : 14, \"startComputeMs\" : "
+        "14, \"endComputeMs\" : 24, \"startD2hMs\" : 24, \"endD2hMs\" : 26, \"h2dMs\" : 1, \"computeMs\" : 10, "
+        "\"d2hMs\" : 2, \"latencyMs\" : 13 }\n"
+        "]\n");
+    EXPECT_EQ(timesJson({}), "[\n]\n");
+}
+
+TEST(Profile, TableAndJson)
+{
+    LayerProfile profile;
+    for (int i = 0; i < 4; ++i) {
+        profile.add("conv + relu", 1 + i);
+        profile.add("no-op", 0);
+        profile.add("fc", 2.5);
+    }
+    const auto [out, err] = caught([&](Log& log) { profile.print(log); });
+    EXPECT_NE(out.find("=== Profile (4 iterations ) ==="), std::string::npos) << out;
+    EXPECT_NE(out.find("[I]        Layer   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %"), std::string::npos)
+        << out;
+    EXPECT_NE(out.find(" conv + relu       10.00           2.5000             2.5000     50.0"), std::string::npos)
+        << out;
+    EXPECT_NE(out.find("       Total       20.00           5.0000             5.0000    100.0"), std::string::npos)
+        << out;
+    EXPECT_EQ(out.find("no-op"), std::string::npos);
+    EXPECT_EQ(
+        profile.json(),
+        "[\n  { \"count\" : 4 },\n"
+        "  { \"name\" : \"conv + relu\", \"timeMs\" : 10, \"averageMs\" : 2.5, \"medianMs\" : 2.5, \"percentage\" : "
+        "50 },\n"
+        "  { \"name\" : \"no-op\", \"timeMs\" : 0, \"averageMs\" : 0, \"medianMs\" : 0, \"percentage\" : 0 },\n"
+        "  { \"name\" : \"fc\", \"timeMs\" : 10, \"averageMs\" : 2.5, \"medianMs\" : 2.5, \"percentage\" : 50 }\n]\n");
+}
+
+TEST(Json, StringsAndNumbers)
+{
+    EXPECT_EQ(jsonString("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
+    EXPECT_EQ(jsonString("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
+    EXPECT_EQ(jsonString("\xff\xc3"), "\"\\ufffd\\ufffd\"");
+    EXPECT_EQ(jsonNumber(2147483647), "2147483647");
+    EXPECT_EQ(jsonNumber(0.1f), "0.100000001");
+    EXPECT_EQ(jsonNumber(std::nan("")), "null");
+    EXPECT_EQ(jsonNumber(-0.0), "-0");
+}
+
+} // namespace
+} // namespace tw::trtexec

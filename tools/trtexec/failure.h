@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ways in which the tool ends early. Both carry one complete line for the user.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tw::trtexec {
+
+// The command line cannot be used: the tool prints the line, the help text and fails.
+class UsageError : public std::runtime_error
+{
+    using std::runtime_error::runtime_error;
+};
+
+// A step could not be done: the tool prints the line and fails.
+class Failure : public std::runtime_error
+{
+    using std::runtime_error::runtime_error;
+};
+
+} // namespace tw::trtexec

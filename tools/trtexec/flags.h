@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every flag with its help line. options_parse.cpp gives each its meaning; a test keeps the two lists equal.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tw::trtexec {
+
+enum class FlagGroup
+{
+    kModel,
+    kBuild,
+    kInference,
+    kReporting,
+    kSystem,
+    kHelp
+};
+
+struct Flag
+{
+    FlagGroup group;
+    std::string_view name;
+    std::string_view syntax; // what follows the name, "=<...>", or nothing for a switch
+    std::string_view help;   // lines separated by \n; empty: a deprecated spelling, left out of the help text
+};
+
+std::span<const Flag> allFlags();
+
+} // namespace tw::trtexec

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorded.h"
+
+#include "failure.h"
+#include "files.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <zlib.h>
+
+namespace tw::trtexec {
+
+namespace {
+
+// Protobuf messages end at 2 GiB; archives of recorded tensors keep the same limit for each entry.
+constexpr size_t kLimitBytes = size_t{1} << 31;
+
+template <class T>
+double load(const RecordedTensor& tensor, size_t index)
+{
+    T value;
+    std::memcpy(&value, tensor.data.data() + index * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+}
+
+} // namespace
+
+size_t elementSize(ElementKind kind)
+{
+    switch (kind) {
+    case ElementKind::kInt8:
+    case ElementKind::kUint8:
+    case ElementKind::kBool:
+        return 1;
+    case ElementKind::kHalf:
+    case ElementKind::kInt16:
+    case ElementKind::kUint16:
+        return 2;
+    case ElementKind::kFloat:
+    case ElementKind::kInt32:
+    case ElementKind::kUint32:
+        return 4;
+    case ElementKind::kDouble:
+    case ElementKind::kInt64:
+    case ElementKind::kUint64:
+        return 8;
+    }
+    return 1;
+}
+
+double RecordedTensor::at(size_t index) const
+{
+    switch (kind) {
+    case ElementKind::kFloat:
+        return load<float>(*this, index);
+    case ElementKind::kDouble:
+        return load<double>(*this, index);
+    case ElementKind::kHalf: {
+        uint16_t bits;
+        std::memcpy(&bits, data.data() + index * 2, 2);
+        return halfToDouble(bits);
+    }
+    case ElementKind::kInt8:
+        return load<int8_t>(*this, index);
+    case ElementKind::kInt16:
+        return load<int16_t>(*this, index);
+    case ElementKind::kInt32:
+        return load<int32_t>(*this, index);
+    case ElementKind::kInt64:
+        return load<int64_t>(*this, index);
+    case ElementKind::kUint8:
+        return load<uint8_t>(*this, index);
+    case ElementKind::kUint16:
+        return load<uint16_t>(*this, index);
+    case ElementKind::kUint32:
+        return load<uint32_t>(*this, index);
+    case ElementKind::kUint64:
+        return load<uint64_t>(*this, index);
+    case ElementKind::kBool:
+        return data[index] != std::byte{0} ? 1 : 0;
+    }
+    return 0;
+}
+
+double halfToDouble(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 31)
+        return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+    if (exponent == 0)
+        return sign * std::ldexp(fraction, -24);
+    return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+uint16_t doubleToHalf(double value)
+{
+    const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    if (std::isnan(value))
+        return sign | 0x7e00;
+    const double magnitude = std::abs(value);
+    if (magnitude >= 65520) // halfway between 65504 and the next step
+        return sign | 0x7c00;
+    // Steps of 2^-24 below 2^-14, else of 2^(exponent - 10); nearbyint rounds ties to even.
+    const int exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
+    const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+    return sign | static_cast<uint16_t>(magnitude < 0x1p-14 ? steps : steps + ((exponent + 14) << 10));
+}
+
+size_t checkedCount(std::span<const int64_t> dims, size_t size, const std::string& what)
+{
+    size_t count = 1;
+    bool empty = false;
+    for (const int64_t d : dims) {
+        if (d < 0)
+            throw Failure(what + ": negative dimension " + std::to_string(d));
+        empty = empty || d == 0;
+    }
+    if (empty)
+        return 0;
+    for (const int64_t d : dims) {
+        if (static_cast<uint64_t>(d) > kLimitBytes / size / count)
+            throw Failure(what + ": the dimensions stand for more than " + std::to_string(kLimitBytes) + " bytes");
+        count *= static_cast<size_t>(d);
+    }
+    return count;
+}
+
+std::vector<std::byte> inflateAll(std::span<const std::byte> bytes, int windowBits, size_t limitBytes,
+                                  const std::string& what)
+{
+    if (bytes.size() > kLimitBytes)
+        throw Failure(what + ": more than " + std::to_string(kLimitBytes) + " bytes");
+    z_stream stream{};
+    if (inflateInit2(&stream, windowBits) != Z_OK)
+        throw Failure(what + ": zlib cannot start");
+    std::vector<std::byte> out;
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    int state = Z_OK;
+    constexpr size_t kChunk = 1 << 18;
+    while (state == Z_OK && out.size() <= limitBytes) {
+        const size_t done = out.size();
+        out.resize(done + kChunk);
+        stream.next_out = reinterpret_cast<Bytef*>(out.data() + done);
+        stream.avail_out = kChunk;
+        state = inflate(&stream, Z_NO_FLUSH);
+        out.resize(out.size() - stream.avail_out);
+        if (state == Z_OK && stream.avail_in == 0 && stream.avail_out != 0)
+            state = Z_BUF_ERROR; // nothing left to read, and no end seen
+    }
+    inflateEnd(&stream);
+    if (out.size() > limitBytes)
+        throw Failure(what + ": inflates to more than " + std::to_string(limitBytes) + " bytes");
+    if (state != Z_STREAM_END)
+        throw Failure(what + ": compressed data is damaged or cut off");
+    return out;
+}
+
+std::vector<RecordedTensor> readRecorded(const std::string& path, const std::string& prefix)
+{
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) {
+        if (!path.ends_with(".npz"))
+            throw Failure("'" + path + "' is neither a folder nor an .npz file");
+        return readNpz(readFile(path, 4 * uint64_t{kLimitBytes}), path);
+    }
+    std::vector<RecordedTensor> tensors;
+    while (true) {
+        const std::string file = path + "/" + prefix + "_" + std::to_string(tensors.size()) + ".pb";
+        if (std::filesystem::exists(file, ignored))
+            tensors.push_back(readTensorProto(readFile(file, kLimitBytes), file));
+        else if (std::filesystem::exists(file + ".gz", ignored))
+            tensors.push_back(
+                readTensorProto(inflateAll(readFile(file + ".gz", kLimitBytes), 31, kLimitBytes, file + ".gz"), file));
+        else
+            break;
+    }
+    if (tensors.empty())
+        throw Failure("folder '" + path + "' has no " + prefix + "_0.pb and no " + prefix + "_0.pb.gz");
+    return tensors;
+}
+
+std::vector<size_t> matchRecorded(std::span<const RecordedTensor> tensors, std::span<const std::string> names,
+                                  const std::string& path)
+{
+    std::vector<size_t> byName;
+    for (const std::string& name : names) {
+        const auto it =
+            std::find_if(tensors.begin(), tensors.end(), [&](const RecordedTensor& t) { return t.name == name; });
+        if (it != tensors.end())
+            byName.push_back(static_cast<size_t>(it - tensors.begin()));
+    }
+    if (byName.size() == names.size())
+        return byName;
+    if (tensors.size() == names.size() && byName.empty()) {
+        for (size_t i = 0; i < names.size(); ++i)
+            byName.push_back(i);
+        return byName;
+    }
+    std::string text = "'" + path + "' has " + std::to_string(tensors.size()) + " tensor(s):";
+    for (const RecordedTensor& tensor : tensors)
+        text += " '" + tensor.name + "'";
+    text += "; the engine has " + std::to_string(names.size()) + ":";
+    for (const std::string& name : names)
+        text += " '" + name + "'";
+    throw Failure(text + "; neither the names nor the counts agree");
+}
+
+} // namespace tw::trtexec

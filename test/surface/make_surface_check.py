@@ -578,6 +578,7 @@ def main():
     ap.add_argument("--run", metavar="COMPILER_COMMAND")
     ap.add_argument("-j", type=int, default=os.cpu_count())
     ap.add_argument("--list", action="store_true")
+    ap.add_argument("--report", metavar="FILE", help="with --run: the counts go there too")
     a = ap.parse_args()
     s = Surface(a.facts)
     if a.list:
@@ -612,7 +613,12 @@ def main():
             if rc:
                 first = [l for l in err.splitlines() if "error" in l][:1]
                 print("FAIL %s %s: %s" % (g.header, g.name, first[0].split("error: ")[-1] if first else "exit %d" % rc))
-    print("%d of %d classes compile; %d of %d groups compile" % (good_classes, classes, good, len(files)))
+    counts = "%d of %d classes compile; %d of %d groups compile" % (good_classes, classes, good, len(files))
+    print(counts)
+    if a.report:
+        os.makedirs(os.path.dirname(a.report), exist_ok=True)
+        with open(a.report, "w", encoding="utf-8") as f:
+            f.write(counts + "\n")
     return 0 if good == len(files) else 1
 
 

@@ -45,9 +45,9 @@ struct OpDef
     void (*cases)(ops::CaseList&) = nullptr;
     // Best first; the last accepts everything that infer() accepts.
     std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
-    // A node may be removed or folded when its results are unused or its inputs constant. False: it has state (random
-    // fill).
-    bool pure = true;
+    // True for nodes that keep state from run to run (random fill): never folded or merged with an equal node. Null: no
+    // node of the op does.
+    bool (*stateful)(Node const&) = nullptr;
 };
 
 } // namespace tw::ir

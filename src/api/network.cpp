@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "ops/identity/op.h"
+#include "ops/registry.h"
+
+namespace tw::api {
+
+using nvinfer1::Dims;
+
+// ---- conversions
+
+Dims toPublic(ir::Shape const& s, int skipFront)
+{
+    Dims d{};
+    for (size_t i = size_t(skipFront); i < s.size() && d.nbDims < Dims::MAX_DIMS; ++i) {
+        int64_t const v = s[i].value();
+        d.d[d.nbDims++] = v > INT32_MAX ? INT32_MAX : int32_t(v);
+    }
+    return d;
+}
+
+Dims toPublic(Extents const& e)
+{
+    return toPublic(ir::shapeOf(e));
+}
+
+std::vector<int64_t> toVector(Dims const& d)
+{
+    int const n = std::clamp(d.nbDims, 0, int(Dims::MAX_DIMS));
+    return std::vector<int64_t>(d.d, d.d + n);
+}
+
+std::string str(Dims const& d)
+{
+    if (d.nbDims < 0)
+        return "[?]";
+    std::string s = "[";
+    for (int i = 0; i < std::min(d.nbDims, int(Dims::MAX_DIMS)); ++i)
+        s += (i ? "," : "") + std::to_string(d.d[i]);
+    return s + "]";
+}
+
+Dims filledDims(int n, int32_t value)
+{
+    Dims d{};
+    d.nbDims = n;
+    std::fill_n(d.d, n, value);
+    return d;
+}
+
+Result<void> checkDims(Dims const& d, int32_t least, std::string const& what)
+{
+    if (d.nbDims < 0 || d.nbDims > Dims::MAX_DIMS)
+        return invalidArgument(what + ": nbDims " + std::to_string(d.nbDims) + " must be in 0.." +
+                               std::to_string(int(Dims::MAX_DIMS)));
+    for (int i = 0; i < d.nbDims; ++i)
+        if (d.d[i] < least)
+            return invalidArgument(what + " " + str(d) + ": entry " + std::to_string(i) + " must be at least " +
+                                   std::to_string(least));
+    return {};
+}
+
+Result<void> checkWeights(nvinfer1::Weights const& w, std::string const& what)
+{
+    if (w.count < 0)
+        return invalidArgument(what + " weights have the negative count " + std::to_string(w.count));
+    if (w.count != 0 && !w.values)
+        return invalidArgument(what + " weights has non-zero count but null values");
+    if (w.count == 0 && w.values)
+        return invalidArgument(what + " weights has zero count but non-null values");
+    int const type = static_cast<int>(w.type);
+    if (type < 0 || type > static_cast<int>(nvinfer1::DataType::kINT32))
+        return invalidArgument(what + " weights have type " + std::to_string(type) +
+                               "; kFLOAT, kHALF, kINT8 and kINT32 are possible");
+    return {};
+}
+
+Result<std::string> checkName(char const* name, std::string const& what)
+{
+    if (!name)
+        return invalidArgument(what + ": the name is a null pointer");
+    size_t const length = strnlen(name, 4096);
+    if (length >= 4096)
+        return invalidArgument(what + ": a name has at most 4096 bytes with its terminator");
+    return std::string(name, length);
+}
+
+// ---- LowerContext
+
+bool LowerContext::implicitBatch() const
+{
+    return network_.implicitBatch;
+}
+
+Error LowerContext::error(std::string const& what) const
+{
+    return layer_.error(what);
+}
+
+Result<ir::Node*> LowerContext::add(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs,
+                                    std::vector<ir::Value*> inputs, std::string const& part)
+{
+    auto made = graph_.addNode(op, std::move(attrs), std::move(inputs),
+                               part.empty() ? layer_.name : layer_.name + " [" + part + "]");
+    if (!made.ok())
+        return std::move(made).error().in("layer '" + layer_.name + "' (" + layer_.typeName + ")");
+    ir::Node* node = *made;
+    node->layers = {layer_.name};
+    if (layer_.precision)
+        node->precision = {toCore(*layer_.precision), true};
+    return node;
+}
+
+Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents const& dims, DataType type,
+                                         ir::WeightsRole role)
+{
+    char const* roleName[] = {"kernel", "bias", "shift", "scale", "constant", "weights"};
+    std::string const what = roleName[static_cast<int>(role)];
+    int64_t expected = 1;
+    for (int64_t d : dims)
+        expected = ir::mulSat(expected, d);
+    if (w.count != expected)
+        return error(what + " weights has count " + std::to_string(w.count) + " but " + std::to_string(expected) +
+                     " was expected (shape " + dims.str() + ")");
+    auto c = std::make_shared<ir::Constant>();
+    c->layer = layer_.name;
+    c->role = role;
+    c->weightsName = network_.weightsNameOf(w);
+    DataType const from = toCore(w.type);
+    if (from == type) {
+        c->data = std::make_shared<Blob const>(w.values, size_t(w.count * sizeOf(type)));
+    } else if (isFloating(from) && isFloating(type)) {
+        Extents flat{w.count};
+        Tensor converted(type, flat);
+        TensorRef const source{from, flat, const_cast<void*>(w.values)};
+        for (int64_t i = 0; i < w.count; ++i)
+            converted.ref().set(i, source.get(i));
+        c->data = Blob::copy(converted.data(), size_t(w.count * sizeOf(type)));
+    } else {
+        return error(what + " weights of type " + nameOf(from) + " cannot be used as " + nameOf(type));
+    }
+    return graph_.addConstant(layer_.name + "." + what, type, dims, std::move(c));
+}
+
+// ---- LayerState
+
+LayerState& stateOf(nvinfer1::ILayer& layer)
+{
+    return dynamic_cast<LayerState&>(layer);
+}
+LayerState const& stateOf(nvinfer1::ILayer const& layer)
+{
+    return dynamic_cast<LayerState const&>(layer);
+}
+
+nvinfer1::DataType LayerState::naturalOutputType(int) const
+{
+    return nvinfer1::DataType::kFLOAT;
+}
+
+void LayerState::changed()
+{
+    network->rollBack(this);
+}
+Reporter& LayerState::reporter() const
+{
+    return network->reporter;
+}
+Error LayerState::error(std::string const& what) const
+{
+    return invalidArgument("layer '" + name + "' (" + typeName + "): " + what);
+}
+
+bool attachLayer(NetworkObject& network, LayerState& layer, nvinfer1::LayerType, char const* typeName,
+                 std::vector<nvinfer1::ITensor*> const& inputs)
+{
+    layer.id = network.nextLayerId;
+    layer.name = "(Unnamed Layer* " + std::to_string(layer.id) + ") [" + typeName + "]";
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!inputs[i]) {
+            network.reporter.error(layer.error("input " + std::to_string(i) + " is a null pointer"));
+            return false;
+        }
+        TensorObject& t = objectOf(*inputs[i]);
+        if (t.network != &network) {
+            network.reporter.error(
+                layer.error("input " + std::to_string(i) + " ('" + t.name + "') belongs to another network"));
+            return false;
+        }
+        layer.inputs.push_back(&t);
+    }
+    for (int i = 0; i < layer.outputCount(); ++i) {
+        auto t = std::make_unique<TensorObject>();
+        t->network = &network;
+        t->producer = &layer;
+        t->outputIndex = i;
+        t->name = layer.name + "_output" + (i ? "_" + std::to_string(i) : "");
+        layer.outputs.push_back(std::move(t));
+    }
+    layer.outputTypes.resize(layer.outputs.size());
+    ++network.nextLayerId;
+    return true;
+}
+
+// ---- lowering
+
+Result<std::string> NetworkObject::symbolFor(TensorObject const& t, int axis)
+{
+    auto clean = [](std::string const& s) {
+        std::string out;
+        for (char c : s)
+            out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+        return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "_" + out : out;
+    };
+    auto it = t.dimensionNames.find(axis);
+    if (it != t.dimensionNames.end() && !it->second.empty()) {
+        // Equal names are one symbol; names that only look equal after cleaning are told apart by their hash.
+        std::string const c = clean(it->second);
+        return c == it->second ? c : c + "." + std::to_string(hashText(it->second) % 100000);
+    }
+    std::string base = clean(t.name) + "." + std::to_string(axis);
+    while (graph_.symbols.contains(base))
+        base += "_";
+    return base;
+}
+
+Result<void> NetworkObject::lowerInputs()
+{
+    if (inputsLowered_)
+        return {};
+    graph_ = ir::Graph();
+    graph_.name = name.empty() ? "network" : name;
+    for (auto const& t : inputs) {
+        ir::Shape shape;
+        if (implicitBatch) {
+            graph_.symbols["batch"] = ir::Symbol{ir::Range{0, INT32_MAX}, false};
+            shape.push_back(t->broadcastAcrossBatch ? ir::Dim(1) : ir::Dim::symbol("batch"));
+        }
+        for (int i = 0; i < t->dims.nbDims; ++i) {
+            if (t->dims.d[i] >= 0) {
+                shape.emplace_back(t->dims.d[i]);
+                continue;
+            }
+            TW_ASSIGN(std::string const symbol, symbolFor(*t, i));
+            graph_.symbols.try_emplace(symbol, ir::Symbol{ir::Range{0, INT32_MAX}, false});
+            shape.push_back(ir::Dim::symbol(symbol));
+        }
+        ir::Value* v = graph_.addInput(t->name, toCore(t->type), shape);
+        bool const small =
+            v->rank() == 0 || (v->rank() == 1 && shape[0].isConst() && shape[0].value() <= ir::kMaxContent);
+        if (!implicitBatch && small && (v->type == DataType::kInt32 || v->type == DataType::kBool)) {
+            std::vector<ir::Dim> content;
+            int64_t const count = v->rank() == 0 ? 1 : shape[0].value();
+            for (int64_t k = 0; k < count; ++k) {
+                TW_ASSIGN(std::string const symbol, symbolFor(*t, 1000 + int(k)));
+                graph_.symbols[symbol] = ir::Symbol{ir::Range{INT32_MIN, INT32_MAX}, false};
+                content.push_back(ir::Dim::symbol(symbol));
+            }
+            v->content = std::move(content);
+        }
+        values_[t.get()] = v;
+    }
+    inputsLowered_ = true;
+    return {};
+}
+
+Result<void> NetworkObject::lowerLayer(LayerState& layer)
+{
+    std::vector<ir::Value*> in;
+    for (TensorObject* t : layer.inputs)
+        in.push_back(t ? values_.at(t) : nullptr);
+    ir::Graph::Mark const mark = graph_.mark();
+    LowerContext ctx(*this, layer, graph_, std::move(in));
+    auto done = layer.lower(ctx);
+    if (done.ok() && ctx.outputs().size() != layer.outputs.size())
+        done = internalError("layer '" + layer.name + "' was lowered to another number of outputs");
+    if (!done.ok()) {
+        graph_.rollBack(mark);
+        return done;
+    }
+    steps_.push_back(Step{&layer, mark});
+    for (size_t i = 0; i < layer.outputs.size(); ++i) {
+        ir::Value* v = ctx.outputs()[i];
+        values_[layer.outputs[i].get()] = v;
+        if (v->producer && v->producerIndex < int(v->producer->outputTypes.size()) && layer.outputTypes[i])
+            v->producer->outputTypes[v->producerIndex] = {toCore(*layer.outputTypes[i]), true};
+    }
+    return {};
+}
+
+Result<ir::Value*> NetworkObject::lowered(TensorObject& t)
+{
+    TW_TRY(lowerInputs());
+    if (auto it = values_.find(&t); it != values_.end())
+        return it->second;
+    // Depth first without recursion: networks may be thousands of layers deep.
+    std::vector<LayerState*> stack{t.producer};
+    std::set<LayerState*> open;
+    while (!stack.empty()) {
+        LayerState* layer = stack.back();
+        if (values_.contains(layer->outputs.empty() ? nullptr : layer->outputs[0].get())) {
+            stack.pop_back();
+            continue;
+        }
+        LayerState* missing = nullptr;
+        for (TensorObject* in : layer->inputs) {
+            if (in && !values_.contains(in)) {
+                missing = in->producer;
+                break;
+            }
+        }
+        if (missing) {
+            if (!open.insert(layer).second && open.contains(missing) && layer == missing)
+                return layer->error("the layer depends on itself: the network has a cycle");
+            if (open.contains(missing))
+                return missing->error("the layer depends on its own output: the network has a cycle");
+            stack.push_back(missing);
+            continue;
+        }
+        TW_TRY(lowerLayer(*layer));
+        stack.pop_back();
+    }
+    return values_.at(&t);
+}
+
+void NetworkObject::rollBack(LayerState* layer)
+{
+    if (!layer) {
+        steps_.clear();
+        values_.clear();
+        inputsLowered_ = false;
+        return;
+    }
+    auto it = std::find_if(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == layer; });
+    if (it == steps_.end())
+        return;
+    graph_.rollBack(it->mark);
+    for (auto s = it; s != steps_.end(); ++s)
+        for (auto const& out : s->layer->outputs)
+            values_.erase(out.get());
+    steps_.erase(it, steps_.end());
+}
+
+std::string NetworkObject::weightsNameOf(nvinfer1::Weights const& w) const
+{
+    for (auto const& [known, weightsName] : weightsNames)
+        if (known.values == w.values && known.count == w.count && known.type == w.type)
+            return weightsName;
+    return {};
+}
+
+namespace {
+
+// Values whose elements decide shapes, and everything those are computed from.
+std::set<ir::Value const*> shapeValues(ir::Graph const& g)
+{
+    std::set<ir::Value const*> needed;
+    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
+        ir::Node const& node = **n;
+        bool const makesNeeded = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                             [&](ir::Value const* v) { return needed.contains(v); });
+        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+        bool const readsElements = std::string_view(node.op->name) != "shape";
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+            if (node.inputs[i] && ((makesNeeded && readsElements) || (i < 32 && (mask >> i & 1))))
+                needed.insert(node.inputs[i]);
+    }
+    return needed;
+}
+
+} // namespace
+
+bool NetworkObject::isShapeTensor(TensorObject const& t)
+{
+    for (auto const& l : layers)
+        for (auto const& out : l->outputs)
+            if (!lowered(*out).ok())
+                break; // reported when the network is built
+    auto it = values_.find(&t);
+    return t.isShapeOutput || (it != values_.end() && shapeValues(graph_).contains(it->second));
+}
+
+Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
+{
+    if (outputs.empty() && shapeOutputs.empty())
+        return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
+    rollBack(nullptr); // tensor names may have changed since
+    for (auto const& l : layers)
+        for (auto const& t : l->outputs)
+            TW_TRY(lowered(*t));
+    TW_TRY(lowerInputs());
+    std::set<std::string> names;
+    for (auto const& t : inputs)
+        if (!names.insert(t->name).second)
+            return invalidArgument("two network inputs are named '" + t->name +
+                                   "'; inputs and outputs need different names");
+    ir::Graph::Mark const mark = graph_.mark();
+    graph_.outputs.clear();
+    auto addOutput = [&](TensorObject& t) -> Result<void> {
+        if (!names.insert(t.name).second)
+            return invalidArgument("two network inputs or outputs are named '" + t.name + "'");
+        ir::Value* v = values_.at(&t);
+        bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
+        DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
+        if (taken || want != v->type) {
+            auto copy = std::make_unique<ops::identity::Attrs>();
+            copy->type = want;
+            auto made = graph_.addNode(ops::identity::def(), std::move(copy), {v}, t.name + " [output]");
+            if (!made.ok())
+                return std::move(made).error().in("network output '" + t.name + "'");
+            v = (*made)->outputs[0];
+        }
+        graph_.outputs.push_back(v);
+        return {};
+    };
+    Result<void> status;
+    for (TensorObject* t : outputs)
+        if (status.ok())
+            status = addOutput(*t);
+    for (TensorObject* t : shapeOutputs)
+        if (status.ok() && !t->isOutput)
+            status = addOutput(*t);
+    std::unique_ptr<ir::Graph> copy;
+    if (status.ok()) {
+        // Names and ranges go on values last: several tensors may share a value.
+        for (auto const& [t, v] : values_) {
+            if (t->producer && v->producer)
+                v->name = t->name;
+            if (t->rangeMin && t->rangeMax) {
+                double const scale = std::max(std::fabs(double(*t->rangeMin)), std::fabs(double(*t->rangeMax))) / 127;
+                v->quantization = ir::Quantization{{scale}, -1, ir::Quantization::Origin::kDynamicRange};
+            }
+        }
+        size_t at = 0;
+        for (TensorObject* t : outputs)
+            graph_.outputs[at++]->name = t->name;
+        for (TensorObject* t : shapeOutputs)
+            if (!t->isOutput)
+                graph_.outputs[at++]->name = t->name;
+        copy = graph_.clone();
+        auto const needed = shapeValues(graph_);
+        for (size_t i = 0; i < graph_.inputs.size(); ++i)
+            copy->inputs[i]->host = needed.contains(graph_.inputs[i]);
+    }
+    graph_.outputs.clear();
+    graph_.rollBack(mark);
+    TW_TRY(std::move(status));
+    return copy;
+}
+
+} // namespace tw::api

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network under construction. Layers keep what the user set; dimensions and types are answered by lowering layers
+// to an ir::Graph on demand, in dependency order. A change to a layer takes the graph back to the point before it was
+// lowered, so that a network built front to back is lowered once.
+//
+// How a layer's folder uses this (src/ops/<name>/api.cpp):
+//   struct ConvolutionLayer final : LayerObject<nvinfer1::IConvolutionLayer> { ...fields...; Result<void>
+//   lower(LowerContext&) override; }; IConvolutionLayer's methods:  static_cast<ConvolutionLayer&>(*this), then
+//   changed() in setters INetworkDefinition::addConvolutionNd:  return addLayer<ConvolutionLayer>(*this, {&input},
+//   [&](ConvolutionLayer& l) { ... return Result<void>(); });
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/report.h"
+#include "ir/graph.h"
+#include "ir/op_def.h"
+#include "ops/registry.h"
+
+namespace tw::api {
+
+struct NetworkObject;
+struct LayerState;
+
+// ---- conversions between public and internal types
+
+inline DataType toCore(nvinfer1::DataType t)
+{
+    return static_cast<DataType>(t);
+}
+inline nvinfer1::DataType toPublic(DataType t)
+{
+    return static_cast<nvinfer1::DataType>(t);
+}
+nvinfer1::Dims toPublic(ir::Shape const& s, int skipFront = 0); // -1 for an expression
+nvinfer1::Dims toPublic(Extents const& e);
+std::vector<int64_t> toVector(nvinfer1::Dims const& d); // d.d[0 .. nbDims)
+std::string str(nvinfer1::Dims const& d);               // "[1,3,-1]"
+// Dims of n equal entries.
+nvinfer1::Dims filledDims(int n, int32_t value);
+// Whether nbDims is in [0, MAX_DIMS] and every entry at least `least`; the error names `what`.
+Result<void> checkDims(nvinfer1::Dims const& d, int32_t least, std::string const& what);
+// Whether values and count agree (mirror error texts of 8.5) and the type is one that weights may have.
+Result<void> checkWeights(nvinfer1::Weights const& w, std::string const& what);
+// Copies a name; an error when it is null or longer than 4096 bytes with its terminator.
+Result<std::string> checkName(char const* name, std::string const& what);
+
+// ---- tensors
+
+struct TensorObject final : nvinfer1::ITensor
+{
+    NetworkObject* network = nullptr;
+    LayerState* producer = nullptr; // null: network input
+    int outputIndex = 0;
+    std::string name;
+    // Of network inputs (and requested types of outputs):
+    nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
+    bool typeIsSet = false;
+    nvinfer1::Dims dims{}; // of a network input
+    std::map<int, std::string> dimensionNames;
+    bool isInput = false, isOutput = false, isShapeOutput = false;
+    bool broadcastAcrossBatch = false;
+    nvinfer1::TensorFormats formats = (1u << nvinfer1::EnumMax<nvinfer1::TensorFormat>()) - 1;
+    std::optional<float> rangeMin, rangeMax; // dynamic range
+    nvinfer1::TensorLocation location = nvinfer1::TensorLocation::kDEVICE;
+};
+
+inline TensorObject& objectOf(nvinfer1::ITensor& t)
+{
+    return static_cast<TensorObject&>(t);
+}
+inline TensorObject const& objectOf(nvinfer1::ITensor const& t)
+{
+    return static_cast<TensorObject const&>(t);
+}
+
+// ---- layers
+
+// What a layer sees while it is turned into nodes.
+class LowerContext
+{
+public:
+    LowerContext(NetworkObject& network, LayerState& layer, ir::Graph& graph, std::vector<ir::Value*> inputs)
+        : network_(network), layer_(layer), graph_(graph), inputs_(std::move(inputs))
+    {}
+    ir::Graph& graph() { return graph_; }
+    int inputCount() const { return int(inputs_.size()); }
+    // Null for an optional input that is not set.
+    ir::Value* in(int i) const { return i < int(inputs_.size()) ? inputs_[i] : nullptr; }
+    bool implicitBatch() const;
+    // Public axes count without the batch dimension in implicit batch mode.
+    int axisShift() const { return implicitBatch() ? 1 : 0; }
+
+    // Appends a node named after the layer; `part` tells several nodes of one layer apart ("" for the main one).
+    Result<ir::Node*> add(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
+                          std::string const& part = "");
+    template <class A>
+    Result<ir::Node*> add(ir::OpDef const& op, A attrs, std::vector<ir::Value*> inputs, std::string const& part = "")
+    {
+        return add(op, std::unique_ptr<ir::AttrsBase>(std::make_unique<A>(std::move(attrs))), std::move(inputs), part);
+    }
+    // Weights as a constant of the given shape and type (converted between float and half if needed, else not copied).
+    // The count must be the volume of `dims`.
+    Result<ir::Value*> weights(nvinfer1::Weights const& w, Extents const& dims, DataType type, ir::WeightsRole role);
+    void output(int i, ir::Value* v)
+    {
+        if (int(outputs_.size()) <= i)
+            outputs_.resize(i + 1);
+        outputs_[i] = v;
+    }
+    // "layer 'conv1' (Convolution): <what>"
+    Error error(std::string const& what) const;
+    std::vector<ir::Value*> const& outputs() const { return outputs_; }
+
+private:
+    NetworkObject& network_;
+    LayerState& layer_;
+    ir::Graph& graph_;
+    std::vector<ir::Value*> inputs_;
+    std::vector<ir::Value*> outputs_;
+};
+
+// What all layers share. ILayer's methods reach it by a cross cast.
+struct LayerState
+{
+    NetworkObject* network = nullptr;
+    nvinfer1::LayerType type{};
+    char const* typeName = ""; // "Convolution", as in default names
+    std::string name;
+    int id = 0; // number at creation: default names
+    std::vector<TensorObject*> inputs;
+    std::vector<std::unique_ptr<TensorObject>> outputs;
+    std::optional<nvinfer1::DataType> precision;
+    std::vector<std::optional<nvinfer1::DataType>> outputTypes;
+
+    virtual ~LayerState() = default;
+    virtual nvinfer1::ILayer* asLayer() = 0;
+    virtual Result<void> lower(LowerContext& ctx) = 0;
+    virtual int outputCount() const { return 1; }
+    // How many inputs setInput may reach; the layers with optional inputs answer more than they were made with.
+    virtual int maxInputs() const { return int(inputs.size()); }
+    // Called before input `index` is replaced or added; an error refuses it. Setters that an input overrides are
+    // cleared here.
+    virtual Result<void> onSetInput(int /*index*/, TensorObject& /*tensor*/) { return {}; }
+    // Default of getOutputType when nothing was set.
+    virtual nvinfer1::DataType naturalOutputType(int /*index*/) const;
+
+    // After every setter: the layer and what depends on it are lowered again when next asked for.
+    void changed();
+    Reporter& reporter() const;
+    Error error(std::string const& what) const; // "layer 'x' (Convolution): <what>", kInvalidArgument
+};
+
+template <class PublicLayer>
+struct LayerObject : PublicLayer, LayerState
+{
+    nvinfer1::ILayer* asLayer() final { return this; }
+};
+
+LayerState& stateOf(nvinfer1::ILayer& layer);
+LayerState const& stateOf(nvinfer1::ILayer const& layer);
+
+// ---- the network
+
+struct NetworkObject final : nvinfer1::INetworkDefinition
+{
+    explicit NetworkObject(Reporter const& r) : reporter(r) {}
+
+    mutable Reporter reporter;
+    bool implicitBatch = false;
+    bool explicitPrecision = false;
+    std::string name;
+    std::vector<std::unique_ptr<LayerState>> layers;
+    std::vector<std::unique_ptr<TensorObject>> inputs;
+    std::vector<TensorObject*> outputs;      // marked outputs
+    std::vector<TensorObject*> shapeOutputs; // markOutputForShapes
+    std::vector<std::pair<nvinfer1::Weights, std::string>> weightsNames;
+    int nextLayerId = 0;
+
+    // The value of a tensor, lowering whatever it depends on. Errors are the layer's own.
+    Result<ir::Value*> lowered(TensorObject& t);
+    // Drops everything lowered at or after `layer`; null: everything (an input changed).
+    void rollBack(LayerState* layer);
+    // The whole network as a graph of its own for the builder: outputs named and of the types asked for, precision
+    // wishes and dynamic ranges set. Values of tensors are found by name.
+    Result<std::unique_ptr<ir::Graph>> toGraph();
+    // Tensors that are (transitively) needed as shape tensors.
+    bool isShapeTensor(TensorObject const& t);
+    std::string weightsNameOf(nvinfer1::Weights const& w) const;
+
+private:
+    struct Step
+    {
+        LayerState* layer;
+        ir::Graph::Mark mark;
+    };
+    Result<void> lowerInputs();
+    Result<void> lowerLayer(LayerState& layer);
+    Result<std::string> symbolFor(TensorObject const& t, int axis);
+    ir::Graph graph_;
+    bool inputsLowered_ = false;
+    std::vector<Step> steps_;
+    std::map<TensorObject const*, ir::Value*> values_;
+};
+
+inline NetworkObject& objectOf(nvinfer1::INetworkDefinition& n)
+{
+    return static_cast<NetworkObject&>(n);
+}
+inline NetworkObject const& objectOf(nvinfer1::INetworkDefinition const& n)
+{
+    return static_cast<NetworkObject const&>(n);
+}
+
+// Makes a layer, lets `init` set and check its fields, adds it to the network and makes its outputs. Null after an
+// error report. An input of another network, or a null one, is an error.
+bool attachLayer(NetworkObject& network, LayerState& layer, nvinfer1::LayerType type, char const* typeName,
+                 std::vector<nvinfer1::ITensor*> const& inputs);
+
+template <class Layer, class Init>
+Layer* addLayer(nvinfer1::INetworkDefinition& net, nvinfer1::LayerType type, char const* typeName,
+                std::vector<nvinfer1::ITensor*> const& inputs, Init&& init) noexcept
+{
+    NetworkObject& network = objectOf(net);
+    return guarded<Layer*>(network.reporter, nullptr, [&]() -> Result<Layer*> {
+        auto layer = std::make_unique<Layer>();
+        Layer* raw = layer.get();
+        layer->network = &network;
+        layer->type = type;
+        layer->typeName = typeName;
+        TW_TRY(init(*raw));
+        if (!attachLayer(network, *raw, type, typeName, inputs))
+            return raw = nullptr;
+        network.layers.push_back(std::move(layer));
+        return raw;
+    });
+}
+
+} // namespace tw::api

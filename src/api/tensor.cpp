@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "api/network.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace nvinfer1 {
+
+namespace {
+
+TensorObject& self(ITensor* t)
+{
+    return objectOf(*t);
+}
+TensorObject& self(ITensor const* t)
+{
+    return const_cast<TensorObject&>(objectOf(*t)); // answers are computed on demand
+}
+// What depends on a network input's dimensions, names or type is lowered again.
+void inputChanged(TensorObject& t)
+{
+    if (t.isInput)
+        t.network->rollBack(nullptr);
+}
+
+} // namespace
+
+void ITensor::setName(char const* name) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        TW_ASSIGN(t.name, checkName(name, "tensor '" + t.name + "'"));
+        inputChanged(t);
+        return {};
+    });
+}
+char const* ITensor::getName() const noexcept
+{
+    return self(this).name.c_str();
+}
+
+void ITensor::setDimensions(Dims dimensions) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        if (!t.isInput)
+            return invalidArgument("tensor '" + t.name + "': dimensions can be set for network inputs only");
+        TW_TRY(checkDims(dimensions, t.network->implicitBatch ? 0 : -1, "tensor '" + t.name + "': dimensions"));
+        t.dims = dimensions;
+        inputChanged(t);
+        return {};
+    });
+}
+
+Dims ITensor::getDimensions() const noexcept
+{
+    TensorObject& t = self(this);
+    Dims unknown{};
+    unknown.nbDims = -1;
+    return guarded<Dims>(t.network->reporter, unknown, [&]() -> Result<Dims> {
+        if (t.isInput)
+            return t.dims;
+        TW_ASSIGN(ir::Value const* v, t.network->lowered(t));
+        return toPublic(v->shape, t.network->implicitBatch ? 1 : 0);
+    });
+}
+
+void ITensor::setType(DataType type) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        int const number = static_cast<int>(type);
+        if (number < 0 || number >= kDataTypeCount)
+            return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
+        t.type = type;
+        t.typeIsSet = true;
+        inputChanged(t);
+        return {};
+    });
+}
+DataType ITensor::getType() const noexcept
+{
+    TensorObject& t = self(this);
+    if (t.isInput || (t.typeIsSet && t.isOutput))
+        return t.type;
+    return guarded<DataType>(t.network->reporter, DataType::kFLOAT, [&]() -> Result<DataType> {
+        TW_ASSIGN(ir::Value const* v, t.network->lowered(t));
+        return toPublic(v->type);
+    });
+}
+
+bool ITensor::setDynamicRange(float min, float max) noexcept
+{
+    TensorObject& t = self(this);
+    return guarded<bool>(t.network->reporter, false, [&]() -> Result<bool> {
+        if (!std::isfinite(min) || !std::isfinite(max) || min > max)
+            return invalidArgument("tensor '" + t.name + "': dynamic range " + std::to_string(min) + ", " +
+                                   std::to_string(max) + " must be finite with min <= max");
+        t.rangeMin = min;
+        t.rangeMax = max;
+        return true;
+    });
+}
+bool ITensor::dynamicRangeIsSet() const noexcept
+{
+    return self(this).rangeMin.has_value();
+}
+void ITensor::resetDynamicRange() noexcept
+{
+    self(this).rangeMin.reset();
+    self(this).rangeMax.reset();
+}
+float ITensor::getDynamicRangeMin() const noexcept
+{
+    return self(this).rangeMin.value_or(std::numeric_limits<float>::quiet_NaN());
+}
+float ITensor::getDynamicRangeMax() const noexcept
+{
+    return self(this).rangeMax.value_or(std::numeric_limits<float>::quiet_NaN());
+}
+
+bool ITensor::isNetworkInput() const noexcept
+{
+    return self(this).isInput;
+}
+bool ITensor::isNetworkOutput() const noexcept
+{
+    return self(this).isOutput || self(this).isShapeOutput;
+}
+
+void ITensor::setBroadcastAcrossBatch(bool broadcastAcrossBatch) noexcept
+{
+    TensorObject& t = self(this);
+    if (!t.network->implicitBatch || !t.isInput)
+        return; // no effect, as documented
+    t.broadcastAcrossBatch = broadcastAcrossBatch;
+    inputChanged(t);
+}
+bool ITensor::getBroadcastAcrossBatch() const noexcept
+{
+    return self(this).broadcastAcrossBatch;
+}
+
+TensorLocation ITensor::getLocation() const noexcept
+{
+    return self(this).location;
+}
+void ITensor::setLocation(TensorLocation location) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        if (location != TensorLocation::kDEVICE && location != TensorLocation::kHOST)
+            return invalidArgument("tensor '" + t.name + "': location " + std::to_string(static_cast<int>(location)) +
+                                   " does not exist");
+        t.location = location;
+        return {};
+    });
+}
+
+void ITensor::setAllowedFormats(TensorFormats formats) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        if ((formats & ((1u << EnumMax<TensorFormat>()) - 1)) == 0)
+            return invalidArgument("tensor '" + t.name + "': the format mask " + std::to_string(formats) +
+                                   " allows no format");
+        t.formats = formats;
+        return {};
+    });
+}
+TensorFormats ITensor::getAllowedFormats() const noexcept
+{
+    return self(this).formats;
+}
+
+bool ITensor::isShapeTensor() const noexcept
+{
+    TensorObject& t = self(this);
+    return guarded<bool>(t.network->reporter, false, [&]() -> Result<bool> { return t.network->isShapeTensor(t); });
+}
+bool ITensor::isExecutionTensor() const noexcept
+{
+    TensorObject& t = self(this);
+    return t.isOutput || !isShapeTensor();
+}
+
+void ITensor::setDimensionName(int32_t index, char const* name) noexcept
+{
+    TensorObject& t = self(this);
+    guardedVoid(t.network->reporter, [&]() -> Result<void> {
+        if (!t.isInput)
+            return invalidArgument("tensor '" + t.name + "': dimension names belong to network inputs");
+        if (index < 0 || index >= t.dims.nbDims)
+            return invalidArgument("tensor '" + t.name + "': dimension " + std::to_string(index) +
+                                   " is out of range (rank " + std::to_string(t.dims.nbDims) + ")");
+        if (!name) {
+            t.dimensionNames.erase(index);
+        } else {
+            TW_ASSIGN(std::string copy, checkName(name, "tensor '" + t.name + "': dimension name"));
+            if (copy.empty())
+                t.dimensionNames.erase(index);
+            else
+                t.dimensionNames[index] = std::move(copy);
+        }
+        inputChanged(t);
+        return {};
+    });
+}
+char const* ITensor::getDimensionName(int32_t index) const noexcept
+{
+    auto const& names = self(this).dimensionNames;
+    auto it = names.find(index);
+    return it == names.end() ? nullptr : it->second.c_str();
+}
+
+} // namespace nvinfer1

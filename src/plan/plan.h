@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan in memory, and its bytes. The format is described in docs/formats/plan.md; the schema of its metadata sections
+// is plan.fbs. Reading executes nothing from the file and checks every range before use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/blob.h"
+#include "base/extents.h"
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace tw::plan {
+
+// The tactic chosen for one node. An id of 0: none (regions run step by step; a host node runs on its reference).
+struct Choice
+{
+    uint64_t tactic = 0;
+    std::string name; // for messages and the inspector
+    int32_t version = 0;
+    std::vector<int64_t> config;
+    std::string image;
+    double microseconds = 0; // measured when chosen; 0: not measured
+    bool operator==(Choice const&) const = default;
+};
+
+// Where a value lies in the arena at the largest shapes of a profile.
+struct Slot
+{
+    int32_t value = 0; // Value::id
+    int64_t offset = 0;
+    int64_t sizeBytes = 0;
+    bool operator==(Slot const&) const = default;
+};
+
+// A block runs the nodes of one graph (the network, or a region) in order; a step of a node with regions holds a block
+// for each.
+struct Block;
+struct Step
+{
+    int32_t node = 0; // position in the block's graph
+    Choice choice;
+    std::vector<Block> regions;
+    bool operator==(Step const&) const;
+};
+struct Block
+{
+    std::vector<Step> steps;
+    std::vector<std::vector<Slot>> slots; // one list for each profile
+    std::vector<int64_t> arenaBytes;      // one for each profile: all of the block, its regions included
+    bool operator==(Block const&) const;
+};
+
+inline bool Step::operator==(Step const& o) const
+{
+    return node == o.node && choice == o.choice && regions == o.regions;
+}
+inline bool Block::operator==(Block const& o) const
+{
+    return steps == o.steps && slots == o.slots && arenaBytes == o.arenaBytes;
+}
+
+// Choices for one kind of device.
+struct Target
+{
+    std::string backend;     // "cpu", "cuda"
+    std::string fingerprint; // device and instruction sets that the choices were made on
+    Block root;
+};
+
+// Shapes (or, for shape tensors, values) of one input under one profile.
+struct ProfileRange
+{
+    Extents min, opt, max;
+    bool hasShape = false;
+    std::vector<int32_t> minValues, optValues, maxValues;
+    bool operator==(ProfileRange const&) const = default;
+};
+struct Profile
+{
+    std::map<std::string, ProfileRange> inputs; // by tensor name; static inputs may be missing
+    bool operator==(Profile const&) const = default;
+};
+
+// How a network input or output is presented to clients.
+struct IoTensor
+{
+    std::string name;
+    bool isInput = false;
+    bool isShapeTensor = false; // host memory, INT32, its elements decide shapes
+    bool isExecution = true;    // its elements are data of the network too
+    bool broadcastAcrossBatch = false;
+    std::vector<std::string> dimensionNames; // empty strings where none was given; may be shorter than the rank
+    bool operator==(IoTensor const&) const = default;
+};
+
+struct Contents
+{
+    std::string engineName;
+    std::unique_ptr<ir::Graph> graph; // optimized, form kScheduled; originals of weights
+    std::vector<IoTensor> io;         // in binding order (of profile 0)
+    std::vector<Profile> profiles;    // at least one
+    std::vector<Target> targets;
+    bool implicitBatch = false;
+    int32_t maxBatchSize = 1;
+    bool refittable = false;
+    int32_t profilingVerbosity = 0;
+    int32_t engineCapability = 0;
+    uint32_t tacticSources = 0;
+    std::map<std::string, std::string> notes; // builder version, host, ... (never read by the runtime)
+};
+
+// Deterministic: equal contents give equal bytes.
+Result<std::string> write(Contents const& contents);
+
+// Weights borrow from `bytes` when `owner` keeps these alive, else they are copied.
+struct ReadOptions
+{
+    std::shared_ptr<void const> owner;
+    bool strictVersion = false; // refuse plans of another TensorRT version as 8.5 does, instead of re-targeting
+};
+Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options = {});
+
+} // namespace tw::plan

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked copies and fills as closures, for streams and for graph nodes alike.
+#pragma once
+
+#include <cstddef>
+
+#include "state.h"
+
+namespace tw::hostcuda {
+
+struct Box
+{
+    std::size_t widthBytes = 0;
+    std::size_t height = 0;
+    std::size_t depth = 0;
+};
+
+struct BoxCopy
+{
+    void* dst = nullptr;
+    std::size_t dstPitch = 0;
+    std::size_t dstSlicePitch = 0;
+    const void* src = nullptr;
+    std::size_t srcPitch = 0;
+    std::size_t srcSlicePitch = 0;
+    Box box;
+};
+
+// Each checks its arguments and, on success, sets work.
+cudaError_t makeCopy(void* dst, const void* src, std::size_t count, cudaMemcpyKind kind, Work& work);
+cudaError_t makeBoxCopy(const BoxCopy& copy, cudaMemcpyKind kind, Work& work);
+cudaError_t make3DCopy(const cudaMemcpy3DParms& parms, Work& work);
+cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
+                     unsigned int elementBytes, const Box& box, Work& work);
+
+} // namespace tw::hostcuda

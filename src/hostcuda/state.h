@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects behind the handles and what all of the stand-in's files share.
+//
+// Locks: `State::structure` guards captures, the capture fields of streams and events, and the node lists of graphs. It
+// is held for moments only; no callback runs and no closure dies under it. `Stream::order` and `Exec::order` are held
+// while work runs. Lock order: Stream::order, Exec::order, structure, then the locks inside tables.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+#include "handles.h"
+
+namespace tw::hostcuda {
+
+// One step of a stream. Shared between a graph, its clones and its executables: the last owner destroys what it holds.
+using Work = std::function<void()>;
+using WorkPtr = std::shared_ptr<const Work>;
+
+struct Graph;
+
+struct Node
+{
+    cudaGraphNode_t handle = nullptr;
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    WorkPtr work;                  // null: nothing to run
+    std::shared_ptr<Graph> child;  // of a cudaGraphNodeTypeGraph
+    std::vector<const Node*> deps; // nodes of the same graph
+    std::weak_ptr<Graph> graph;
+};
+
+struct Graph
+{
+    cudaGraph_t handle = nullptr;
+    std::vector<std::shared_ptr<Node>> nodes; // in the order of their making
+    int nesting = 0;                          // of a child graph: 1 + the deepest of its own children
+};
+
+struct Stream;
+
+struct Capture
+{
+    unsigned long long id = 0;
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    std::thread::id thread;
+    const Stream* origin = nullptr;
+    bool invalid = false;
+    std::shared_ptr<Graph> graph;
+    std::vector<std::shared_ptr<Stream>> members; // origin first; others join by waiting for a captured event
+};
+
+struct Stream
+{
+    cudaStream_t handle = nullptr;
+    unsigned int flags = 0;
+    int priority = 0;
+    unsigned long long id = 0;
+    bool isLegacy = false;
+    std::recursive_mutex order; // held while the stream's work runs
+
+    std::shared_ptr<Capture> capture;        // guarded by State::structure
+    std::vector<const Node*> tips;           // what the next captured node depends on; the same guard
+    std::vector<cudaGraphNode_t> tipHandles; // the last answer of cudaStreamGetCaptureInfo
+};
+
+struct Event
+{
+    unsigned int flags = 0;
+    // All guarded by State::structure.
+    bool recorded = false;
+    bool captured = false; // last recorded into a capture
+    std::chrono::steady_clock::time_point stamp{};
+    std::weak_ptr<Capture> capture;
+    std::vector<const Node*> tips;
+};
+
+struct State
+{
+    std::mutex structure;
+    std::vector<std::shared_ptr<Capture>> captures; // those under way
+    std::vector<std::weak_ptr<Stream>> perThread;   // the cudaStreamPerThread of each thread that used one
+    unsigned long long nextCaptureId = 1;
+    std::shared_ptr<Stream> legacy;
+    HandleTable<Stream> streams{HandleKind::kStream};
+    HandleTable<Event> events{HandleKind::kEvent};
+    HandleTable<Graph> graphs{HandleKind::kGraph};
+    HandleTable<Node> nodes{HandleKind::kNode};
+
+    State();
+};
+
+// Lives until the process ends, so that calls from destructors of static objects still find it.
+State& state();
+
+// ---- errors (error.cpp) ----
+
+cudaError_t& lastError();
+
+// Body of every cuda* function: keeps the error for cudaGetLastError and lets no exception out.
+template <class Body>
+cudaError_t call(Body&& body) noexcept
+{
+    cudaError_t error = cudaErrorUnknown;
+    try {
+        error = body();
+    } catch (const std::bad_alloc&) {
+        error = cudaErrorMemoryAllocation;
+    } catch (...) {
+    }
+    if (error != cudaSuccess)
+        lastError() = error;
+    return error;
+}
+
+// ---- streams (stream.cpp) ----
+
+// Null for an unknown handle; knows the handles of the default streams.
+std::shared_ptr<Stream> findStream(cudaStream_t handle);
+std::vector<std::shared_ptr<Stream>> allStreams();
+
+// Runs the work now, or records it as a node of this type if the stream is capturing.
+cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work);
+
+// The calling thread's turn on a stream. Inside work, another stream that is busy in another thread is entered without
+// waiting: two threads in each other's streams would wait for ever.
+class StreamTurn
+{
+public:
+    explicit StreamTurn(Stream& stream);
+    ~StreamTurn();
+    StreamTurn(const StreamTurn&) = delete;
+    StreamTurn& operator=(const StreamTurn&) = delete;
+
+private:
+    Stream& stream_;
+    bool owned_;
+};
+
+bool insideWork();
+
+// True while a cudaLaunchHostFunc or cudaStreamAddCallback function runs in this thread: CUDA forbids calls there.
+class HostFunctionScope
+{
+public:
+    HostFunctionScope();
+    ~HostFunctionScope();
+    HostFunctionScope(const HostFunctionScope&) = delete;
+    HostFunctionScope& operator=(const HostFunctionScope&) = delete;
+    static bool active();
+};
+
+// Waits until no other thread runs work on the stream.
+void waitIdle(Stream& stream);
+
+// ---- capture (capture.cpp) ----
+
+enum class CaptureStep
+{
+    kNone,
+    kRecorded
+};
+
+// kRecorded if the stream captures and now holds the node; kNone if the work is to run now. child: for a captured graph
+// launch. Errors: the capture is invalid, or the legacy stream is used beside a capturing blocking stream.
+cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, const WorkPtr& work,
+                            const std::shared_ptr<Graph>& child, CaptureStep& step);
+
+// cudaStreamWaitEvent as far as captures go: the stream joins the event's capture or the call is refused. done: nothing
+// is left to do. Otherwise neither side captures.
+cudaError_t joinCapture(const std::shared_ptr<Stream>& stream, Event& event, bool& done);
+
+// Drops the capture that began on this stream, if any: the stream is being destroyed.
+void endCaptureOf(const Stream& stream);
+
+// A call that may touch other threads' streams (allocation, query, synchronous copy): refused while a capture forbids
+// it, which invalidates that capture.
+cudaError_t checkUnsafeCall();
+// A call that waits for or asks about this stream.
+cudaError_t checkStreamNotCapturing(const Stream& stream);
+// A call that waits for the whole device.
+cudaError_t checkNothingCapturing();
+// A synchronous call on the legacy stream.
+cudaError_t checkLegacyStream();
+
+// ---- events (event.cpp) ----
+
+cudaError_t recordEvent(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
+cudaError_t waitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
+Work makeStamp(const std::shared_ptr<Event>& event);
+
+// ---- graphs (graph.cpp) ----
+
+std::shared_ptr<Graph> makeGraph();
+// Appends to a graph; structure must be locked.
+std::shared_ptr<Node> addNode(const std::shared_ptr<Graph>& graph, cudaGraphNodeType type, WorkPtr work,
+                              std::vector<const Node*> deps);
+// Takes the graph's and its nodes' handles out of the tables; the objects stay with their owners.
+void forgetGraph(const std::shared_ptr<Graph>& graph);
+// The steps in an order that respects the dependencies, child graphs unrolled; false for a cycle. Structure locked.
+bool flatten(const Graph& graph, std::vector<const Node*>& order);
+void forgetExecs();
+
+// ---- memory (memory.cpp, registry.cpp) ----
+
+void freeAllMemory();
+void forgetPools();
+void waitForDevice();
+
+} // namespace tw::hostcuda

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that clients build by hand, and what captured and built graphs share.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "copy.h"
+#include "state.h"
+
+namespace tw::hostcuda {
+
+std::shared_ptr<Graph> makeGraph()
+{
+    auto graph = std::make_shared<Graph>();
+    graph->handle = state().graphs.add<cudaGraph_t>(graph);
+    return graph;
+}
+
+std::shared_ptr<Node> addNode(const std::shared_ptr<Graph>& graph, cudaGraphNodeType type, WorkPtr work,
+                              std::vector<const Node*> deps)
+{
+    auto node = std::make_shared<Node>();
+    node->type = type;
+    node->work = std::move(work);
+    node->deps = std::move(deps);
+    node->graph = graph;
+    node->handle = state().nodes.add<cudaGraphNode_t>(node);
+    graph->nodes.push_back(node);
+    return node;
+}
+
+void forgetGraph(const std::shared_ptr<Graph>& graph)
+{
+    State& s = state();
+    s.graphs.remove(graph->handle);
+    std::vector<std::shared_ptr<Node>> nodes; // dies outside of the lock, with what the closures hold
+    {
+        const std::lock_guard lock(s.structure);
+        nodes = graph->nodes;
+    }
+    for (const std::shared_ptr<Node>& node : nodes)
+        s.nodes.remove(node->handle);
+}
+
+namespace {
+
+// Child graphs of child graphs can multiply; a list longer than this (some GiB) is refused.
+constexpr std::size_t kMaxSteps = std::size_t{1} << 24;
+
+} // namespace
+
+bool flatten(const Graph& graph, std::vector<const Node*>& order)
+{
+    // Kahn's order; of the nodes that are ready the one made first goes first, so a captured graph keeps its order.
+    std::unordered_map<const Node*, std::size_t> index;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+        index.emplace(graph.nodes[i].get(), i);
+    std::vector<std::size_t> waiting(graph.nodes.size(), 0);
+    std::vector<std::vector<std::size_t>> users(graph.nodes.size());
+    std::vector<std::size_t> ready; // min-heap of indices
+    const auto later = [](std::size_t a, std::size_t b) { return a > b; };
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+        for (const Node* dep : graph.nodes[i]->deps)
+            users[index.at(dep)].push_back(i);
+        waiting[i] = graph.nodes[i]->deps.size();
+        if (waiting[i] == 0)
+            ready.push_back(i); // ascending, so already a heap
+    }
+    std::size_t done = 0;
+    while (!ready.empty()) {
+        std::pop_heap(ready.begin(), ready.end(), later);
+        const std::size_t i = ready.back();
+        ready.pop_back();
+        ++done;
+        const Node& node = *graph.nodes[i];
+        if (order.size() >= kMaxSteps)
+            return false;
+        order.push_back(&node);
+        if (node.child && !flatten(*node.child, order))
+            return false;
+        for (const std::size_t user : users[i])
+            if (--waiting[user] == 0) {
+                ready.push_back(user);
+                std::push_heap(ready.begin(), ready.end(), later);
+            }
+    }
+    return done == graph.nodes.size();
+}
+
+namespace {
+
+// A child graph holds a copy of its graph, taken when it is added; depth is limited by how often a client did that.
+std::shared_ptr<Graph> cloneLocked(const Graph& original)
+{
+    std::shared_ptr<Graph> clone = makeGraph();
+    std::unordered_map<const Node*, const Node*> copies;
+    for (const std::shared_ptr<Node>& node : original.nodes) {
+        const std::shared_ptr<Node> copy = addNode(clone, node->type, node->work, {});
+        copy->child = node->child; // never changes once it is a child
+        copies.emplace(node.get(), copy.get());
+    }
+    for (std::size_t i = 0; i < original.nodes.size(); ++i)
+        for (const Node* dep : original.nodes[i]->deps)
+            clone->nodes[i]->deps.push_back(copies.at(dep));
+    return clone;
+}
+
+// Deeper nesting of child graphs is refused: unrolling them recurses.
+constexpr int kMaxNesting = 64;
+
+int nesting(const Graph& graph)
+{
+    int depth = 0;
+    for (const std::shared_ptr<Node>& node : graph.nodes)
+        if (node->child)
+            depth = std::max(depth, node->child->nesting);
+    return depth + 1;
+}
+
+cudaError_t add(cudaGraphNode_t* handle, cudaGraph_t graphHandle, const cudaGraphNode_t* deps, std::size_t numDeps,
+                cudaGraphNodeType type, Work work, std::shared_ptr<Graph> child = nullptr)
+{
+    if (handle == nullptr || (deps == nullptr && numDeps != 0))
+        return cudaErrorInvalidValue;
+    State& s = state();
+    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    if (!graph)
+        return cudaErrorInvalidValue;
+    WorkPtr shared = work ? std::make_shared<const Work>(std::move(work)) : nullptr;
+    const std::lock_guard lock(s.structure);
+    std::vector<const Node*> nodes;
+    for (std::size_t i = 0; i < numDeps; ++i) {
+        const std::shared_ptr<Node> dep = s.nodes.find(deps[i]);
+        if (!dep || dep->graph.lock() != graph || std::find(nodes.begin(), nodes.end(), dep.get()) != nodes.end())
+            return cudaErrorInvalidValue;
+        nodes.push_back(dep.get());
+    }
+    const std::shared_ptr<Node> node = addNode(graph, type, std::move(shared), std::move(nodes));
+    node->child = std::move(child);
+    *handle = node->handle;
+    return cudaSuccess;
+}
+
+// CUDA's protocol for lists: without an array the count is returned; with one, as many as fit, the rest set to null.
+template <class Keep>
+cudaError_t listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size_t* numNodes, Keep&& keep)
+{
+    State& s = state();
+    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    if (!graph || numNodes == nullptr)
+        return cudaErrorInvalidValue;
+    const std::lock_guard lock(s.structure);
+    const std::size_t room = nodes != nullptr ? *numNodes : 0;
+    std::size_t count = 0;
+    for (const std::shared_ptr<Node>& node : graph->nodes)
+        if (keep(*node)) {
+            if (nodes != nullptr && count < room)
+                nodes[count] = node->handle;
+            ++count;
+        }
+    for (std::size_t i = count; i < room; ++i)
+        nodes[i] = nullptr;
+    *numNodes = nodes != nullptr ? std::min(room, count) : count;
+    return cudaSuccess;
+}
+
+cudaError_t addDependencies(cudaGraph_t graphHandle, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                            std::size_t count)
+{
+    State& s = state();
+    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    if (!graph || (count != 0 && (from == nullptr || to == nullptr)))
+        return cudaErrorInvalidValue;
+    const std::lock_guard lock(s.structure);
+    std::vector<std::pair<Node*, const Node*>> edges;
+    std::vector<std::shared_ptr<Node>> keep;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::shared_ptr<Node> first = s.nodes.find(from[i]);
+        const std::shared_ptr<Node> second = s.nodes.find(to[i]);
+        if (!first || !second || first == second || first->graph.lock() != graph || second->graph.lock() != graph)
+            return cudaErrorInvalidValue;
+        if (std::find(second->deps.begin(), second->deps.end(), first.get()) != second->deps.end())
+            return cudaErrorInvalidValue;
+        edges.emplace_back(second.get(), first.get());
+        keep.push_back(second);
+    }
+    for (const auto& [user, dep] : edges)
+        if (std::find(user->deps.begin(), user->deps.end(), dep) == user->deps.end())
+            user->deps.push_back(dep);
+    return cudaSuccess;
+}
+
+cudaError_t nodeDependencies(cudaGraphNode_t handle, cudaGraphNode_t* deps, std::size_t* numDeps)
+{
+    State& s = state();
+    const std::shared_ptr<Node> node = s.nodes.find(handle);
+    if (!node || numDeps == nullptr)
+        return cudaErrorInvalidValue;
+    const std::lock_guard lock(s.structure);
+    const std::size_t count = node->deps.size();
+    if (deps == nullptr) {
+        *numDeps = count;
+        return cudaSuccess;
+    }
+    for (std::size_t i = 0; i < *numDeps; ++i)
+        deps[i] = i < count ? node->deps[i]->handle : nullptr;
+    *numDeps = std::min(*numDeps, count);
+    return cudaSuccess;
+}
+
+} // namespace
+} // namespace tw::hostcuda
+
+using namespace tw::hostcuda;
+
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags)
+{
+    return call([&] {
+        if (graph == nullptr || flags != 0)
+            return cudaErrorInvalidValue;
+        *graph = makeGraph()->handle;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    return call([&] {
+        const std::shared_ptr<Graph> object = state().graphs.find(graph);
+        if (!object)
+            return cudaErrorInvalidValue;
+        forgetGraph(object);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original)
+{
+    return call([&] {
+        State& s = state();
+        const std::shared_ptr<Graph> object = s.graphs.find(original);
+        if (clone == nullptr || !object)
+            return cudaErrorInvalidValue;
+        const std::lock_guard lock(s.structure);
+        *clone = cloneLocked(*object)->handle;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps, size_t numDeps)
+{
+    return call([&] { return add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr); });
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps, size_t numDeps,
+                                 const cudaHostNodeParams* params)
+{
+    return call([&] {
+        if (params == nullptr || params->fn == nullptr)
+            return cudaErrorInvalidValue;
+        return add(node, graph, deps, numDeps, cudaGraphNodeTypeHost, [fn = params->fn, userData = params->userData] {
+            const HostFunctionScope scope;
+            fn(userData);
+        });
+    });
+}
+
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                   size_t numDeps, const cudaMemcpy3DParms* params)
+{
+    return call([&] {
+        Work work;
+        const cudaError_t error = params == nullptr ? cudaErrorInvalidValue : make3DCopy(*params, work);
+        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
+    });
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                     size_t numDeps, void* dst, const void* src, size_t count, cudaMemcpyKind kind)
+{
+    return call([&] {
+        Work work;
+        const cudaError_t error = makeCopy(dst, src, count, kind, work);
+        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
+    });
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                   size_t numDeps, const cudaMemsetParams* params)
+{
+    return call([&] {
+        if (params == nullptr)
+            return cudaErrorInvalidValue;
+        Box box{0, params->height, 1};
+        if (__builtin_mul_overflow(params->width, std::size_t{params->elementSize}, &box.widthBytes))
+            return cudaErrorInvalidValue;
+        Work work;
+        const cudaError_t error =
+            makeFill(params->dst, params->pitch, 0, params->value, params->elementSize, box, work);
+        return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemset, std::move(work));
+    });
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                       size_t numDeps, cudaGraph_t child)
+{
+    return call([&] {
+        State& s = state();
+        const std::shared_ptr<Graph> object = s.graphs.find(child);
+        if (!object)
+            return cudaErrorInvalidValue;
+        std::shared_ptr<Graph> copy;
+        {
+            const std::lock_guard lock(s.structure);
+            copy = cloneLocked(*object);
+            copy->nesting = nesting(*copy);
+        }
+        forgetGraph(copy); // it belongs to the node; no handle names it
+        if (copy->nesting > kMaxNesting)
+            return cudaErrorInvalidValue;
+        return add(node, graph, deps, numDeps, cudaGraphNodeTypeGraph, nullptr, copy);
+    });
+}
+
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                        size_t numDeps, cudaEvent_t event)
+{
+    return call([&] {
+        const std::shared_ptr<Event> object = state().events.find(event);
+        if (!object)
+            return cudaErrorInvalidValue;
+        return add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(object));
+    });
+}
+
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+                                      size_t numDeps, cudaEvent_t event)
+{
+    return call([&] {
+        if (!state().events.find(event))
+            return cudaErrorInvalidValue;
+        return add(node, graph, deps, numDeps, cudaGraphNodeTypeWaitEvent, nullptr);
+    });
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
+{
+    return call([&] { return listNodes(graph, nodes, numNodes, [](const Node&) { return true; }); });
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
+{
+    return call([&] { return listNodes(graph, nodes, numNodes, [](const Node& node) { return node.deps.empty(); }); });
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type)
+{
+    return call([&] {
+        const std::shared_ptr<Node> object = state().nodes.find(node);
+        if (!object || type == nullptr)
+            return cudaErrorInvalidValue;
+        *type = object->type;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int)
+{
+    return call([&] {
+        State& s = state();
+        const std::shared_ptr<Graph> object = s.graphs.find(graph);
+        if (!object || path == nullptr)
+            return cudaErrorInvalidValue;
+        std::string text = "digraph cuda {\n";
+        {
+            const std::lock_guard lock(s.structure);
+            std::unordered_map<const Node*, std::size_t> index;
+            for (std::size_t i = 0; i < object->nodes.size(); ++i) {
+                const Node& node = *object->nodes[i];
+                index.emplace(&node, i);
+                text += "  n" + std::to_string(i) + " [label=\"type " + std::to_string(node.type) + "\"];\n";
+            }
+            for (const std::shared_ptr<Node>& node : object->nodes)
+                for (const Node* dep : node->deps)
+                    text +=
+                        "  n" + std::to_string(index.at(dep)) + " -> n" + std::to_string(index.at(node.get())) + ";\n";
+        }
+        text += "}\n";
+        std::FILE* file = std::fopen(path, "we");
+        if (file == nullptr)
+            return cudaErrorOperatingSystem;
+        const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+        return std::fclose(file) == 0 && written ? cudaSuccess : cudaErrorOperatingSystem;
+    });
+}
+
+#if TW_CUDART_MAJOR < 13
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                     size_t numDeps)
+{
+    return call([&] { return addDependencies(graph, from, to, numDeps); });
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps)
+{
+    return call([&] { return nodeDependencies(node, deps, numDeps); });
+}
+#else
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                     const cudaGraphEdgeData* edgeData, size_t numDeps)
+{
+    return call([&] {
+        // Only plain edges: a programmatic one names a port of a kernel, and there are no kernels.
+        for (size_t i = 0; edgeData != nullptr && i < numDeps; ++i)
+            if (edgeData[i].from_port != 0 || edgeData[i].to_port != 0 || edgeData[i].type != 0)
+                return cudaErrorNotSupported;
+        return addDependencies(graph, from, to, numDeps);
+    });
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps, cudaGraphEdgeData* edgeData,
+                                         size_t* numDeps)
+{
+    return call([&] {
+        const cudaError_t error = nodeDependencies(node, deps, numDeps);
+        if (error == cudaSuccess && deps != nullptr && edgeData != nullptr)
+            std::fill_n(edgeData, *numDeps, cudaGraphEdgeData{});
+        return error;
+    });
+}
+#endif

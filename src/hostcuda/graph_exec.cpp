@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executable graphs: a list of steps in a valid order, run in the thread that launches.
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+#include <utility>
+
+#include "state.h"
+
+namespace tw::hostcuda {
+namespace {
+
+// A step keeps its closure alive, so the graph that it came from may be destroyed.
+struct Step
+{
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    WorkPtr work;
+    std::vector<std::size_t> deps; // places in the list; empty for steps inside child graphs
+};
+
+using Steps = std::vector<Step>;
+
+struct Exec
+{
+    unsigned long long flags = 0;
+    std::recursive_mutex order; // held while it runs: CUDA runs an executable graph once at a time
+    std::atomic<std::thread::id> runner{};
+    std::mutex stepsMutex;
+    std::shared_ptr<const Steps> steps;
+
+    std::shared_ptr<const Steps> current()
+    {
+        const std::lock_guard lock(stepsMutex);
+        return steps;
+    }
+};
+
+HandleTable<Exec>& execs()
+{
+    static HandleTable<Exec>& table = *new HandleTable<Exec>(HandleKind::kExec);
+    return table;
+}
+
+cudaError_t makeSteps(cudaGraph_t handle, std::shared_ptr<const Steps>& result)
+{
+    State& s = state();
+    const std::shared_ptr<Graph> graph = s.graphs.find(handle);
+    if (!graph)
+        return cudaErrorInvalidValue;
+    auto steps = std::make_shared<Steps>();
+    const std::lock_guard lock(s.structure);
+    for (const std::shared_ptr<Capture>& capture : s.captures)
+        if (capture->graph == graph)
+            return cudaErrorInvalidValue; // still being captured
+    std::vector<const Node*> order;
+    if (!flatten(*graph, order))
+        return cudaErrorInvalidValue; // a cycle
+    std::unordered_map<const Node*, std::size_t> place;
+    for (const Node* node : order) {
+        Step step{node->type, node->work, {}};
+        for (const Node* dep : node->deps)
+            if (const auto it = place.find(dep); it != place.end())
+                step.deps.push_back(it->second);
+        std::sort(step.deps.begin(), step.deps.end());
+        place[node] = steps->size();
+        steps->push_back(std::move(step));
+    }
+    result = std::move(steps);
+    return cudaSuccess;
+}
+
+cudaError_t instantiate(cudaGraphExec_t* handle, cudaGraph_t graph, unsigned long long flags)
+{
+    if (handle == nullptr)
+        return cudaErrorInvalidValue;
+    constexpr unsigned long long kKnown = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload |
+                                          cudaGraphInstantiateFlagUseNodePriority;
+    if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0)
+        return cudaErrorNotSupported; // there is no device code to launch it from
+    if ((flags & ~kKnown) != 0)
+        return cudaErrorInvalidValue;
+    auto exec = std::make_shared<Exec>();
+    exec->flags = flags;
+    if (const cudaError_t error = makeSteps(graph, exec->steps); error != cudaSuccess)
+        return error;
+    *handle = execs().add<cudaGraphExec_t>(std::move(exec));
+    return cudaSuccess;
+}
+
+class ExecTurn
+{
+public:
+    explicit ExecTurn(Exec& exec) : exec_(exec), lock_(exec.order) { exec_.runner = std::this_thread::get_id(); }
+    ~ExecTurn() { exec_.runner = std::thread::id{}; }
+    ExecTurn(const ExecTurn&) = delete;
+    ExecTurn& operator=(const ExecTurn&) = delete;
+
+private:
+    Exec& exec_;
+    std::lock_guard<std::recursive_mutex> lock_;
+};
+
+void run(const Steps& steps)
+{
+    for (const Step& step : steps)
+        if (step.work)
+            (*step.work)();
+}
+
+cudaError_t launch(cudaGraphExec_t handle, cudaStream_t streamHandle)
+{
+    if (HostFunctionScope::active())
+        return cudaErrorNotPermitted;
+    const std::shared_ptr<Exec> exec = execs().find(handle);
+    if (!exec)
+        return cudaErrorInvalidValue;
+    if (exec->runner.load() == std::this_thread::get_id())
+        return cudaErrorIllegalState; // launched by one of its own steps
+    const std::shared_ptr<Stream> stream = findStream(streamHandle);
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    // In a capture the launch is a node that runs the steps as they are now.
+    const auto steps = exec->current();
+    const WorkPtr work = std::make_shared<const Work>([exec, steps] {
+        if (exec->runner.load() == std::this_thread::get_id())
+            return;
+        const ExecTurn turn(*exec);
+        run(*steps);
+    });
+    CaptureStep step = CaptureStep::kNone;
+    if (const cudaError_t error = recordInCapture(*stream, cudaGraphNodeTypeGraph, work, nullptr, step);
+        error != cudaSuccess)
+        return error;
+    if (step == CaptureStep::kNone) {
+        const StreamTurn turn(*stream);
+        (*work)();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdateResult& result)
+{
+    result = cudaGraphExecUpdateError;
+    const std::shared_ptr<Exec> exec = execs().find(handle);
+    if (!exec)
+        return cudaErrorInvalidValue;
+    std::shared_ptr<const Steps> steps;
+    if (const cudaError_t error = makeSteps(graph, steps); error != cudaSuccess)
+        return error;
+    const auto old = exec->current();
+    result = cudaGraphExecUpdateErrorTopologyChanged;
+    if (old->size() != steps->size())
+        return cudaErrorGraphExecUpdateFailure;
+    for (std::size_t i = 0; i < steps->size(); ++i) {
+        if ((*old)[i].deps != (*steps)[i].deps)
+            return cudaErrorGraphExecUpdateFailure;
+        if ((*old)[i].type != (*steps)[i].type) {
+            result = cudaGraphExecUpdateErrorNodeTypeChanged;
+            return cudaErrorGraphExecUpdateFailure;
+        }
+    }
+    {
+        const std::lock_guard lock(exec->stepsMutex);
+        exec->steps = std::move(steps);
+    }
+    result = cudaGraphExecUpdateSuccess;
+    return cudaSuccess;
+}
+
+} // namespace
+
+void forgetExecs()
+{
+    execs().removeAll();
+}
+
+} // namespace tw::hostcuda
+
+using namespace tw::hostcuda;
+
+#if TW_CUDART_MAJOR == 11
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphNode_t* errorNode, char* log,
+                                 size_t logBytes)
+{
+    return call([&] {
+        if (errorNode != nullptr)
+            *errorNode = nullptr;
+        if (log != nullptr && logBytes > 0)
+            log[0] = '\0';
+        return instantiate(exec, graph, 0);
+    });
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* errorNode,
+                                cudaGraphExecUpdateResult* result)
+{
+    return call([&] {
+        cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
+        const cudaError_t error = update(exec, graph, outcome);
+        if (errorNode != nullptr)
+            *errorNode = nullptr;
+        if (result != nullptr)
+            *result = outcome;
+        return error;
+    });
+}
+#else
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
+{
+    return call([&] { return instantiate(exec, graph, flags); });
+}
+
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* params)
+{
+    return call([&] {
+        if (params == nullptr)
+            return cudaErrorInvalidValue;
+        params->errNode_out = nullptr;
+        const cudaError_t error = instantiate(exec, graph, params->flags);
+        params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
+        return error;
+    });
+}
+
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags)
+{
+    return call([&] {
+        const std::shared_ptr<Exec> object = execs().find(exec);
+        if (!object || flags == nullptr)
+            return cudaErrorInvalidValue;
+        *flags = object->flags;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info)
+{
+    return call([&] {
+        cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
+        const cudaError_t error = update(exec, graph, outcome);
+        if (info != nullptr)
+            *info = cudaGraphExecUpdateResultInfo{outcome, nullptr, nullptr};
+        return error;
+    });
+}
+#endif
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags)
+{
+    return call([&] { return instantiate(exec, graph, flags); });
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    return call([&] {
+        if (!execs().find(exec))
+            return cudaErrorInvalidValue;
+        return findStream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle; // nothing to move
+    });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    return call([&] { return launch(exec, stream); });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    return call([&] { return execs().remove(exec) ? cudaSuccess : cudaErrorInvalidValue; });
+}

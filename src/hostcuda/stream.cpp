@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams: work runs in the calling thread, one piece at a time for each stream.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "state.h"
+
+namespace tw::hostcuda {
+namespace {
+
+// CUDA's range on current GPUs: 0 is the lowest priority, -5 the highest. Eager execution has no use for them.
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -5;
+
+thread_local int workDepth = 0;
+thread_local int hostFunctionDepth = 0;
+
+std::shared_ptr<Stream> makeStream(unsigned int flags, int priority)
+{
+    static std::atomic<unsigned long long> nextId{1};
+    auto stream = std::make_shared<Stream>();
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->id = nextId++;
+    return stream;
+}
+
+std::shared_ptr<Stream> perThreadStream()
+{
+    thread_local std::shared_ptr<Stream> mine;
+    if (!mine) {
+        auto stream = makeStream(cudaStreamDefault, 0);
+        stream->handle = cudaStreamPerThread;
+        State& s = state();
+        const std::lock_guard lock(s.structure);
+        std::erase_if(s.perThread, [](const std::weak_ptr<Stream>& entry) { return entry.expired(); });
+        s.perThread.push_back(stream);
+        mine = std::move(stream);
+    }
+    return mine;
+}
+
+cudaError_t createStream(cudaStream_t* stream, unsigned int flags, int priority)
+{
+    if (stream == nullptr || (flags & ~static_cast<unsigned int>(cudaStreamNonBlocking)) != 0)
+        return cudaErrorInvalidValue;
+    auto object = makeStream(flags, std::clamp(priority, kGreatestPriority, kLeastPriority));
+    Stream* const raw = object.get();
+    raw->handle = state().streams.add<cudaStream_t>(std::move(object));
+    *stream = raw->handle;
+    return cudaSuccess;
+}
+
+} // namespace
+
+State::State() : legacy(makeStream(cudaStreamDefault, 0))
+{
+    legacy->isLegacy = true;
+    legacy->handle = cudaStreamLegacy;
+}
+
+State& state()
+{
+    static State& instance = *new State;
+    return instance;
+}
+
+std::shared_ptr<Stream> findStream(cudaStream_t handle)
+{
+    if (handle == nullptr || handle == cudaStreamLegacy)
+        return state().legacy;
+    if (handle == cudaStreamPerThread)
+        return perThreadStream();
+    return state().streams.find(handle);
+}
+
+std::vector<std::shared_ptr<Stream>> allStreams()
+{
+    State& s = state();
+    std::vector<std::shared_ptr<Stream>> streams = s.streams.all();
+    streams.push_back(s.legacy);
+    const std::lock_guard lock(s.structure);
+    for (const std::weak_ptr<Stream>& entry : s.perThread)
+        if (std::shared_ptr<Stream> stream = entry.lock())
+            streams.push_back(std::move(stream));
+    return streams;
+}
+
+StreamTurn::StreamTurn(Stream& stream) : stream_(stream), owned_(true)
+{
+    if (workDepth == 0)
+        stream_.order.lock();
+    else
+        owned_ = stream_.order.try_lock();
+    ++workDepth;
+}
+
+StreamTurn::~StreamTurn()
+{
+    --workDepth;
+    if (owned_)
+        stream_.order.unlock();
+}
+
+bool insideWork()
+{
+    return workDepth > 0;
+}
+
+HostFunctionScope::HostFunctionScope()
+{
+    ++hostFunctionDepth;
+}
+
+HostFunctionScope::~HostFunctionScope()
+{
+    --hostFunctionDepth;
+}
+
+bool HostFunctionScope::active()
+{
+    return hostFunctionDepth > 0;
+}
+
+void waitIdle(Stream& stream)
+{
+    // Inside work all earlier calls of this thread have returned, so there is nothing to wait for; waiting for another
+    // thread's stream from here could be mutual.
+    if (insideWork())
+        return;
+    const std::lock_guard turn(stream.order);
+}
+
+void waitForDevice()
+{
+    if (insideWork())
+        return;
+    for (const std::shared_ptr<Stream>& stream : allStreams())
+        waitIdle(*stream);
+}
+
+cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work)
+{
+    if (HostFunctionScope::active())
+        return cudaErrorNotPermitted;
+    const std::shared_ptr<Stream> stream = findStream(handle);
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    const WorkPtr shared = std::make_shared<const Work>(std::move(work));
+    CaptureStep step = CaptureStep::kNone;
+    if (const cudaError_t error = recordInCapture(*stream, type, shared, nullptr, step); error != cudaSuccess)
+        return error;
+    if (step == CaptureStep::kNone) {
+        const StreamTurn turn(*stream);
+        (*shared)();
+    }
+    return cudaSuccess;
+}
+
+} // namespace tw::hostcuda
+
+using namespace tw::hostcuda;
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority)
+{
+    return call([&] {
+        if (leastPriority != nullptr)
+            *leastPriority = kLeastPriority;
+        if (greatestPriority != nullptr)
+            *greatestPriority = kGreatestPriority;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream)
+{
+    return call([&] { return createStream(stream, cudaStreamDefault, 0); });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags)
+{
+    return call([&] { return createStream(stream, flags, 0); });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority)
+{
+    return call([&] { return createStream(stream, flags, priority); });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    return call([&] {
+        State& s = state();
+        // The default streams are in no table, so they cannot be destroyed.
+        const std::shared_ptr<Stream> object = s.streams.remove(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        {
+            const std::lock_guard lock(s.structure);
+            if (object->capture)
+                object->capture->invalid = true;
+        }
+        endCaptureOf(*object);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority)
+{
+    return call([&] {
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (priority == nullptr)
+            return cudaErrorInvalidValue;
+        *priority = object->priority;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)
+{
+    return call([&] {
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (flags == nullptr)
+            return cudaErrorInvalidValue;
+        *flags = object->flags;
+        return cudaSuccess;
+    });
+}
+
+#if TW_CUDART_MAJOR >= 12
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
+{
+    return call([&] {
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (id == nullptr)
+            return cudaErrorInvalidValue;
+        *id = object->id;
+        return cudaSuccess;
+    });
+}
+#endif
+
+#if TW_CUDART_MAJOR >= 13
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
+{
+    return call([&] {
+        if (!findStream(stream))
+            return cudaErrorInvalidResourceHandle;
+        if (device == nullptr)
+            return cudaErrorInvalidValue;
+        *device = 0;
+        return cudaSuccess;
+    });
+}
+#endif
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return call([&] {
+        if (HostFunctionScope::active())
+            return cudaErrorNotPermitted;
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+            return error;
+        waitIdle(*object);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return call([&] {
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+            return error;
+        if (!object->order.try_lock())
+            return cudaErrorNotReady; // another thread runs work on it
+        object->order.unlock();
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaDeviceSynchronize()
+{
+    return call([&] {
+        if (HostFunctionScope::active())
+            return cudaErrorNotPermitted;
+        if (const cudaError_t error = checkNothingCapturing(); error != cudaSuccess)
+            return error;
+        waitForDevice();
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
+                                  unsigned int flags)
+{
+    return call([&] {
+        if (callback == nullptr || flags != 0)
+            return cudaErrorInvalidValue;
+        const std::shared_ptr<Stream> object = findStream(stream);
+        if (!object)
+            return cudaErrorInvalidResourceHandle;
+        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+            return error; // CUDA has no graph node for these callbacks
+        return submit(stream, cudaGraphNodeTypeHost, [=] {
+            const HostFunctionScope scope;
+            callback(stream, cudaSuccess, userData);
+        });
+    });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData)
+{
+    return call([&] {
+        if (fn == nullptr)
+            return cudaErrorInvalidValue;
+        return submit(stream, cudaGraphNodeTypeHost, [=] {
+            const HostFunctionScope scope;
+            fn(userData);
+        });
+    });
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* ptr, size_t, unsigned int flags)
+{
+    return call([&] {
+        if (ptr == nullptr ||
+            (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle))
+            return cudaErrorInvalidValue;
+        return submit(stream, cudaGraphNodeTypeEmpty, [] {});
+    });
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::shape {
+
+namespace {
+
+Result<void> run(ir::Node const&, RunArgs& args)
+{
+    auto* y = args.outputs[0].as<int32_t>();
+    for (int64_t d : args.inputs[0].dims)
+        *y++ = int32_t(d);
+    return {};
+}
+
+constexpr PlainTactic kPlain{"shape_plain", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::shape

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// y[i] = size of dimension i of x.   x: any type and shape; y: i32 [rank of x].
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+
+namespace tw::ops::shape {
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::shape

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference.h"
+#include "ops/shape/op.h"
+
+namespace tw::ops::shape {
+
+Result<void> reference(RefContext& ctx)
+{
+    for (int i = 0; i < ctx.in(0).dims.rank; ++i)
+        ctx.out().setInt(i, ctx.in(0).dims[i]);
+    return {};
+}
+
+} // namespace tw::ops::shape

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/shuffle/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::shuffle {
+
+namespace {
+
+bool isIdentity(std::vector<int64_t> const& permutation)
+{
+    for (size_t i = 0; i < permutation.size(); ++i)
+        if (permutation[i] != int64_t(i))
+            return false;
+    return true;
+}
+
+// The transpose as loops over the output: dimensions and the input's stride of each, without dimensions of size 1 and
+// with neighbours merged that are neighbours in the input too.
+struct Loops
+{
+    Extents dims, from;
+};
+Loops loopsOf(Extents const& x, std::vector<int64_t> const& permutation)
+{
+    Extents const strides = stridesOf(x);
+    Loops l;
+    for (int64_t p : permutation) {
+        int64_t const size = x[int(p)], stride = strides[int(p)];
+        if (size == 1)
+            continue;
+        int const last = l.dims.rank - 1;
+        if (last >= 0 && l.from[last] == stride * size) {
+            l.dims[last] *= size;
+            l.from[last] = stride;
+        } else {
+            l.dims.push(size);
+            l.from.push(stride);
+        }
+    }
+    return l;
+}
+
+// x[i * fromI + j] -> y[i + j * toJ] for [rows i, columns j] in square tiles, so that both sides stay in cache.
+template <class T>
+void transposePlane(T const* x, T* y, int64_t rows, int64_t columns, int64_t fromI, int64_t toJ)
+{
+    constexpr int64_t kTile = 32;
+    for (int64_t i0 = 0; i0 < rows; i0 += kTile)
+        for (int64_t j0 = 0; j0 < columns; j0 += kTile)
+            for (int64_t j = j0; j < std::min(j0 + kTile, columns); ++j)
+                for (int64_t i = i0; i < std::min(i0 + kTile, rows); ++i)
+                    y[i + j * toJ] = x[i * fromI + j];
+}
+
+template <class T>
+void transpose(T const* x, T* y, Loops const& l)
+{
+    int const last = l.dims.rank - 1;
+    if (last < 0) {
+        *y = *x;
+        return;
+    }
+    // The axis along which the input is contiguous is the last one (rows are copied), or another one (planes).
+    int plane = last;
+    while (plane > 0 && l.from[plane] != 1)
+        --plane;
+    Extents to = stridesOf(l.dims);
+    Extents outer = l.dims, outerFrom = l.from, outerTo = to;
+    outer[last] = outer[plane] = 1;
+    Counter at(outer);
+    do {
+        T const* px = x + at.offset(outerFrom);
+        T* py = y + at.offset(outerTo);
+        if (plane == last)
+            std::copy_n(px, l.dims[last], py);
+        else
+            transposePlane(px, py, l.dims[last], l.dims[plane], l.from[last], to[plane]);
+    } while (at.next());
+}
+
+void transposeBytes(int64_t elementSize, void const* x, void* y, Extents const& dims,
+                    std::vector<int64_t> const& permutation)
+{
+    Loops const l = loopsOf(dims, permutation);
+    if (elementSize == 4)
+        transpose(static_cast<uint32_t const*>(x), static_cast<uint32_t*>(y), l);
+    else if (elementSize == 2)
+        transpose(static_cast<uint16_t const*>(x), static_cast<uint16_t*>(y), l);
+    else
+        transpose(static_cast<uint8_t const*>(x), static_cast<uint8_t*>(y), l);
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    if (y.count() == 0)
+        return {};
+    bool const first = !isIdentity(a.firstTranspose), second = !isIdentity(a.secondTranspose);
+    int64_t const size = sizeOf(x.type);
+    void const* reshaped = x.data;
+    if (first) {
+        void* to = second ? args.workspace : y.data;
+        transposeBytes(size, x.data, to, x.dims, a.firstTranspose);
+        reshaped = to;
+    }
+    if (second)
+        transposeBytes(size, reshaped, y.data, unpermuted(y.dims, a.secondTranspose), a.secondTranspose);
+    if (!first && !second && y.data != x.data)
+        std::memcpy(y.data, x.data, size_t(y.sizeBytes()));
+    return {};
+}
+
+int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    bool const both = !isIdentity(a.firstTranspose) && !isIdentity(a.secondTranspose);
+    return both ? in[0].sizeBytes() : 0; // what the first transpose gives
+}
+
+constexpr PlainTactic kPlain{"shuffle_plain", 1, run, workspace};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::shuffle

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/slice/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::slice {
+
+namespace {
+
+constexpr int64_t kOutside = -1;
+
+int64_t sourceIndex(Mode mode, int64_t p, int64_t size)
+{
+    if (p >= 0 && p < size)
+        return p;
+    switch (mode) {
+    case Mode::kWrap:
+        p %= size;
+        return p < 0 ? p + size : p;
+    case Mode::kClamp:
+        return p < 0 ? 0 : size - 1;
+    case Mode::kReflect: {
+        if (size == 1)
+            return 0;
+        int64_t const period = 2 * (size - 1);
+        p %= period;
+        p = p < 0 ? p + period : p;
+        return p < size ? p : period - p;
+    }
+    default:
+        return kOutside;
+    }
+}
+
+// Rows of `n` blocks of `block` elements: block j of y is block at[j] of x, or the fill value.
+template <class T>
+void copyRow(T const* x, T* y, int64_t const* at, int64_t n, int64_t block, bool contiguous, T fill)
+{
+    if (contiguous) {
+        std::copy_n(x + at[0] * block, n * block, y);
+    } else if (block == 1) {
+        for (int64_t j = 0; j < n; ++j)
+            y[j] = at[j] < 0 ? fill : x[at[j]];
+    } else {
+        for (int64_t j = 0; j < n; ++j, y += block) {
+            if (at[j] < 0)
+                std::fill_n(y, block, fill);
+            else
+                std::copy_n(x + at[j] * block, block, y);
+        }
+    }
+}
+
+// `table`: for each dimension of y, the coordinate of x (or kOutside) of each of its coordinates.
+template <class T>
+void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps const& steps, Mode mode, T fill)
+{
+    int const rank = x.dims.rank;
+    int64_t* row[kMaxRank + 1] = {table};
+    for (int d = 0; d < rank; ++d) {
+        for (int64_t i = 0; i < y.dims[d]; ++i)
+            row[d][i] = sourceIndex(mode, steps.start[d] + i * steps.stride[d], x.dims[d]);
+        row[d + 1] = row[d] + y.dims[d];
+    }
+    auto whole = [&](int d) { return x.dims[d] == y.dims[d] && steps.start[d] == 0 && steps.stride[d] == 1; };
+    int last = rank - 1; // the innermost dimension that is cut; those inside it form one block
+    int64_t block = 1;
+    for (; last > 0 && whole(last); --last)
+        block *= x.dims[last];
+    T const* px = x.as<T>();
+    T* py = y.as<T>();
+    if (last < 0) {
+        *py = *px;
+        return;
+    }
+    int64_t const n = y.dims[last];
+    int64_t const* at = row[last];
+    bool contiguous = true;
+    for (int64_t j = 0; j < n; ++j)
+        contiguous = contiguous && at[j] >= 0 && at[j] == at[0] + j;
+    Extents const strides = stridesOf(x.dims);
+    Extents outer;
+    outer.rank = last;
+    for (int d = 0; d < last; ++d)
+        outer[d] = y.dims[d];
+    Counter c(outer);
+    do {
+        int64_t from = 0;
+        bool inside = true;
+        for (int d = 0; d < last; ++d) {
+            int64_t const p = row[d][c.at[d]];
+            inside = inside && p >= 0;
+            from += p * strides[d];
+        }
+        if (inside)
+            copyRow(px + from, py, at, n, block, contiguous, fill);
+        else
+            std::fill_n(py, n * block, fill);
+        py += n * block;
+    } while (c.next());
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    if (y.count() == 0)
+        return {};
+    auto input = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
+    Steps const steps = stepsOf(a, input(1), input(3), x.dims.rank);
+    void const* fill = input(4).data;
+    auto* table = static_cast<int64_t*>(args.workspace);
+    switch (sizeOf(x.type)) {
+    case 4:
+        sliceElements<uint32_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint32_t const*>(fill) : 0);
+        break;
+    case 2:
+        sliceElements<uint16_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint16_t const*>(fill) : 0);
+        break;
+    default:
+        sliceElements<uint8_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint8_t const*>(fill) : 0);
+        break;
+    }
+    return {};
+}
+
+int64_t workspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorRef const> out)
+{
+    int64_t entries = 0;
+    for (int64_t d : out[0].dims)
+        entries += d;
+    return entries * int64_t(sizeof(int64_t));
+}
+
+constexpr PlainTactic kPlain{"slice_plain", 1, run, workspace};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::slice

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/slice/op.h"
+
+#include <algorithm>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::slice {
+
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+// With these, start + i * stride stays far inside int64.
+constexpr int64_t kMaxMagnitude = int64_t(1) << 31;
+
+// The elements of start, size or stride; empty optional: not known at build time.
+Result<std::optional<std::vector<Dim>>> parameter(ir::InferContext& ctx, int i, char const* name,
+                                                  std::vector<int64_t> const& attribute)
+{
+    size_t const rank = ctx.shape(0).size();
+    std::optional<std::vector<Dim>> out;
+    if (!ctx.has(i)) {
+        if (attribute.size() != rank)
+            return ctx.error(std::string(name) + " has " + std::to_string(attribute.size()) + " entries, " +
+                             ctx.describe(0) + " needs " + std::to_string(rank));
+        out.emplace(attribute.begin(), attribute.end());
+    } else {
+        if (ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1 || !ctx.shape(i)[0].is(int64_t(rank)))
+            return ctx.error(std::string(name) + " " + ctx.describe(i) + " must be i32 with shape [" +
+                             std::to_string(rank) + "]");
+        if (auto const* content = ctx.content(i))
+            out = *content;
+        else if (ctx.concrete())
+            return ctx.error(std::string("the elements of ") + name + " " + ctx.describe(i) + " are not known");
+    }
+    if (out)
+        for (Dim const& d : *out)
+            if (d.isConst() && (d.value() > kMaxMagnitude || d.value() < -kMaxMagnitude))
+                return ctx.error(std::string(name) + " " + d.str() + " is out of range (-2^31 to 2^31)");
+    return out;
+}
+
+// What is wrong with one dimension, when all of it is known; else empty.
+std::string checkBounds(Mode mode, int64_t length, int64_t start, int64_t size, int64_t stride)
+{
+    if (size == 0 || mode == Mode::kFill)
+        return {};
+    if (length == 0)
+        return "the input is empty there, the output takes " + std::to_string(size) + " elements";
+    if (mode != Mode::kStrict)
+        return {};
+    int64_t const last = start + (size - 1) * stride;
+    if (start < 0 || start >= length || last < 0 || last >= length)
+        return "start " + std::to_string(start) + ", size " + std::to_string(size) + ", stride " +
+               std::to_string(stride) + " reach from " + std::to_string(std::min(start, last)) + " to " +
+               std::to_string(std::max(start, last)) + ", out of the bounds [0, " + std::to_string(length) + ")";
+    return {};
+}
+
+int64_t sourceIndex(Mode mode, int64_t p, int64_t length)
+{
+    int64_t const period = mode == Mode::kReflect ? std::max<int64_t>(1, 2 * (length - 1)) : length;
+    if (mode == Mode::kWrap || mode == Mode::kReflect)
+        p = (p % period + period) % period;
+    if (mode == Mode::kReflect && p >= length)
+        p = period - p;
+    return mode == Mode::kClamp ? std::clamp<int64_t>(p, 0, length - 1) : p;
+}
+
+// Elements of the output, when those of the input and all coordinates are known.
+void propagateContent(ir::InferContext& ctx, Shape const& y, std::vector<Dim> const& start,
+                      std::vector<Dim> const& stride)
+{
+    auto const* content = ctx.content(0);
+    auto known = [](std::vector<Dim> const& v) {
+        return std::all_of(v.begin(), v.end(), [](Dim const& d) { return d.isConst(); });
+    };
+    if (!content || !isStatic(ctx.shape(0)) || !known(y) || !known(start) || !known(stride))
+        return;
+    Extents const x = extentsOf(ctx.shape(0)), to = extentsOf(y), strides = stridesOf(x);
+    int64_t count = 1;
+    for (int64_t d : to)
+        count = d < 0 ? INT64_MAX : ir::mulSat(count, d);
+    auto const* fill = ctx.content(4);
+    if (count > ir::kMaxContent || int64_t(content->size()) != x.volume() || (ctx.has(4) && !fill))
+        return;
+    std::vector<Dim> out;
+    Counter at(to);
+    for (int64_t i = 0; i < count; ++i, at.next()) {
+        int64_t from = 0;
+        bool inside = true;
+        for (int d = 0; d < x.rank; ++d) {
+            int64_t const p = sourceIndex(ctx.attrs<Attrs>().mode,
+                                          start[size_t(d)].value() + at.at[d] * stride[size_t(d)].value(), x[d]);
+            inside = inside && p >= 0 && p < x[d];
+            from += p * strides[d];
+        }
+        out.push_back(inside ? (*content)[size_t(from)] : fill ? fill->at(0) : Dim(0));
+    }
+    ctx.outputContent(0, std::move(out));
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.mode < Mode::kStrict || a.mode > Mode::kReflect)
+        return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 to 4)");
+    if (ctx.has(4)) {
+        if (a.mode != Mode::kFill)
+            return ctx.error("a fill value is given, but the mode is not fill");
+        if (ctx.type(4) != ctx.type(0) || !volume(ctx.shape(4)).is(1))
+            return ctx.error("the fill value " + ctx.describe(4) + " must be one element of type " +
+                             nameOf(ctx.type(0)));
+    }
+    TW_ASSIGN(auto const start, parameter(ctx, 1, "start", a.start));
+    TW_ASSIGN(auto const size, parameter(ctx, 2, "size", a.size));
+    TW_ASSIGN(auto const stride, parameter(ctx, 3, "stride", a.stride));
+    Shape const& x = ctx.shape(0);
+    Shape y;
+    for (size_t d = 0; d < x.size(); ++d) {
+        if (!size) {
+            // A strict slice that visits no element twice is no longer than its input.
+            bool const within = a.mode == Mode::kStrict && stride && (*stride)[d].isConst() && !(*stride)[d].is(0);
+            y.push_back(ctx.freshSymbol({0, within ? std::min<int64_t>(ctx.range(x[d]).hi, INT32_MAX) : INT32_MAX}));
+            continue;
+        }
+        y.push_back((*size)[d]);
+        std::string const where = "dimension " + std::to_string(d) + " of " + ctx.describe(0) + ": ";
+        if (y[d].isConst() && y[d].value() < 0)
+            return ctx.error(where + "size " + y[d].str() + " is negative");
+        bool const known =
+            start && stride && (*start)[d].isConst() && (*stride)[d].isConst() && y[d].isConst() && x[d].isConst();
+        if (!known)
+            continue;
+        std::string const why =
+            checkBounds(a.mode, x[d].value(), (*start)[d].value(), y[d].value(), (*stride)[d].value());
+        if (!why.empty())
+            return ctx.error(where + why);
+    }
+    ctx.output(0, ctx.type(0), y);
+    if (start && stride)
+        propagateContent(ctx, y, *start, *stride);
+    return {};
+}
+
+uint32_t shapeInputs(ir::Node const&)
+{
+    return 1u << 1 | 1u << 2 | 1u << 3;
+}
+
+void cases(CaseList& list)
+{
+    auto slice = [&](std::string const& name, CaseInput x, std::vector<int64_t> start, std::vector<int64_t> size,
+                     std::vector<int64_t> stride, Mode mode = Mode::kStrict,
+                     std::vector<std::vector<double>> expected = {}, std::vector<CaseInput> more = {}) {
+        Attrs a;
+        a.start = std::move(start);
+        a.size = std::move(size);
+        a.stride = std::move(stride);
+        a.mode = mode;
+        more.insert(more.begin(), std::move(x));
+        list.add(name, a, std::move(more), std::move(expected));
+    };
+    CaseInput const row = f32({4}, {10, 11, 12, 13});
+    slice("by_hand", f32({2, 3}, {1, 2, 3, 4, 5, 6}), {1, 0}, {1, 2}, {1, 2}, Mode::kStrict, {{4, 6}});
+    slice("negative_stride", row, {3}, {4}, {-1}, Mode::kStrict, {{13, 12, 11, 10}});
+    slice("stride_0", row, {2}, {3}, {0}, Mode::kStrict, {{12, 12, 12}});
+    slice("wrap", row, {-3}, {9}, {1}, Mode::kWrap, {{11, 12, 13, 10, 11, 12, 13, 10, 11}});
+    slice("clamp", row, {-2}, {8}, {1}, Mode::kClamp, {{10, 10, 10, 11, 12, 13, 13, 13}});
+    slice("fill_zero", row, {-1}, {6}, {1}, Mode::kFill, {{0, 10, 11, 12, 13, 0}});
+    slice("fill_value", row, {5}, {4}, {-2}, Mode::kFill, {{7, 13, 11, 7}},
+          {absent(), absent(), absent(), f32({}, {7})});
+    slice("reflect", row, {-4}, {12}, {1}, Mode::kReflect, {{12, 13, 12, 11, 10, 11, 12, 13, 12, 11, 10, 11}});
+    slice("reflect_one", f32({1}, {5}), {-2}, {4}, {1}, Mode::kReflect, {{5, 5, 5, 5}});
+    slice("size_0_unchecked", row, {99}, {0}, {-7}, Mode::kStrict, {{}});
+    slice("empty_fill", f32({0}), {0}, {3}, {1}, Mode::kFill, {{0, 0, 0}});
+    slice("empty_to_empty", f32({0, 3}), {0, 0}, {0, 2}, {1, 1});
+    slice("scalar", f32({}), {}, {}, {});
+    slice("batch", f32({5, 3, 4}), {1, 0, 0}, {3, 3, 4}, {1, 1, 1});
+    slice("channels", f32({2, 6, 3, 5}), {0, 2, 0, 0}, {2, 3, 3, 5}, {1, 1, 1, 1});
+    slice("every_other_channel", f32({2, 6, 3, 5}), {0, 5, 0, 0}, {2, 3, 3, 5}, {1, -2, 1, 1});
+    slice("all_dims", f32({4, 5, 6, 7}), {1, 4, 0, 6}, {2, 2, 3, 4}, {2, -3, 2, -2});
+    slice("whole", f32({3, 4}), {0, 0}, {3, 4}, {1, 1});
+    slice("rank_8", f32({2, 2, 2, 2, 1, 2, 2, 3}), {0, 1, 0, 1, 0, 1, 0, 1}, {2, 1, 2, 1, 1, 1, 2, 2},
+          {1, 1, 1, 1, 1, 1, 1, 1});
+    slice("pad_2d_fill", f32({2, 3, 4}), {0, -1, -2}, {2, 6, 8}, {1, 1, 1}, Mode::kFill);
+    slice("pad_2d_reflect", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kReflect);
+    slice("pad_2d_clamp", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kClamp);
+    slice("pad_2d_wrap", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kWrap);
+    slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
+    for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
+        slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},
+              {absent(), absent(), absent(), input(t, {1}, {1})});
+    CaseInput const start = constant(DataType::kInt32, {2}, {2, 4}), size = constant(DataType::kInt32, {2}, {2, 3}),
+                    stride = constant(DataType::kInt32, {2}, {-1, -2});
+    slice("all_inputs", f32({3, 5}), {}, {}, {}, Mode::kStrict, {}, {start, size, stride});
+    slice("start_input", f32({3, 5}), {}, {1, 1}, {1, 1}, Mode::kStrict, {}, {start});
+    slice("stride_input", f32({3, 5}), {2, 4}, {2, 3}, {}, Mode::kStrict, {}, {absent(), absent(), stride});
+}
+
+} // namespace
+
+Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank)
+{
+    Steps s{};
+    for (int d = 0; d < rank; ++d) {
+        s.start[d] = start.data ? start.getInt(d) : a.start[size_t(d)];
+        s.stride[d] = stride.data ? stride.getInt(d) : a.stride[size_t(d)];
+    }
+    return s;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "slice",
+        .minInputs = 1,
+        .maxInputs = 5,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .shapeInputs = shapeInputs,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::slice

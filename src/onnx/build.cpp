@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImportContext: constants and the layers that importers combine.
+#include "onnx/importer.h"
+
+#include "onnx/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tw::onnx {
+
+using nvinfer1::ElementWiseOperation;
+using nvonnxparser::ErrorCode;
+
+void ImportContext::nameLayer(nvinfer1::ILayer& layer)
+{
+    layer.setName(model_.uniqueLayerName(name_).c_str());
+    ++nbLayers_;
+}
+
+ITensor& ImportContext::out(nvinfer1::ILayer& layer, int i, Where where) const
+{
+    ITensor* t = layer.getOutput(i);
+    if (!t || t->getDimensions().nbDims < 0)
+        fail("layer '" + std::string(layer.getName()) + "' is not valid; see the message before this one", where);
+    return *t;
+}
+
+// ---- constants
+
+void* ImportContext::allocate(int64_t sizeBytes, Where where) const
+{
+    void* p = model_.memory().allocate(sizeBytes);
+    if (!p)
+        throw ImportError{ErrorCode::kMEM_ALLOC_FAILED, "no memory for " + std::to_string(sizeBytes) + " bytes of weights",
+                          where};
+    return p;
+}
+
+Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where) const
+{
+    Constant c;
+    c.type = type;
+    c.dims = dims;
+    c.count = volume(dims);
+    if (c.count < 0 || c.count > std::numeric_limits<int32_t>::max())
+        fail("a constant of shape " + describe(dims) + " is too large for the API (2^31 - 1 elements)", where);
+    c.values = allocate(c.count * sizeOf(type), where);
+    return c;
+}
+
+namespace {
+
+void store(Constant& c, int64_t i, double v)
+{
+    void* p = const_cast<void*>(c.values);
+    auto toInt = [](double x, double low, double high) { return x != x ? 0 : int64_t(std::clamp(x, low, high)); };
+    switch (c.type) {
+    case DataType::kFLOAT: static_cast<float*>(p)[i] = float(v); break;
+    case DataType::kHALF: static_cast<uint16_t*>(p)[i] = floatToHalf(float(v)); break;
+    case DataType::kINT32: static_cast<int32_t*>(p)[i] = int32_t(toInt(v, INT32_MIN, INT32_MAX)); break;
+    case DataType::kINT8: static_cast<int8_t*>(p)[i] = int8_t(toInt(v, -128, 127)); break;
+    case DataType::kBOOL: static_cast<uint8_t*>(p)[i] = v != 0; break;
+    case DataType::kUINT8: static_cast<uint8_t*>(p)[i] = uint8_t(toInt(v, 0, 255)); break;
+    }
+}
+
+} // namespace
+
+Constant ImportContext::intConstant(std::vector<int64_t> const& values) const
+{
+    Constant c = newConstant(DataType::kINT32, Dims{1, {int32_t(values.size())}});
+    for (size_t i = 0; i < values.size(); ++i)
+        store(c, int64_t(i), double(values[i]));
+    return c;
+}
+
+Constant ImportContext::intScalar(int64_t value) const { return filled(double(value), DataType::kINT32, Dims{0, {}}); }
+
+Constant ImportContext::floatConstant(std::vector<float> const& values, Dims const& dims) const
+{
+    Constant c = newConstant(DataType::kFLOAT, dims);
+    if (c.count != int64_t(values.size()))
+        invalid(std::to_string(values.size()) + " numbers do not fill shape " + describe(dims));
+    std::copy(values.begin(), values.end(), static_cast<float*>(const_cast<void*>(c.values)));
+    return c;
+}
+
+Constant ImportContext::filled(double value, DataType type, Dims const& dims, Where where) const
+{
+    Constant c = newConstant(type, dims, where);
+    for (int64_t i = 0; i < c.count; ++i)
+        store(c, i, value);
+    return c;
+}
+
+Constant ImportContext::converted(Constant const& from, DataType type, Where where) const
+{
+    if (from.type == type)
+        return from;
+    Constant c = newConstant(type, from.dims, where);
+    c.name = from.name;
+    for (int64_t i = 0; i < c.count; ++i)
+        store(c, i, from.floatAt(i));
+    return c;
+}
+
+Constant ImportContext::reshaped(Constant c, Dims const& dims) const
+{
+    if (volume(dims) != c.count)
+        invalid("a constant of shape " + describe(c.dims) + " cannot take shape " + describe(dims));
+    c.dims = dims;
+    return c;
+}
+
+ITensor& ImportContext::asTensor(Value const& value, Where where)
+{
+    if (value.isTensor())
+        return value.tensor();
+    if (value.isNull())
+        invalid("an input is missing", where);
+    Constant const& c = value.constant();
+    // Constant layers hold real numbers and INT32; truth values take the way through INT32.
+    Constant const held = c.type == DataType::kBOOL ? converted(c, DataType::kINT32, where) : c;
+    auto& layer = added(network().addConstant(held.dims, held.weights()), where);
+    nameWeights(Value(held));
+    ITensor& t = out(layer, 0, where);
+    return c.type == DataType::kBOOL ? cast(t, DataType::kBOOL) : t;
+}
+
+void ImportContext::nameWeights(Value const& value) const
+{
+    if (!value.isConstant() || value.constant().name.empty() || value.constant().count == 0)
+        return;
+    if (model_.takeWeightsName(value.constant().name)) // one initializer may feed several layers
+        network().setWeightsName(value.constant().weights(), value.constant().name.c_str());
+}
+
+ITensor& ImportContext::scalar(double value, DataType type, int rank)
+{
+    Dims d{rank, {}};
+    for (int i = 0; i < rank; ++i)
+        d.d[i] = 1;
+    return asTensor(filled(value, type, d));
+}
+
+// ---- single layers
+
+ITensor& ImportContext::cast(ITensor& x, DataType type)
+{
+    if (x.getType() == type)
+        return x;
+    auto& layer = added(network().addIdentity(x));
+    layer.setOutputType(0, type);
+    return out(layer);
+}
+
+ITensor& ImportContext::identity(ITensor& x)
+{
+    auto& layer = added(network().addIdentity(x));
+    layer.setOutputType(0, x.getType());
+    return out(layer);
+}
+
+ITensor& ImportContext::elementwise(ITensor& a, ITensor& b, ElementWiseOperation op)
+{
+    ITensor *x = &a, *y = &b;
+    broadcast(x, y);
+    return out(added(network().addElementWise(*x, *y, op)));
+}
+
+ITensor& ImportContext::unary(ITensor& x, nvinfer1::UnaryOperation op) { return out(added(network().addUnary(x, op))); }
+
+ITensor& ImportContext::activation(ITensor& x, nvinfer1::ActivationType type, float alpha, float beta)
+{
+    auto& layer = added(network().addActivation(x, type));
+    layer.setAlpha(alpha);
+    layer.setBeta(beta);
+    return out(layer);
+}
+
+ITensor& ImportContext::select(ITensor& condition, ITensor& a, ITensor& b)
+{
+    std::vector<ITensor*> t{&condition, &a, &b};
+    broadcast(t);
+    return out(added(network().addSelect(*t[0], *t[1], *t[2])));
+}
+
+ITensor& ImportContext::reduce(ITensor& x, nvinfer1::ReduceOperation op, std::vector<int> const& axes, bool keepDims)
+{
+    uint32_t mask = 0;
+    for (int a : axes)
+        mask |= 1u << a;
+    if (mask == 0)
+        return x;
+    return out(added(network().addReduce(x, op, mask, keepDims)));
+}
+
+ITensor& ImportContext::matmul(ITensor& a, ITensor& b, bool transposeA, bool transposeB)
+{
+    using nvinfer1::MatrixOperation;
+    auto op = [](bool t) { return t ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE; };
+    return out(added(network().addMatrixMultiply(a, op(transposeA), b, op(transposeB))));
+}
+
+ITensor& ImportContext::concat(std::vector<ITensor*> const& parts, int axis)
+{
+    if (parts.size() == 1)
+        return *parts[0];
+    auto& layer = added(network().addConcatenation(parts.data(), int32_t(parts.size())));
+    layer.setAxis(axis);
+    return out(layer);
+}
+
+ITensor& ImportContext::transpose(ITensor& x, std::vector<int> const& perm)
+{
+    if (perm == allAxes(int(perm.size())))
+        return x;
+    auto& layer = added(network().addShuffle(x));
+    nvinfer1::Permutation p{};
+    std::copy(perm.begin(), perm.end(), p.order);
+    layer.setFirstTranspose(p);
+    return out(layer);
+}
+
+ITensor& ImportContext::reshape(ITensor& x, Dims const& dims)
+{
+    auto& layer = added(network().addShuffle(x));
+    layer.setZeroIsPlaceholder(false);
+    layer.setReshapeDimensions(dims);
+    return out(layer);
+}
+
+ITensor& ImportContext::reshape(ITensor& x, Sizes const& sizes)
+{
+    check(sizes.size() <= size_t(Dims::MAX_DIMS), "a tensor of rank " + std::to_string(sizes.size()) +
+                                                      " is above the highest rank of the API, 8");
+    if (allKnown(sizes)) {
+        Dims d{int32_t(sizes.size()), {}};
+        for (size_t i = 0; i < sizes.size(); ++i)
+            d.d[i] = int32_t(sizes[i].value);
+        return reshape(x, d);
+    }
+    auto& layer = added(network().addShuffle(x));
+    layer.setZeroIsPlaceholder(false);
+    layer.setInput(1, asTensor(sizes));
+    return out(layer);
+}
+
+ITensor& ImportContext::unsqueeze(ITensor& x, std::vector<int> const& axes)
+{
+    if (axes.empty())
+        return x;
+    Dims const d = x.getDimensions();
+    int const rank = d.nbDims + int(axes.size());
+    check(rank <= Dims::MAX_DIMS, "a tensor of rank " + std::to_string(rank) + " is above the highest rank of the API, 8");
+    auto isNew = [&](int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); };
+    if (isStatic(d)) {
+        Dims y{rank, {}};
+        for (int i = 0, from = 0; i < rank; ++i)
+            y.d[i] = isNew(i) ? 1 : d.d[from++];
+        return reshape(x, y);
+    }
+    Sizes const have = sizesOf(x);
+    Sizes y;
+    int nbUnknown = 0;
+    for (int i = 0, from = 0; i < rank; ++i) {
+        y.push_back(isNew(i) ? Size(1) : have[size_t(from++)]);
+        nbUnknown += !y.back().known();
+    }
+    return reshape(x, y);
+}
+
+ITensor& ImportContext::squeeze(ITensor& x, std::vector<int> const& axes)
+{
+    if (axes.empty())
+        return x;
+    Sizes const have = sizesOf(x);
+    Sizes y;
+    for (int i = 0; i < int(have.size()); ++i)
+        if (std::find(axes.begin(), axes.end(), i) == axes.end())
+            y.push_back(have[size_t(i)]);
+        else if (have[size_t(i)].known() && have[size_t(i)].value != 1)
+            invalid("dimension " + std::to_string(i) + " of shape " + describe(x.getDimensions()) +
+                    " cannot be removed: it is not 1");
+    return reshape(x, y);
+}
+
+ITensor& ImportContext::slice(ITensor& x, Sizes const& start, Sizes const& size, Sizes const& stride,
+                              nvinfer1::SliceMode mode)
+{
+    auto fixed = [](Sizes const& s) {
+        Dims d{int32_t(s.size()), {}};
+        for (size_t i = 0; i < s.size(); ++i)
+            d.d[i] = s[i].known() ? int32_t(std::clamp<int64_t>(s[i].value, INT32_MIN, INT32_MAX)) : 0;
+        return d;
+    };
+    auto& layer = added(network().addSlice(x, fixed(start), fixed(size), fixed(stride)));
+    layer.setMode(mode);
+    if (!allKnown(start))
+        layer.setInput(1, asTensor(start));
+    if (!allKnown(size))
+        layer.setInput(2, asTensor(size));
+    if (!allKnown(stride))
+        layer.setInput(3, asTensor(stride));
+    return out(layer);
+}
+
+ITensor& ImportContext::expand(ITensor& x, Sizes const& sizes)
+{
+    ITensor* t = &x;
+    int const missing = int(sizes.size()) - t->getDimensions().nbDims;
+    if (missing > 0)
+        t = &unsqueeze(*t, allAxes(missing));
+    Sizes const have = sizesOf(*t);
+    bool same = true;
+    Sizes start, stride;
+    for (size_t i = 0; i < have.size(); ++i) {
+        same = same && have[i].known() && sizes[i].known() && have[i].value == sizes[i].value;
+        start.emplace_back(0);
+        // Stride 0 repeats a dimension of 1; one that is only known at run time gives min(size - 1, 1).
+        stride.push_back(have[i].known() ? Size(have[i].value == 1 ? 0 : 1) : min(sub(have[i], 1), 1));
+    }
+    return same ? *t : slice(*t, start, sizes, stride);
+}
+
+void ImportContext::broadcast(std::vector<ITensor*>& tensors)
+{
+    int rank = 0;
+    for (ITensor* t : tensors)
+        rank = std::max(rank, t->getDimensions().nbDims);
+    for (ITensor*& t : tensors)
+        t = &unsqueeze(*t, allAxes(rank - t->getDimensions().nbDims));
+}
+
+void ImportContext::broadcast(ITensor*& a, ITensor*& b)
+{
+    std::vector<ITensor*> t{a, b};
+    broadcast(t);
+    a = t[0];
+    b = t[1];
+}
+
+} // namespace tw::onnx

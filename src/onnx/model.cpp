@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/model.h"
+
+#include "onnx/fold.h"
+#include "tw_onnx.pb.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tw::onnx {
+
+using nvinfer1::ILogger;
+using nvonnxparser::ErrorCode;
+
+namespace {
+
+[[noreturn]] void fail(ErrorCode code, std::string message, std::source_location where = std::source_location::current())
+{
+    throw ImportError{code, std::move(message), where};
+}
+
+bool isDefaultDomain(std::string const& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
+{
+    return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" + node.op_type() +
+           ")";
+}
+
+// The API keeps names of up to 4096 bytes with the terminator, and a model's names may hold a zero byte.
+std::string cleanName(std::string const& name)
+{
+    std::string clean = name.substr(0, std::min<size_t>(name.find('\0'), 4000));
+    return clean;
+}
+
+} // namespace
+
+ParserError::ParserError(ErrorCode code, std::string desc, std::source_location where, int node)
+    : code_(code), desc_(std::move(desc)), func_(where.function_name()), line_(int(where.line())), node_(node)
+{
+    file_ = where.file_name();
+    // Paths of the machine that built the library are nobody's business.
+    if (size_t const at = file_.rfind("src/"); at != std::string::npos)
+        file_ = file_.substr(at);
+}
+
+ModelImporter::ModelImporter(nvinfer1::INetworkDefinition& network, ILogger& logger, ImporterMap const& importers,
+                             Memory& memory)
+    : network_(network), logger_(logger), importers_(importers), memory_(memory),
+      weights_(memory, [this](std::string const& m) { log(ILogger::Severity::kWARNING, m); })
+{}
+
+void ModelImporter::log(ILogger::Severity severity, std::string const& message) const
+{
+    logger_.log(severity, ("ONNX parser: " + message).c_str());
+}
+
+std::string ModelImporter::uniqueLayerName(std::string const& wanted)
+{
+    std::string const base = cleanName(wanted);
+    std::string name = base;
+    while (!layerNames_.insert(name).second)
+        name = base + "_" + std::to_string(++nextSuffix_[base]);
+    return name;
+}
+
+Sizes const* ModelImporter::sizes(ITensor& t) const
+{
+    auto it = sizes_.find(&t);
+    return it == sizes_.end() ? nullptr : &it->second;
+}
+
+// ---- the graph as a whole
+
+void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
+{
+    if (!model.has_graph())
+        fail(ErrorCode::kINVALID_GRAPH, "the model has no graph");
+    if (network_.hasImplicitBatchDimension())
+        fail(ErrorCode::kINVALID_VALUE,
+             "ONNX models need a network with explicit batch; create it with NetworkDefinitionCreationFlag::kEXPLICIT_BATCH");
+    if (model.functions_size() > 0)
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, "the model defines functions of its own ('" + model.functions(0).name() +
+                                                "'), which cannot be imported; inline them before the export");
+    opset_ = 0;
+    for (auto const& set : model.opset_import())
+        if (isDefaultDomain(set.domain()))
+            opset_ = int(std::clamp<int64_t>(set.version(), 0, INT32_MAX));
+    if (opset_ == 0) {
+        // Files of IR version 1 and 2 do not name their operator set; it is the first one.
+        if (model.ir_version() >= 3 && model.opset_import_size() == 0)
+            fail(ErrorCode::kINVALID_GRAPH, "the model imports no operator set");
+        opset_ = 1;
+    }
+    if (opset_ < 7)
+        log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
+                                             "; opsets below 7 are imported where they mean the same as opset 7");
+    if (opset_ > 17)
+        log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
+                                             "; operators are imported with their meaning in opset 17");
+    if (model.graph().sparse_initializer_size() > 0)
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, "sparse initializers ('" +
+                                                model.graph().sparse_initializer(0).values().name() +
+                                                "') cannot be imported");
+}
+
+std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& graph)
+{
+    std::unordered_map<std::string, int> producer; // value -> node; -1: input or initializer
+    for (auto const& t : graph.initializer())
+        producer.emplace(t.name(), -1);
+    for (auto const& v : graph.input())
+        producer.emplace(v.name(), -1);
+    for (int i = 0; i < graph.node_size(); ++i)
+        for (std::string const& name : graph.node(i).output())
+            if (!name.empty() && !producer.emplace(name, i).second)
+                fail(ErrorCode::kINVALID_GRAPH, "value '" + name + "' is defined twice, the second time by " +
+                                                    nodeTitle(graph.node(i), i));
+    std::vector<std::vector<int>> users(size_t(graph.node_size()));
+    std::vector<int> waiting(size_t(graph.node_size()), 0);
+    for (int i = 0; i < graph.node_size(); ++i)
+        for (std::string const& name : graph.node(i).input()) {
+            if (name.empty())
+                continue;
+            auto it = producer.find(name);
+            if (it == producer.end())
+                fail(ErrorCode::kINVALID_GRAPH, nodeTitle(graph.node(i), i) + " reads '" + name +
+                                                    "', which no node, input or initializer defines");
+            if (it->second >= 0) {
+                users[size_t(it->second)].push_back(i);
+                ++waiting[size_t(i)];
+            }
+        }
+    // Among the nodes that are ready the one that stands first in the file goes first: files in order keep it.
+    std::set<int> ready;
+    for (int i = 0; i < graph.node_size(); ++i)
+        if (waiting[size_t(i)] == 0)
+            ready.insert(i);
+    std::vector<int> order;
+    while (!ready.empty()) {
+        int const i = *ready.begin();
+        ready.erase(ready.begin());
+        order.push_back(i);
+        for (int user : users[size_t(i)])
+            if (--waiting[size_t(user)] == 0)
+                ready.insert(user);
+    }
+    if (int(order.size()) != graph.node_size())
+        for (int i = 0; i < graph.node_size(); ++i)
+            if (waiting[size_t(i)] != 0)
+                fail(ErrorCode::kINVALID_GRAPH,
+                     nodeTitle(graph.node(i), i) + " depends on its own output: the graph has a cycle");
+    return order;
+}
+
+void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
+{
+    for (auto const& input : graph.input()) {
+        std::string const& name = input.name();
+        if (values_.count(name)) {
+            if (values_[name].isTensor())
+                fail(ErrorCode::kINVALID_GRAPH, "input '" + name + "' is listed twice");
+            continue; // its default value is an initializer, which stands for it
+        }
+        std::string const what = "input '" + name + "'";
+        if (name.empty() || name.size() > 4095 || name.find('\0') != std::string::npos)
+            fail(ErrorCode::kINVALID_GRAPH, what + ": a network input needs a name of 1 to 4095 bytes");
+        if (!input.type().has_tensor_type())
+            fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " is not a tensor; sequences, maps and optional values cannot be imported");
+        auto const& type = input.type().tensor_type();
+        DataType dataType;
+        if (!dataTypeOf(type.elem_type(), dataType))
+            fail(ErrorCode::kUNSUPPORTED_GRAPH,
+                 what + " has element type " + onnxTypeName(type.elem_type()) + ", which cannot be imported");
+        if (type.elem_type() == tw_onnx::TensorProto::INT64 || type.elem_type() == tw_onnx::TensorProto::DOUBLE)
+            log(ILogger::Severity::kWARNING, what + " is " + onnxTypeName(type.elem_type()) + " in the model and " +
+                                                 typeName(dataType) + " in the network");
+        if (!type.has_shape())
+            fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " has no shape; the network needs at least its rank");
+        if (type.shape().dim_size() > Dims::MAX_DIMS)
+            fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " has rank " + std::to_string(type.shape().dim_size()) +
+                                                    ", above the highest rank of the API, 8");
+        Dims dims{type.shape().dim_size(), {}};
+        for (int i = 0; i < dims.nbDims; ++i) {
+            auto const& d = type.shape().dim(i);
+            int64_t const v = d.has_dim_value() ? d.dim_value() : -1;
+            if (v < -1 || v > INT32_MAX)
+                fail(ErrorCode::kINVALID_VALUE, what + ": dimension " + std::to_string(i) + " is " + std::to_string(v));
+            dims.d[i] = int32_t(v);
+        }
+        ITensor* tensor = network_.addInput(name.c_str(), dataType, dims);
+        if (!tensor)
+            fail(ErrorCode::kINVALID_GRAPH, "the network refused " + what + " of shape " + describe(dims));
+        for (int i = 0; i < dims.nbDims; ++i)
+            if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
+                tensor->setDimensionName(i, cleanName(param).c_str());
+        values_[name] = Value(tensor);
+        tensorNames_.insert(name);
+        named_.insert(tensor);
+    }
+}
+
+void ModelImporter::nameTensor(ITensor& tensor, std::string const& wanted)
+{
+    if (named_.count(&tensor))
+        return;
+    std::string const clean = cleanName(wanted);
+    if (clean.empty() || !tensorNames_.insert(clean).second)
+        return;
+    tensor.setName(clean.c_str());
+    named_.insert(&tensor);
+}
+
+void ModelImporter::tryPlugin(ImportContext& ctx)
+{
+    std::string const version = ctx.attrString("plugin_version", "1");
+    ctx.fail("no importer for operator '" + ctx.opType() + "' in opset " + std::to_string(opset_) +
+             "; getPluginCreator() could not find Plugin " + ctx.opType() + " version " + version);
+}
+
+void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
+{
+    tw_onnx::NodeProto const& node = graph.node(index);
+    std::vector<Value> inputs;
+    for (std::string const& name : node.input())
+        inputs.push_back(name.empty() ? Value() : values_.at(name));
+    ImportContext ctx(*this, node, index, std::move(inputs), opset_);
+    bool const known = isDefaultDomain(node.domain());
+    if (!known || !fold(ctx)) {
+        Importer const run = known ? importers_.find(node.op_type(), opset_) : nullptr;
+        if (run)
+            run(ctx);
+        else
+            tryPlugin(ctx);
+    }
+    for (int i = 0; i < node.output_size(); ++i) {
+        std::string const& name = node.output(i);
+        if (name.empty())
+            continue;
+        Value const& v = ctx.outputs()[size_t(i)];
+        if (v.isNull())
+            ctx.fail("output " + std::to_string(i) + " ('" + name + "') cannot be imported");
+        if (v.isTensor())
+            nameTensor(v.tensor(), name);
+        values_[name] = v;
+    }
+}
+
+void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
+{
+    std::unordered_set<ITensor*> used;
+    for (int i = 0; i < network_.getNbInputs(); ++i)
+        used.insert(network_.getInput(i));
+    for (auto const& output : graph.output()) {
+        auto it = values_.find(output.name());
+        if (it == values_.end() || it->second.isNull())
+            fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
+        tw_onnx::NodeProto helper;
+        helper.set_name(output.name());
+        helper.set_op_type("output");
+        ImportContext ctx(*this, helper, -1, {}, opset_);
+        ITensor* tensor = &ctx.asTensor(it->second);
+        // A network input, or one tensor under two names: an output needs a tensor of its own.
+        if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(output.name())))
+            tensor = &ctx.identity(*tensor);
+        used.insert(tensor);
+        DataType declared;
+        // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type).
+        if (output.type().tensor_type().elem_type() == tw_onnx::TensorProto::UINT8 &&
+            dataTypeOf(output.type().tensor_type().elem_type(), declared) && isFloating(tensor->getType())) {
+            named_.erase(tensor);
+            tensorNames_.erase(tensor->getName());
+            tensor = &ctx.cast(*tensor, declared);
+        }
+        if (!named_.count(tensor)) {
+            tensor->setName(cleanName(output.name()).c_str());
+            tensorNames_.insert(cleanName(output.name()));
+            named_.insert(tensor);
+        }
+        network_.markOutput(*tensor);
+    }
+}
+
+void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& modelPath)
+{
+    nbImported_ = 0;
+    weights_.setModelPath(modelPath);
+    checkModel(model);
+    tw_onnx::GraphProto const& graph = model.graph();
+    if (!graph.name().empty() && graph.name().size() < 4096)
+        network_.setName(graph.name().c_str());
+    std::vector<int> const order = topologicalOrder(graph);
+    for (auto const& tensor : graph.initializer()) {
+        if (values_.count(tensor.name()))
+            fail(ErrorCode::kINVALID_GRAPH, "initializer '" + tensor.name() + "' is listed twice");
+        values_[tensor.name()] = Value(weights_.read(tensor, "initializer '" + tensor.name() + "'"));
+    }
+    importInputs(graph);
+    for (int index : order) {
+        try {
+            importNode(graph, index);
+        } catch (ImportError& e) {
+            throw NodeError{std::move(e), index, graph.node(index).name(), graph.node(index).op_type()};
+        }
+        ++nbImported_;
+    }
+    markOutputs(graph);
+}
+
+} // namespace tw::onnx

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports one ModelProto into a network: order of nodes, names, weights, folding, errors.
+#pragma once
+
+#include "onnx/importer.h"
+#include "onnx/weights.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tw_onnx {
+class GraphProto;
+class ModelProto;
+class ValueInfoProto;
+} // namespace tw_onnx
+
+namespace tw::onnx {
+
+struct ParserError final : nvonnxparser::IParserError
+{
+    nvonnxparser::ErrorCode code_;
+    std::string desc_, file_, func_;
+    int line_, node_;
+
+    ParserError(nvonnxparser::ErrorCode code, std::string desc, std::source_location where, int node);
+    nvonnxparser::ErrorCode code() const override { return code_; }
+    char const* desc() const override { return desc_.c_str(); }
+    char const* file() const override { return file_.c_str(); }
+    int line() const override { return line_; }
+    char const* func() const override { return func_.c_str(); }
+    int node() const override { return node_; }
+};
+
+class ModelImporter
+{
+public:
+    ModelImporter(nvinfer1::INetworkDefinition& network, nvinfer1::ILogger& logger, ImporterMap const& importers,
+                  Memory& memory);
+
+    // Throws ImportError for the model as a whole and NodeError for one node. `model` must outlive the network's build.
+    struct NodeError
+    {
+        ImportError error;
+        int node;
+        std::string name, opType;
+    };
+    void import(tw_onnx::ModelProto const& model, std::string const& modelPath);
+
+    // Order in which the nodes can run; throws ImportError for cycles, duplicate and undefined names.
+    static std::vector<int> topologicalOrder(tw_onnx::GraphProto const& graph);
+
+    // How many nodes of topologicalOrder() were imported before the error.
+    int nbImported() const { return nbImported_; }
+
+    nvinfer1::INetworkDefinition& network() const { return network_; }
+    WeightReader& weights() { return weights_; }
+    Memory& memory() const { return memory_; }
+    void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
+    std::string uniqueLayerName(std::string const& wanted);
+    bool takeWeightsName(std::string const& name) { return weightsNames_.insert(name).second; }
+
+    // Elements of shape tensors that are known although the tensor is not a constant.
+    void setSizes(ITensor& t, Sizes sizes) { sizes_[&t] = std::move(sizes); }
+    Sizes const* sizes(ITensor& t) const;
+
+private:
+    void checkModel(tw_onnx::ModelProto const& model);
+    void importInputs(tw_onnx::GraphProto const& graph);
+    void importNode(tw_onnx::GraphProto const& graph, int index);
+    void tryPlugin(ImportContext& ctx);
+    void markOutputs(tw_onnx::GraphProto const& graph);
+    void nameTensor(ITensor& tensor, std::string const& wanted);
+
+    nvinfer1::INetworkDefinition& network_;
+    nvinfer1::ILogger& logger_;
+    ImporterMap const& importers_;
+    Memory& memory_;
+    WeightReader weights_;
+    int opset_ = 0;
+    int nbImported_ = 0;
+    std::unordered_map<std::string, Value> values_;
+    std::unordered_set<std::string> layerNames_, tensorNames_, weightsNames_;
+    std::unordered_map<std::string, int> nextSuffix_;
+    std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name
+    std::unordered_map<ITensor*, Sizes> sizes_;
+};
+
+} // namespace tw::onnx

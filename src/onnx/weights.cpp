@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/weights.h"
+
+#include "tw_onnx.pb.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tw::onnx {
+
+using nvonnxparser::ErrorCode;
+using tw_onnx::TensorProto;
+
+namespace {
+
+constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max(); // the API's limit for one tensor
+
+[[noreturn]] void fail(ErrorCode code, std::string message, std::source_location where = std::source_location::current())
+{
+    throw ImportError{code, std::move(message), where};
+}
+
+// Closes the descriptor in every case.
+struct File
+{
+    int fd = -1;
+    ~File()
+    {
+        if (fd >= 0)
+            ::close(fd);
+    }
+};
+
+std::string realPath(std::string const& path)
+{
+    std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+    return resolved ? std::string(resolved.get()) : std::string();
+}
+
+bool hasParentStep(std::string const& path)
+{
+    for (size_t at = 0; at <= path.size();) {
+        size_t const end = std::min(path.find('/', at), path.size());
+        if (path.compare(at, end - at, "..") == 0)
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+int64_t onnxSize(int onnxType)
+{
+    switch (onnxType) {
+    case TensorProto::INT8:
+    case TensorProto::UINT8:
+    case TensorProto::BOOL: return 1;
+    case TensorProto::FLOAT16: return 2;
+    case TensorProto::FLOAT:
+    case TensorProto::INT32: return 4;
+    case TensorProto::INT64:
+    case TensorProto::DOUBLE: return 8;
+    default: return 0;
+    }
+}
+
+template <class T>
+T load(char const* at)
+{
+    T v;
+    std::memcpy(&v, at, sizeof(T));
+    return v;
+}
+
+} // namespace
+
+void Memory::Free::operator()(void* p) const { std::free(p); }
+
+void* Memory::allocate(int64_t sizeBytes)
+{
+    void* p = std::calloc(size_t(std::max<int64_t>(sizeBytes, 1)), 1);
+    if (p)
+        buffers_.emplace_back(p);
+    return p;
+}
+
+bool dataTypeOf(int onnxType, DataType& type)
+{
+    switch (onnxType) {
+    case TensorProto::FLOAT:
+    case TensorProto::DOUBLE: type = DataType::kFLOAT; return true;
+    case TensorProto::FLOAT16: type = DataType::kHALF; return true;
+    case TensorProto::INT8: type = DataType::kINT8; return true;
+    case TensorProto::UINT8: type = DataType::kUINT8; return true;
+    case TensorProto::BOOL: type = DataType::kBOOL; return true;
+    case TensorProto::INT32:
+    case TensorProto::INT64: type = DataType::kINT32; return true;
+    default: return false;
+    }
+}
+
+std::string onnxTypeName(int onnxType)
+{
+    static char const* const kNames[]{"UNDEFINED", "FLOAT",   "UINT8",  "INT8",   "UINT16", "INT16",
+                                      "INT32",     "INT64",   "STRING", "BOOL",   "FLOAT16", "DOUBLE",
+                                      "UINT32",    "UINT64",  "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+    if (onnxType >= 0 && onnxType < int(std::size(kNames)))
+        return kNames[onnxType];
+    return "type " + std::to_string(onnxType);
+}
+
+int64_t sizeOf(DataType type)
+{
+    switch (type) {
+    case DataType::kFLOAT:
+    case DataType::kINT32: return 4;
+    case DataType::kHALF: return 2;
+    default: return 1;
+    }
+}
+
+float halfToFloat(uint16_t h)
+{
+    uint32_t const sign = uint32_t(h & 0x8000u) << 16;
+    uint32_t const exponent = (h >> 10) & 31, fraction = h & 1023;
+    if (exponent == 31)
+        return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
+    if (exponent == 0) {
+        float const v = std::ldexp(float(fraction), -24);
+        return sign ? -v : v;
+    }
+    return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+uint16_t floatToHalf(float f)
+{
+    uint32_t const bits = std::bit_cast<uint32_t>(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return uint16_t(sign | 0x7e00u);
+    if (magnitude >= 0x477ff000u) // 65520 and above round to infinity
+        return uint16_t(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) { // below 2^-14: subnormal steps of 2^-24, ties to even
+        float const steps = std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), 24));
+        return uint16_t(sign | uint32_t(steps));
+    }
+    uint32_t const rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+    return uint16_t(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+std::string_view WeightReader::readExternal(TensorProto const& tensor, std::string const& what)
+{
+    std::string location;
+    int64_t offset = 0, length = -1;
+    for (auto const& entry : tensor.external_data()) {
+        auto number = [&]() -> int64_t {
+            char* end = nullptr;
+            errno = 0;
+            long long const v = std::strtoll(entry.value().c_str(), &end, 10);
+            if (errno || entry.value().empty() || *end || v < 0)
+                fail(ErrorCode::kINVALID_VALUE, what + ": external " + entry.key() + " '" + entry.value() +
+                                                    "' is not a count of bytes");
+            return v;
+        };
+        if (entry.key() == "location")
+            location = entry.value();
+        else if (entry.key() == "offset")
+            offset = number();
+        else if (entry.key() == "length")
+            length = number();
+    }
+    if (location.empty() || location.find('\0') != std::string::npos)
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data without a location");
+    if (location[0] == '/' || hasParentStep(location))
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location +
+                                            "' points outside the model's folder; allowed are relative paths without '..'");
+    if (modelPath_.empty())
+        fail(ErrorCode::kINVALID_VALUE, what + ": the weights are in file '" + location +
+                                            "', but the model's own path is not known; pass it as model_path");
+    size_t const slash = modelPath_.rfind('/');
+    std::string const folder = realPath(slash == std::string::npos ? "." : modelPath_.substr(0, slash + 1));
+    std::string const path = folder.empty() ? std::string() : realPath(folder + "/" + location);
+    if (path.empty())
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data file '" + location + "' is not in the model's folder");
+    // Links are followed only to places below the model's folder.
+    if (path.compare(0, folder.size(), folder) != 0 || (folder != "/" && path[folder.size()] != '/'))
+        fail(ErrorCode::kINVALID_VALUE,
+             what + ": external data '" + location + "' is a link that leads out of the model's folder");
+    File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    struct stat info{};
+    if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read as a file");
+    int64_t const fileSize = info.st_size;
+    if (offset > fileSize || (length >= 0 && length > fileSize - offset))
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' has " + std::to_string(fileSize) +
+                                            " bytes, but offset " + std::to_string(offset) + " and length " +
+                                            std::to_string(length) + " are asked for");
+    int64_t const elementSize = onnxSize(tensor.data_type());
+    int64_t count = 1;
+    for (int64_t d : tensor.dims())
+        count *= d; // read() has checked the product
+    int64_t const wanted = count * elementSize;
+    if (length < 0 ? fileSize - offset < wanted : length != wanted)
+        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' gives " +
+                                            std::to_string(length < 0 ? fileSize - offset : length) + " bytes for " +
+                                            std::to_string(wanted));
+    char* data = static_cast<char*>(memory_.allocate(wanted));
+    if (!data)
+        fail(ErrorCode::kMEM_ALLOC_FAILED, what + ": no memory for " + std::to_string(wanted) + " bytes of weights");
+    for (int64_t done = 0; done < wanted;) {
+        ssize_t const n = ::pread(file.fd, data + done, size_t(wanted - done), offset + done);
+        if (n <= 0)
+            fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read to its end");
+        done += n;
+    }
+    return {data, size_t(wanted)};
+}
+
+// The elements in their ONNX type, little endian. Empty view with data() == nullptr: they are in the typed fields.
+std::string_view WeightReader::bytesOf(TensorProto const& tensor, std::string const& what)
+{
+    if (tensor.data_location() == TensorProto::EXTERNAL)
+        return readExternal(tensor, what);
+    if (tensor.has_raw_data())
+        return tensor.raw_data();
+    return {};
+}
+
+Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
+{
+    int const onnxType = tensor.data_type();
+    Constant c;
+    c.name = tensor.name();
+    if (!dataTypeOf(onnxType, c.type))
+        fail(ErrorCode::kUNSUPPORTED_NODE, what + ": element type " + onnxTypeName(onnxType) + " cannot be imported");
+    if (tensor.has_segment())
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": tensors stored in segments cannot be imported");
+    if (tensor.dims_size() > Dims::MAX_DIMS)
+        fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": rank " + std::to_string(tensor.dims_size()) +
+                                                " is above the highest rank of the API, " +
+                                                std::to_string(Dims::MAX_DIMS));
+    c.dims.nbDims = tensor.dims_size();
+    c.count = 1;
+    bool empty = false;
+    for (int i = 0; i < tensor.dims_size(); ++i) {
+        int64_t const d = tensor.dims(i);
+        if (d < 0 || d > kMaxElements)
+            fail(ErrorCode::kINVALID_VALUE, what + ": dimension " + std::to_string(i) + " is " + std::to_string(d));
+        c.dims.d[i] = int32_t(d);
+        empty = empty || d == 0;
+        if (d != 0 && !empty) {
+            c.count *= d;
+            if (c.count > kMaxElements)
+                fail(ErrorCode::kUNSUPPORTED_GRAPH, what + ": more than 2^31 - 1 elements");
+        }
+    }
+    if (empty)
+        c.count = 0;
+
+    std::string_view const bytes = bytesOf(tensor, what);
+    int64_t typedCount = 0;
+    switch (onnxType) {
+    case TensorProto::FLOAT: typedCount = tensor.float_data_size(); break;
+    case TensorProto::DOUBLE: typedCount = tensor.double_data_size(); break;
+    case TensorProto::INT64: typedCount = tensor.int64_data_size(); break;
+    default: typedCount = tensor.int32_data_size(); break;
+    }
+    if (bytes.data() ? int64_t(bytes.size()) != c.count * onnxSize(onnxType) : typedCount != c.count)
+        fail(ErrorCode::kINVALID_VALUE,
+             what + ": shape " + describe(c.dims) + " of " + onnxTypeName(onnxType) + " needs " + std::to_string(c.count) +
+                 " elements, the data has " +
+                 (bytes.data() ? std::to_string(bytes.size()) + " bytes" : std::to_string(typedCount) + " elements"));
+
+    auto room = [&](int64_t elementSize) {
+        void* p = memory_.allocate(c.count * elementSize);
+        if (!p)
+            fail(ErrorCode::kMEM_ALLOC_FAILED, what + ": no memory for " + std::to_string(c.count) + " elements");
+        return p;
+    };
+    char const* raw = bytes.data();
+    // Raw data of odd alignment (a byte string inside the protobuf is aligned, external data is as well) would need a copy.
+    auto aligned = [&](int64_t elementSize) { return reinterpret_cast<uintptr_t>(raw) % uint64_t(elementSize) == 0; };
+    auto keepOrCopy = [&](int64_t elementSize) -> void const* {
+        if (aligned(elementSize))
+            return raw;
+        void* p = room(elementSize);
+        std::memcpy(p, raw, size_t(c.count * elementSize));
+        return p;
+    };
+    auto once = [&](bool& flag, char const* message) {
+        if (!flag)
+            warn_(message);
+        flag = true;
+    };
+
+    switch (onnxType) {
+    case TensorProto::FLOAT: c.values = raw ? keepOrCopy(4) : tensor.float_data().data(); break;
+    case TensorProto::INT32: c.values = raw ? keepOrCopy(4) : tensor.int32_data().data(); break;
+    case TensorProto::FLOAT16:
+        if (raw) {
+            c.values = keepOrCopy(2);
+        } else {
+            auto* p = static_cast<uint16_t*>(room(2));
+            for (int64_t i = 0; i < c.count; ++i)
+                p[i] = uint16_t(tensor.int32_data(int(i)));
+            c.values = p;
+        }
+        break;
+    case TensorProto::INT8:
+    case TensorProto::BOOL: {
+        auto* p = static_cast<int8_t*>(room(1));
+        for (int64_t i = 0; i < c.count; ++i) {
+            int const v = raw ? raw[i] : tensor.int32_data(int(i));
+            p[i] = onnxType == TensorProto::BOOL ? int8_t(v != 0) : int8_t(v);
+        }
+        c.values = p;
+        break;
+    }
+    case TensorProto::UINT8: {
+        once(warnedUint8_, "the model has UINT8 weights, which become INT32");
+        auto* p = static_cast<int32_t*>(room(4));
+        for (int64_t i = 0; i < c.count; ++i)
+            p[i] = raw ? uint8_t(raw[i]) : uint8_t(tensor.int32_data(int(i)));
+        c.values = p;
+        c.type = DataType::kINT32;
+        break;
+    }
+    case TensorProto::INT64: {
+        once(warnedInt64_, "the model has INT64 weights, which become INT32");
+        auto* p = static_cast<int32_t*>(room(4));
+        constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+        for (int64_t i = 0; i < c.count; ++i) {
+            int64_t const v = raw ? load<int64_t>(raw + 8 * i) : tensor.int64_data(int(i));
+            if (v < kLow || v > kHigh)
+                once(warnedClamp_, "INT64 weights outside the range of INT32 are clamped to it");
+            p[i] = int32_t(std::clamp(v, kLow, kHigh));
+        }
+        c.values = p;
+        break;
+    }
+    case TensorProto::DOUBLE: {
+        once(warnedDouble_, "the model has DOUBLE weights, which become FLOAT");
+        auto* p = static_cast<float*>(room(4));
+        for (int64_t i = 0; i < c.count; ++i) {
+            double const v = raw ? load<double>(raw + 8 * i) : tensor.double_data(int(i));
+            constexpr double kMax = std::numeric_limits<float>::max();
+            p[i] = std::isfinite(v) ? float(std::clamp(v, -kMax, kMax)) : float(v);
+        }
+        c.values = p;
+        break;
+    }
+    default: fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
+    }
+    static char const kNothing[8]{};
+    if (!c.values)
+        c.values = kNothing; // empty tensors
+    return c;
+}
+
+} // namespace tw::onnx

@@ -34,8 +34,8 @@ void* ImportContext::allocate(int64_t sizeBytes, Where where) const
 {
     void* p = model_.memory().allocate(sizeBytes);
     if (!p)
-        throw ImportError{ErrorCode::kMEM_ALLOC_FAILED, "no memory for " + std::to_string(sizeBytes) + " bytes of weights",
-                          where};
+        throw ImportError{ErrorCode::kMEM_ALLOC_FAILED,
+                          "no memory for " + std::to_string(sizeBytes) + " bytes of weights", where};
     return p;
 }
 
@@ -58,12 +58,24 @@ void store(Constant& c, int64_t i, double v)
     void* p = const_cast<void*>(c.values);
     auto toInt = [](double x, double low, double high) { return x != x ? 0 : int64_t(std::clamp(x, low, high)); };
     switch (c.type) {
-    case DataType::kFLOAT: static_cast<float*>(p)[i] = float(v); break;
-    case DataType::kHALF: static_cast<uint16_t*>(p)[i] = floatToHalf(float(v)); break;
-    case DataType::kINT32: static_cast<int32_t*>(p)[i] = int32_t(toInt(v, INT32_MIN, INT32_MAX)); break;
-    case DataType::kINT8: static_cast<int8_t*>(p)[i] = int8_t(toInt(v, -128, 127)); break;
-    case DataType::kBOOL: static_cast<uint8_t*>(p)[i] = v != 0; break;
-    case DataType::kUINT8: static_cast<uint8_t*>(p)[i] = uint8_t(toInt(v, 0, 255)); break;
+    case DataType::kFLOAT:
+        static_cast<float*>(p)[i] = float(v);
+        break;
+    case DataType::kHALF:
+        static_cast<uint16_t*>(p)[i] = floatToHalf(float(v));
+        break;
+    case DataType::kINT32:
+        static_cast<int32_t*>(p)[i] = int32_t(toInt(v, INT32_MIN, INT32_MAX));
+        break;
+    case DataType::kINT8:
+        static_cast<int8_t*>(p)[i] = int8_t(toInt(v, -128, 127));
+        break;
+    case DataType::kBOOL:
+        static_cast<uint8_t*>(p)[i] = v != 0;
+        break;
+    case DataType::kUINT8:
+        static_cast<uint8_t*>(p)[i] = uint8_t(toInt(v, 0, 255));
+        break;
     }
 }
 
@@ -77,7 +89,10 @@ Constant ImportContext::intConstant(std::vector<int64_t> const& values) const
     return c;
 }
 
-Constant ImportContext::intScalar(int64_t value) const { return filled(double(value), DataType::kINT32, Dims{0, {}}); }
+Constant ImportContext::intScalar(int64_t value) const
+{
+    return filled(double(value), DataType::kINT32, Dims{0, {}});
+}
 
 Constant ImportContext::floatConstant(std::vector<float> const& values, Dims const& dims) const
 {
@@ -171,7 +186,10 @@ ITensor& ImportContext::elementwise(ITensor& a, ITensor& b, ElementWiseOperation
     return out(added(network().addElementWise(*x, *y, op)));
 }
 
-ITensor& ImportContext::unary(ITensor& x, nvinfer1::UnaryOperation op) { return out(added(network().addUnary(x, op))); }
+ITensor& ImportContext::unary(ITensor& x, nvinfer1::UnaryOperation op)
+{
+    return out(added(network().addUnary(x, op)));
+}
 
 ITensor& ImportContext::activation(ITensor& x, nvinfer1::ActivationType type, float alpha, float beta)
 {
@@ -235,8 +253,8 @@ ITensor& ImportContext::reshape(ITensor& x, Dims const& dims)
 
 ITensor& ImportContext::reshape(ITensor& x, Sizes const& sizes)
 {
-    check(sizes.size() <= size_t(Dims::MAX_DIMS), "a tensor of rank " + std::to_string(sizes.size()) +
-                                                      " is above the highest rank of the API, 8");
+    check(sizes.size() <= size_t(Dims::MAX_DIMS),
+          "a tensor of rank " + std::to_string(sizes.size()) + " is above the highest rank of the API, 8");
     if (allKnown(sizes)) {
         Dims d{int32_t(sizes.size()), {}};
         for (size_t i = 0; i < sizes.size(); ++i)
@@ -255,7 +273,8 @@ ITensor& ImportContext::unsqueeze(ITensor& x, std::vector<int> const& axes)
         return x;
     Dims const d = x.getDimensions();
     int const rank = d.nbDims + int(axes.size());
-    check(rank <= Dims::MAX_DIMS, "a tensor of rank " + std::to_string(rank) + " is above the highest rank of the API, 8");
+    check(rank <= Dims::MAX_DIMS,
+          "a tensor of rank " + std::to_string(rank) + " is above the highest rank of the API, 8");
     auto isNew = [&](int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); };
     if (isStatic(d)) {
         Dims y{rank, {}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImportContext: the node's attributes, inputs, outputs and errors. Network building is in build.cpp, sizes in sizes.cpp.
+// ImportContext: the node's attributes, inputs, outputs and errors. Network building is in build.cpp, sizes in
+// sizes.cpp.
 #include "onnx/importer.h"
 
 #include "onnx/model.h"
@@ -16,10 +17,13 @@ using tw_onnx::AttributeProto;
 int64_t Constant::intAt(int64_t i) const
 {
     switch (type) {
-    case DataType::kINT32: return static_cast<int32_t const*>(values)[i];
-    case DataType::kINT8: return static_cast<int8_t const*>(values)[i];
+    case DataType::kINT32:
+        return static_cast<int32_t const*>(values)[i];
+    case DataType::kINT8:
+        return static_cast<int8_t const*>(values)[i];
     case DataType::kBOOL:
-    case DataType::kUINT8: return static_cast<uint8_t const*>(values)[i];
+    case DataType::kUINT8:
+        return static_cast<uint8_t const*>(values)[i];
     default: {
         // Conversion of a float outside int64 would be undefined.
         double const v = floatAt(i);
@@ -31,9 +35,12 @@ int64_t Constant::intAt(int64_t i) const
 double Constant::floatAt(int64_t i) const
 {
     switch (type) {
-    case DataType::kFLOAT: return static_cast<float const*>(values)[i];
-    case DataType::kHALF: return halfToFloat(static_cast<uint16_t const*>(values)[i]);
-    default: return double(intAt(i));
+    case DataType::kFLOAT:
+        return static_cast<float const*>(values)[i];
+    case DataType::kHALF:
+        return halfToFloat(static_cast<uint16_t const*>(values)[i]);
+    default:
+        return double(intAt(i));
     }
 }
 
@@ -61,7 +68,10 @@ Dims makeDims(std::vector<int64_t> const& values)
     return d;
 }
 
-std::vector<int64_t> toVector(Dims const& dims) { return {dims.d, dims.d + std::max(dims.nbDims, 0)}; }
+std::vector<int64_t> toVector(Dims const& dims)
+{
+    return {dims.d, dims.d + std::max(dims.nbDims, 0)};
+}
 
 int64_t volume(Dims const& dims)
 {
@@ -90,17 +100,26 @@ std::string describe(Dims const& dims)
 char const* typeName(DataType type)
 {
     switch (type) {
-    case DataType::kFLOAT: return "FLOAT";
-    case DataType::kHALF: return "HALF";
-    case DataType::kINT8: return "INT8";
-    case DataType::kINT32: return "INT32";
-    case DataType::kBOOL: return "BOOL";
-    case DataType::kUINT8: return "UINT8";
+    case DataType::kFLOAT:
+        return "FLOAT";
+    case DataType::kHALF:
+        return "HALF";
+    case DataType::kINT8:
+        return "INT8";
+    case DataType::kINT32:
+        return "INT32";
+    case DataType::kBOOL:
+        return "BOOL";
+    case DataType::kUINT8:
+        return "UINT8";
     }
     return "unknown type";
 }
 
-bool isFloating(DataType type) { return type == DataType::kFLOAT || type == DataType::kHALF; }
+bool isFloating(DataType type)
+{
+    return type == DataType::kFLOAT || type == DataType::kHALF;
+}
 
 std::vector<int> allAxes(int rank)
 {
@@ -126,7 +145,10 @@ Importer ImporterMap::find(std::string const& opType, int opset) const
     return nullptr;
 }
 
-bool ImporterMap::contains(std::string const& opType) const { return entries_.count(opType) != 0; }
+bool ImporterMap::contains(std::string const& opType) const
+{
+    return entries_.count(opType) != 0;
+}
 
 ImportContext::ImportContext(ModelImporter& model, tw_onnx::NodeProto const& node, int nodeIndex,
                              std::vector<Value> inputs, int opset)
@@ -136,9 +158,15 @@ ImportContext::ImportContext(ModelImporter& model, tw_onnx::NodeProto const& nod
     outputs_.resize(size_t(node.output_size()));
 }
 
-std::string const& ImportContext::opType() const { return node_.op_type(); }
+std::string const& ImportContext::opType() const
+{
+    return node_.op_type();
+}
 
-nvinfer1::INetworkDefinition& ImportContext::network() const { return model_.network(); }
+nvinfer1::INetworkDefinition& ImportContext::network() const
+{
+    return model_.network();
+}
 
 void ImportContext::fail(std::string const& why, Where where) const
 {
@@ -171,7 +199,10 @@ AttributeProto const* ImportContext::findAttr(char const* attr) const
     return nullptr;
 }
 
-bool ImportContext::hasAttr(char const* attr) const { return findAttr(attr) != nullptr; }
+bool ImportContext::hasAttr(char const* attr) const
+{
+    return findAttr(attr) != nullptr;
+}
 
 namespace {
 
@@ -264,9 +295,15 @@ Value const& ImportContext::input(int i, Where where) const
     return inputs_[i];
 }
 
-Value ImportContext::optionalInput(int i) const { return hasInput(i) ? inputs_[i] : Value(); }
+Value ImportContext::optionalInput(int i) const
+{
+    return hasInput(i) ? inputs_[i] : Value();
+}
 
-ITensor& ImportContext::tensor(int i, Where where) { return asTensor(input(i, where), where); }
+ITensor& ImportContext::tensor(int i, Where where)
+{
+    return asTensor(input(i, where), where);
+}
 
 Constant const& ImportContext::constant(int i, char const* what, Where where) const
 {
@@ -289,9 +326,15 @@ std::vector<float> ImportContext::constantFloats(int i, char const* what, Where 
     return constant(i, what, where).floats();
 }
 
-int ImportContext::nbOutputs() const { return node_.output_size(); }
+int ImportContext::nbOutputs() const
+{
+    return node_.output_size();
+}
 
-bool ImportContext::wantsOutput(int i) const { return i < nbOutputs() && !node_.output(i).empty(); }
+bool ImportContext::wantsOutput(int i) const
+{
+    return i < nbOutputs() && !node_.output(i).empty();
+}
 
 void ImportContext::setOutput(int i, Value value, Where where)
 {

@@ -3,6 +3,9 @@
 
 namespace tw::onnx {
 
-bool fold(ImportContext&) { return false; }
+bool fold(ImportContext&)
+{
+    return false;
+}
 
 } // namespace tw::onnx

@@ -8,8 +8,8 @@
 //     }
 //
 // The build collects them. An importer reads one node through ImportContext, adds layers to the network and sets the
-// node's outputs. Errors are thrown as ImportError (ctx.fail) and never leave the library: the model importer catches them
-// for each node and turns them into IParserErrors. Only include/ is used to build the network.
+// node's outputs. Errors are thrown as ImportError (ctx.fail) and never leave the library: the model importer catches
+// them for each node and turns them into IParserErrors. Only include/ is used to build the network.
 //
 // Types are those of nvinfer1: INT64 arrives as kINT32 (clamped), DOUBLE as kFLOAT, UINT8 weights as kINT32.
 #pragma once
@@ -45,7 +45,8 @@ struct ImportError
     std::source_location where;
 };
 
-// A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the parser.
+// A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
+// parser.
 struct Constant
 {
     DataType type = DataType::kFLOAT; // never kUINT8
@@ -55,8 +56,8 @@ struct Constant
     std::string name; // of the initializer; empty for computed ones
 
     nvinfer1::Weights weights() const { return {type, values, count}; }
-    int64_t intAt(int64_t i) const;   // any type; i < count
-    double floatAt(int64_t i) const;  // any type; i < count
+    int64_t intAt(int64_t i) const;  // any type; i < count
+    double floatAt(int64_t i) const; // any type; i < count
     std::vector<int64_t> ints() const;
     std::vector<float> floats() const;
 };
@@ -86,8 +87,8 @@ private:
     bool isConstant_ = false;
 };
 
-// One number of a shape: known now, or a network tensor of type kINT32 and shape [1]. Sums, products and so on of them are
-// computed at once when both sides are known and become layers otherwise (ImportContext::add, mul, ...).
+// One number of a shape: known now, or a network tensor of type kINT32 and shape [1]. Sums, products and so on of them
+// are computed at once when both sides are known and become layers otherwise (ImportContext::add, mul, ...).
 struct Size
 {
     Size(int64_t v = 0) : value(v) {}
@@ -98,7 +99,8 @@ struct Size
 };
 using Sizes = std::vector<Size>;
 
-// ---- shapes -------------------------------------------------------------------------------------------------------------
+// ---- shapes
+// -------------------------------------------------------------------------------------------------------------
 Dims makeDims(std::vector<int64_t> const& values); // at most 8 entries, each within int32: checked by the caller
 std::vector<int64_t> toVector(Dims const& dims);
 int64_t volume(Dims const& dims); // -1 when a dimension is unknown
@@ -136,7 +138,8 @@ public:
     ImportContext(ModelImporter& model, tw_onnx::NodeProto const& node, int nodeIndex, std::vector<Value> inputs,
                   int opset);
 
-    // ---- the node -------------------------------------------------------------------------------------------------------
+    // ---- the node
+    // -------------------------------------------------------------------------------------------------------
     std::string const& name() const { return name_; } // made from type and index when the model gives none
     std::string const& opType() const;
     int opset() const { return opset_; }
@@ -149,7 +152,8 @@ public:
     void check(bool condition, std::string const& why, Where where = Where::current()) const;
     void warn(std::string const& message) const; // through the ILogger
 
-    // ---- attributes: the default when absent; an attribute of another type is an INVALID_NODE error -----------------------
+    // ---- attributes: the default when absent; an attribute of another type is an INVALID_NODE error
+    // -----------------------
     bool hasAttr(char const* attr) const;
     int64_t attrInt(char const* attr, int64_t absent, Where where = Where::current()) const;
     float attrFloat(char const* attr, float absent, Where where = Where::current()) const;
@@ -158,17 +162,18 @@ public:
                                   Where where = Where::current()) const;
     std::vector<float> attrFloats(char const* attr, std::vector<float> const& absent = {},
                                   Where where = Where::current()) const;
-    Constant attrTensor(char const* attr, Where where = Where::current()) const;      // required
-    int64_t requireInt(char const* attr, Where where = Where::current()) const;       // error when absent
+    Constant attrTensor(char const* attr, Where where = Where::current()) const; // required
+    int64_t requireInt(char const* attr, Where where = Where::current()) const;  // error when absent
     std::vector<int64_t> requireInts(char const* attr, Where where = Where::current()) const;
 
-    // ---- inputs and outputs -----------------------------------------------------------------------------------------------
+    // ---- inputs and outputs
+    // -----------------------------------------------------------------------------------------------
     int nbInputs() const { return int(inputs_.size()); }
     bool hasInput(int i) const { return i < nbInputs() && !inputs_[i].isNull(); }
     Value const& input(int i, Where where = Where::current()) const; // error when left out
     Value optionalInput(int i) const;                                // null when left out
     bool isConstant(int i) const { return hasInput(i) && inputs_[i].isConstant(); }
-    ITensor& tensor(int i, Where where = Where::current());          // a constant becomes a constant layer
+    ITensor& tensor(int i, Where where = Where::current()); // a constant becomes a constant layer
     // "<input> must be an initializer!" unless the input is a constant.
     Constant const& constant(int i, char const* what, Where where = Where::current()) const;
     std::vector<int64_t> constantInts(int i, char const* what, Where where = Where::current()) const;
@@ -179,8 +184,9 @@ public:
     void setOutput(int i, Value value, Where where = Where::current());
     std::vector<Value> const& outputs() const { return outputs_; }
 
-    // ---- network building -------------------------------------------------------------------------------------------------
-    // Every layer goes through here: it is named after the node; nullptr means that the network refused it.
+    // ---- network building
+    // ------------------------------------------------------------------------------------------------- Every layer
+    // goes through here: it is named after the node; nullptr means that the network refused it.
     template <class Layer>
     Layer& added(Layer* layer, Where where = Where::current())
     {
@@ -194,22 +200,26 @@ public:
     // Memory of the parser, zeroed; lives until the parser is destroyed.
     void* allocate(int64_t sizeBytes, Where where = Where::current()) const;
     Constant newConstant(DataType type, Dims const& dims, Where where = Where::current()) const; // zeroed values
-    Constant intConstant(std::vector<int64_t> const& values) const;         // kINT32, 1-D
-    Constant intScalar(int64_t value) const;                                // kINT32, 0-D
+    Constant intConstant(std::vector<int64_t> const& values) const;                              // kINT32, 1-D
+    Constant intScalar(int64_t value) const;                                                     // kINT32, 0-D
     Constant floatConstant(std::vector<float> const& values, Dims const& dims) const;
     Constant filled(double value, DataType type, Dims const& dims, Where where = Where::current()) const;
     Constant converted(Constant const& c, DataType type, Where where = Where::current()) const;
     Constant reshaped(Constant c, Dims const& dims) const; // same count
 
     ITensor& asTensor(Value const& value, Where where = Where::current());
-    // Gives weights that a layer holds the initializer's name (INetworkDefinition::setWeightsName). asTensor does it itself.
+    // Gives weights that a layer holds the initializer's name (INetworkDefinition::setWeightsName). asTensor does it
+    // itself.
     void nameWeights(Value const& value) const;
     // `value` in a tensor of the given rank whose dimensions are all 1, to be broadcast.
     ITensor& scalar(double value, DataType type, int rank);
-    ITensor& scalarLike(double value, ITensor& like) { return scalar(value, like.getType(), like.getDimensions().nbDims); }
+    ITensor& scalarLike(double value, ITensor& like)
+    {
+        return scalar(value, like.getType(), like.getDimensions().nbDims);
+    }
 
-    ITensor& cast(ITensor& x, DataType type); // x itself when it has the type
-    ITensor& identity(ITensor& x);            // a copy with a name of its own
+    ITensor& cast(ITensor& x, DataType type);                                        // x itself when it has the type
+    ITensor& identity(ITensor& x);                                                   // a copy with a name of its own
     ITensor& elementwise(ITensor& a, ITensor& b, nvinfer1::ElementWiseOperation op); // with numpy broadcast
     ITensor& unary(ITensor& x, nvinfer1::UnaryOperation op);
     ITensor& activation(ITensor& x, nvinfer1::ActivationType type, float alpha = 0, float beta = 0);
@@ -229,12 +239,13 @@ public:
     void broadcast(ITensor*& a, ITensor*& b);
     void broadcast(std::vector<ITensor*>& tensors);
 
-    // ---- shape arithmetic ---------------------------------------------------------------------------------------------------
-    Sizes sizesOf(ITensor& x);               // known entries where the dimension is static
+    // ---- shape arithmetic
+    // ---------------------------------------------------------------------------------------------------
+    Sizes sizesOf(ITensor& x);                                       // known entries where the dimension is static
     Sizes sizesFrom(Value const& v, Where where = Where::current()); // elements of a 1-D (or 0-D) kINT32 value
-    ITensor& asTensor(Sizes const& sizes);   // 1-D kINT32
+    ITensor& asTensor(Sizes const& sizes);                           // 1-D kINT32
     ITensor& asTensor(Size const& size) { return asTensor(Sizes{size}); }
-    ITensor& asScalar(Size const& size);     // 0-D kINT32
+    ITensor& asScalar(Size const& size); // 0-D kINT32
     Size add(Size const& a, Size const& b);
     Size sub(Size const& a, Size const& b);
     Size mul(Size const& a, Size const& b);

@@ -14,17 +14,21 @@ using nvonnxparser::ErrorCode;
 
 namespace {
 
-[[noreturn]] void fail(ErrorCode code, std::string message, std::source_location where = std::source_location::current())
+[[noreturn]] void fail(ErrorCode code, std::string message,
+                       std::source_location where = std::source_location::current())
 {
     throw ImportError{code, std::move(message), where};
 }
 
-bool isDefaultDomain(std::string const& domain) { return domain.empty() || domain == "ai.onnx"; }
+bool isDefaultDomain(std::string const& domain)
+{
+    return domain.empty() || domain == "ai.onnx";
+}
 
 std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
 {
-    return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" + node.op_type() +
-           ")";
+    return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" +
+           node.op_type() + ")";
 }
 
 // The API keeps names of up to 4096 bytes with the terminator, and a model's names may hold a zero byte.
@@ -78,8 +82,8 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
     if (!model.has_graph())
         fail(ErrorCode::kINVALID_GRAPH, "the model has no graph");
     if (network_.hasImplicitBatchDimension())
-        fail(ErrorCode::kINVALID_VALUE,
-             "ONNX models need a network with explicit batch; create it with NetworkDefinitionCreationFlag::kEXPLICIT_BATCH");
+        fail(ErrorCode::kINVALID_VALUE, "ONNX models need a network with explicit batch; create it with "
+                                        "NetworkDefinitionCreationFlag::kEXPLICIT_BATCH");
     if (model.functions_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH, "the model defines functions of its own ('" + model.functions(0).name() +
                                                 "'), which cannot be imported; inline them before the export");
@@ -100,9 +104,8 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
         log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
                                              "; operators are imported with their meaning in opset 17");
     if (model.graph().sparse_initializer_size() > 0)
-        fail(ErrorCode::kUNSUPPORTED_GRAPH, "sparse initializers ('" +
-                                                model.graph().sparse_initializer(0).values().name() +
-                                                "') cannot be imported");
+        fail(ErrorCode::kUNSUPPORTED_GRAPH,
+             "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");
 }
 
 std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& graph)
@@ -115,8 +118,8 @@ std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& grap
     for (int i = 0; i < graph.node_size(); ++i)
         for (std::string const& name : graph.node(i).output())
             if (!name.empty() && !producer.emplace(name, i).second)
-                fail(ErrorCode::kINVALID_GRAPH, "value '" + name + "' is defined twice, the second time by " +
-                                                    nodeTitle(graph.node(i), i));
+                fail(ErrorCode::kINVALID_GRAPH,
+                     "value '" + name + "' is defined twice, the second time by " + nodeTitle(graph.node(i), i));
     std::vector<std::vector<int>> users(size_t(graph.node_size()));
     std::vector<int> waiting(size_t(graph.node_size()), 0);
     for (int i = 0; i < graph.node_size(); ++i)
@@ -167,7 +170,8 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         if (name.empty() || name.size() > 4095 || name.find('\0') != std::string::npos)
             fail(ErrorCode::kINVALID_GRAPH, what + ": a network input needs a name of 1 to 4095 bytes");
         if (!input.type().has_tensor_type())
-            fail(ErrorCode::kUNSUPPORTED_GRAPH, what + " is not a tensor; sequences, maps and optional values cannot be imported");
+            fail(ErrorCode::kUNSUPPORTED_GRAPH,
+                 what + " is not a tensor; sequences, maps and optional values cannot be imported");
         auto const& type = input.type().tensor_type();
         DataType dataType;
         if (!dataTypeOf(type.elem_type(), dataType))

@@ -23,9 +23,9 @@ namespace {
 
 char const* codeName(ErrorCode code)
 {
-    static char const* const kNames[]{"SUCCESS",       "INTERNAL_ERROR", "MEM_ALLOC_FAILED",  "MODEL_DESERIALIZE_FAILED",
-                                      "INVALID_VALUE", "INVALID_GRAPH",  "INVALID_NODE",      "UNSUPPORTED_GRAPH",
-                                      "UNSUPPORTED_NODE"};
+    static char const* const kNames[]{
+        "SUCCESS",       "INTERNAL_ERROR", "MEM_ALLOC_FAILED",  "MODEL_DESERIALIZE_FAILED", "INVALID_VALUE",
+        "INVALID_GRAPH", "INVALID_NODE",   "UNSUPPORTED_GRAPH", "UNSUPPORTED_NODE"};
     return kNames[int(code)];
 }
 
@@ -129,8 +129,8 @@ private:
     void report(ImportError const& e, int node, std::string const& prefix)
     {
         auto error = std::make_unique<ParserError>(e.code, prefix + e.message, e.where, node);
-        logger_.log(ILogger::Severity::kERROR, ("ONNX parser: " + std::string(codeName(e.code)) + ": " + error->desc_ + " [" +
-                                                error->file_ + ":" + std::to_string(error->line_) + "]")
+        logger_.log(ILogger::Severity::kERROR, ("ONNX parser: " + std::string(codeName(e.code)) + ": " + error->desc_ +
+                                                " [" + error->file_ + ":" + std::to_string(error->line_) + "]")
                                                    .c_str());
         errors_.push_back(std::move(error));
     }
@@ -164,12 +164,13 @@ private:
         if (!path)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "no file name", here};
         int const fd = ::open(path, O_RDONLY | O_CLOEXEC);
-        struct stat info{};
+        struct stat info
+        {};
         if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
             if (fd >= 0)
                 ::close(fd);
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
-                              "file '" + std::string(path) + "' cannot be read", here};
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "file '" + std::string(path) + "' cannot be read",
+                              here};
         }
         std::string bytes;
         bool ok = info.st_size <= INT_MAX;
@@ -220,4 +221,7 @@ extern "C" TENSORRTAPI void* createNvOnnxParser_INTERNAL(void* network, void* lo
     }
 }
 
-extern "C" TENSORRTAPI int getNvOnnxParserVersion() { return NV_ONNX_PARSER_VERSION; }
+extern "C" TENSORRTAPI int getNvOnnxParserVersion()
+{
+    return NV_ONNX_PARSER_VERSION;
+}

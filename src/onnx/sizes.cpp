@@ -27,8 +27,7 @@ Sizes ImportContext::sizesOf(ITensor& x)
         ITensor*& shape = shapes_[&x];
         if (!shape)
             shape = &out(added(network().addShape(x)));
-        sizes.emplace_back(
-            out(added(network().addSlice(*shape, Dims{1, {i}}, Dims{1, {1}}, Dims{1, {1}}))));
+        sizes.emplace_back(out(added(network().addSlice(*shape, Dims{1, {i}}, Dims{1, {1}}, Dims{1, {1}}))));
     }
     return sizes;
 }
@@ -46,7 +45,8 @@ Sizes ImportContext::sizesFrom(Value const& v, Where where)
         return *known;
     Dims const d = v.dims();
     if (d.nbDims > 1 || !isStatic(d))
-        fail("a tensor of shape " + describe(d) + " cannot be used as a shape: it must be 1-D with a fixed length", where);
+        fail("a tensor of shape " + describe(d) + " cannot be used as a shape: it must be 1-D with a fixed length",
+             where);
     check(v.type() == DataType::kINT32, "a shape must be an integer tensor", where);
     ITensor& t = d.nbDims == 0 ? reshape(v.tensor(), Dims{1, {1}}) : v.tensor();
     int const n = d.nbDims == 0 ? 1 : d.d[0];
@@ -94,7 +94,10 @@ Size ImportContext::arithmetic(Size const& a, Size const& b, ElementWiseOperatio
 
 namespace {
 
-int64_t saturate(__int128 v) { return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : int64_t(v); }
+int64_t saturate(__int128 v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : int64_t(v);
+}
 
 } // namespace
 

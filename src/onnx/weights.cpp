@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max(); // the API's limit for one tensor
 
-[[noreturn]] void fail(ErrorCode code, std::string message, std::source_location where = std::source_location::current())
+[[noreturn]] void fail(ErrorCode code, std::string message,
+                       std::source_location where = std::source_location::current())
 {
     throw ImportError{code, std::move(message), where};
 }
@@ -60,13 +61,18 @@ int64_t onnxSize(int onnxType)
     switch (onnxType) {
     case TensorProto::INT8:
     case TensorProto::UINT8:
-    case TensorProto::BOOL: return 1;
-    case TensorProto::FLOAT16: return 2;
+    case TensorProto::BOOL:
+        return 1;
+    case TensorProto::FLOAT16:
+        return 2;
     case TensorProto::FLOAT:
-    case TensorProto::INT32: return 4;
+    case TensorProto::INT32:
+        return 4;
     case TensorProto::INT64:
-    case TensorProto::DOUBLE: return 8;
-    default: return 0;
+    case TensorProto::DOUBLE:
+        return 8;
+    default:
+        return 0;
     }
 }
 
@@ -80,7 +86,10 @@ T load(char const* at)
 
 } // namespace
 
-void Memory::Free::operator()(void* p) const { std::free(p); }
+void Memory::Free::operator()(void* p) const
+{
+    std::free(p);
+}
 
 void* Memory::allocate(int64_t sizeBytes)
 {
@@ -94,22 +103,35 @@ bool dataTypeOf(int onnxType, DataType& type)
 {
     switch (onnxType) {
     case TensorProto::FLOAT:
-    case TensorProto::DOUBLE: type = DataType::kFLOAT; return true;
-    case TensorProto::FLOAT16: type = DataType::kHALF; return true;
-    case TensorProto::INT8: type = DataType::kINT8; return true;
-    case TensorProto::UINT8: type = DataType::kUINT8; return true;
-    case TensorProto::BOOL: type = DataType::kBOOL; return true;
+    case TensorProto::DOUBLE:
+        type = DataType::kFLOAT;
+        return true;
+    case TensorProto::FLOAT16:
+        type = DataType::kHALF;
+        return true;
+    case TensorProto::INT8:
+        type = DataType::kINT8;
+        return true;
+    case TensorProto::UINT8:
+        type = DataType::kUINT8;
+        return true;
+    case TensorProto::BOOL:
+        type = DataType::kBOOL;
+        return true;
     case TensorProto::INT32:
-    case TensorProto::INT64: type = DataType::kINT32; return true;
-    default: return false;
+    case TensorProto::INT64:
+        type = DataType::kINT32;
+        return true;
+    default:
+        return false;
     }
 }
 
 std::string onnxTypeName(int onnxType)
 {
-    static char const* const kNames[]{"UNDEFINED", "FLOAT",   "UINT8",  "INT8",   "UINT16", "INT16",
-                                      "INT32",     "INT64",   "STRING", "BOOL",   "FLOAT16", "DOUBLE",
-                                      "UINT32",    "UINT64",  "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+    static char const* const kNames[]{"UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
+                                      "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE",
+                                      "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
     if (onnxType >= 0 && onnxType < int(std::size(kNames)))
         return kNames[onnxType];
     return "type " + std::to_string(onnxType);
@@ -119,9 +141,12 @@ int64_t sizeOf(DataType type)
 {
     switch (type) {
     case DataType::kFLOAT:
-    case DataType::kINT32: return 4;
-    case DataType::kHALF: return 2;
-    default: return 1;
+    case DataType::kINT32:
+        return 4;
+    case DataType::kHALF:
+        return 2;
+    default:
+        return 1;
     }
 }
 
@@ -163,8 +188,8 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
             errno = 0;
             long long const v = std::strtoll(entry.value().c_str(), &end, 10);
             if (errno || entry.value().empty() || *end || v < 0)
-                fail(ErrorCode::kINVALID_VALUE, what + ": external " + entry.key() + " '" + entry.value() +
-                                                    "' is not a count of bytes");
+                fail(ErrorCode::kINVALID_VALUE,
+                     what + ": external " + entry.key() + " '" + entry.value() + "' is not a count of bytes");
             return v;
         };
         if (entry.key() == "location")
@@ -177,8 +202,9 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
     if (location.empty() || location.find('\0') != std::string::npos)
         fail(ErrorCode::kINVALID_VALUE, what + ": external data without a location");
     if (location[0] == '/' || hasParentStep(location))
-        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location +
-                                            "' points outside the model's folder; allowed are relative paths without '..'");
+        fail(ErrorCode::kINVALID_VALUE,
+             what + ": external data '" + location +
+                 "' points outside the model's folder; allowed are relative paths without '..'");
     if (modelPath_.empty())
         fail(ErrorCode::kINVALID_VALUE, what + ": the weights are in file '" + location +
                                             "', but the model's own path is not known; pass it as model_path");
@@ -192,7 +218,8 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
         fail(ErrorCode::kINVALID_VALUE,
              what + ": external data '" + location + "' is a link that leads out of the model's folder");
     File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-    struct stat info{};
+    struct stat info
+    {};
     if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
         fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read as a file");
     int64_t const fileSize = info.st_size;
@@ -265,15 +292,23 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     std::string_view const bytes = bytesOf(tensor, what);
     int64_t typedCount = 0;
     switch (onnxType) {
-    case TensorProto::FLOAT: typedCount = tensor.float_data_size(); break;
-    case TensorProto::DOUBLE: typedCount = tensor.double_data_size(); break;
-    case TensorProto::INT64: typedCount = tensor.int64_data_size(); break;
-    default: typedCount = tensor.int32_data_size(); break;
+    case TensorProto::FLOAT:
+        typedCount = tensor.float_data_size();
+        break;
+    case TensorProto::DOUBLE:
+        typedCount = tensor.double_data_size();
+        break;
+    case TensorProto::INT64:
+        typedCount = tensor.int64_data_size();
+        break;
+    default:
+        typedCount = tensor.int32_data_size();
+        break;
     }
     if (bytes.data() ? int64_t(bytes.size()) != c.count * onnxSize(onnxType) : typedCount != c.count)
         fail(ErrorCode::kINVALID_VALUE,
-             what + ": shape " + describe(c.dims) + " of " + onnxTypeName(onnxType) + " needs " + std::to_string(c.count) +
-                 " elements, the data has " +
+             what + ": shape " + describe(c.dims) + " of " + onnxTypeName(onnxType) + " needs " +
+                 std::to_string(c.count) + " elements, the data has " +
                  (bytes.data() ? std::to_string(bytes.size()) + " bytes" : std::to_string(typedCount) + " elements"));
 
     auto room = [&](int64_t elementSize) {
@@ -283,7 +318,8 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         return p;
     };
     char const* raw = bytes.data();
-    // Raw data of odd alignment (a byte string inside the protobuf is aligned, external data is as well) would need a copy.
+    // Raw data of odd alignment (a byte string inside the protobuf is aligned, external data is as well) would need a
+    // copy.
     auto aligned = [&](int64_t elementSize) { return reinterpret_cast<uintptr_t>(raw) % uint64_t(elementSize) == 0; };
     auto keepOrCopy = [&](int64_t elementSize) -> void const* {
         if (aligned(elementSize))
@@ -299,8 +335,12 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     };
 
     switch (onnxType) {
-    case TensorProto::FLOAT: c.values = raw ? keepOrCopy(4) : tensor.float_data().data(); break;
-    case TensorProto::INT32: c.values = raw ? keepOrCopy(4) : tensor.int32_data().data(); break;
+    case TensorProto::FLOAT:
+        c.values = raw ? keepOrCopy(4) : tensor.float_data().data();
+        break;
+    case TensorProto::INT32:
+        c.values = raw ? keepOrCopy(4) : tensor.int32_data().data();
+        break;
     case TensorProto::FLOAT16:
         if (raw) {
             c.values = keepOrCopy(2);
@@ -354,7 +394,8 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         c.values = p;
         break;
     }
-    default: fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
+    default:
+        fail(ErrorCode::kINTERNAL_ERROR, what + ": element type without a reader");
     }
     static char const kNothing[8]{};
     if (!c.values)

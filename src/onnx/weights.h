@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorProto -> Constant: inline, typed and external data; types that 8.5 does not have are converted with one warning each.
+// TensorProto -> Constant: inline, typed and external data; types that 8.5 does not have are converted with one warning
+// each.
 #pragma once
 
 #include "onnx/importer.h"

@@ -53,6 +53,9 @@ void importConv(ImportContext& ctx)
 
 } // namespace
 
-void register_convolution(ImporterMap& map) { map.add("Conv", importConv); }
+void register_convolution(ImporterMap& map)
+{
+    map.add("Conv", importConv);
+}
 
 } // namespace tw::onnx

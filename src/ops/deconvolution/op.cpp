@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/deconvolution/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::deconvolution {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const windowRank = ctx.rank(1) - 2;
+    if (windowRank != 2 && windowRank != 3)
+        return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
+    if (ctx.rank(0) < windowRank + 2)
+        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
+        return ctx.error("input, kernel and bias must have one type");
+    for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
+        if (int(list->size()) != windowRank)
+            return ctx.error("strides, dilations and paddings need " + std::to_string(windowRank) + " entries");
+    ir::Shape const &x = ctx.shape(0), &w = ctx.shape(1);
+    size_t const channelAxis = x.size() - size_t(windowRank) - 1;
+    if (!x[channelAxis].isConst())
+        return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
+    if (!w[0].isConst() || !w[1].isConst())
+        return ctx.error("the channel dimensions of kernel " + ctx.describe(1) + " must not be wildcards");
+    int64_t const c = x[channelAxis].value(), k = ir::mulSat(w[1].value(), a.groups);
+    if (a.groups < 1 || a.groups > INT32_MAX || c % a.groups != 0)
+        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c));
+    if (w[0].value() != c)
+        return ctx.error("kernel " + ctx.describe(1) + " is for " + w[0].str() + " input channels, the input has " +
+                         std::to_string(c));
+    if (ctx.has(2) && !(ctx.rank(2) == 1 && ctx.shape(2)[0].is(k)))
+        return ctx.error("bias " + ctx.describe(2) + " must have shape [" + std::to_string(k) + "]");
+    ir::Shape y(x.begin(), x.begin() + int64_t(channelAxis));
+    y.emplace_back(k);
+    for (int i = 0; i < windowRank; ++i) {
+        if (!w[2 + i].isConst())
+            return ctx.error("the window of kernel " + ctx.describe(1) + " must not have wildcards");
+        WindowParams const p = a.window(i, w[2 + i].value());
+        if (std::string why = checkWindow(WindowKind::kDeconvolution, a.paddingMode, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+        ir::Dim const out = windowOutput(WindowKind::kDeconvolution, a.paddingMode, x[channelAxis + 1 + i], p);
+        if (out.isConst() && out.value() < 0)
+            return ctx.error("window axis " + std::to_string(i) + ": padding " + std::to_string(p.before) + ", " +
+                             std::to_string(p.after) + " trims more than the output that input " +
+                             x[channelAxis + 1 + i].str() + " and window extent " + std::to_string(p.extent()) +
+                             " make");
+        y.push_back(out);
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    auto deconv = [&](std::string name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(w.rank - 2);
+        change(a);
+        std::vector<CaseInput> in{f32(x), constant(DataType::kFloat, w)};
+        if (bias)
+            in.push_back(constant(DataType::kFloat, {w[1] * a.groups}));
+        list.add(std::move(name), a, in);
+    };
+    auto none = [](Attrs&) {};
+    // Worked by hand: each input adds (x, 10 x) to its place and the next, plus 1.
+    list.add("by_hand", Attrs::plain(2),
+             {f32({1, 1, 1, 3}, {1, 2, 3}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 10}),
+              constant(DataType::kFloat, {1}, {1})},
+             {{2, 13, 24, 31}});
+    // Two input channels, one for each of two groups with one and the same window size: K = 2.
+    Attrs two = Attrs::plain(2);
+    two.groups = 2;
+    list.add("groups_by_hand", two,
+             {f32({1, 2, 1, 1}, {3, 5}), constant(DataType::kFloat, {2, 1, 1, 2}, {1, 2, 10, 20})}, {{3, 6, 50, 100}});
+    deconv("1x1", {1, 5, 3, 7}, {5, 6, 1, 1}, true, none);
+    deconv("3x3", {2, 3, 6, 9}, {3, 4, 3, 3}, false, none);
+    deconv("3x3_pad1", {1, 3, 8, 8}, {3, 8, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; });
+    deconv("4x4_stride2", {1, 3, 5, 6}, {3, 2, 4, 4}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {1, 1};
+        a.strides = {2, 2};
+    });
+    deconv("5x3_asymmetric", {1, 2, 9, 8}, {2, 3, 5, 3}, true, [](Attrs& a) {
+        a.prePadding = {2, 0};
+        a.postPadding = {1, 3};
+        a.strides = {2, 3};
+    });
+    deconv("stride_beyond_window", {1, 2, 3, 4}, {2, 3, 2, 2}, true, [](Attrs& a) { a.strides = {3, 4}; });
+    deconv("dilated_2x3", {1, 2, 5, 6}, {2, 3, 3, 3}, false, [](Attrs& a) {
+        a.dilations = {2, 3};
+        a.strides = {1, 2};
+    });
+    deconv("groups_2", {2, 4, 5, 5}, {4, 3, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
+    deconv("depthwise", {1, 6, 7, 7}, {6, 1, 3, 3}, true, [](Attrs& a) {
+        a.groups = 6;
+        a.prePadding = a.postPadding = {1, 1};
+        a.strides = {2, 2};
+    });
+    for (int mode = 0; mode < kPaddingModeCount; ++mode)
+        for (int64_t window : {1, 2, 5})
+            deconv("mode_" + std::to_string(mode) + "_window_" + std::to_string(window), {1, 2, 5, 6},
+                   {2, 2, window, 3}, false, [&](Attrs& a) {
+                       a.strides = {2, 2};
+                       a.prePadding = {0, 1};
+                       a.postPadding = {0, 1};
+                       a.paddingMode = PaddingMode(mode);
+                   });
+    deconv("3d", {1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {0, 1, 1};
+        a.strides = {1, 2, 2};
+    });
+    deconv("batch_dims", {2, 3, 2, 4, 4}, {2, 3, 3, 3}, true, none);
+    deconv("empty_batch", {0, 2, 4, 4}, {2, 3, 3, 3}, true, none);
+    deconv("no_channels", {1, 0, 4, 4}, {0, 3, 3, 3}, true, none);
+    deconv("trimmed_to_nothing", {1, 2, 2, 2}, {2, 3, 2, 2}, true, [](Attrs& a) { a.prePadding = {3, 0}; });
+    Attrs half = Attrs::plain(2);
+    half.strides = {2, 1};
+    list.add("half_3x3", half,
+             {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {4, 5, 3, 3}),
+              constant(DataType::kHalf, {5})});
+}
+
+} // namespace
+
+Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& w, Extents const& y)
+{
+    Geometry g;
+    int const windowRank = w.rank - 2, channelAxis = x.rank - windowRank - 1, shift = 3 - windowRank;
+    g.batch = x.volume(0, channelAxis);
+    g.groups = a.groups;
+    g.c = x[channelAxis];
+    g.k = y[channelAxis];
+    for (int i = 0; i < windowRank; ++i) {
+        WindowParams const p = a.window(i, w[2 + i]);
+        g.in[shift + i] = x[channelAxis + 1 + i];
+        g.out[shift + i] = y[channelAxis + 1 + i];
+        g.window[shift + i] = p.size;
+        g.stride[shift + i] = p.stride;
+        g.dilation[shift + i] = p.dilation;
+        g.before[shift + i] = windowPadding(WindowKind::kDeconvolution, a.paddingMode, g.in[shift + i], p).before;
+    }
+    return g;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "deconvolution",
+        .minInputs = 2,
+        .maxInputs = 3,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::deconvolution

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single elements in plain kernels: a half is its bits (uint16_t) and is computed as float. Not for ISA files.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace tw::ops {
+
+inline float loadElement(float v)
+{
+    return v;
+}
+inline float loadElement(uint16_t half)
+{
+    return halfToFloat(half);
+}
+inline float loadElement(int8_t v)
+{
+    return v;
+}
+
+inline void storeElement(float& to, float v)
+{
+    to = v;
+}
+inline void storeElement(float& to, double v)
+{
+    to = static_cast<float>(v);
+}
+inline void storeElement(uint16_t& half, float v)
+{
+    half = floatToHalf(v);
+}
+inline void storeElement(uint16_t& half, double v)
+{
+    half = floatToHalf(static_cast<float>(v));
+}
+// Half to even, then into [-128, 127]; NaN gives 0.
+inline void storeElement(int8_t& to, double v)
+{
+    to = v != v ? int8_t(0) : static_cast<int8_t>(std::clamp(std::nearbyint(v), -128.0, 127.0));
+}
+
+} // namespace tw::ops

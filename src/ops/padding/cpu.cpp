@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "ops/padding/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::padding {
+
+namespace {
+
+// Outputs [begin, end) of an axis that have an input.
+struct Span
+{
+    int64_t begin, end;
+};
+Span insideOf(int64_t in, int64_t out, int64_t pre)
+{
+    int64_t const begin = std::clamp<int64_t>(pre, 0, out);
+    return Span{begin, std::clamp(pre + in, begin, out)};
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int const rank = x.dims.rank;
+    int64_t const h = x.dims[rank - 2], w = x.dims[rank - 1], outH = y.dims[rank - 2], outW = y.dims[rank - 1];
+    Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
+    int64_t const size = sizeOf(x.type); // zero is all bits zero in every type
+    auto zero = [size](char* to, int64_t count) { std::memset(to, 0, size_t(count * size)); };
+    for (int64_t n = 0; n < x.dims.volume(0, rank - 2); ++n) {
+        char const* in = x.as<char const>() + n * h * w * size;
+        char* out = y.as<char>() + n * outH * outW * size;
+        zero(out, rows.begin * outW);
+        for (int64_t i = rows.begin; i < rows.end; ++i) {
+            char* row = out + i * outW * size;
+            zero(row, columns.begin);
+            if (columns.begin < columns.end)
+                std::memcpy(row + columns.begin * size, in + ((i - a.pre[0]) * w + columns.begin - a.pre[1]) * size,
+                            size_t((columns.end - columns.begin) * size));
+            zero(row + columns.end * size, outW - columns.end);
+        }
+        zero(out + rows.end * outW * size, (outH - rows.end) * outW);
+    }
+    return {};
+}
+
+constexpr PlainTactic kPlain{"padding_plain", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::padding

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/padding/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::padding {
+
+namespace {
+
+constexpr int64_t kLimit = INT32_MAX;
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.pre.size() != 2 || a.post.size() != 2)
+        return ctx.error("pre- and post-padding need 2 entries, for the two innermost dimensions");
+    if (ctx.rank(0) < 3)
+        return ctx.error(ctx.describe(0) + " must have at least 3 dimensions");
+    ir::Shape y = ctx.shape(0);
+    for (size_t i = 0; i < 2; ++i) {
+        for (int64_t v : {a.pre[i], a.post[i]})
+            if (v < -kLimit || v > kLimit)
+                return ctx.error("padding " + std::to_string(v) +
+                                 " is out of range (allowed: -2147483647..2147483647)");
+        ir::Dim& d = y[y.size() - 2 + i];
+        ir::Dim const out = d + (a.pre[i] + a.post[i]);
+        if (out.isConst() && out.value() < 0)
+            return ctx.error("padding " + std::to_string(a.pre[i]) + ", " + std::to_string(a.post[i]) +
+                             " crops more than the " + d.str() + " elements of dimension " +
+                             std::to_string(y.size() - 2 + i) + " of " + ctx.describe(0));
+        d = out;
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    auto pad = [&](std::string name, std::vector<int64_t> pre, std::vector<int64_t> post, CaseInput x,
+                   std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.pre = std::move(pre);
+        a.post = std::move(post);
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    CaseInput const six = f32({1, 2, 3}, {1, 2, 3, 4, 5, 6});
+    pad("by_hand", {1, 0}, {0, 1}, six, {{0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 0}});
+    pad("crop_by_hand", {-1, -1}, {0, 0}, six, {{5, 6}});
+    pad("crop_and_pad", {0, -1}, {1, 1}, six, {{2, 3, 0, 5, 6, 0, 0, 0, 0}});
+    pad("crop_past_the_end", {0, -5}, {0, 4}, six, {{0, 0, 0, 0}}); // nothing of x is left
+    pad("none", {0, 0}, {0, 0}, f32({2, 3, 4, 5}));
+    pad("all_sides", {2, 1}, {3, 4}, f32({2, 3, 4, 5}));
+    pad("to_nothing", {-2, 0}, {-2, 0}, f32({2, 3, 4, 5}));
+    pad("from_nothing", {1, 1}, {1, 1}, f32({2, 0, 3}));
+    pad("empty_batch", {1, 1}, {1, 1}, f32({0, 2, 3}));
+    for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
+        pad(std::string("type_") + nameOf(t), {1, -1}, {0, 3}, input(t, {2, 2, 3, 3}));
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "padding",
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::padding

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pooling/op.h"
+
+#include <limits>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::pooling {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const kind = int(a.kind), windowRank = int(a.window.size());
+    if (kind < 0 || kind > int(Kind::kMaxAverageBlend))
+        return ctx.error("pooling type " + std::to_string(kind) + " does not exist (allowed: 0..2)");
+    if (windowRank != 2 && windowRank != 3)
+        return ctx.error("the window must have 2 or 3 dimensions, it has " + std::to_string(windowRank));
+    for (auto const* list : {&a.strides, &a.prePadding, &a.postPadding})
+        if (int(list->size()) != windowRank)
+            return ctx.error("strides and paddings need " + std::to_string(windowRank) + " entries");
+    if (!(a.blend >= 0 && a.blend <= 1))
+        return ctx.error("blend factor " + std::to_string(a.blend) + " must be in [0, 1]");
+    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
+    if (ctx.rank(0) < windowRank + 1)
+        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 1) + " dimensions");
+    ir::Shape y = ctx.shape(0);
+    for (int i = 0; i < windowRank; ++i) {
+        ir::Dim& d = y[y.size() - size_t(windowRank) + size_t(i)];
+        WindowParams const p = a.axis(i);
+        if (std::string why = checkWindow(WindowKind::kPooling, a.paddingMode, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
+        ir::Dim const out = windowOutput(WindowKind::kPooling, a.paddingMode, d, p);
+        if (out.isConst() && out.value() < 0)
+            return ctx.error("window axis " + std::to_string(i) + ": the window " + std::to_string(p.size) +
+                             " does not fit into input " + d.str() + " with padding " + std::to_string(p.before) +
+                             ", " + std::to_string(p.after));
+        d = out;
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    auto none = [](Attrs&) {};
+    auto pool = [&](std::string name, Kind kind, std::vector<int64_t> window, CaseInput x, auto change,
+                    std::vector<std::vector<double>> expected = {}) {
+        Attrs a = Attrs::plain(kind, std::move(window));
+        change(a);
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    auto pad1 = [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; };
+    auto pad1Inclusive = [](Attrs& a) {
+        a.prePadding = a.postPadding = {1, 1};
+        a.excludePadding = false;
+    };
+    CaseInput const six = f32({1, 2, 3}, {1, 2, 3, 4, 5, 6});
+    pool("max_by_hand", Kind::kMax, {2, 2}, six, none, {{5, 6}});
+    pool("average_by_hand", Kind::kAverage, {2, 2}, six, none, {{3, 4}});
+    pool("blend_by_hand", Kind::kMaxAverageBlend, {2, 2}, six, [](Attrs& a) { a.blend = 0.25f; }, {{4.5, 5.5}});
+    // Windows of 2 in each axis over [1 2 3] padded by one: 1, 1+2, 2+3, 3.
+    auto row = [](Attrs& a) { a.prePadding = a.postPadding = {0, 1}; };
+    CaseInput const three = f32({1, 1, 3}, {1, 2, 3});
+    pool("average_excludes_padding", Kind::kAverage, {1, 2}, three, row, {{1, 1.5, 2.5, 3}});
+    pool("average_counts_padding", Kind::kAverage, {1, 2}, three,
+         [&](Attrs& a) {
+             row(a);
+             a.excludePadding = false;
+         },
+         {{0.5, 1.5, 2.5, 1.5}});
+    // Padding as wide as the window: the outer windows hold no element.
+    auto wide = [](Attrs& a) { a.prePadding = a.postPadding = {0, 2}; };
+    pool("max_in_padding", Kind::kMax, {1, 2}, three, wide, {{-inf, 1, 2, 3, 3, -inf}});
+    pool("max_in_padding_i8", Kind::kMax, {1, 2}, input(DataType::kInt8, {1, 1, 3}, {1, 2, 3}), wide,
+         {{-128, 1, 2, 3, 3, -128}});
+    pool("average_in_padding", Kind::kAverage, {1, 2}, three, wide, {{0, 1, 1.5, 2.5, 3, 0}});
+    pool("max_nan", Kind::kMax, {1, 2}, f32({1, 1, 4}, {1, nan, -inf, -inf}), none, {{nan, nan, -inf}});
+    // 1+2 over 2 is 1.5, 2+3 over 2 is 2.5, both to even.
+    pool("average_ties_i8", Kind::kAverage, {1, 2}, input(DataType::kInt8, {1, 1, 3}, {1, 2, 3}), none, {{2, 2}});
+    for (auto [kindName, kind] : {std::pair{"max", Kind::kMax}, std::pair{"average", Kind::kAverage},
+                                  std::pair{"blend", Kind::kMaxAverageBlend}}) {
+        std::string const k = kindName;
+        auto blend = [](Attrs& a) { a.blend = 0.3f; };
+        pool(k + "_3x3_pad1", kind, {3, 3}, f32({2, 3, 9, 8}), pad1);
+        pool(k + "_3x3_pad1_inclusive", kind, {3, 3}, f32({1, 3, 9, 8}), pad1Inclusive);
+        pool(k + "_global", kind, {7, 9}, f32({2, 5, 7, 9}), blend);
+        pool(k + "_asymmetric", kind, {3, 2}, f32({1, 2, 10, 11}), [&](Attrs& a) {
+            a.prePadding = {0, 1};
+            a.postPadding = {2, 0};
+            a.strides = {2, 3};
+            a.excludePadding = false;
+        });
+        for (int mode = 0; mode < kPaddingModeCount; ++mode)
+            for (bool exclude : {false, true})
+                pool(k + "_mode_" + std::to_string(mode) + (exclude ? "" : "_inclusive"), kind, {3, 4},
+                     f32({1, 2, 8, 11}), [&](Attrs& a) {
+                         blend(a);
+                         a.strides = {2, 3};
+                         a.prePadding = {1, 1};
+                         a.postPadding = {0, 1};
+                         a.paddingMode = PaddingMode(mode);
+                         a.excludePadding = exclude;
+                     });
+        pool(k + "_3d", kind, {2, 3, 2}, f32({2, 2, 4, 5, 6}), [&](Attrs& a) {
+            blend(a);
+            a.strides = {1, 2, 2};
+            a.prePadding = a.postPadding = {1, 1, 0};
+        });
+        pool(k + "_f16", kind, {3, 3}, input(DataType::kHalf, {1, 4, 7, 7}), [&](Attrs& a) {
+            blend(a);
+            pad1(a);
+        });
+        pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}), [&](Attrs& a) {
+            blend(a);
+            pad1Inclusive(a);
+        });
+        pool(k + "_no_batch", kind, {2, 2}, f32({3, 5, 5}), blend);
+        pool(k + "_empty_batch", kind, {2, 2}, f32({0, 3, 5, 5}), none);
+        pool(k + "_window_equals_stride", kind, {2, 2}, f32({1, 3, 6, 17}), [](Attrs& a) { a.strides = {2, 2}; });
+    }
+}
+
+} // namespace
+
+Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y)
+{
+    Geometry g;
+    int const windowRank = int(a.window.size()), first = x.rank - windowRank, shift = 3 - windowRank;
+    bool const caffe = a.paddingMode == PaddingMode::kCaffeRoundDown || a.paddingMode == PaddingMode::kCaffeRoundUp;
+    g.batch = x.volume(0, first);
+    for (int i = 0; i < windowRank; ++i) {
+        WindowParams const p = a.axis(i);
+        int64_t const in = x[first + i];
+        WindowPadding const padding = windowPadding(WindowKind::kPooling, a.paddingMode, in, p);
+        g.in[shift + i] = in;
+        g.out[shift + i] = y[first + i];
+        g.window[shift + i] = p.size;
+        g.stride[shift + i] = p.stride;
+        g.before[shift + i] = padding.before;
+        g.after[shift + i] = caffe ? padding.before : padding.after; // these modes pad both ends alike
+    }
+    return g;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "pooling",
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::pooling

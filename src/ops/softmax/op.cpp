@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/softmax/op.h"
+
+#include <limits>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::softmax {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    int64_t const axis = ctx.attrs<Attrs>().axis;
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    if (axis < 0 || axis >= ctx.rank(0))
+        return ctx.error("axis " + std::to_string(axis) + " is out of range for " + ctx.describe(0) + " of rank " +
+                         std::to_string(ctx.rank(0)) + " (allowed: 0.." + std::to_string(ctx.rank(0) - 1) + ")");
+    ctx.output(0, ctx.type(0), ctx.shape(0));
+    return {};
+}
+
+void domain(ir::Node const&, int, Domain& d)
+{
+    d.lo = -8; // a slice that is not nearly constant
+    d.hi = 8;
+}
+
+void cases(CaseList& list)
+{
+    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    auto softmax = [&](std::string name, int64_t axis, CaseInput x, std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.axis = axis;
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    double const ln2 = 0.6931471805599453;
+    softmax("by_hand", 1, f32({1, 3}, {0, ln2, 0}), {{0.25, 0.5, 0.25}});
+    softmax("first_axis_by_hand", 0, f32({2, 2}, {0, ln2, 0, 0}), {{0.5, 2.0 / 3, 0.5, 1.0 / 3}});
+    softmax("large_values", 0, f32({2}, {1e30, 1e30}), {{0.5, 0.5}}); // exp of them alone is infinite
+    softmax("very_different", 0, f32({2}, {-1e30, 1e30}), {{0, 1}});
+    softmax("minus_infinity", 1, f32({2, 2}, {-inf, 0, -inf, -inf}), {{0, 1, nan, nan}});
+    softmax("nan", 1, f32({2, 3}, {0, nan, 1, inf, 0, 1}), {{nan, nan, nan, nan, nan, nan}});
+    softmax("nan_columns", 0, f32({3, 2}, {0, -inf, nan, 0, 1, -inf}), {{nan, 0, nan, 1, nan, 0}});
+    softmax("one_element", 0, f32({1}, {5}), {{1}});
+    for (int64_t n : {2, 7, 8, 9, 1000})
+        softmax("row_" + std::to_string(n), 1, f32({3, n}));
+    for (int64_t inner : {2, 255, 256, 257})
+        softmax("columns_" + std::to_string(inner), 1, f32({2, 5, inner}));
+    softmax("axis_0_of_4", 0, f32({3, 2, 4, 5}));
+    softmax("channels", 1, f32({2, 10, 3, 3}));
+    softmax("rank_8", 7, f32({1, 2, 1, 2, 1, 2, 1, 3}));
+    softmax("half_rows", 1, input(DataType::kHalf, {3, 33}));
+    softmax("half_columns", 1, input(DataType::kHalf, {2, 9, 4}));
+    softmax("empty_axis", 1, f32({2, 0, 3}));
+    softmax("empty_batch", 1, f32({0, 5}));
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "softmax",
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::softmax

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// y[o,j,i] = exp(x[o,j,i] - m) / s with m = max over j of x[o,j,i] and s = sum over j of exp(x[o,j,i] - m), along one
+// axis. x, y: the same shape, rank >= 1. A slice that holds NaN or +inf, or nothing but -inf, is NaN throughout.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+
+namespace tw::ops::softmax {
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    int64_t axis = 0; // 0 .. rank - 1
+
+    void visit(ir::AttrVisitor& v) override { v.field(1, "axis", axis); }
+};
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::softmax

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gather/op.h"
+
+#include <algorithm>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::gather {
+
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+void append(Shape& to, Shape const& from, int begin, int end)
+{
+    to.insert(to.end(), from.begin() + begin, from.begin() + end);
+}
+
+Result<Shape> defaultShape(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const n = int(a.elementWiseDims);
+    Shape const &x = ctx.shape(0), &j = ctx.shape(1);
+    if (n > 1 || n > a.axis)
+        return ctx.error("element-wise dimensions " + std::to_string(n) + " are not allowed (0, or 1 when the axis " +
+                         std::to_string(a.axis) + " is above 0)");
+    if (n > ctx.rank(1))
+        return ctx.error(ctx.describe(1) + " needs rank 1 at least for one element-wise dimension");
+    std::string why;
+    auto const batch = ir::broadcast(Shape(x.begin(), x.begin() + n), Shape(j.begin(), j.begin() + n), why);
+    if (!batch)
+        return ctx.error("element-wise dimension of data and indices: " + why);
+    Shape y = *batch;
+    append(y, x, n, int(a.axis));
+    append(y, j, n, ctx.rank(1));
+    append(y, x, int(a.axis) + 1, ctx.rank(0));
+    return y;
+}
+
+Result<Shape> elementShape(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    Shape const &x = ctx.shape(0), &j = ctx.shape(1);
+    if (a.elementWiseDims != 0)
+        return ctx.error("element mode takes no element-wise dimensions, " + std::to_string(a.elementWiseDims) +
+                         " given");
+    if (x.size() != j.size())
+        return ctx.error(ctx.describe(0) + " and " + ctx.describe(1) + " must have the same rank in element mode");
+    for (int d = 0; d < ctx.rank(0); ++d)
+        if (d != a.axis && x[size_t(d)].isConst() && j[size_t(d)].isConst() &&
+            j[size_t(d)].value() > x[size_t(d)].value())
+            return ctx.error("dimension " + std::to_string(d) + " of indices " + ctx.describe(1) +
+                             " is larger than that of data " + ctx.describe(0));
+    return j;
+}
+
+Result<Shape> ndShape(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const n = int(a.elementWiseDims), r = ctx.rank(0), q = ctx.rank(1);
+    Shape const &x = ctx.shape(0), &j = ctx.shape(1);
+    if (n >= r || n >= q)
+        return ctx.error("element-wise dimensions " + std::to_string(n) + " must be fewer than the ranks " +
+                         std::to_string(r) + " of the data and " + std::to_string(q) + " of the indices");
+    Dim const& k = j.back();
+    if (!k.isConst())
+        return ctx.error("the last dimension of indices " + ctx.describe(1) +
+                         " must be known when the engine is built");
+    if (k.value() < 1 || k.value() > r - n)
+        return ctx.error("the last dimension of indices " + ctx.describe(1) + " is " + k.str() + " (allowed: 1 to " +
+                         std::to_string(r - n) + ", the data's dimensions that are not element-wise)");
+    Shape y;
+    for (int d = 0; d < n; ++d) {
+        if (x[size_t(d)].isConst() && j[size_t(d)].isConst() && !(x[size_t(d)] == j[size_t(d)]))
+            return ctx.error("element-wise dimension " + std::to_string(d) + " of " + ctx.describe(0) + " and " +
+                             ctx.describe(1) + " must be equal");
+        y.push_back(x[size_t(d)].isConst() ? x[size_t(d)] : j[size_t(d)]);
+    }
+    append(y, j, n, q - 1);
+    append(y, x, n + int(k.value()), r);
+    return y;
+}
+
+// Default mode on known elements and indices.
+void propagateContent(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    auto const *content = ctx.content(0), *indices = ctx.content(1);
+    if (a.mode != Mode::kDefault || a.elementWiseDims != 0 || !content || !indices || !isStatic(ctx.shape(0)))
+        return;
+    Extents const x = extentsOf(ctx.shape(0));
+    int const axis = int(a.axis);
+    int64_t const outer = x.volume(0, axis), size = x[axis], inner = x.volume(axis + 1, x.rank);
+    bool const known = std::all_of(indices->begin(), indices->end(), [](Dim const& d) { return d.isConst(); });
+    if (!known || int64_t(content->size()) != outer * size * inner ||
+        ir::mulSat(outer * inner, int64_t(indices->size())) > ir::kMaxContent)
+        return;
+    std::vector<Dim> y;
+    for (int64_t o = 0; o < outer; ++o) {
+        for (Dim const& index : *indices) {
+            int64_t const p = index.value() < 0 ? index.value() + size : index.value();
+            for (int64_t i = 0; i < inner; ++i)
+                y.push_back(p >= 0 && p < size ? (*content)[size_t((o * size + p) * inner + i)] : Dim(0));
+        }
+    }
+    ctx.outputContent(0, std::move(y));
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const r = ctx.rank(0);
+    if (a.mode < Mode::kDefault || a.mode > Mode::kNd)
+        return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 to 2)");
+    if (r < 1)
+        return ctx.error(ctx.describe(0) + " must have at least one dimension");
+    if (ctx.type(1) != DataType::kInt32)
+        return ctx.error("indices " + ctx.describe(1) + " must be i32");
+    if (a.mode != Mode::kNd && (a.axis < 0 || a.axis >= r))
+        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for " + ctx.describe(0) +
+                         " (allowed: 0.." + std::to_string(r - 1) + ")");
+    if (a.elementWiseDims < 0 || a.elementWiseDims > kMaxRank)
+        return ctx.error("element-wise dimensions " + std::to_string(a.elementWiseDims) + " are out of range");
+    TW_ASSIGN(Shape y, a.mode == Mode::kDefault   ? defaultShape(ctx)
+                       : a.mode == Mode::kElement ? elementShape(ctx)
+                                                  : ndShape(ctx));
+    ctx.output(0, ctx.type(0), std::move(y));
+    propagateContent(ctx);
+    return {};
+}
+
+// Indices from one below the valid ones to one above.
+void domain(ir::Node const& node, int input, Domain& d)
+{
+    if (input != 1)
+        return;
+    auto const& a = node.attrsAs<Attrs>();
+    Shape const &x = node.inputs[0]->shape, &j = node.inputs[1]->shape;
+    size_t first = size_t(a.axis), end = first + 1;
+    if (a.mode == Mode::kNd) {
+        first = size_t(a.elementWiseDims);
+        end = first + size_t(std::max<int64_t>(0, j.back().value()));
+    }
+    int64_t size = INT32_MAX;
+    for (size_t i = first; i < end && i < x.size(); ++i)
+        size = std::min(size, x[i].isConst() ? x[i].value() : 1);
+    d = Domain{double(-size - 1), double(size), true, false};
+}
+
+void cases(CaseList& list)
+{
+    auto gather = [&](std::string const& name, Mode mode, int64_t axis, int64_t n, CaseInput x, CaseInput j,
+                      std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.axis = axis;
+        a.mode = mode;
+        a.elementWiseDims = n;
+        list.add(name, a, {std::move(x), std::move(j)}, std::move(expected));
+    };
+    auto at = [](Extents const& dims, std::vector<double> v = {}) {
+        return input(DataType::kInt32, dims, std::move(v));
+    };
+    CaseInput const x23 = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+    gather("by_hand", Mode::kDefault, 1, 0, x23, at({2}, {2, 0}), {{3, 1, 6, 4}});
+    gather("negative_and_outside", Mode::kDefault, 1, 0, x23, at({4}, {-1, 3, -3, -4}), {{3, 0, 1, 0, 6, 0, 4, 0}});
+    gather("element_by_hand", Mode::kElement, 1, 0, x23, at({2, 2}, {2, 0, -1, 7}), {{3, 1, 6, 0}});
+    gather("nd_by_hand", Mode::kNd, 0, 0, x23, at({3, 2}, {1, 2, 0, -1, 2, 0}), {{6, 3, 0}});
+    gather("nd_rows_by_hand", Mode::kNd, 0, 0, x23, at({2, 1}, {1, 5}), {{4, 5, 6, 0, 0, 0}});
+    gather("scalar_index", Mode::kDefault, 0, 0, x23, at({}, {1}), {{4, 5, 6}});
+    gather("extreme_indices", Mode::kDefault, 0, 0, f32({2}, {1, 2}), at({2}, {-2147483648.0, 2147483647.0}), {{0, 0}});
+    gather("axis_0", Mode::kDefault, 0, 0, f32({5, 7}), at({3, 2}));
+    gather("axis_middle", Mode::kDefault, 1, 0, f32({3, 5, 4}), at({2, 3}));
+    gather("axis_last", Mode::kDefault, 2, 0, f32({3, 2, 6}), at({9}));
+    gather("batch", Mode::kDefault, 1, 1, f32({3, 5, 2, 2}), at({3, 4}));
+    gather("batch_axis_2", Mode::kDefault, 2, 1, f32({3, 2, 5, 2}), at({3, 4}));
+    gather("batch_one_index_each", Mode::kDefault, 1, 1, f32({3, 5, 2}), at({3}));
+    gather("batch_broadcast_data", Mode::kDefault, 1, 1, f32({1, 5, 2}), at({3, 4}));
+    gather("batch_broadcast_indices", Mode::kDefault, 1, 1, f32({3, 5, 2}), at({1, 4}));
+    gather("no_indices", Mode::kDefault, 1, 0, x23, at({0}), {{}});
+    gather("empty_axis", Mode::kDefault, 1, 0, f32({2, 0}), at({2}, {0, -1}), {{0, 0, 0, 0}});
+    gather("empty_block", Mode::kDefault, 0, 0, f32({2, 0}), at({3}));
+    gather("element_axis_0", Mode::kElement, 0, 0, f32({4, 3, 5}), at({2, 3, 5}));
+    gather("element_axis_1", Mode::kElement, 1, 0, f32({4, 3, 5}), at({3, 7, 4}));
+    gather("element_axis_2", Mode::kElement, 2, 0, f32({4, 3, 5}), at({4, 3, 9}));
+    gather("element_1d", Mode::kElement, 0, 0, f32({4}), at({6}));
+    gather("nd_all", Mode::kNd, 0, 0, f32({3, 4, 2}), at({5, 3}));
+    gather("nd_block", Mode::kNd, 0, 0, f32({3, 4, 2, 5}), at({2, 3, 2}));
+    gather("nd_batch", Mode::kNd, 0, 1, f32({3, 4, 2, 5}), at({3, 6, 2}));
+    gather("nd_batch_2", Mode::kNd, 0, 2, f32({3, 2, 4, 5}), at({3, 2, 1}));
+    gather("nd_1d_indices", Mode::kNd, 0, 0, f32({3, 4}), at({2}));
+    for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8}) {
+        std::string const type = nameOf(t);
+        gather("default_" + type, Mode::kDefault, 1, 0, input(t, {2, 5, 3}), at({4}));
+        gather("element_" + type, Mode::kElement, 1, 0, input(t, {2, 5}), at({2, 4}));
+        gather("nd_" + type, Mode::kNd, 0, 0, input(t, {2, 5, 3}), at({4, 2}));
+    }
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "gather",
+        .minInputs = 2,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::gather

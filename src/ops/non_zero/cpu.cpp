@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/non_zero/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::non_zero {
+
+namespace {
+
+// f16 by its bits: the sign does not count.
+template <class T>
+bool isSet(T v)
+{
+    return v != 0;
+}
+bool isSet(uint16_t half)
+{
+    return (half & 0x7fffu) != 0;
+}
+
+template <class T>
+void find(TensorRef const& x, TensorRef& y)
+{
+    T const* px = x.as<T>();
+    int64_t const count = x.count();
+    int const rank = x.dims.rank;
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; ++i)
+        n += isSet(px[i]);
+    y.dims = {rank, n};
+    if (n == 0)
+        return;
+    auto* to = y.as<int32_t>();
+    Counter c(x.dims);
+    int64_t i = 0;
+    do {
+        if (!isSet(px[i++]))
+            continue;
+        for (int d = 0; d < rank; ++d)
+            to[d * n] = int32_t(c.at[d]);
+        ++to;
+    } while (c.next());
+}
+
+Result<void> run(ir::Node const&, RunArgs& args)
+{
+    TensorRef const& x = args.inputs[0];
+    TensorRef& y = args.outputs[0];
+    switch (x.type) {
+    case DataType::kFloat:
+        find<float>(x, y);
+        break;
+    case DataType::kHalf:
+        find<uint16_t>(x, y);
+        break;
+    case DataType::kInt32:
+        find<int32_t>(x, y);
+        break;
+    default:
+        find<uint8_t>(x, y);
+        break;
+    }
+    return {};
+}
+
+constexpr PlainTactic kPlain{"non_zero_plain", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::non_zero

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matrix_multiply/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::matrix_multiply {
+
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+int matrixRank(MatrixOperation op)
+{
+    return op == MatrixOperation::kVector ? 1 : 2;
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& attrs = ctx.attrs<Attrs>();
+    for (int i = 0; i < 2; ++i) {
+        MatrixOperation const op = i == 0 ? attrs.a : attrs.b;
+        if (op < MatrixOperation::kNone || op > MatrixOperation::kVector)
+            return ctx.error("matrix operation " + std::to_string(int(op)) + " of input " + std::to_string(i) +
+                             " is unknown (allowed: 0 to 2)");
+        if (!isFloating(ctx.type(i)))
+            return ctx.error(ctx.describe(i) + " must be f32 or f16");
+        if (ctx.rank(i) < matrixRank(op))
+            return ctx.error(ctx.describe(i) + " must have at least " + std::to_string(matrixRank(op)) + " dimensions");
+    }
+    if (ctx.type(0) != ctx.type(1))
+        return ctx.error(ctx.describe(0) + " and " + ctx.describe(1) + " must have one type");
+    Shape const &a = ctx.shape(0), &b = ctx.shape(1);
+    size_t const aBatch = a.size() - size_t(matrixRank(attrs.a)), bBatch = b.size() - size_t(matrixRank(attrs.b));
+    if (aBatch != bBatch)
+        return ctx.error(ctx.describe(0) + " has " + std::to_string(aBatch) + " collection dimensions, " +
+                         ctx.describe(1) + " has " + std::to_string(bBatch) +
+                         "; they must be equal (add leading dimensions of 1)");
+    std::string why;
+    auto y = ir::broadcast(Shape(a.begin(), a.begin() + int64_t(aBatch)), Shape(b.begin(), b.begin() + int64_t(bBatch)),
+                           why);
+    if (!y)
+        return ctx.error("collections of " + ctx.describe(0) + " and " + ctx.describe(1) + ": " + why);
+    Dim const aK = attrs.a == MatrixOperation::kTranspose ? a[aBatch] : a.back();
+    Dim const bK = attrs.b == MatrixOperation::kTranspose ? b.back() : b[bBatch];
+    if (aK.isConst() && bK.isConst() && !(aK == bK))
+        return ctx.error(ctx.describe(0) + " and " + ctx.describe(1) +
+                         " cannot be multiplied: the summed dimensions are " + aK.str() + " and " + bK.str());
+    if (attrs.a != MatrixOperation::kVector)
+        y->push_back(attrs.a == MatrixOperation::kTranspose ? a.back() : a[aBatch]);
+    if (attrs.b != MatrixOperation::kVector)
+        y->push_back(attrs.b == MatrixOperation::kTranspose ? b[bBatch] : b.back());
+    ctx.output(0, ctx.type(0), std::move(*y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    using enum MatrixOperation;
+    auto multiply = [&](std::string const& name, MatrixOperation opA, CaseInput a, MatrixOperation opB, CaseInput b,
+                        std::vector<std::vector<double>> expected = {}) {
+        Attrs attrs;
+        attrs.a = opA;
+        attrs.b = opB;
+        list.add(name, attrs, {std::move(a), std::move(b)}, std::move(expected));
+    };
+    CaseInput const m23 = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+    multiply("by_hand", kNone, m23, kNone, f32({3, 2}, {1, 0, 2, 1, 0, -1}), {{5, -1, 14, -1}});
+    multiply("by_hand_transposed", kTranspose, m23, kTranspose, f32({2, 2}, {1, 1, 0, 2}), {{5, 8, 7, 10, 9, 12}});
+    multiply("by_hand_vectors", kVector, f32({3}, {1, 2, 3}), kVector, f32({3}, {4, 5, 6}), {{32}});
+    multiply("no_inner", kNone, f32({2, 0}), kNone, f32({0, 3}), {{0, 0, 0, 0, 0, 0}});
+    multiply("no_rows", kNone, f32({0, 4}), kNone, f32({4, 3}), {{}});
+    multiply("no_batch", kNone, f32({0, 2, 4}), kNone, f32({0, 4, 3}), {{}});
+    // Tiles are 4 x 8, panels 128 x 256 x 256: just below, at and above.
+    for (int64_t size : {1, 3, 4, 5, 7, 8, 9, 17})
+        multiply("square_" + std::to_string(size), kNone, f32({size, size}), kNone, f32({size, size}));
+    multiply("panels_above", kNone, f32({129, 257}), kNone, f32({257, 261}));
+    multiply("panels_transposed", kTranspose, f32({257, 130}), kTranspose, f32({258, 257}));
+    for (auto opA : {kNone, kTranspose})
+        for (auto opB : {kNone, kTranspose}) {
+            std::string const ops = std::string(opA == kTranspose ? "t" : "n") + (opB == kTranspose ? "t" : "n");
+            for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+                Extents a{3, 2, 6, 19}, b{3, 2, 19, 11};
+                if (opA == kTranspose)
+                    std::swap(a[2], a[3]);
+                if (opB == kTranspose)
+                    std::swap(b[2], b[3]);
+                multiply("batch_" + ops + "_" + nameOf(t), opA, input(t, a), opB, input(t, b));
+            }
+            multiply("column_" + ops, opA, f32(opA == kTranspose ? Extents{40, 9} : Extents{9, 40}), opB,
+                     f32(opB == kTranspose ? Extents{1, 40} : Extents{40, 1}));
+            multiply("row_" + ops, opA, f32(opA == kTranspose ? Extents{40, 1} : Extents{1, 40}), opB,
+                     f32(opB == kTranspose ? Extents{9, 40} : Extents{40, 9}));
+        }
+    multiply("broadcast_a", kNone, f32({1, 2, 3, 4}), kNone, f32({5, 2, 4, 6}));
+    multiply("broadcast_both", kNone, f32({1, 2, 3, 4}), kNone, f32({5, 1, 4, 6}));
+    multiply("vector_matrix", kVector, f32({33}), kNone, f32({33, 9}));
+    multiply("matrix_vector", kNone, f32({9, 33}), kVector, f32({33}));
+    multiply("transposed_vector", kTranspose, f32({2, 33, 9}), kVector, f32({2, 33}));
+    multiply("vector_transposed", kVector, f32({2, 33}), kTranspose, f32({2, 9, 33}));
+    multiply("batch_of_vectors", kVector, f32({5, 33}), kVector, f32({5, 33}));
+    multiply("constant_b", kNone, f32({4, 20}), kNone, constant(DataType::kFloat, {20, 10}));
+    multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
+}
+
+} // namespace
+
+Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b)
+{
+    Geometry g;
+    Extents const as = stridesOf(a), bs = stridesOf(b);
+    int const batchRank = a.rank - matrixRank(attrs.a);
+    for (int d = 0; d < batchRank; ++d) {
+        g.batch.push(a[d] == 1 ? b[d] : a[d]);
+        g.aBatch.push(a[d] == 1 ? 0 : as[d]);
+        g.bBatch.push(b[d] == 1 ? 0 : bs[d]);
+    }
+    int const a0 = batchRank, a1 = batchRank + 1; // rows and columns as stored
+    if (attrs.a == MatrixOperation::kVector) {
+        g.k = a[a0];
+        g.aColumn = 1;
+    } else {
+        bool const t = attrs.a == MatrixOperation::kTranspose;
+        g.m = a[t ? a1 : a0];
+        g.k = a[t ? a0 : a1];
+        g.aRow = as[t ? a1 : a0];
+        g.aColumn = as[t ? a0 : a1];
+    }
+    if (attrs.b == MatrixOperation::kVector) {
+        g.bRow = 1;
+    } else {
+        bool const t = attrs.b == MatrixOperation::kTranspose;
+        g.n = b[t ? a0 : a1];
+        g.bRow = bs[t ? a1 : a0];
+        g.bColumn = bs[t ? a0 : a1];
+    }
+    return g;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "matrix_multiply",
+        .minInputs = 2,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::matrix_multiply

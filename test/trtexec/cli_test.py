@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as scripts see it: exit status, first and last line, where each line goes.
+usage: cli_test.py TRTEXEC"""
+import re
+import subprocess
+import sys
+import unittest
+
+TOOL = sys.argv.pop(1) if len(sys.argv) > 1 else "trtexec"
+PREFIX = r"\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] "
+
+
+def run(*arguments):
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+
+
+class CommandLine(unittest.TestCase):
+    def lines(self, result):
+        return result.stdout.splitlines()
+
+    def banner(self, word, *arguments):
+        return f"&&&& {word} TensorRT.trtexec [TensorRT v8503] # {' '.join([TOOL, *arguments])}"
+
+    def fails(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertEqual(self.lines(result)[0], self.banner("RUNNING", *arguments))
+        self.assertEqual(self.lines(result)[-1], self.banner("FAILED", *arguments))
+        return result
+
+    def test_no_arguments(self):
+        result = run()
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(self.lines(result)[0], self.banner("RUNNING"))
+        self.assertEqual(self.lines(result)[-1], self.banner("PASSED"))
+        self.assertIn("=== Model Options ===", result.stdout)
+        self.assertEqual(result.stderr, "")
+
+    def test_help(self):
+        for flag in ("--help", "-h"):
+            result = run(flag)
+            self.assertEqual(result.returncode, 0)
+            self.assertEqual(self.lines(result)[0], self.banner("RUNNING", flag))
+            self.assertIn("=== Help ===", result.stdout)
+            self.assertNotIn("PASSED", result.stdout)
+
+    def test_unknown_option(self):
+        result = self.fails("--onnx=m.onnx", "--speed=11")
+        self.assertRegex(result.stderr, PREFIX + r"\[E\] Unknown option: --speed 11\n")
+        self.assertIn("=== System Options ===", result.stdout)
+
+    def test_flag_given_twice(self):
+        result = self.fails("--onnx=m.onnx", "--fp16", "--fp16")
+        self.assertRegex(result.stderr, r"\[E\] Unknown option: --fp16 \n")
+
+    def test_model_missing(self):
+        self.assertRegex(self.fails("--fp16").stderr, r"\[E\] Model missing or format not recognized\n")
+
+    def test_echo_goes_to_stdout_and_warnings_to_stderr(self):
+        result = self.fails("--onnx=no such file.onnx", "--explicitBatch", "--device=cpu")
+        self.assertRegex(result.stdout, PREFIX + r"\[I\] === Model Options ===\n")
+        self.assertRegex(result.stdout, PREFIX + r"\[I\] === Device Information ===\n")
+        self.assertRegex(result.stdout, r"\[I\] TensorRT version: 8\.5\.3\n")
+        self.assertRegex(result.stderr, r"\[W\] --explicitBatch")
+        self.assertRegex(result.stderr, r"\[E\] ")
+
+    def test_files_that_cannot_be_read(self):
+        self.assertIn("No such file", self.fails("--loadEngine=missing.plan").stderr)
+        self.assertIn("not a regular file", self.fails("--loadEngine=/").stderr)
+        self.assertIn("empty", self.fails("--loadEngine=/dev/null").stderr.replace("not a regular file", "empty"))
+        self.assertIn("cannot load 'missing.so'", self.fails("--onnx=m.onnx", "--plugins=missing.so").stderr)
+        self.assertIn("input_0.pb", self.fails("--onnx=m.onnx", "--loadInputsFrom=/").stderr)
+
+    def test_devices(self):
+        self.assertIn("no such device", self.fails("--onnx=m.onnx", "--device=63").stderr)
+
+    def test_what_is_not_possible_says_so(self):
+        self.assertIn("--safe", self.fails("--onnx=m.onnx", "--safe").stderr)
+        self.assertIn("--consistency", self.fails("--onnx=m.onnx", "--consistency").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

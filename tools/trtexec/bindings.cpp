@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings.h"
+
+#include "files.h"
+#include "value_syntax.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tw::trtexec {
+
+namespace {
+
+using nvinfer1::DataType;
+using nvinfer1::Dims;
+
+// Values of the guide's random inputs: numbers in [-1, 1), integers in [-128, 127]; the same on every run.
+void fillRandom(Binding& binding, uint32_t seed)
+{
+    std::mt19937 random(seed);
+    const bool integer = binding.type == DataType::kINT32 || binding.type == DataType::kINT8;
+    for (int64_t i = 0, n = binding.layout.count(); i < n; ++i) {
+        const uint32_t bits = random();
+        double value = bits * 0x1p-31 - 1;
+        if (integer)
+            value = static_cast<int32_t>(bits & 255) - 128;
+        else if (binding.type == DataType::kBOOL)
+            value = bits & 1;
+        else if (binding.type == DataType::kUINT8)
+            value = bits & 255;
+        binding.setValue(i, value);
+    }
+}
+
+void fillFromFile(Binding& binding, const std::string& path)
+{
+    const std::vector<std::byte> bytes = readFile(path);
+    if (bytes.size() != binding.host.size())
+        throw Failure("--loadInputs: '" + path + "' has " + std::to_string(bytes.size()) + " bytes, but input '" +
+                      binding.name + "' (" + dataTypeText(binding.type) + ", " + dimsText(binding.layout.dims) +
+                      ") takes exactly " + std::to_string(binding.host.size()));
+    std::copy(bytes.begin(), bytes.end(), binding.host.begin());
+}
+
+void fillFromRecorded(Binding& binding, const RecordedTensor& recorded)
+{
+    const int64_t wanted = binding.layout.count();
+    if (static_cast<int64_t>(recorded.count()) != wanted) {
+        Shape shape;
+        for (const int64_t d : recorded.dims)
+            shape.push_back(static_cast<int32_t>(d));
+        throw Failure("--loadInputsFrom: tensor '" + recorded.name + "' has shape " + shapeText(shape) + ", input '" +
+                      binding.name + "' has " + dimsText(binding.layout.dims));
+    }
+    for (int64_t i = 0; i < wanted; ++i)
+        binding.setValue(i, recorded.at(static_cast<size_t>(i)));
+}
+
+// A shape tensor holds the numbers that --shapes gives for it, else ones.
+void fillShapeValues(Binding& binding, const Shape* values)
+{
+    const int64_t count = binding.layout.count();
+    if (values && static_cast<int64_t>(values->size()) != count)
+        throw Failure("--shapes: shape tensor '" + binding.name + "' has " + std::to_string(count) + " value(s), " +
+                      std::to_string(values->size()) + " were given");
+    for (int64_t i = 0; i < count; ++i)
+        binding.setValue(i, values ? (*values)[static_cast<size_t>(i)] : 1);
+}
+
+std::string withBatch(const Binding& binding, int32_t batch)
+{
+    const std::string dims = dimsText(binding.layout.dims);
+    if (batch == 0)
+        return dims;
+    return std::to_string(batch) + (dims.empty() ? "" : "x" + dims);
+}
+
+void announceBinding(Log& log, const Binding& binding, int32_t batch)
+{
+    log.info("Created " + std::string(binding.input ? "input" : "output") + " binding for " + binding.name +
+             " with dimensions " + withBatch(binding, batch));
+}
+
+// Padded sizes that wrap or pass the address space are caught here, before anything is allocated.
+void allocate(Binding& binding)
+{
+    const int64_t elements = binding.layout.elements();
+    if (elements < 0 || elements > (int64_t{1} << 46))
+        throw Failure("tensor '" + binding.name + "' of shape " + dimsText(binding.layout.dims) + " is too large");
+    binding.host.assign(binding.sizeBytes(), std::byte{0});
+    binding.device = DeviceBuffer(binding.sizeBytes());
+}
+
+} // namespace
+
+Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
+                   const Options& options, const std::vector<RecordedTensor>& recorded, bool firstStream)
+    : engine_(engine), context_(context)
+{
+    if (engine.hasImplicitBatchDimension()) {
+        batch_ = std::max(options.inference.batch, 1);
+        createImplicit(options);
+    } else {
+        createExplicit();
+        setInputShapes(log, options, recorded);
+    }
+    fillInputs(log, options, recorded, firstStream);
+    createOutputs(log, firstStream);
+}
+
+void Bindings::createImplicit(const Options& options)
+{
+    if (!options.inference.shapes.empty())
+        throw Failure("--shapes: this engine has an implicit batch dimension; use --batch");
+    if (batch_ > engine_.getMaxBatchSize())
+        throw Failure("--batch=" + std::to_string(batch_) + " is above the engine's maximum of " +
+                      std::to_string(engine_.getMaxBatchSize()));
+    addresses_.resize(static_cast<size_t>(engine_.getNbBindings()));
+    for (int32_t i = 0; i < engine_.getNbBindings(); ++i) {
+        Binding binding;
+        binding.name = engine_.getBindingName(i);
+        binding.index = i;
+        binding.input = engine_.bindingIsInput(i);
+        binding.type = engine_.getBindingDataType(i);
+        Layout& layout = binding.layout;
+        layout.dims = engine_.getBindingDimensions(i);
+        layout.batch = batch_;
+        layout.linear = engine_.getBindingFormat(i) == nvinfer1::TensorFormat::kLINEAR;
+        if (!layout.linear) {
+            layout.strides = context_.getStrides(i);
+            layout.vectorDim = engine_.getBindingVectorizedDim(i);
+            layout.components = std::max(engine_.getBindingComponentsPerElement(i), 1);
+            layout.batchStride = layout.elements() / batch_;
+        }
+        bindings_.push_back(std::move(binding));
+    }
+}
+
+void Bindings::createExplicit()
+{
+    for (int32_t i = 0; i < engine_.getNbIOTensors(); ++i) {
+        Binding binding;
+        binding.name = engine_.getIOTensorName(i);
+        const char* name = binding.name.c_str();
+        binding.input = engine_.getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
+        binding.type = engine_.getTensorDataType(name);
+        binding.onHost = engine_.getTensorLocation(name) == nvinfer1::TensorLocation::kHOST;
+        bindings_.push_back(std::move(binding));
+    }
+}
+
+std::vector<size_t> Bindings::matchInputs(const Options& options, const std::vector<RecordedTensor>& recorded) const
+{
+    if (recorded.empty())
+        return {};
+    std::vector<std::string> names;
+    for (const Binding& b : bindings_)
+        if (b.input)
+            names.push_back(b.name);
+    return matchRecorded(recorded, names, options.inference.inputFolder);
+}
+
+void Bindings::setInputShapes(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded)
+{
+    const std::vector<size_t> match = matchInputs(options, recorded);
+    const auto& given = options.inference.shapes;
+    for (const auto& [name, shape] : given) {
+        const auto it = std::find_if(bindings_.begin(), bindings_.end(),
+                                     [&, &name = name](const Binding& b) { return b.input && b.name == name; });
+        if (it == bindings_.end())
+            throw Failure("--shapes: the engine has no input '" + name + "'");
+    }
+    size_t input = 0;
+    for (Binding& b : bindings_) {
+        if (!b.input)
+            continue;
+        const RecordedTensor* file = match.empty() ? nullptr : &recorded[match[input]];
+        ++input;
+        Dims dims = engine_.getTensorShape(b.name.c_str());
+        const auto it = given.find(b.name);
+        // For a shape tensor the numbers are its values, which fillInputs() writes.
+        if (engine_.isShapeInferenceIO(b.name.c_str()) && b.onHost) {
+            b.layout.dims = dims;
+            if (hasDynamicDim(dims)) // a vector of unknown length
+                b.layout.dims = dimsOf({static_cast<int32_t>(it != given.end() ? it->second.size()
+                                                             : file            ? file->count()
+                                                                               : 1)},
+                                       b.name);
+        } else if (it != given.end()) {
+            b.layout.dims = dimsOf(it->second, "--shapes for '" + b.name + "'");
+            if (!hasDynamicDim(dims) && dimsText(dims) != shapeText(it->second))
+                throw Failure("--shapes: input '" + b.name + "' is static with shape " + dimsText(dims) + ", not " +
+                              shapeText(it->second));
+        } else if (!hasDynamicDim(dims)) {
+            b.layout.dims = dims;
+            continue;
+        } else if (file) {
+            Shape shape;
+            for (const int64_t d : file->dims)
+                shape.push_back(static_cast<int32_t>(std::min<int64_t>(d, std::numeric_limits<int32_t>::max())));
+            b.layout.dims = dimsOf(shape, "input file for '" + b.name + "'");
+        } else {
+            // The shape that the profile was optimized for, else 1.
+            const Dims opt = engine_.getProfileShape(b.name.c_str(), context_.getOptimizationProfile(),
+                                                     nvinfer1::OptProfileSelector::kOPT);
+            for (int32_t i = 0; i < dims.nbDims; ++i)
+                if (dims.d[i] < 0)
+                    dims.d[i] = opt.nbDims == dims.nbDims && opt.d[i] >= 0 ? opt.d[i] : 1;
+            b.layout.dims = dims;
+            log.warning("Input '" + b.name + "' is dynamic and no shape was given: using " + dimsText(dims) +
+                        "; --shapes sets another");
+        }
+        if (!context_.setInputShape(b.name.c_str(), b.layout.dims))
+            throw Failure("shape " + dimsText(b.layout.dims) + " is not allowed for input '" + b.name +
+                          "': see the [E] line above");
+    }
+}
+
+void Bindings::fillInputs(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded, bool announce)
+{
+    for (const auto& [name, file] : options.inference.inputFiles) {
+        const auto it = std::find_if(bindings_.begin(), bindings_.end(),
+                                     [&, &name = name](const Binding& b) { return b.input && b.name == name; });
+        if (it == bindings_.end())
+            throw Failure("--loadInputs: the engine has no input '" + name + "'");
+    }
+    const std::vector<size_t> match = matchInputs(options, recorded);
+    size_t input = 0;
+    for (Binding& b : bindings_) {
+        if (!b.input)
+            continue;
+        const RecordedTensor* tensor = match.empty() ? nullptr : &recorded[match[input]];
+        if (batch_ == 0 && !b.onHost) {
+            Layout& layout = b.layout;
+            layout.linear = engine_.getTensorFormat(b.name.c_str()) == nvinfer1::TensorFormat::kLINEAR;
+            if (!layout.linear) {
+                layout.strides = context_.getTensorStrides(b.name.c_str());
+                layout.vectorDim = engine_.getTensorVectorizedDim(b.name.c_str());
+                layout.components = std::max(engine_.getTensorComponentsPerElement(b.name.c_str()), 1);
+            }
+        }
+        allocate(b);
+        const auto file = options.inference.inputFiles.find(b.name);
+        const auto shape = options.inference.shapes.find(b.name);
+        if (file != options.inference.inputFiles.end()) {
+            fillFromFile(b, file->second);
+            if (announce)
+                log.info("Using values loaded from " + file->second + " for input " + b.name);
+        } else if (tensor) {
+            fillFromRecorded(b, *tensor);
+            if (announce)
+                log.info("Using values loaded from " + options.inference.inputFolder + " for input " + b.name);
+        } else if (b.onHost) {
+            fillShapeValues(b, shape == options.inference.shapes.end() ? nullptr : &shape->second);
+        } else {
+            fillRandom(b, static_cast<uint32_t>(input) + 1);
+            if (announce)
+                log.info("Using random values for input " + b.name);
+        }
+        ++input;
+        if (announce)
+            announceBinding(log, b, batch_);
+        if (batch_ > 0)
+            addresses_[static_cast<size_t>(b.index)] = b.device.data();
+        else if (!context_.setInputTensorAddress(b.name.c_str(),
+                                                 b.onHost ? static_cast<void*>(b.host.data()) : b.device.data()))
+            throw Failure("the library refuses the address of input '" + b.name + "'");
+    }
+}
+
+void Bindings::createOutputs(Log& log, bool announce)
+{
+    if (batch_ == 0) {
+        const char* missing = nullptr;
+        const int32_t unresolved = context_.inferShapes(1, &missing);
+        if (unresolved != 0)
+            throw Failure("output shapes cannot be computed" +
+                          (unresolved > 0 && missing ? ": input '" + std::string(missing) + "' has no shape or value"
+                                                     : std::string()));
+    }
+    for (Binding& b : bindings_) {
+        if (b.input)
+            continue;
+        if (batch_ > 0) {
+            allocate(b);
+            addresses_[static_cast<size_t>(b.index)] = b.device.data();
+        } else {
+            const char* name = b.name.c_str();
+            Layout& layout = b.layout;
+            layout.dims = context_.getTensorShape(name);
+            layout.linear = b.onHost || engine_.getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
+            bool good = false;
+            if (layout.dims.nbDims < 0 || hasDynamicDim(layout.dims)) {
+                if (!layout.linear)
+                    throw Failure("output '" + b.name + "': an output of data-dependent size needs the format chw");
+                b.growing = std::make_unique<GrowingOutput>();
+                good = context_.setOutputAllocator(name, b.growing.get());
+            } else {
+                if (!layout.linear) {
+                    layout.strides = context_.getTensorStrides(name);
+                    layout.vectorDim = engine_.getTensorVectorizedDim(name);
+                    layout.components = std::max(engine_.getTensorComponentsPerElement(name), 1);
+                }
+                allocate(b);
+                good = context_.setTensorAddress(name, b.onHost ? static_cast<void*>(b.host.data()) : b.device.data());
+            }
+            if (!good)
+                throw Failure("the library refuses the memory of output '" + b.name + "'");
+        }
+        if (announce) {
+            log.info("Using random values for output " + b.name);
+            announceBinding(log, b, batch_);
+        }
+    }
+}
+
+void Bindings::copyInputs()
+{
+    for (Binding& b : bindings_)
+        if (b.input && !b.onHost)
+            copyToDevice(b.device.data(), b.host.data(), b.host.size());
+}
+
+void Bindings::copyOutputs()
+{
+    for (Binding& b : bindings_) {
+        if (b.input || b.onHost)
+            continue;
+        const DeviceBuffer* from = &b.device;
+        if (b.growing) {
+            b.layout.dims = b.growing->dims();
+            from = &b.growing->buffer();
+            b.host.resize(b.sizeBytes());
+            if (b.host.size() > from->size())
+                throw Failure("output '" + b.name + "': the library announced shape " + dimsText(b.layout.dims) +
+                              " but asked for " + std::to_string(from->size()) + " bytes only");
+        }
+        copyFromDevice(b.host.data(), from->data(), b.host.size());
+    }
+}
+
+bool Bindings::enqueue()
+{
+    if (batch_ > 0)
+        return context_.enqueue(batch_, addresses_.data(), nullptr, nullptr);
+    return context_.enqueueV3(nullptr);
+}
+
+} // namespace tw::trtexec

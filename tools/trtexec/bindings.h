@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of one execution context: host and device buffers, shapes, and where each element lies.
+#pragma once
+
+#include "device_memory.h"
+#include "library.h"
+#include "recorded.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tw::trtexec {
+
+// Maps an index over [batch, dims] in rows to the element's place in the buffer. Vectorized formats keep `components`
+// neighbours of one dimension together and pad it up to a multiple of that.
+struct Layout
+{
+    nvinfer1::Dims dims{};
+    int64_t batch = 1; // 1 for explicit batch
+    bool linear = true;
+    nvinfer1::Dims strides{}; // in vectors of `components` elements
+    int32_t vectorDim = -1;
+    int32_t components = 1;
+    int64_t batchStride = 0; // elements
+
+    int64_t count() const; // elements without padding
+    int64_t place(int64_t index) const;
+    int64_t elements() const; // elements of the buffer, padding included
+};
+
+// Takes the memory of an output whose size is known only when it has been computed.
+class GrowingOutput : public nvinfer1::IOutputAllocator
+{
+public:
+    void* reallocateOutput(const char* tensorName, void* currentMemory, uint64_t size,
+                           uint64_t alignment) noexcept override;
+    void notifyShape(const char*, const nvinfer1::Dims& dims) noexcept override { dims_ = dims; }
+
+    const DeviceBuffer& buffer() const { return buffer_; }
+    const nvinfer1::Dims& dims() const { return dims_; }
+
+private:
+    DeviceBuffer buffer_;
+    nvinfer1::Dims dims_{-1, {}};
+};
+
+struct Binding
+{
+    std::string name;
+    int32_t index = 0; // among the engine's bindings (implicit batch)
+    bool input = false;
+    nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
+    bool onHost = false; // a shape tensor: the engine reads or writes host memory
+    Layout layout;
+    std::vector<std::byte> host;
+    DeviceBuffer device;
+    std::unique_ptr<GrowingOutput> growing;
+
+    size_t sizeBytes() const { return static_cast<size_t>(layout.elements()) * bytesPerElement(type); }
+    double value(int64_t index) const; // of `host`, index over [batch, dims] in rows
+    void setValue(int64_t index, double value);
+};
+
+class Bindings
+{
+public:
+    // Sets the input shapes of the context, allocates and fills the inputs, and hands out addresses.
+    Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, const Options& options,
+             const std::vector<RecordedTensor>& recorded, bool firstStream);
+
+    void copyInputs();
+    void copyOutputs();
+    // One run on the null stream. False when the library refuses.
+    bool enqueue();
+
+    const std::vector<Binding>& all() const { return bindings_; }
+
+private:
+    void createImplicit(const Options& options);
+    void createExplicit();
+    void setInputShapes(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded);
+    void fillInputs(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded, bool announce);
+    void createOutputs(Log& log, bool announce);
+    std::vector<size_t> matchInputs(const Options& options, const std::vector<RecordedTensor>& recorded) const;
+
+    nvinfer1::ICudaEngine& engine_;
+    nvinfer1::IExecutionContext& context_;
+    int32_t batch_ = 0; // 0: explicit batch
+    std::vector<Binding> bindings_;
+    std::vector<void*> addresses_; // by binding index (implicit batch)
+};
+
+} // namespace tw::trtexec

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build.h"
+
+#include "calibration.h"
+#include "device_memory.h"
+#include "progress.h"
+#include "value_syntax.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace tw::trtexec {
+
+namespace {
+
+class Stopwatch
+{
+public:
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// The shared timing cache file: read before the build, merged with what others wrote meanwhile after it.
+class TimingCacheFile
+{
+public:
+    TimingCacheFile(Log& log, nvinfer1::IBuilderConfig& config, const std::string& path)
+        : log_(log), config_(config), path_(path)
+    {
+        std::vector<std::byte> bytes;
+        {
+            const FileLock lock(path_ + ".lock");
+            bytes = readIfThere();
+        }
+        cache_.reset(config.createTimingCache(bytes.data(), bytes.size()));
+        if (!cache_ && !bytes.empty()) {
+            log.warning("Timing cache '" + path + "' cannot be used; starting with an empty one");
+            cache_.reset(config.createTimingCache(nullptr, 0));
+        } else if (cache_ && !bytes.empty()) {
+            log.info("Loaded " + std::to_string(bytes.size()) + " bytes of timing cache from " + path);
+        }
+        if (!cache_ || !config.setTimingCache(*cache_, false))
+            throw Failure("--timingCacheFile: the library does not take a timing cache");
+    }
+
+    void save()
+    {
+        const nvinfer1::ITimingCache* after = config_.getTimingCache();
+        if (!after)
+            throw Failure("--timingCacheFile: the builder has no timing cache after the build");
+        const FileLock lock(path_ + ".lock");
+        const std::vector<std::byte> bytes = readIfThere();
+        std::unique_ptr<nvinfer1::ITimingCache> merged(config_.createTimingCache(bytes.data(), bytes.size()));
+        if (!merged)
+            merged.reset(config_.createTimingCache(nullptr, 0));
+        if (!merged || !merged->combine(*after, false))
+            throw Failure("--timingCacheFile: the caches cannot be merged");
+        const auto text = required(merged->serialize(), "Serializing the timing cache");
+        writeFile(path_, text->data(), text->size());
+        log_.info("Saved " + std::to_string(text->size()) + " bytes of timing cache to " + path_);
+    }
+
+private:
+    std::vector<std::byte> readIfThere() const
+    {
+        std::error_code ignored;
+        return std::filesystem::exists(path_, ignored) ? readFile(path_) : std::vector<std::byte>();
+    }
+
+    Log& log_;
+    nvinfer1::IBuilderConfig& config_;
+    std::string path_;
+    std::unique_ptr<nvinfer1::ITimingCache> cache_;
+};
+
+void buildPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+{
+    const Stopwatch watch;
+    work.builder = required(nvinfer1::createInferBuilder(logger), "Creating the builder");
+    const auto explicitBatch = 1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+    work.parsed.network = required(work.builder->createNetworkV2(options.build.explicitBatch() ? explicitBatch : 0),
+                                   "Creating a network");
+    parseModel(log, logger, options.model, work.parsed);
+    applyIoFormats(*work.parsed.network, options.build);
+
+    const auto config = required(work.builder->createBuilderConfig(), "Creating a builder configuration");
+    applyBuildOptions(log, work.parsed, *work.builder, *config, options.build, options.system);
+    applyProfiles(log, *work.parsed.network, *work.builder, *config, options, work.recordedInputs);
+    std::unique_ptr<CalibrationCache> calibration;
+    if (options.build.int8 && !options.build.calibration.empty()) {
+        calibration = std::make_unique<CalibrationCache>(options.build.calibration);
+        libraryStep(log, "--calib", [&] { config->setInt8Calibrator(calibration.get()); });
+    }
+    std::unique_ptr<TimingCacheFile> cache;
+    if (options.build.timingCacheMode == TimingCacheMode::kGlobal)
+        cache = std::make_unique<TimingCacheFile>(log, *config, options.build.timingCacheFile);
+
+    {
+        const Progress progress(log, "Building");
+        work.built = required(work.builder->buildSerializedNetwork(*work.parsed.network, *config), "The build");
+    }
+    if (cache)
+        cache->save();
+    log.info("Engine built in " + numberText(watch.seconds()) + " sec.");
+    if (!options.build.saveEngine.empty()) {
+        writeFile(options.build.saveEngine, work.built->data(), work.built->size());
+        log.verbose("Saved " + std::to_string(work.built->size()) + " bytes to " + options.build.saveEngine);
+    }
+}
+
+std::string gib(uint64_t bytes)
+{
+    return numberText(static_cast<double>(bytes) / (1 << 30)) + " GiB";
+}
+
+} // namespace
+
+void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+{
+    if (!options.inference.inputFolder.empty())
+        work.recordedInputs = readRecorded(options.inference.inputFolder, "input");
+    if (options.build.loadEngine.empty()) {
+        buildPlan(log, logger, options, work);
+        return;
+    }
+    const Stopwatch watch;
+    work.loaded = std::make_unique<MappedFile>(options.build.loadEngine);
+    log.info("Engine loaded in " + numberText(watch.seconds()) + " sec.");
+}
+
+void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+{
+    const Stopwatch watch;
+    work.runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
+    if (options.system.dlaCore >= 0)
+        libraryStep(log, "--useDLACore", [&] { work.runtime->setDLACore(options.system.dlaCore); });
+    work.engine =
+        required(work.runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
+    log.info("Engine deserialized in " + numberText(watch.seconds()) + " sec.");
+}
+
+bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work)
+{
+    constexpr int kWarmUps = 2;
+    constexpr int kRuns = 20;
+    constexpr double kTolerance = 2;
+    const auto runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
+    const auto once = [&] {
+        const Stopwatch watch;
+        const auto engine =
+            required(runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
+        return watch.seconds() * 1000;
+    };
+    log.info("Begin deserialization warmup...");
+    for (int i = 0; i < kWarmUps; ++i)
+        once();
+    log.info("Begin deserialization engine timing...");
+    const double first = once();
+    log.info("First deserialization time = " + numberText(first) + " milliseconds");
+    const auto reportMemory = [&](uint64_t before) {
+        const DeviceMemoryState now = deviceMemoryState();
+        const std::string grown =
+            before > now.freeBytes ? ", newly allocated GPU memory = " + gib(before - now.freeBytes) : std::string();
+        log.info("Free GPU memory = " + gib(now.freeBytes) + grown + ", total GPU memory = " + gib(now.totalBytes));
+        return now.freeBytes;
+    };
+    const uint64_t freeBefore = reportMemory(0);
+    double total = 0;
+    for (int i = 0; i < kRuns; ++i)
+        total += once();
+    const double average = total / kRuns;
+    log.info("Total deserialization time = " + numberText(total) + " milliseconds in " + std::to_string(kRuns) +
+             " iterations, average time = " + numberText(average) + " milliseconds, first time = " + numberText(first) +
+             " milliseconds.");
+    log.info("Deserialization Bandwidth = " + numberText(static_cast<double>(work.planSize()) / 1e6 / average) +
+             " GB/s");
+    reportMemory(freeBefore);
+    const double ratio = first / average;
+    if (ratio <= kTolerance)
+        return true;
+    log.warning("First deserialization time divided by average time is " + numberText(ratio) +
+                ". Exceeds tolerance of 2x.");
+    return false;
+}
+
+} // namespace tw::trtexec

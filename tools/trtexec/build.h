@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The build: a model becomes a plan, and a plan becomes an engine.
+#pragma once
+
+#include "files.h"
+#include "library.h"
+#include "network.h"
+
+#include <memory>
+
+namespace tw::trtexec {
+
+// Members are destroyed from the last to the first: the engine before the plan, the plan before the network.
+struct Workspace
+{
+    std::unique_ptr<nvinfer1::IBuilder> builder;
+    ParsedNetwork parsed; // empty when the engine was loaded
+    std::unique_ptr<nvinfer1::IHostMemory> built;
+    std::unique_ptr<MappedFile> loaded;
+    std::unique_ptr<nvinfer1::IRuntime> runtime;
+    std::unique_ptr<nvinfer1::ICudaEngine> engine;
+    std::vector<RecordedTensor> recordedInputs; // of --loadInputsFrom
+
+    const void* planData() const { return built ? built->data() : loaded->data(); }
+    size_t planSize() const { return built ? built->size() : loaded->size(); }
+};
+
+// Builds and saves, or loads. Leaves the plan's bytes in the workspace.
+void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
+void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
+// --timeDeserialize: false when the first time is more than twice the average.
+bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work);
+
+} // namespace tw::trtexec

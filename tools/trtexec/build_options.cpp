@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tw::trtexec {
+
+namespace {
+
+using nvinfer1::BuilderFlag;
+using nvinfer1::DataType;
+using nvinfer1::IBuilderConfig;
+using nvinfer1::INetworkDefinition;
+
+void setFlag(Log& log, IBuilderConfig& config, BuilderFlag flag, const std::string& option)
+{
+    libraryStep(log, option, [&] { config.setFlag(flag); });
+    if (!config.getFlag(flag))
+        throw Failure(option + ": the library does not take this builder flag");
+}
+
+const IoFormat& formatAt(const std::vector<IoFormat>& formats, int32_t index)
+{
+    return formats[formats.size() == 1 ? 0 : static_cast<size_t>(index)];
+}
+
+void checkCount(const char* option, size_t given, int32_t tensors)
+{
+    if (given > 1 && given != static_cast<size_t>(tensors))
+        throw Failure(std::string(option) + ": " + std::to_string(given) + " entries for " + std::to_string(tensors) +
+                      " tensors (allowed: 1, or one for each)");
+}
+
+constexpr uint32_t kLinearOnly = 1u << static_cast<int32_t>(nvinfer1::TensorFormat::kLINEAR);
+
+size_t poolBytes(double mib)
+{
+    return static_cast<size_t>(mib * (1 << 20));
+}
+
+void applyPools(Log& log, IBuilderConfig& config, const BuildOptions& build)
+{
+    using nvinfer1::MemoryPoolType;
+    const std::pair<MemoryPoolType, double> pools[] = {{MemoryPoolType::kWORKSPACE, build.workspaceMiB},
+                                                       {MemoryPoolType::kDLA_MANAGED_SRAM, build.dlaSramMiB},
+                                                       {MemoryPoolType::kDLA_LOCAL_DRAM, build.dlaLocalDramMiB},
+                                                       {MemoryPoolType::kDLA_GLOBAL_DRAM, build.dlaGlobalDramMiB}};
+    for (const auto& [pool, mib] : pools)
+        if (mib >= 0)
+            libraryStep(log, "--memPoolSize",
+                        [&, pool = pool, mib = mib] { config.setMemoryPoolLimit(pool, poolBytes(mib)); });
+}
+
+void applyPrecisionFlags(Log& log, IBuilderConfig& config, const BuildOptions& build)
+{
+    if (!build.tf32)
+        libraryStep(log, "--noTF32", [&] { config.clearFlag(BuilderFlag::kTF32); });
+    if (build.fp16)
+        setFlag(log, config, BuilderFlag::kFP16, "--fp16");
+    if (build.int8)
+        setFlag(log, config, BuilderFlag::kINT8, "--int8");
+    if (build.constraints == PrecisionConstraints::kObey)
+        setFlag(log, config, BuilderFlag::kOBEY_PRECISION_CONSTRAINTS, "--precisionConstraints=obey");
+    if (build.constraints == PrecisionConstraints::kPrefer)
+        setFlag(log, config, BuilderFlag::kPREFER_PRECISION_CONSTRAINTS, "--precisionConstraints=prefer");
+}
+
+void applySafety(Log& log, IBuilderConfig& config, const BuildOptions& build, const SystemOptions& system)
+{
+    using nvinfer1::EngineCapability;
+    if (build.restricted)
+        setFlag(log, config, BuilderFlag::kSAFETY_SCOPE, "--restricted");
+    if (!build.safe)
+        return;
+    const EngineCapability capability =
+        system.dlaCore >= 0 ? EngineCapability::kDLA_STANDALONE : EngineCapability::kSAFETY;
+    libraryStep(log, "--safe", [&] { config.setEngineCapability(capability); });
+    if (config.getEngineCapability() != capability)
+        throw Failure("--safe: the library does not take this engine capability");
+}
+
+void applyTacticSources(Log& log, IBuilderConfig& config, const BuildOptions& build)
+{
+    if (build.tacticSourcesOn == 0 && build.tacticSourcesOff == 0)
+        return;
+    const uint32_t sources = (config.getTacticSources() | build.tacticSourcesOn) & ~build.tacticSourcesOff;
+    libraryStep(log, "--tacticSources", [&] {
+        if (!config.setTacticSources(sources))
+            throw Failure("--tacticSources: the library refuses this set");
+    });
+}
+
+void applyDla(Log& log, IBuilderConfig& config, const BuildOptions& build, const SystemOptions& system)
+{
+    if (system.dlaCore < 0)
+        return;
+    libraryStep(log, "--useDLACore", [&] {
+        config.setDefaultDeviceType(nvinfer1::DeviceType::kDLA);
+        config.setDLACore(system.dlaCore);
+    });
+    setFlag(log, config, BuilderFlag::kPREFER_PRECISION_CONSTRAINTS, "--useDLACore");
+    if (system.gpuFallback)
+        setFlag(log, config, BuilderFlag::kGPU_FALLBACK, "--allowGPUFallback");
+    else
+        setFlag(log, config, BuilderFlag::kDIRECT_IO, "--useDLACore");
+    if (!build.int8)
+        setFlag(log, config, BuilderFlag::kFP16, "--useDLACore");
+}
+
+// The last entry that names the layer, else the last "*".
+template <class T>
+const T* entryFor(const std::vector<std::pair<std::string, T>>& entries, const std::string& layer)
+{
+    const T* star = nullptr;
+    const T* own = nullptr;
+    for (const auto& [name, value] : entries) {
+        if (name == "*")
+            star = &value;
+        if (name == layer)
+            own = &value;
+    }
+    return own ? own : star;
+}
+
+template <class T>
+void warnUnmatched(Log& log, const INetworkDefinition& network, const char* option,
+                   const std::vector<std::pair<std::string, T>>& entries)
+{
+    for (const auto& [name, value] : entries) {
+        bool found = name == "*";
+        for (int32_t i = 0; i < network.getNbLayers() && !found; ++i)
+            found = name == network.getLayer(i)->getName();
+        if (!found)
+            log.warning(std::string(option) + ": the network has no layer '" + name + "'");
+    }
+}
+
+// A layer whose values are shapes or indices stays in INT32: "*" is meant for the arithmetic of the model.
+bool keepsItsType(const nvinfer1::ILayer& layer)
+{
+    using nvinfer1::LayerType;
+    const LayerType type = layer.getType();
+    if (type == LayerType::kSHAPE || type == LayerType::kCONSTANT || type == LayerType::kPLUGIN ||
+        type == LayerType::kPLUGIN_V2)
+        return true;
+    for (int32_t i = 0; i < layer.getNbOutputs(); ++i) {
+        const nvinfer1::ITensor* out = layer.getOutput(i);
+        if (out && (out->getType() == DataType::kINT32 || out->getType() == DataType::kBOOL))
+            return true;
+    }
+    return false;
+}
+
+void applyLayerConstraints(Log& log, INetworkDefinition& network, IBuilderConfig& config, const BuildOptions& build)
+{
+    warnUnmatched(log, network, "--layerPrecisions", build.layerPrecisions);
+    warnUnmatched(log, network, "--layerOutputTypes", build.layerOutputTypes);
+    warnUnmatched(log, network, "--layerDeviceTypes", build.layerDevices);
+    for (int32_t i = 0; i < network.getNbLayers(); ++i) {
+        nvinfer1::ILayer* layer = network.getLayer(i);
+        const std::string name = layer->getName();
+        const auto named = [&](const auto& entries) {
+            return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.first == name; });
+        };
+        const TensorType* precision = entryFor(build.layerPrecisions, name);
+        if (precision && (named(build.layerPrecisions) || !keepsItsType(*layer)))
+            libraryStep(log, "--layerPrecisions for '" + name + "'",
+                        [&] { layer->setPrecision(static_cast<DataType>(*precision)); });
+        const std::vector<TensorType>* types = entryFor(build.layerOutputTypes, name);
+        if (types && (named(build.layerOutputTypes) || !keepsItsType(*layer))) {
+            const int32_t outputs = layer->getNbOutputs();
+            if (types->size() > 1 && types->size() != static_cast<size_t>(outputs))
+                throw Failure("--layerOutputTypes: " + std::to_string(types->size()) + " types for layer '" + name +
+                              "' with " + std::to_string(outputs) + " output(s)");
+            for (int32_t k = 0; k < outputs; ++k) {
+                const TensorType type = (*types)[types->size() == 1 ? 0 : static_cast<size_t>(k)];
+                libraryStep(log, "--layerOutputTypes for '" + name + "'",
+                            [&] { layer->setOutputType(k, static_cast<DataType>(type)); });
+            }
+        }
+        if (const LayerDevice* device = entryFor(build.layerDevices, name))
+            libraryStep(log, "--layerDeviceTypes for '" + name + "'",
+                        [&] { config.setDeviceType(layer, static_cast<nvinfer1::DeviceType>(*device)); });
+    }
+}
+
+bool hasExplicitQuantization(const INetworkDefinition& network)
+{
+    for (int32_t i = 0; i < network.getNbLayers(); ++i) {
+        const nvinfer1::LayerType type = network.getLayer(i)->getType();
+        if (type == nvinfer1::LayerType::kQUANTIZE || type == nvinfer1::LayerType::kDEQUANTIZE)
+            return true;
+    }
+    return false;
+}
+
+// INT8 without a calibration cache: dummy ranges, good for timing and for nothing else.
+void applyDummyRanges(Log& log, INetworkDefinition& network)
+{
+    constexpr float kInputRange = 2;
+    constexpr float kOutputRange = 4;
+    log.warning("INT8 without --calib and without Q/DQ layers: every tensor gets a dummy dynamic range, so that "
+                "results say nothing about accuracy");
+    const auto give = [](nvinfer1::ITensor* tensor, float range) {
+        if (tensor && !tensor->dynamicRangeIsSet())
+            tensor->setDynamicRange(-range, range);
+    };
+    libraryStep(log, "Setting dynamic ranges", [&] {
+        for (int32_t i = 0; i < network.getNbLayers(); ++i) {
+            nvinfer1::ILayer* layer = network.getLayer(i);
+            for (int32_t k = 0; k < layer->getNbInputs(); ++k)
+                give(layer->getInput(k), kInputRange);
+            for (int32_t k = 0; k < layer->getNbOutputs(); ++k)
+                give(layer->getOutput(k), kOutputRange);
+        }
+    });
+}
+
+} // namespace
+
+void applyIoFormats(INetworkDefinition& network, const BuildOptions& build)
+{
+    checkCount("--inputIOFormats", build.inputFormats.size(), network.getNbInputs());
+    checkCount("--outputIOFormats", build.outputFormats.size(), network.getNbOutputs());
+    for (int32_t i = 0; i < network.getNbInputs(); ++i) {
+        nvinfer1::ITensor* input = network.getInput(i);
+        if (!build.inputFormats.empty()) {
+            const IoFormat& format = formatAt(build.inputFormats, i);
+            input->setType(static_cast<DataType>(format.type));
+            input->setAllowedFormats(format.formats);
+            continue;
+        }
+        if (input->getType() == DataType::kINT8)
+            input->setType(DataType::kFLOAT);
+        input->setAllowedFormats(kLinearOnly);
+    }
+    for (int32_t i = 0; i < network.getNbOutputs(); ++i) {
+        nvinfer1::ITensor* output = network.getOutput(i);
+        if (build.outputFormats.empty()) {
+            output->setAllowedFormats(kLinearOnly);
+            continue;
+        }
+        const IoFormat& format = formatAt(build.outputFormats, i);
+        output->setType(static_cast<DataType>(format.type));
+        output->setAllowedFormats(format.formats);
+    }
+}
+
+void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& builder, IBuilderConfig& config,
+                       const BuildOptions& build, const SystemOptions& system)
+{
+    INetworkDefinition& network = *parsed.network;
+    if (network.hasImplicitBatchDimension())
+        libraryStep(log, "--maxBatch", [&] { builder.setMaxBatchSize(build.maxBatch); });
+    applyPools(log, config, build);
+    libraryStep(log, "--minTiming", [&] { config.setMinTimingIterations(build.minTiming); });
+    libraryStep(log, "--avgTiming", [&] { config.setAvgTimingIterations(build.avgTiming); });
+    libraryStep(log, "--profilingVerbosity",
+                [&] { config.setProfilingVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(build.profiling)); });
+    applyPrecisionFlags(log, config, build);
+    if (build.refit)
+        setFlag(log, config, BuilderFlag::kREFIT, "--refit");
+    if (build.sparsity != Sparsity::kDisable)
+        setFlag(log, config, BuilderFlag::kSPARSE_WEIGHTS, "--sparsity");
+    if (build.sparsity == Sparsity::kForce)
+        forceSparseWeights(log, parsed);
+    if (build.directIo)
+        setFlag(log, config, BuilderFlag::kDIRECT_IO, "--directIO");
+    if (build.heuristic)
+        setFlag(log, config, BuilderFlag::kENABLE_TACTIC_HEURISTIC, "--heuristic");
+    if (build.timingCacheMode == TimingCacheMode::kDisable)
+        setFlag(log, config, BuilderFlag::kDISABLE_TIMING_CACHE, "--noBuilderCache");
+    applySafety(log, config, build, system);
+    applyTacticSources(log, config, build);
+    for (const auto& [feature, on] : build.previewFeatures)
+        libraryStep(log, "--preview", [&, feature = feature, on = on] {
+            config.setPreviewFeature(static_cast<nvinfer1::PreviewFeature>(feature), on);
+        });
+    applyDla(log, config, build, system);
+    applyLayerConstraints(log, network, config, build);
+    if (build.int8 && build.calibration.empty() && !hasExplicitQuantization(network))
+        applyDummyRanges(log, network);
+}
+
+void forceSparseWeights(Log& log, ParsedNetwork& parsed)
+{
+    using nvinfer1::LayerType;
+    for (int32_t i = 0; i < parsed.network->getNbLayers(); ++i) {
+        nvinfer1::ILayer* layer = parsed.network->getLayer(i);
+        auto* conv =
+            layer->getType() == LayerType::kCONVOLUTION ? static_cast<nvinfer1::IConvolutionLayer*>(layer) : nullptr;
+        auto* full = layer->getType() == LayerType::kFULLY_CONNECTED
+                         ? static_cast<nvinfer1::IFullyConnectedLayer*>(layer)
+                         : nullptr;
+        if (!conv && !full)
+            continue;
+        const nvinfer1::Weights weights = conv ? conv->getKernelWeights() : full->getKernelWeights();
+        const nvinfer1::Dims input = layer->getInput(0)->getDimensions();
+        const int64_t outMaps = conv ? conv->getNbOutputMaps() : full->getNbOutputChannels();
+        const int64_t window = conv ? volumeOf(conv->getKernelSizeNd(), layer->getName()) : 1;
+        if (!weights.values || weights.type != DataType::kFLOAT || outMaps <= 0 || window <= 0 || input.nbDims < 1)
+            continue;
+        // [outMaps, channels / groups, window]; groups of four run along the middle axis.
+        const int64_t channels = weights.count / outMaps / window;
+        std::vector<std::byte>& bytes = parsed.ownedWeights.emplace_back(weights.count * sizeof(float));
+        const auto* first = static_cast<const std::byte*>(weights.values);
+        std::copy(first, first + bytes.size(), bytes.begin());
+        auto* w = reinterpret_cast<float*>(bytes.data());
+        for (int64_t k = 0; k < outMaps; ++k)
+            for (int64_t c = 0; c + 4 <= channels; c += 4)
+                for (int64_t r = 0; r < window; ++r) {
+                    float* group[4];
+                    for (int64_t j = 0; j < 4; ++j)
+                        group[j] = w + (k * channels + c + j) * window + r;
+                    std::sort(group, group + 4, [](const float* a, const float* b) {
+                        const float x = *a < 0 ? -*a : *a;
+                        const float y = *b < 0 ? -*b : *b;
+                        return x != y ? x < y : a < b;
+                    });
+                    *group[0] = 0;
+                    *group[1] = 0;
+                }
+        const nvinfer1::Weights sparse{DataType::kFLOAT, w, weights.count};
+        if (conv)
+            conv->setKernelWeights(sparse);
+        else
+            full->setKernelWeights(sparse);
+        log.verbose("--sparsity=force: weights of layer '" + std::string(layer->getName()) + "' overwritten");
+    }
+}
+
+} // namespace tw::trtexec

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include "failure.h"
+#include "log.h"
+#include "value_syntax.h"
+
+#include <NvInfer.h>
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+namespace tw::trtexec {
+
+namespace {
+
+// GPUs that the CUDA driver offers; 0 without a driver. The driver is opened, never linked.
+int32_t countGpus()
+{
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!driver)
+        return 0;
+    using Init = int (*)(unsigned);
+    using GetCount = int (*)(int*);
+    const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
+    const auto getCount = reinterpret_cast<GetCount>(dlsym(driver, "cuDeviceGetCount"));
+    int count = 0;
+    const bool good = init && getCount && init(0) == 0 && getCount(&count) == 0;
+    return good ? std::max(count, 0) : 0;
+}
+
+struct CpuFacts
+{
+    std::string name = "CPU";
+    double clockGHz = 0;
+};
+
+CpuFacts readCpuFacts()
+{
+    CpuFacts facts;
+    std::ifstream file("/proc/cpuinfo");
+    std::string line;
+    const auto valueOf = [&](const char* key) -> std::string {
+        if (!line.starts_with(key))
+            return {};
+        const size_t start = line.find_first_not_of(" \t", line.find(':') + 1);
+        return start == std::string::npos ? std::string() : line.substr(start);
+    };
+    while (std::getline(file, line)) {
+        if (const std::string name = valueOf("model name"); !name.empty())
+            facts.name = name;
+        if (const std::string mhz = valueOf("cpu MHz"); !mhz.empty())
+            facts.clockGHz = std::max(facts.clockGHz, std::strtod(mhz.c_str(), nullptr) / 1000);
+    }
+    return facts;
+}
+
+} // namespace
+
+void selectDevice(Log& log, const SystemOptions& system)
+{
+    if (system.strictPlan)
+        setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
+    if (system.cpuThreads > 0)
+        setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
+
+    const char* fromOutside = std::getenv("TENSORWRIGHT_DEVICE");
+    const bool cpu = system.cpu || (!system.deviceGiven && fromOutside && std::string(fromOutside) == "cpu");
+    if (!cpu) {
+        const int32_t gpus = countGpus();
+        const int32_t last = std::max(gpus, 1) - 1; // without a GPU the CPU is device 0, so that scripts run unedited
+        if (system.device > last)
+            throw Failure("--device=" + std::to_string(system.device) + ": no such device (allowed: 0" +
+                          (last > 0 ? " to " + std::to_string(last) : std::string()) + ", cpu)");
+        if (gpus > 0)
+            log.warning("This build runs engines on the CPU only; the " + std::to_string(gpus) +
+                        " GPU(s) of this machine are not used. --device=cpu silences this line.");
+    }
+    // Buffers are host memory, so the library must compute on the CPU.
+    setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
+}
+
+void printDevice(Log& log)
+{
+    const CpuFacts cpu = readCpuFacts();
+    constexpr int64_t kMiB = 1 << 20;
+    const int64_t memoryMiB = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / kMiB;
+    const int64_t l2KiB = std::max<long>(sysconf(_SC_LEVEL2_CACHE_SIZE), 0) / 1024;
+    log.info("=== Device Information ===");
+    log.info("Selected Device: " + cpu.name);
+    // The labels are those of a GPU. What a CPU has not, or does not tell, is 0.
+    log.info("Compute Capability: 0.0");
+    log.info("SMs: " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+    log.info("Compute Clock Rate: " + numberText(cpu.clockGHz) + " GHz");
+    log.info("Device Global Memory: " + std::to_string(memoryMiB) + " MiB");
+    log.info("Shared Memory per SM: " + std::to_string(l2KiB) + " KiB");
+    log.info("Memory Bus Width: 0 bits (ECC disabled)");
+    log.info("Memory Clock Rate: 0 GHz");
+    log.info("");
+    const int32_t version = getInferLibVersion(); // major * 1000 + minor * 100 + patch
+    log.info("TensorRT version: " + std::to_string(version / 1000) + "." + std::to_string(version / 100 % 10) + "." +
+             std::to_string(version % 100));
+}
+
+} // namespace tw::trtexec

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tw::trtexec {
+
+using nvinfer1::DataType;
+
+static_assert(static_cast<int32_t>(DataType::kFLOAT) == static_cast<int32_t>(TensorType::kFloat));
+static_assert(static_cast<int32_t>(DataType::kHALF) == static_cast<int32_t>(TensorType::kHalf));
+static_assert(static_cast<int32_t>(DataType::kINT8) == static_cast<int32_t>(TensorType::kInt8));
+static_assert(static_cast<int32_t>(DataType::kINT32) == static_cast<int32_t>(TensorType::kInt32));
+static_assert(static_cast<int32_t>(nvinfer1::ILogger::Severity::kVERBOSE) == static_cast<int32_t>(Level::kVerbose));
+static_assert(static_cast<int32_t>(nvinfer1::ProfilingVerbosity::kDETAILED) ==
+              static_cast<int32_t>(ProfilingDetail::kDetailed));
+static_assert(static_cast<int32_t>(nvinfer1::DeviceType::kDLA) == static_cast<int32_t>(LayerDevice::kDla));
+
+std::string dimsText(const nvinfer1::Dims& dims)
+{
+    std::string text;
+    for (int32_t i = 0; i < dims.nbDims; ++i)
+        text += std::string(i ? "x" : "") + std::to_string(dims.d[i]);
+    return text;
+}
+
+nvinfer1::Dims dimsOf(const Shape& shape, const std::string& what)
+{
+    if (shape.size() > static_cast<size_t>(nvinfer1::Dims::MAX_DIMS))
+        throw Failure(what + ": a shape of rank " + std::to_string(shape.size()) + " (allowed: up to " +
+                      std::to_string(nvinfer1::Dims::MAX_DIMS) + ")");
+    nvinfer1::Dims dims{};
+    dims.nbDims = static_cast<int32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), dims.d);
+    return dims;
+}
+
+bool hasDynamicDim(const nvinfer1::Dims& dims)
+{
+    for (int32_t i = 0; i < dims.nbDims; ++i)
+        if (dims.d[i] < 0)
+            return true;
+    return false;
+}
+
+int64_t volumeOf(const nvinfer1::Dims& dims, const std::string& what)
+{
+    if (dims.nbDims < 0 || hasDynamicDim(dims))
+        throw Failure(what + ": its shape is not known");
+    int64_t volume = 1;
+    for (int32_t i = 0; i < dims.nbDims; ++i)
+        if (__builtin_mul_overflow(volume, int64_t{dims.d[i]}, &volume))
+            throw Failure(what + ": shape " + dimsText(dims) + " is too large");
+    return volume;
+}
+
+size_t bytesPerElement(DataType type)
+{
+    switch (type) {
+    case DataType::kFLOAT:
+    case DataType::kINT32:
+        return 4;
+    case DataType::kHALF:
+        return 2;
+    case DataType::kINT8:
+    case DataType::kBOOL:
+    case DataType::kUINT8:
+        return 1;
+    }
+    return 0;
+}
+
+const char* dataTypeText(DataType type)
+{
+    switch (type) {
+    case DataType::kFLOAT:
+        return "fp32";
+    case DataType::kHALF:
+        return "fp16";
+    case DataType::kINT8:
+        return "int8";
+    case DataType::kINT32:
+        return "int32";
+    case DataType::kBOOL:
+        return "bool";
+    case DataType::kUINT8:
+        return "uint8";
+    }
+    return "unknown";
+}
+
+} // namespace tw::trtexec

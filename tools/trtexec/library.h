@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool's side of the library: its logger, owned objects, and steps that fail when the library reports an error.
+#pragma once
+
+#include "failure.h"
+#include "log.h"
+#include "options.h"
+
+#include <NvInfer.h>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tw::trtexec {
+
+class LibraryLogger : public nvinfer1::ILogger
+{
+public:
+    explicit LibraryLogger(Log& log) : log_(log) {}
+    void log(Severity severity, const nvinfer1::AsciiChar* msg) noexcept override
+    {
+        log_.fromLibrary(static_cast<Level>(severity), msg ? msg : "");
+    }
+
+private:
+    Log& log_;
+};
+
+// Runs `action`, then fails when the library logged an error meanwhile: many of its calls return nothing, and a flag
+// that the library cannot honour must not pass in silence.
+template <class F>
+void libraryStep(Log& log, const std::string& what, F&& action)
+{
+    const uint64_t before = log.libraryErrors();
+    action();
+    if (log.libraryErrors() != before)
+        throw Failure(what + " cannot be done: the library's reason stands in the [E] line above");
+}
+
+// The object, or Failure when the library gave none.
+template <class T>
+std::unique_ptr<T> required(T* object, const std::string& what)
+{
+    if (!object)
+        throw Failure(what + " failed: the library's reason stands in the [E] line above");
+    return std::unique_ptr<T>(object);
+}
+
+std::string dimsText(const nvinfer1::Dims& dims); // 1x3x224x224
+nvinfer1::Dims dimsOf(const Shape& shape, const std::string& what);
+bool hasDynamicDim(const nvinfer1::Dims& dims);
+// Product of the dimensions; Failure when one is negative or the product does not fit 63 bits.
+int64_t volumeOf(const nvinfer1::Dims& dims, const std::string& what);
+size_t bytesPerElement(nvinfer1::DataType type);
+const char* dataTypeText(nvinfer1::DataType type);
+
+} // namespace tw::trtexec

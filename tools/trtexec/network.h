@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the options to a network and a builder configuration.
+#pragma once
+
+#include "library.h"
+#include "recorded.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tw::trtexec {
+
+// A network with what must outlive it: parsers own the weights until the build ends.
+struct ParsedNetwork
+{
+    std::shared_ptr<void> parser;
+    std::unique_ptr<nvinfer1::INetworkDefinition> network;
+    std::vector<std::vector<std::byte>> ownedWeights; // weights that the tool replaced
+};
+
+void parseModel(Log& log, LibraryLogger& logger, const ModelOptions& model, ParsedNetwork& target);
+
+// Types and formats of the network's inputs and outputs.
+void applyIoFormats(nvinfer1::INetworkDefinition& network, const BuildOptions& build);
+// Flags, pools, tactic sources, devices, layer precisions, dynamic ranges.
+void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config,
+                       const BuildOptions& build, const SystemOptions& system);
+// One optimization profile for each stream, where the network has dynamic shapes. Inputs without a given shape take
+// that of their recorded tensor, else 1 for each dynamic dimension.
+void applyProfiles(Log& log, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilder& builder,
+                   nvinfer1::IBuilderConfig& config, const Options& options,
+                   const std::vector<RecordedTensor>& recordedInputs);
+// Overwrites the two smallest of four neighbouring weights along the input channels with zero.
+void forceSparseWeights(Log& log, ParsedNetwork& parsed);
+
+} // namespace tw::trtexec

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "outputs.h"
+
+#include "compare.h"
+#include "files.h"
+#include "json.h"
+
+#include <cstdio>
+
+namespace tw::trtexec {
+
+namespace {
+
+std::string valueText(double value, nvinfer1::DataType type)
+{
+    const bool floating = type == nvinfer1::DataType::kFLOAT || type == nvinfer1::DataType::kHALF;
+    char text[32];
+    std::snprintf(text, sizeof text, floating ? "%g" : "%.0f", value);
+    return text;
+}
+
+std::string dimensions(const Binding& b)
+{
+    const std::string dims = dimsText(b.layout.dims);
+    return b.layout.batch > 1 ? std::to_string(b.layout.batch) + "x" + dims : dims;
+}
+
+bool sameShape(const Binding& b, const RecordedTensor& reference)
+{
+    // Implicit batch keeps the batch apart from the dimensions.
+    if (static_cast<int64_t>(reference.count()) != b.layout.count())
+        return false;
+    if (b.layout.batch > 1 || static_cast<int32_t>(reference.dims.size()) != b.layout.dims.nbDims)
+        return b.layout.batch > 1;
+    for (int32_t i = 0; i < b.layout.dims.nbDims; ++i)
+        if (reference.dims[static_cast<size_t>(i)] != b.layout.dims.d[i])
+            return false;
+    return true;
+}
+
+} // namespace
+
+void dumpOutputs(Log& log, const Bindings& bindings)
+{
+    log.info("Output Tensors:");
+    for (const Binding& b : bindings.all()) {
+        if (b.input)
+            continue;
+        log.info(b.name + ": (" + dimensions(b) + ")");
+        std::string values;
+        for (int64_t i = 0, n = b.layout.count(); i < n; ++i)
+            values += (i ? " " : "") + valueText(b.value(i), b.type);
+        log.info(values);
+    }
+}
+
+std::string outputsJson(const Bindings& bindings)
+{
+    JsonRows rows;
+    for (const Binding& b : bindings.all()) {
+        if (b.input)
+            continue;
+        std::string values = "[ ";
+        for (int64_t i = 0, n = b.layout.count(); i < n; ++i)
+            values += (i ? ", " : "") + jsonNumber(b.value(i));
+        rows.beginRow();
+        rows.text("name", b.name);
+        rows.text("dimensions", dimensions(b));
+        rows.raw("values", values + " ]");
+    }
+    return std::move(rows).finish();
+}
+
+bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& reporting)
+{
+    const std::vector<RecordedTensor> references = readRecorded(reporting.compare, "output");
+    std::vector<std::string> names;
+    for (const Binding& b : bindings.all())
+        if (!b.input)
+            names.push_back(b.name);
+    const std::vector<size_t> match = matchRecorded(references, names, reporting.compare);
+    log.info("=== Comparison with " + reporting.compare + " ===");
+    bool passed = true;
+    size_t output = 0;
+    for (const Binding& b : bindings.all()) {
+        if (b.input)
+            continue;
+        const RecordedTensor& reference = references[match[output++]];
+        if (!sameShape(b, reference)) {
+            std::string shape;
+            for (const int64_t d : reference.dims)
+                shape += std::string(shape.empty() ? "" : "x") + std::to_string(d);
+            log.error(b.name + ": shape " + dimensions(b) + ", the recorded one is " + shape);
+            passed = false;
+            continue;
+        }
+        std::vector<double> values(static_cast<size_t>(b.layout.count()));
+        for (size_t i = 0; i < values.size(); ++i)
+            values[i] = b.value(static_cast<int64_t>(i));
+        const Comparison comparison = compareTensors(values, reference, reporting.tolerance);
+        log.write(comparison.passed ? Level::kInfo : Level::kError, comparisonText(b.name, comparison));
+        passed = passed && comparison.passed;
+    }
+    return passed;
+}
+
+void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
+                  const ReportingOptions& reporting)
+{
+    if (!reporting.dumpLayerInfo && reporting.exportLayerInfo.empty())
+        return;
+    const auto inspector = required(engine.createEngineInspector(), "Creating the engine inspector");
+    if (context && !inspector->setExecutionContext(context))
+        throw Failure("The engine inspector refuses the execution context");
+    const auto text = [&](nvinfer1::LayerInformationFormat format) {
+        const char* information = inspector->getEngineInformation(format);
+        if (!information)
+            throw Failure("The engine inspector gives no information");
+        return std::string(information);
+    };
+    if (reporting.dumpLayerInfo) {
+        log.info("Layer Information:");
+        log.info(text(nvinfer1::LayerInformationFormat::kONELINE));
+    }
+    if (!reporting.exportLayerInfo.empty())
+        writeFile(reporting.exportLayerInfo, text(nvinfer1::LayerInformationFormat::kJSON));
+}
+
+} // namespace tw::trtexec

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -14,7 +14,7 @@ RecordedTensor floats(const std::vector<float>& values)
     RecordedTensor t;
     t.dims = {static_cast<int64_t>(values.size())};
     t.data.resize(values.size() * sizeof(float));
-    std::memcpy(t.data.data(), values.data(), t.data.size());
+    std::copy_n(reinterpret_cast<const std::byte*>(values.data()), t.data.size(), t.data.begin());
     return t;
 }
 

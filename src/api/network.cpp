@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "ir/shape_values.h"
 #include "ops/identity/op.h"
 #include "ops/registry.h"
 
@@ -355,27 +356,6 @@ std::string NetworkObject::weightsNameOf(nvinfer1::Weights const& w) const
     return {};
 }
 
-namespace {
-
-// Values whose elements decide shapes, and everything those are computed from.
-std::set<ir::Value const*> shapeValues(ir::Graph const& g)
-{
-    std::set<ir::Value const*> needed;
-    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
-        ir::Node const& node = **n;
-        bool const makesNeeded = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                             [&](ir::Value const* v) { return needed.contains(v); });
-        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
-        bool const readsElements = std::string_view(node.op->name) != "shape";
-        for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] && ((makesNeeded && readsElements) || (i < 32 && (mask >> i & 1))))
-                needed.insert(node.inputs[i]);
-    }
-    return needed;
-}
-
-} // namespace
-
 bool NetworkObject::isShapeTensor(TensorObject const& t)
 {
     for (auto const& l : layers)
@@ -383,7 +363,7 @@ bool NetworkObject::isShapeTensor(TensorObject const& t)
             if (!lowered(*out).ok())
                 break; // reported when the network is built
     auto it = values_.find(&t);
-    return t.isShapeOutput || (it != values_.end() && shapeValues(graph_).contains(it->second));
+    return t.isShapeOutput || (it != values_.end() && ir::shapeValues(graph_).contains(it->second));
 }
 
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
@@ -444,7 +424,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
             if (!t->isOutput)
                 graph_.outputs[at++]->name = t->name;
         copy = graph_.clone();
-        auto const needed = shapeValues(graph_);
+        auto const needed = ir::shapeValues(graph_);
         for (size_t i = 0; i < graph_.inputs.size(); ++i)
             copy->inputs[i]->host = needed.contains(graph_.inputs[i]);
     }

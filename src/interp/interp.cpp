@@ -107,6 +107,8 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
         return run(*node.body, inputs, options);
     ops::RefContext ctx(node, inputs, refs);
     ctx.randomState = options.randomState;
+    if (!options.wanted.empty() && refs[0].count() == int64_t(options.wanted.size()))
+        ctx.setWanted(options.wanted);
     ctx.setRegionRunner(
         [&](ir::Graph const& region, std::vector<TensorRef> const& in) { return run(region, in, options); });
     TW_TRY(node.op->reference(ctx));

@@ -18,6 +18,8 @@ struct Options
     std::function<void(ir::Value const&, TensorRef const&)> observe;
     // State of random ops; one for each execution context.
     uint64_t* randomState = nullptr;
+    // Elements of output 0 that are looked at, for nodes whose output has so many elements (see RefContext::wants).
+    std::vector<bool> wanted;
     // A loop that runs longer than this is an error: graphs may be hostile.
     int64_t maxTrips = 1'000'000;
 };

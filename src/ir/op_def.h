@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "base/tensor.h"
 #include "ir/graph.h"
 #include "ir/infer.h"
 
@@ -20,6 +21,15 @@ struct Domain;
 } // namespace tw::ops
 
 namespace tw::ir {
+
+// Storage that an input and output 0 can share, so that the node needs no work (all inputs of concatenations, or input
+// 0 of views): the part starts `offset` elements into the whole.
+struct Alias
+{
+    bool outputInInput = true; // output 0 is a part of input `input`; false: that input is a part of output 0
+    int input = 0;
+    int64_t offset = 0;
+};
 
 struct OpDef
 {
@@ -45,6 +55,9 @@ struct OpDef
     void (*cases)(ops::CaseList&) = nullptr;
     // Best first; the last accepts everything that infer() accepts.
     std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
+    // When every listed alias is realized, the kernel is not run. Empty: no alias for these shapes. Null: never.
+    std::vector<Alias> (*aliases)(Node const&, std::span<TensorRef const> inputs,
+                                  std::span<TensorRef const> outputs) = nullptr;
     // True for nodes that keep state from run to run (random fill): never folded or merged with an equal node. Null: no
     // node of the op does.
     bool (*stateful)(Node const&) = nullptr;

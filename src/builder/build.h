@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an imported graph to the contents of a plan: passes -> shapes of every profile -> tactics -> memory.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+#include "tune/tuner.h"
+
+namespace tw::builder {
+
+struct Options
+{
+    passes::Options passes;
+    tune::Options tune;
+    std::string fingerprint; // of the device that tactics are chosen for
+    bool refittable = false;
+    Log* log = nullptr;
+};
+
+// `contents` comes with graph (as imported, outputs named), io, profiles and the engine-wide settings; the build fills
+// in the optimized graph and one target. Profiles give symbols of the graph's input shapes their ranges.
+Result<void> build(plan::Contents& contents, Options const& options);
+
+} // namespace tw::builder

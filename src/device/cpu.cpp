@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cpu.h"
+
+#include <cpuid.h>
+#include <cstdint>
+#include <cstring>
+
+namespace tw::device {
+
+namespace {
+
+struct Leaf
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+Leaf cpuid(uint32_t leaf, uint32_t sub = 0)
+{
+    Leaf r;
+    if (!__get_cpuid_count(leaf, sub, &r.a, &r.b, &r.c, &r.d))
+        return {};
+    return r;
+}
+
+bool bit(uint32_t word, int i)
+{
+    return (word >> i & 1) != 0;
+}
+
+// Register state that the operating system saves: bit 1 SSE, 2 AVX, 5..7 AVX-512.
+uint64_t xcr0()
+{
+    uint32_t lo, hi;
+    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return uint64_t(hi) << 32 | lo;
+}
+
+} // namespace
+
+CpuInfo probeCpu()
+{
+    CpuInfo info;
+    Leaf const one = cpuid(1), seven = cpuid(7), sevenOne = cpuid(7, 1);
+    bool const osxsave = bit(one.c, 27);
+    uint64_t const saved = osxsave ? xcr0() : 0;
+    bool const ymm = (saved & 0x6) == 0x6, zmm = (saved & 0xe6) == 0xe6;
+    info.avx2 = ymm && bit(seven.b, 5);
+    info.fma = ymm && bit(one.c, 12);
+    info.f16c = ymm && bit(one.c, 29);
+    info.avxVnni = ymm && bit(sevenOne.a, 4);
+    info.avx512f = zmm && bit(seven.b, 16);
+    info.avx512dq = zmm && bit(seven.b, 17);
+    info.avx512bw = zmm && bit(seven.b, 30);
+    info.avx512vl = zmm && bit(seven.b, 31);
+    info.avx512vnni = zmm && bit(seven.c, 11);
+    info.avx512fp16 = zmm && bit(seven.d, 23);
+    info.avx512bf16 = zmm && bit(sevenOne.a, 5);
+    char name[49] = {};
+    for (uint32_t i = 0; i < 3; ++i) {
+        Leaf const l = cpuid(0x80000002u + i);
+        std::memcpy(name + 16 * i, &l, 16);
+    }
+    info.model = name;
+    while (!info.model.empty() && info.model.back() == ' ')
+        info.model.pop_back();
+    while (!info.model.empty() && info.model.front() == ' ')
+        info.model.erase(0, 1);
+    if (info.model.empty())
+        info.model = "x86-64 CPU";
+    return info;
+}
+
+std::string CpuInfo::fingerprint() const
+{
+    std::string s = "cpu:" + model;
+    auto add = [&](bool has, char const* flag) {
+        if (has)
+            s += std::string(":") + flag;
+    };
+    add(avx2, "avx2");
+    add(fma, "fma");
+    add(f16c, "f16c");
+    add(avx512f, "avx512f");
+    add(avx512dq, "avx512dq");
+    add(avx512bw, "avx512bw");
+    add(avx512vl, "avx512vl");
+    add(avx512vnni, "avx512vnni");
+    add(avxVnni, "avxvnni");
+    add(avx512fp16, "avx512fp16");
+    add(avx512bf16, "avx512bf16");
+    return s;
+}
+
+} // namespace tw::device

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this CPU is and can do. Probed once by the caller and passed down.
+#pragma once
+
+#include <string>
+
+namespace tw::device {
+
+struct CpuInfo
+{
+    std::string model; // "AMD EPYC 9R14", from cpuid
+    bool avx2 = false, fma = false, f16c = false;
+    bool avx512f = false, avx512bw = false, avx512vl = false, avx512dq = false;
+    bool avx512vnni = false, avxVnni = false, avx512fp16 = false, avx512bf16 = false;
+    // Model and instruction sets in one line: the key of tactic choices.
+    std::string fingerprint() const;
+};
+
+CpuInfo probeCpu();
+
+} // namespace tw::device

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/shape_values.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ir/op_def.h"
+
+namespace tw::ir {
+
+std::set<Value const*> shapeValues(Graph const& g)
+{
+    std::set<Value const*> needed;
+    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
+        Node const& node = **n;
+        bool const makesNeeded =
+            std::any_of(node.outputs.begin(), node.outputs.end(), [&](Value const* v) { return needed.contains(v); });
+        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+        bool const readsElements = std::string_view(node.op->name) != "shape"; // shape reads dimensions only
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+            if (node.inputs[i] && ((makesNeeded && readsElements) || (i < 32 && (mask >> i & 1))))
+                needed.insert(node.inputs[i]);
+    }
+    return needed;
+}
+
+} // namespace tw::ir

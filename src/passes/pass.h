@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes rewrite a graph in place. One file each; pipeline.cpp is the list, in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+struct PassContext
+{
+    Log& log;
+    bool refittable = false; // weights that the user may change later must stay recognizable
+};
+
+// Returns whether it changed the graph.
+using Run = Result<bool> (*)(ir::Graph& g, PassContext const& ctx);
+
+struct Pass
+{
+    char const* name; // the file's name
+    Run run;
+    ir::Form needs; // the graph has at least this form before
+    ir::Form gives; // and this one after
+};
+
+// The ordered list.
+std::vector<Pass> const& pipeline();
+
+struct Options
+{
+    std::vector<std::string> disabled;       // by name
+    int stopAfter = -1;                      // number of passes to run; -1: all
+    std::string const* dumpFolder = nullptr; // text form after every pass that changed something
+    bool verifyEach = true;
+};
+
+// Runs the pipeline: verifies after every pass, logs what changed and how long it took (verbose).
+Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options = {});
+
+} // namespace tw::passes

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks that run. A LoadedBlock is a graph with its kernels, shared by all contexts. An Instance is what one context
+// knows about it for one set of input shapes: every dimension, the contents of shape tensors, and where each value lies
+// in the arena. Sizes that only the data decides are planned at their bound and settled while running.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor.h"
+#include "ir/graph.h"
+#include "ops/tactic.h"
+#include "plan/plan.h"
+
+namespace tw::runtime {
+
+struct LoadedBlock;
+
+struct LoadedStep
+{
+    ir::Node const* node = nullptr;
+    ops::Tactic const* tactic = nullptr; // null for nodes with regions
+    std::unique_ptr<ops::Kernel> kernel;
+    bool host = false; // computes shape tensors: done by the reference when shapes are set
+    std::vector<std::unique_ptr<LoadedBlock>> regions;
+};
+
+struct LoadedBlock
+{
+    ir::Graph const* graph = nullptr;
+    std::vector<LoadedStep> steps;
+    std::vector<ir::Value const*> values;       // dense index -> value
+    std::map<ir::Value const*, int> valueIndex; // value -> dense index
+    int indexOf(ir::Value const* v) const { return valueIndex.at(v); }
+};
+
+// A block without kernels yet: enough to resolve shapes.
+std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph);
+
+struct ValueState
+{
+    Extents dims;
+    bool known = false;     // dims hold: exactly, or as an upper bound
+    bool exact = false;     // dims are exact
+    bool external = false;  // the caller's memory (block input, or block output that is written in place)
+    int root = -1;          // value whose storage this is a part of (itself when not aliased)
+    int64_t rootOffset = 0; // bytes into the root's storage
+    int64_t offset = -1;    // of a root in the arena
+    Tensor contents;        // host values: elements, once computed
+    bool hasContents = false;
+};
+
+struct Instance
+{
+    LoadedBlock const* block = nullptr;
+    std::vector<ValueState> values;
+    std::vector<int64_t> workspaceOffset; // for each step
+    std::vector<bool> skipped;            // for each step: aliased away, or host work that is done
+    std::vector<std::vector<std::unique_ptr<Instance>>> regions;
+    int64_t arenaBytes = 0;
+    int64_t arenaLowerBound = 0;
+    // Scratch of execute(), kept so that running does not allocate.
+    std::vector<TensorRef> refs;
+    std::vector<TensorRef> stepInputs, stepOutputs;
+    std::vector<Tensor> heap; // values without a bound
+
+    std::vector<plan::Slot> slots() const; // for the plan: values in the arena
+};
+
+struct InputState
+{
+    Extents dims;
+    bool exact = true;
+    TensorRef contents; // of shape tensors, null data when not known
+};
+
+// Dimensions of every value. `outputsInArena`: the caller has no memory for outputs (loop bodies).
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
+                                          bool outputsInArena = false);
+// Offsets of every value and workspace. Kernels must be loaded.
+void placeInArena(Instance& instance, bool outputsInArena = false);
+
+struct StepObserver
+{
+    virtual ~StepObserver() = default;
+    virtual void before(LoadedStep const& step) = 0;
+    virtual void after(LoadedStep const& step) = 0;
+};
+
+struct ExecuteArgs
+{
+    void* arena = nullptr; // arenaBytes, kArenaAlignment-aligned
+    std::span<TensorRef const> inputs;
+    std::span<TensorRef> outputs; // null data: left in the arena (data is set); dims are set to the real ones
+    uint64_t* randomState = nullptr;
+    StepObserver* observer = nullptr; // top level only
+};
+Result<void> execute(Instance& instance, ExecuteArgs& args);
+
+} // namespace tw::runtime

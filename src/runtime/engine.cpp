@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+
+namespace tw::runtime {
+
+namespace {
+
+ops::TensorSpec specOf(ir::Value const* v, Instance const& opt, Instance const& max)
+{
+    ops::TensorSpec spec;
+    spec.present = v != nullptr;
+    if (!v)
+        return spec;
+    size_t const i = size_t(opt.block->indexOf(v));
+    spec.type = v->type;
+    spec.dims = opt.values[i].dims;
+    spec.maxDims = max.values[i].dims;
+    spec.constant = v->constant ? v->constant->data.get() : nullptr;
+    return spec;
+}
+
+ops::Tactic const* findTactic(ir::Node const& node, uint64_t id, LoadOptions const& options)
+{
+    std::vector<ops::Tactic const*> list;
+    if (node.op->cpuTactics)
+        for (ops::Tactic const* t : node.op->cpuTactics())
+            list.push_back(t);
+    for (ops::TacticProvider const* p : options.providers)
+        p->tactics(node, ops::Backend::kCpu, list);
+    for (ops::Tactic const* t : list)
+        if (t->id() == id)
+            return t;
+    return nullptr;
+}
+
+class Loader
+{
+public:
+    explicit Loader(LoadOptions const& options) : options_(options) {}
+
+    Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
+    {
+        for (size_t i = 0; i < block.steps.size(); ++i) {
+            LoadedStep& step = block.steps[i];
+            plan::Step const* choice = planned && i < planned->steps.size() ? &planned->steps[i] : nullptr;
+            for (size_t r = 0; r < step.regions.size(); ++r) {
+                bool const resolved = r < opt.regions[i].size() && r < max.regions[i].size();
+                if (!resolved)
+                    return unsupported("layer '" + step.node->name +
+                                       "': the shapes inside its regions depend on data, which is not possible yet");
+                TW_TRY(load(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
+                            *opt.regions[i][r], *max.regions[i][r]));
+            }
+            if (step.regions.empty())
+                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr, problemOf(step, opt, max)));
+        }
+        return {};
+    }
+    int replaced() const { return replaced_; }
+
+private:
+    Result<void> loadStep(LoadedStep& step, plan::Choice const* choice, ops::Problem const& problem)
+    {
+        if (choice && choice->tactic != 0) {
+            ops::Tactic const* t = findTactic(*step.node, choice->tactic, options_);
+            ops::Support const s = t ? t->supports(problem) : ops::Support::no("this library does not have it");
+            if (s.ok) {
+                auto kernel = t->load(problem, choice->config, choice->image);
+                if (kernel.ok()) {
+                    step.tactic = t;
+                    step.kernel = std::move(*kernel);
+                    return {};
+                }
+                warn(*step.node, choice->name, kernel.error().message);
+            } else {
+                warn(*step.node, choice->name, s.reason);
+            }
+        }
+        ++replaced_;
+        auto const list =
+            step.node->op->cpuTactics ? step.node->op->cpuTactics() : std::span<ops::Tactic const* const>();
+        if (list.empty())
+            return unsupported("layer '" + step.node->name + "' (" + step.node->op->name +
+                               ") has no CPU implementation");
+        step.tactic = list.back();
+        TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, {}));
+        return {};
+    }
+    void warn(ir::Node const& node, std::string const& tactic, std::string const& why)
+    {
+        if (options_.log)
+            options_.log->verbose("layer '" + node.name + "': tactic " + tactic + " of the plan cannot run here (" +
+                                  why + "); the plain one is used");
+    }
+    LoadOptions const& options_;
+    int replaced_ = 0;
+};
+
+Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range, Select select,
+                             std::vector<Tensor>& storage, Extents const& dims)
+{
+    if (!range || range->optValues.empty())
+        return TensorRef{};
+    auto const& values = select == Select::kMin   ? range->minValues
+                         : select == Select::kOpt ? range->optValues
+                                                  : range->maxValues;
+    if (int64_t(values.size()) != dims.volume())
+        return invalidArgument("shape tensor '" + v.name + "' has " + std::to_string(dims.volume()) +
+                               " elements, its profile gives " + std::to_string(values.size()) + " values");
+    storage.emplace_back(v.type, dims);
+    for (size_t k = 0; k < values.size(); ++k)
+        storage.back().ref().setInt(int64_t(k), values[k]);
+    return storage.back().ref();
+}
+
+} // namespace
+
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max)
+{
+    ops::Problem p;
+    p.node = step.node;
+    for (ir::Value const* v : step.node->inputs)
+        p.inputs.push_back(specOf(v, opt, max));
+    for (ir::Value const* v : step.node->outputs)
+        p.outputs.push_back(specOf(v, opt, max));
+    return p;
+}
+
+Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
+                                              std::vector<Tensor>& storage)
+{
+    std::vector<InputState> states;
+    storage.reserve(storage.size() + contents.graph->inputs.size());
+    for (ir::Value const* v : contents.graph->inputs) {
+        plan::ProfileRange const* range = nullptr;
+        if (profile < contents.profiles.size())
+            if (auto it = contents.profiles[profile].inputs.find(v->name);
+                it != contents.profiles[profile].inputs.end())
+                range = &it->second;
+        InputState s;
+        if (range && range->hasShape)
+            s.dims = select == Select::kMin ? range->min : select == Select::kOpt ? range->opt : range->max;
+        else if (isStatic(v->shape))
+            s.dims = ir::extentsOf(v->shape);
+        else
+            return invalidArgument("input '" + v->name + "' with shape " + str(v->shape) +
+                                   " has no dimensions in optimization profile " + std::to_string(profile));
+        if (s.dims.rank != v->rank())
+            return invalidArgument("input '" + v->name + "' has rank " + std::to_string(v->rank()) +
+                                   ", optimization profile " + std::to_string(profile) + " gives it " + s.dims.str());
+        TW_ASSIGN(s.contents, contentsAt(*v, range, select, storage, s.dims));
+        states.push_back(std::move(s));
+    }
+    return states;
+}
+
+Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                        LoadOptions const& options)
+{
+    Loader loader(options);
+    TW_TRY(loader.load(block, planned, opt, max));
+    return loader.replaced();
+}
+
+int Engine::ioIndex(std::string const& name) const
+{
+    auto it = ioIndex_.find(name);
+    return it == ioIndex_.end() ? -1 : it->second;
+}
+
+Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& options)
+{
+    std::shared_ptr<Engine> e(new Engine);
+    e->contents_ = std::move(contents);
+    plan::Contents& c = e->contents_;
+    TW_TRY(ir::verify(*c.graph));
+    for (size_t i = 0; i < c.io.size(); ++i) {
+        auto const& list = c.io[i].isInput ? c.graph->inputs : c.graph->outputs;
+        auto it = std::find_if(list.begin(), list.end(), [&](ir::Value const* v) { return v->name == c.io[i].name; });
+        if (it == list.end())
+            return invalidArgument("the plan lists the tensor '" + c.io[i].name + "', which its graph does not have");
+        e->ioValues_.push_back(*it);
+        if (!e->ioIndex_.emplace(c.io[i].name, int(i)).second)
+            return invalidArgument("the plan lists the tensor '" + c.io[i].name + "' twice");
+    }
+    if (c.io.size() != c.graph->inputs.size() + c.graph->outputs.size())
+        return invalidArgument("the plan does not list every input and output of its graph");
+    for (plan::Target const& t : c.targets)
+        if (t.backend == "cpu" && (!e->planned_ || t.fingerprint == options.fingerprint))
+            e->planned_ = &t.root;
+    e->block_ = outlineBlock(*c.graph);
+    int replaced = 0;
+    for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {
+        std::vector<Tensor> storage;
+        TW_ASSIGN(auto optInputs, profileInputs(c, p, Select::kOpt, storage));
+        TW_ASSIGN(auto maxInputs, profileInputs(c, p, Select::kMax, storage));
+        TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
+        TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
+        if (p == 0) {
+            TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+        }
+        placeInArena(*max);
+        e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
+    }
+    if (options.log && replaced > 0 && !e->planned_)
+        options.log->warning(
+            "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
+    return e;
+}
+
+} // namespace tw::runtime

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine: a plan's contents with its kernels loaded. Immutable after load, shared by its contexts.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "ops/tactic.h"
+#include "plan/plan.h"
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+struct LoadOptions
+{
+    std::span<ops::TacticProvider const* const> providers;
+    std::string fingerprint; // of this device
+    Log* log = nullptr;
+};
+
+enum class Select
+{
+    kMin,
+    kOpt,
+    kMax,
+};
+
+class Engine
+{
+public:
+    // Takes the contents over. Choices that this machine cannot run are replaced by the plain tactic with a warning.
+    static Result<std::shared_ptr<Engine>> load(plan::Contents contents, LoadOptions const& options);
+
+    plan::Contents const& contents() const { return contents_; }
+    ir::Graph const& graph() const { return *contents_.graph; }
+    LoadedBlock const& block() const { return *block_; }
+    plan::Block const& planned() const { return *planned_; }
+    // Bytes of a context's arena that suffice for every shape of every profile.
+    int64_t arenaBytes() const { return arenaBytes_; }
+    // Index into contents().io, -1 when there is none.
+    int ioIndex(std::string const& name) const;
+    ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
+
+private:
+    Engine() = default;
+    plan::Contents contents_;
+    plan::Block const* planned_ = nullptr;
+    std::unique_ptr<LoadedBlock> block_;
+    std::vector<ir::Value const*> ioValues_;
+    std::map<std::string, int> ioIndex_;
+    int64_t arenaBytes_ = 0;
+};
+
+// Input shapes (and contents of shape tensors) at one end of a profile; `storage` keeps the contents.
+Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
+                                              std::vector<Tensor>& storage);
+
+// Loads the kernels of every step, regions included. `planned` may be null: plain kernels. Returns how many steps got
+// the plain kernel because the planned one cannot run here.
+Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                        LoadOptions const& options);
+
+// The problem that the tuner and load() see for a step, from the dimensions at optimum and maximum.
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max);
+
+} // namespace tw::runtime

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
+
+#include "interp/interp.h"
+#include "ir/op_def.h"
+#include "ir/shape_values.h"
+#include "plan/memory.h"
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+namespace {
+
+// Shape tensors are small; anything larger is computed as data.
+constexpr int64_t kMaxHostElements = 4096;
+
+TensorRef constantRef(ir::Value const& v)
+{
+    return TensorRef{v.type, ir::extentsOf(v.shape), const_cast<void*>(v.constant->data->data())};
+}
+
+} // namespace
+
+std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
+{
+    auto block = std::make_unique<LoadedBlock>();
+    block->graph = &graph;
+    for (auto const& v : graph.values()) {
+        block->valueIndex[v.get()] = int(block->values.size());
+        block->values.push_back(v.get());
+    }
+    auto const shapes = ir::shapeValues(graph);
+    for (auto const& n : graph.nodes) {
+        LoadedStep step;
+        step.node = n.get();
+        step.host = n->regions.empty() && std::all_of(n->outputs.begin(), n->outputs.end(),
+                                                      [&](ir::Value const* v) { return shapes.contains(v); });
+        for (auto const& r : n->regions)
+            step.regions.push_back(outlineBlock(*r));
+        block->steps.push_back(std::move(step));
+    }
+    return block;
+}
+
+namespace {
+
+// What is known of a node's inputs while shapes are resolved.
+struct NodeInputs
+{
+    std::vector<TensorRef> refs; // null data where contents are not known
+    bool known = true, exact = true, haveContents = true;
+};
+
+NodeInputs gather(Instance const& inst, ir::Node const& node)
+{
+    NodeInputs in;
+    for (ir::Value const* v : node.inputs) {
+        if (!v) {
+            in.refs.emplace_back();
+            continue;
+        }
+        ValueState const& s = inst.values[size_t(inst.block->indexOf(v))];
+        if (v->isConstant()) {
+            in.refs.push_back(constantRef(*v));
+            continue;
+        }
+        TensorRef r{v->type, s.dims, s.hasContents ? s.contents.data() : nullptr};
+        in.known = in.known && s.known;
+        in.exact = in.exact && s.exact;
+        in.haveContents = in.haveContents && s.hasContents;
+        in.refs.push_back(r);
+    }
+    return in;
+}
+
+// Whether the elements that infer() needs are there.
+bool haveShapeInputs(ir::Node const& node, NodeInputs const& in)
+{
+    uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+    for (size_t i = 0; i < in.refs.size() && i < 32; ++i)
+        if ((mask >> i & 1) && node.inputs[i] && !in.refs[i].data && in.refs[i].count() > 0)
+            return false;
+    return true;
+}
+
+Result<void> resolveStep(Instance& inst, size_t index)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    ir::Node const& node = *step.node;
+    NodeInputs in = gather(inst, node);
+    auto state = [&](ir::Value const* v) -> ValueState& { return inst.values[size_t(inst.block->indexOf(v))]; };
+    if (!in.known || !haveShapeInputs(node, in))
+        return {}; // settled while running
+    auto shapes = interp::inferConcrete(node, in.refs);
+    if (!shapes.ok()) {
+        if (in.exact)
+            return std::move(shapes).error();
+        return {};
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        ValueState& s = state(node.outputs[i]);
+        s.dims = (*shapes)[i].dims;
+        s.known = true;
+        s.exact = in.exact && !(*shapes)[i].bounded;
+    }
+    bool const dimsOnly = std::string_view(node.op->name) == "shape";
+    bool const small =
+        std::all_of(shapes->begin(), shapes->end(), [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
+    if (step.host && small && in.exact && (in.haveContents || dimsOnly)) {
+        TW_ASSIGN(auto out, interp::runNode(node, in.refs));
+        for (size_t i = 0; i < out.size(); ++i) {
+            ValueState& s = state(node.outputs[i]);
+            s.contents = std::move(out[i]);
+            s.hasContents = true;
+        }
+        inst.skipped[index] = true;
+    }
+    if (!node.regions.empty()) {
+        // Regions see the captures; a loop's body sees carried values of the same shapes.
+        size_t const first = std::string_view(node.op->name) == "conditional" ? 1 : 0;
+        bool const loop = first == 0;
+        for (size_t r = 0; r < step.regions.size(); ++r) {
+            std::vector<InputState> regionInputs;
+            for (size_t i = first; i < in.refs.size(); ++i)
+                regionInputs.push_back(
+                    InputState{in.refs[i].dims, in.exact, loop && i < node.outputs.size() ? TensorRef{} : in.refs[i]});
+            TW_ASSIGN(auto child, resolve(*step.regions[r], regionInputs, true));
+            inst.regions[index].push_back(std::move(child));
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
+                                          bool /*outputsInArena*/)
+{
+    auto inst = std::make_unique<Instance>();
+    inst->block = &block;
+    inst->values.resize(block.values.size());
+    inst->skipped.assign(block.steps.size(), false);
+    inst->workspaceOffset.assign(block.steps.size(), -1);
+    inst->regions.resize(block.steps.size());
+    for (size_t i = 0; i < block.values.size(); ++i) {
+        ValueState& s = inst->values[i];
+        s.root = int(i);
+        if (block.values[i]->isConstant()) {
+            s.dims = ir::extentsOf(block.values[i]->shape);
+            s.known = s.exact = s.external = true;
+        }
+    }
+    ir::Graph const& g = *block.graph;
+    if (inputs.size() != g.inputs.size())
+        return internalError("block '" + g.name + "' got another number of inputs than it has");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        ValueState& s = inst->values[size_t(block.indexOf(g.inputs[i]))];
+        s.dims = inputs[i].dims;
+        s.known = s.external = true;
+        s.exact = inputs[i].exact;
+        if (inputs[i].contents.data && inputs[i].contents.count() <= kMaxHostElements) {
+            s.contents = Tensor(inputs[i].contents.type, inputs[i].dims);
+            std::memcpy(s.contents.data(), inputs[i].contents.data, size_t(inputs[i].contents.sizeBytes()));
+            s.hasContents = true;
+        }
+    }
+    for (size_t i = 0; i < block.steps.size(); ++i)
+        TW_TRY(resolveStep(*inst, i));
+    return inst;
+}
+
+namespace {
+
+struct Storage
+{
+    int root;
+    int64_t offset;
+};
+
+Storage storageOf(Instance const& inst, int v)
+{
+    Storage s{v, 0};
+    while (inst.values[size_t(s.root)].root != s.root) {
+        s.offset += inst.values[size_t(s.root)].rootOffset;
+        s.root = inst.values[size_t(s.root)].root;
+    }
+    return s;
+}
+
+// Realizes a step's aliases if all of them can be.
+void tryAlias(Instance& inst, size_t index)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    ir::Node const& node = *step.node;
+    if (!node.op->aliases || inst.skipped[index] || node.outputs.size() != 1)
+        return;
+    ir::Graph const& g = *inst.block->graph;
+    std::vector<TensorRef> in, out;
+    for (ir::Value const* v : node.inputs) {
+        TensorRef r;
+        if (v) {
+            ValueState const& s = inst.values[size_t(inst.block->indexOf(v))];
+            if (!s.exact)
+                return;
+            r = v->isConstant() ? constantRef(*v)
+                                : TensorRef{v->type, s.dims, s.hasContents ? s.contents.data() : nullptr};
+        }
+        in.push_back(r);
+    }
+    int const outIndex = inst.block->indexOf(node.outputs[0]);
+    ValueState const& outState = inst.values[size_t(outIndex)];
+    if (!outState.exact)
+        return;
+    out.push_back(TensorRef{node.outputs[0]->type, outState.dims, nullptr});
+    std::vector<ir::Alias> const aliases = node.op->aliases(node, in, out);
+    if (aliases.empty())
+        return;
+    int64_t const size = sizeOf(node.outputs[0]->type);
+    if (aliases[0].outputInInput) {
+        ir::Value const* u = node.inputs[size_t(aliases[0].input)];
+        ValueState const& us = inst.values[size_t(inst.block->indexOf(u))];
+        if (g.isOutput(node.outputs[0]) || us.hasContents)
+            return;
+        ValueState& s = inst.values[size_t(outIndex)];
+        s.root = inst.block->indexOf(u);
+        s.rootOffset = aliases[0].offset * size;
+        inst.skipped[index] = true;
+        return;
+    }
+    for (size_t a = 0; a < aliases.size(); ++a) {
+        ir::Value const* u = node.inputs[size_t(aliases[a].input)];
+        int const ui = inst.block->indexOf(u);
+        ValueState const& s = inst.values[size_t(ui)];
+        bool const repeated = std::count(node.inputs.begin(), node.inputs.end(), u) != 1;
+        if (!u->producer || s.external || s.hasContents || s.root != ui || g.isOutput(u) || repeated)
+            return;
+    }
+    for (ir::Alias const& a : aliases) {
+        ValueState& s = inst.values[size_t(inst.block->indexOf(node.inputs[size_t(a.input)]))];
+        s.root = outIndex;
+        s.rootOffset = a.offset * size;
+    }
+    inst.skipped[index] = true;
+}
+
+} // namespace
+
+void placeInArena(Instance& inst, bool outputsInArena)
+{
+    LoadedBlock const& block = *inst.block;
+    ir::Graph const& g = *block.graph;
+    int const steps = int(block.steps.size());
+    for (size_t i = 0; i < g.outputs.size(); ++i) {
+        ValueState& s = inst.values[size_t(block.indexOf(g.outputs[i]))];
+        if (!outputsInArena && g.outputs[i]->producer && s.exact && !s.hasContents)
+            s.external = true;
+    }
+    for (size_t i = 0; i < block.steps.size(); ++i)
+        tryAlias(inst, i);
+
+    std::vector<int> first(inst.values.size(), -1), last(inst.values.size(), -1);
+    auto touch = [&](ir::Value const* v, int step) {
+        int const r = storageOf(inst, block.indexOf(v)).root;
+        if (first[size_t(r)] < 0)
+            first[size_t(r)] = step;
+        last[size_t(r)] = std::max(last[size_t(r)], step);
+    };
+    for (int i = 0; i < steps; ++i) {
+        for (ir::Value const* v : block.steps[size_t(i)].node->inputs)
+            if (v)
+                touch(v, i);
+        for (ir::Value const* v : block.steps[size_t(i)].node->outputs)
+            touch(v, i);
+    }
+    for (ir::Value const* v : g.outputs)
+        touch(v, steps);
+
+    std::vector<plan::Buffer> buffers;
+    std::vector<int64_t*> targets;
+    for (size_t v = 0; v < inst.values.size(); ++v) {
+        ValueState& s = inst.values[v];
+        s.offset = -1;
+        if (s.root != int(v) || s.external || s.hasContents || !s.known || first[v] < 0)
+            continue;
+        TensorRef const t{block.values[v]->type, s.dims, nullptr};
+        buffers.push_back({first[v], last[v], t.sizeBytes()});
+        targets.push_back(&s.offset);
+    }
+    for (int i = 0; i < steps; ++i) {
+        LoadedStep const& step = block.steps[size_t(i)];
+        int64_t workspace = 0;
+        for (auto& child : inst.regions[size_t(i)]) {
+            placeInArena(*child, true);
+            workspace = std::max(workspace, child->arenaBytes);
+        }
+        if (step.kernel && !inst.skipped[size_t(i)]) {
+            std::vector<TensorRef> in, out;
+            bool known = true;
+            for (ir::Value const* v : step.node->inputs) {
+                ValueState const* s = v ? &inst.values[size_t(block.indexOf(v))] : nullptr;
+                known = known && (!s || s->known);
+                in.push_back(s ? TensorRef{v->type, s->dims, nullptr} : TensorRef{});
+            }
+            for (ir::Value const* v : step.node->outputs) {
+                ValueState const& s = inst.values[size_t(block.indexOf(v))];
+                known = known && s.known;
+                out.push_back(TensorRef{v->type, s.dims, nullptr});
+            }
+            if (known)
+                workspace = step.kernel->workspaceBytes(in, out);
+        }
+        if (workspace > 0) {
+            buffers.push_back({i, i, workspace});
+            targets.push_back(&inst.workspaceOffset[size_t(i)]);
+        }
+    }
+    plan::MemoryPlan const p = plan::planMemory(buffers);
+    for (size_t i = 0; i < targets.size(); ++i)
+        *targets[i] = p.offsets[i];
+    inst.arenaBytes = p.arenaBytes;
+    inst.arenaLowerBound = p.lowerBound;
+    inst.refs.resize(inst.values.size());
+    size_t most = 0;
+    for (LoadedStep const& s : block.steps)
+        most = std::max({most, s.node->inputs.size(), s.node->outputs.size()});
+    inst.stepInputs.reserve(most);
+    inst.stepOutputs.reserve(most);
+}
+
+std::vector<plan::Slot> Instance::slots() const
+{
+    std::vector<plan::Slot> out;
+    for (size_t v = 0; v < values.size(); ++v)
+        if (values[v].offset >= 0)
+            out.push_back(plan::Slot{block->values[v]->id, values[v].offset,
+                                     TensorRef{block->values[v]->type, values[v].dims, nullptr}.sizeBytes()});
+    return out;
+}
+
+} // namespace tw::runtime

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/check.h"
+
+#include <cmath>
+#include <random>
+
+#include "interp/interp.h"
+#include "ops/reference.h"
+
+namespace tw::tune {
+
+ops::Domain domainOf(ir::Node const& node, int i)
+{
+    ops::Domain d;
+    if (node.inputs[size_t(i)] && !isFloating(node.inputs[size_t(i)]->type))
+        d = ops::Domain{-4, 4, true, false};
+    if (node.op->domain)
+        node.op->domain(node, i, d);
+    return d;
+}
+
+ops::Tolerance toleranceOf(ir::Node const& node, DataType type)
+{
+    return node.op->tolerance ? node.op->tolerance(node, type) : ops::Tolerance::forType(type);
+}
+
+void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
+{
+    std::mt19937_64 random(seed);
+    bool const whole = domain.integer || !isFloating(t.type);
+    int64_t const count = t.count();
+    for (int64_t i = 0; i < count; ++i) {
+        double const u = double(random() >> 11) * 0x1p-53;
+        double const v =
+            whole ? std::floor(domain.lo + u * (domain.hi - domain.lo + 1)) : domain.lo + u * (domain.hi - domain.lo);
+        t.set(i, t.type == DataType::kBool ? double(random() & 1) : v);
+    }
+}
+
+std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
+                    std::vector<bool> const& wanted)
+{
+    if (got.type != want.type || !(got.dims == want.dims))
+        return std::string("got ") + nameOf(got.type) + got.dims.str() + ", want " + nameOf(want.type) +
+               want.dims.str();
+    auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
+    double maxAbs = 0;
+    int64_t const count = want.count();
+    for (int64_t i = 0; i < count; ++i)
+        if (compared(i) && std::isfinite(want.get(i)))
+            maxAbs = std::max(maxAbs, std::fabs(want.get(i)));
+    for (int64_t i = 0; i < count; ++i) {
+        if (!compared(i))
+            continue;
+        double const a = got.get(i), b = want.get(i);
+        bool equal = a == b || (std::isnan(a) && std::isnan(b));
+        if (!equal && isFloating(want.type) && std::isfinite(a) && std::isfinite(b))
+            equal = std::fabs(a - b) <= tolerance.absolute * maxAbs + tolerance.relative * std::fabs(b);
+        if (!equal)
+            return "element " + std::to_string(i) + ": got " + std::to_string(a) + ", want " + std::to_string(b) +
+                   " (max |want| " + std::to_string(maxAbs) + ")";
+    }
+    return {};
+}
+
+namespace {
+
+constexpr int64_t kCompareAll = 4096; // outputs up to this size are compared everywhere
+constexpr int64_t kSamples = 256;     // random elements of larger ones
+constexpr uint64_t kSeed = 20221107;  // any constant: builds are reproducible
+
+// Ends, and random elements in between.
+std::vector<bool> sample(int64_t count)
+{
+    if (count <= kCompareAll)
+        return {};
+    std::vector<bool> wanted(size_t(count), false);
+    for (int64_t i = 0; i < 16; ++i)
+        wanted[size_t(i)] = wanted[size_t(count - 1 - i)] = true;
+    std::mt19937_64 random(kSeed);
+    for (int64_t i = 0; i < kSamples; ++i)
+        wanted[size_t(random() % uint64_t(count))] = true;
+    return wanted;
+}
+
+} // namespace
+
+Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName)
+{
+    ir::Node const& node = *problem.node;
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+        ops::TensorSpec const& spec = problem.inputs[i];
+        if (!spec.present) {
+            inputs.emplace_back();
+        } else if (spec.constant) {
+            inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
+        } else {
+            storage.emplace_back(spec.type, spec.dims);
+            if (!storage.back().data())
+                return Error{ErrorCode::kFailedAllocation, "no memory to check tactic " + std::string(tacticName)};
+            fillRandom(storage.back().ref(), domainOf(node, int(i)), kSeed + i);
+            inputs.push_back(storage.back().ref());
+        }
+    }
+    TW_ASSIGN(auto shapes, interp::inferConcrete(node, inputs));
+    std::vector<Tensor> wantStorage, gotStorage;
+    std::vector<TensorRef> want, got;
+    for (auto const& s : shapes) {
+        wantStorage.emplace_back(s.type, s.dims);
+        gotStorage.emplace_back(s.type, s.dims);
+        want.push_back(wantStorage.back().ref());
+        got.push_back(gotStorage.back().ref());
+        std::memset(got.back().data, 0xcd, size_t(got.back().sizeBytes())); // unwritten elements must show
+    }
+    uint64_t refState = kSeed, kernelState = kSeed;
+    std::vector<bool> const wanted = sample(want[0].count());
+    if (node.op->reference) {
+        ops::RefContext ctx(node, inputs, want);
+        ctx.randomState = &refState;
+        ctx.setWanted(wanted);
+        TW_TRY(node.op->reference(ctx));
+        for (size_t i = 0; i < want.size(); ++i)
+            want[i].dims = ctx.out(int(i)).dims;
+    } else { // a fused node: what it replaced
+        interp::Options options;
+        options.randomState = &refState;
+        options.wanted = wanted;
+        TW_ASSIGN(wantStorage, interp::run(*node.body, inputs, options));
+        for (size_t i = 0; i < want.size(); ++i)
+            want[i] = wantStorage[i].ref();
+    }
+    Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(inputs, got)});
+    ops::RunArgs args{inputs, got, workspace.data(), &kernelState};
+    TW_TRY(kernel.run(args));
+    for (size_t i = 0; i < want.size(); ++i)
+        if (std::string why =
+                compare(got[i], want[i], toleranceOf(node, want[i].type), i == 0 ? wanted : std::vector<bool>{});
+            !why.empty())
+            return Error{ErrorCode::kFailedComputation, "tactic " + std::string(tacticName) +
+                                                            " computes wrong values for layer '" + node.name +
+                                                            "', output " + std::to_string(i) + ", " + why};
+    return {};
+}
+
+} // namespace tw::tune

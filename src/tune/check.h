@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Check before choose: random inputs that suit an op, and comparison with its reference.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor.h"
+#include "ir/op_def.h"
+#include "ops/cases.h"
+#include "ops/tactic.h"
+
+namespace tw::tune {
+
+// What input i of the node may hold.
+ops::Domain domainOf(ir::Node const& node, int i);
+ops::Tolerance toleranceOf(ir::Node const& node, DataType type);
+// Deterministic for a seed.
+void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed);
+// Empty when equal within the tolerance at the wanted elements (all, when `wanted` is empty), else where and by how
+// much.
+std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
+                    std::vector<bool> const& wanted = {});
+
+// Runs the kernel on inputs at the problem's optimum and compares with the reference: everywhere on small outputs, at
+// sampled elements (corners, tails and random ones) on large ones. Random inputs where the problem knows no constants.
+Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName);
+
+} // namespace tw::tune

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "ops/blocks.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise/op.h"
+
+namespace tw::ops::elementwise {
+
+namespace {
+
+template <class In, class Out>
+using Loop = void (*)(In const* a, In const* b, Out* y, int64_t n);
+
+// F is a lambda without captures: the loop is compiled for it.
+template <class In, class Out, class F>
+Loop<In, Out> loopOf(F)
+{
+    return [](In const* a, In const* b, Out* y, int64_t n) {
+        for (int64_t i = 0; i < n; ++i)
+            y[i] = Out(F{}(a[i], b[i]));
+    };
+}
+
+template <class T>
+Loop<T, uint8_t> comparison(Operation operation)
+{
+    switch (operation) {
+    case Operation::kEqual:
+        return loopOf<T, uint8_t>([](T a, T b) { return a == b; });
+    case Operation::kGreater:
+        return loopOf<T, uint8_t>([](T a, T b) { return a > b; });
+    default:
+        return loopOf<T, uint8_t>([](T a, T b) { return a < b; });
+    }
+}
+
+Loop<float, float> realLoop(Operation operation)
+{
+    switch (operation) {
+    case Operation::kSum:
+        return loopOf<float, float>([](float a, float b) { return a + b; });
+    case Operation::kProd:
+        return loopOf<float, float>([](float a, float b) { return a * b; });
+    case Operation::kMax: // a NaN on either side wins
+        return loopOf<float, float>([](float a, float b) { return (a > b) | (a != a) ? a : b; });
+    case Operation::kMin:
+        return loopOf<float, float>([](float a, float b) { return (a < b) | (a != a) ? a : b; });
+    case Operation::kSub:
+        return loopOf<float, float>([](float a, float b) { return a - b; });
+    case Operation::kDiv:
+        return loopOf<float, float>([](float a, float b) { return a / b; });
+    case Operation::kPow:
+        return loopOf<float, float>([](float a, float b) { return std::pow(a, b); });
+    default: // floor_div: in double, as a quotient rounded to float may have reached the next integer
+        return loopOf<float, float>([](float a, float b) { return std::floor(double(a) / double(b)); });
+    }
+}
+
+int32_t wrap(int64_t v)
+{
+    return int32_t(uint32_t(uint64_t(v)));
+}
+int64_t floorQuotient(int64_t a, int64_t b)
+{
+    int64_t const q = a / b;
+    return q - (q * b != a && (a < 0) != (b < 0));
+}
+
+// i32 wraps; on i8 nothing here can leave 32 bits.
+Loop<int32_t, int32_t> wholeLoop(Operation operation)
+{
+    using T = int32_t;
+    switch (operation) {
+    case Operation::kSum:
+        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) + uint32_t(b)); });
+    case Operation::kProd:
+        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) * uint32_t(b)); });
+    case Operation::kMax:
+        return loopOf<T, T>([](T a, T b) { return a > b ? a : b; });
+    case Operation::kMin:
+        return loopOf<T, T>([](T a, T b) { return a < b ? a : b; });
+    case Operation::kSub:
+        return loopOf<T, T>([](T a, T b) { return T(uint32_t(a) - uint32_t(b)); });
+    case Operation::kDiv:
+        return loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(int64_t(a) / b); });
+    default: // floor_div
+        return loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : wrap(floorQuotient(a, b)); });
+    }
+}
+
+// The operations of i8 whose exact result is not an integer.
+Loop<int32_t, int32_t> smallLoop(Operation operation)
+{
+    using T = int32_t;
+    if (operation == Operation::kDiv)
+        return loopOf<T, T>([](T a, T b) { return b == 0 ? 0 : T(saturateToInt8(double(a) / double(b))); });
+    if (operation == Operation::kPow)
+        return loopOf<T, T>([](T a, T b) { return T(saturateToInt8(std::pow(double(a), double(b)))); });
+    return wholeLoop(operation);
+}
+
+Loop<uint8_t, uint8_t> logicLoop(Operation operation)
+{
+    using T = uint8_t;
+    switch (operation) {
+    case Operation::kAnd:
+        return loopOf<T, T>([](T a, T b) { return (a != 0) & (b != 0); });
+    case Operation::kOr:
+        return loopOf<T, T>([](T a, T b) { return (a != 0) | (b != 0); });
+    default:
+        return loopOf<T, T>([](T a, T b) { return (a != 0) ^ (b != 0); });
+    }
+}
+
+// Calls block(y, a, b, n) with the first element in each tensor, for blocks of at most kBlock elements of a row.
+template <class Block>
+void forEachBlock(BroadcastLoop const& loop, Block const& block)
+{
+    int64_t const row = loop.rowLength(), aStep = loop.rowStride(0), bStep = loop.rowStride(1);
+    loop.forEachRow([&](int64_t y, int64_t const* from) {
+        for (int64_t i = 0; i < row; i += kBlock)
+            block(y + i, from[0] + i * aStep, from[1] + i * bStep, std::min(kBlock, row - i));
+    });
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    Operation const operation = node.attrsAs<Attrs>().operation;
+    TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
+    BroadcastLoop const loop = broadcastLoop(y.dims, {&a.dims, &b.dims});
+    int64_t const aStep = loop.rowStride(0), bStep = loop.rowStride(1);
+    if (isFloating(a.type)) {
+        float aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
+        auto const compare = isComparison(operation) ? comparison<float>(operation) : nullptr;
+        auto const compute = realLoop(operation);
+        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            float const* av = loadFloats(a.type, a.data, ai, aStep, n, aBlock);
+            float const* bv = loadFloats(b.type, b.data, bi, bStep, n, bBlock);
+            if (compare) {
+                compare(av, bv, y.as<uint8_t>() + yi, n);
+            } else {
+                float* to = floatsAt(y.type, y.data, yi, yBlock);
+                compute(av, bv, to, n);
+                storeFloats(y.type, y.data, yi, n, to);
+            }
+        });
+    } else if (a.type == DataType::kBool) {
+        uint8_t aBlock[kBlock], bBlock[kBlock];
+        auto const compute = logicLoop(operation);
+        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            compute(loadBytes(a.data, ai, aStep, n, aBlock), loadBytes(b.data, bi, bStep, n, bBlock),
+                    y.as<uint8_t>() + yi, n);
+        });
+    } else {
+        int32_t aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
+        auto const compare = isComparison(operation) ? comparison<int32_t>(operation) : nullptr;
+        auto const compute = a.type == DataType::kInt8 ? smallLoop(operation) : wholeLoop(operation);
+        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            int32_t const* av = loadInts(a.type, a.data, ai, aStep, n, aBlock);
+            int32_t const* bv = loadInts(b.type, b.data, bi, bStep, n, bBlock);
+            if (compare) {
+                compare(av, bv, y.as<uint8_t>() + yi, n);
+            } else {
+                int32_t* to = intsAt(y.type, y.data, yi, yBlock);
+                compute(av, bv, to, n);
+                storeInts(y.type, y.data, yi, n, to);
+            }
+        });
+    }
+    return {};
+}
+
+constexpr PlainTactic kPlain{"elementwise_plain", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::elementwise

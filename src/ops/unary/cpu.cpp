@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "ops/blocks.h"
+#include "ops/unary/op.h"
+
+namespace tw::ops::unary {
+
+namespace {
+
+template <class T, class F>
+void each(T const* x, T* y, int64_t n, F f)
+{
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = f(x[i]);
+}
+
+// In float for f32 and f16, in double for the table of i8.
+template <class T>
+void compute(Operation operation, T const* x, T* y, int64_t n)
+{
+    switch (operation) {
+    case Operation::kExp:
+        return each(x, y, n, [](T v) { return std::exp(v); });
+    case Operation::kLog:
+        return each(x, y, n, [](T v) { return std::log(v); });
+    case Operation::kSqrt:
+        return each(x, y, n, [](T v) { return std::sqrt(v); });
+    case Operation::kRecip:
+        return each(x, y, n, [](T v) { return 1 / v; });
+    case Operation::kAbs:
+        return each(x, y, n, [](T v) { return std::fabs(v); });
+    case Operation::kNeg:
+        return each(x, y, n, [](T v) { return -v; });
+    case Operation::kSin:
+        return each(x, y, n, [](T v) { return std::sin(v); });
+    case Operation::kCos:
+        return each(x, y, n, [](T v) { return std::cos(v); });
+    case Operation::kTan:
+        return each(x, y, n, [](T v) { return std::tan(v); });
+    case Operation::kSinh:
+        return each(x, y, n, [](T v) { return std::sinh(v); });
+    case Operation::kCosh:
+        return each(x, y, n, [](T v) { return std::cosh(v); });
+    case Operation::kAsin:
+        return each(x, y, n, [](T v) { return std::asin(v); });
+    case Operation::kAcos:
+        return each(x, y, n, [](T v) { return std::acos(v); });
+    case Operation::kAtan:
+        return each(x, y, n, [](T v) { return std::atan(v); });
+    case Operation::kAsinh:
+        return each(x, y, n, [](T v) { return std::asinh(v); });
+    case Operation::kAcosh:
+        return each(x, y, n, [](T v) { return std::acosh(v); });
+    case Operation::kAtanh:
+        return each(x, y, n, [](T v) { return std::atanh(v); });
+    case Operation::kCeil:
+        return each(x, y, n, [](T v) { return std::ceil(v); });
+    case Operation::kFloor:
+        return each(x, y, n, [](T v) { return std::floor(v); });
+    case Operation::kErf:
+        return each(x, y, n, [](T v) { return std::erf(v); });
+    case Operation::kNot: // bool only, see run()
+        return;
+    case Operation::kSign:
+        return each(x, y, n, [](T v) { return T(v > 0) - T(v < 0); });
+    case Operation::kRound:
+        return each(x, y, n, [](T v) { return std::nearbyint(v); });
+    }
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    Operation const operation = node.attrsAs<Attrs>().operation;
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const count = y.count();
+    switch (x.type) {
+    case DataType::kFloat:
+        compute(operation, x.as<float>(), y.as<float>(), count);
+        break;
+    case DataType::kHalf: {
+        float in[kBlock], out[kBlock];
+        for (int64_t at = 0; at < count; at += kBlock) {
+            int64_t const n = std::min(kBlock, count - at);
+            compute(operation, loadFloats(x.type, x.data, at, 1, n, in), out, n);
+            storeFloats(y.type, y.data, at, n, out);
+        }
+        break;
+    }
+    case DataType::kInt8: {
+        double from[256], to[256];
+        int8_t table[256]; // by the byte of x
+        for (int i = 0; i < 256; ++i)
+            from[i] = int8_t(uint8_t(i));
+        compute(operation, from, to, 256);
+        for (int i = 0; i < 256; ++i)
+            table[i] = saturateToInt8(to[i]);
+        for (int64_t i = 0; i < count; ++i)
+            y.as<int8_t>()[i] = table[x.as<uint8_t>()[i]];
+        break;
+    }
+    case DataType::kInt32: // sign
+        each(x.as<int32_t>(), y.as<int32_t>(), count, [](int32_t v) { return int32_t(v > 0) - int32_t(v < 0); });
+        break;
+    default: // not
+        each(x.as<uint8_t>(), y.as<uint8_t>(), count, [](uint8_t v) { return uint8_t(v == 0); });
+        break;
+    }
+    return {};
+}
+
+constexpr PlainTactic kPlain{"unary_plain", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::unary

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduce/op.h"
+
+#include <limits>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::reduce {
+
+namespace {
+
+// Elements of y as expressions, from those of x. x has a static shape.
+std::vector<ir::Dim> reduceContent(Attrs const& a, Extents const& x, std::vector<ir::Dim> const& from)
+{
+    Extents kept = x;
+    for (int i = 0; i < x.rank; ++i)
+        if (a.has(i))
+            kept[i] = 1;
+    int64_t const first = a.kind == Kind::kProd  ? 1
+                          : a.kind == Kind::kMax ? INT32_MIN
+                          : a.kind == Kind::kMin ? INT32_MAX
+                                                 : 0;
+    std::vector<ir::Dim> to(size_t(kept.volume()), ir::Dim(first));
+    std::vector<bool> begun(to.size(), false);
+    Extents const strides = stridesOf(kept, true); // 0 along reduced axes
+    Counter at(x);
+    for (ir::Dim const& v : from) {
+        size_t const k = size_t(at.offset(strides));
+        ir::Dim& d = to[k];
+        if (!begun[k])
+            d = v; // keeps the neutral element out of expressions
+        else
+            d = a.kind == Kind::kSum    ? d + v
+                : a.kind == Kind::kProd ? d * v
+                : a.kind == Kind::kMax  ? max(d, v)
+                                        : min(d, v);
+        begun[k] = true;
+        at.next();
+    }
+    return to;
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const kind = int(a.kind), rank = ctx.rank(0);
+    if (kind < 0 || kind > int(Kind::kAvg))
+        return ctx.error("reduce operation " + std::to_string(kind) + " does not exist (allowed: 0..4)");
+    DataType const t = ctx.type(0);
+    if (!isFloating(t) && t != DataType::kInt8 && t != DataType::kInt32)
+        return ctx.error(ctx.describe(0) + " must be f32, f16, i8 or i32");
+    if (a.axes < 0 || a.axes >> rank != 0)
+        return ctx.error("axis mask " + std::to_string(a.axes) + " names axes beyond " + ctx.describe(0) + " of rank " +
+                         std::to_string(rank));
+    ir::Shape y;
+    for (int i = 0; i < rank; ++i)
+        if (!a.has(i))
+            y.push_back(ctx.shape(0)[i]);
+        else if (a.keepDims)
+            y.emplace_back(1);
+    ctx.output(0, t, std::move(y));
+    auto const* content = ctx.content(0);
+    if (content && t == DataType::kInt32 && a.kind != Kind::kAvg && isStatic(ctx.shape(0))) {
+        Extents const x = extentsOf(ctx.shape(0));
+        Extents kept = x;
+        for (int i = 0; i < rank; ++i)
+            if (a.has(i))
+                kept[i] = 1;
+        if (x.volume() == int64_t(content->size()) && kept.volume() <= ir::kMaxContent)
+            ctx.outputContent(0, reduceContent(a, x, *content));
+    }
+    return {};
+}
+
+void domain(ir::Node const& node, int, Domain& d)
+{
+    if (node.attrsAs<Attrs>().kind == Kind::kProd && isFloating(node.inputs[0]->type)) {
+        d.lo = 0.5; // a product that neither vanishes nor overflows
+        d.hi = 1.5;
+    }
+}
+
+void cases(CaseList& list)
+{
+    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    auto reduce = [&](std::string name, Kind kind, int64_t axes, bool keepDims, CaseInput x,
+                      std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.kind = kind;
+        a.axes = axes;
+        a.keepDims = keepDims;
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    std::pair<char const*, Kind> const kinds[] = {
+        {"sum", Kind::kSum}, {"prod", Kind::kProd}, {"max", Kind::kMax}, {"min", Kind::kMin}, {"avg", Kind::kAvg}};
+    std::vector<double> const six{1, 2, 3, 4, 5, 6};
+    std::vector<double> const rows[] = {{6, 15}, {6, 120}, {3, 6}, {1, 4}, {2, 5}};
+    std::vector<double> const columns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2.5, 3.5, 4.5}};
+    // Average of i32 is cut toward zero, that of i8 rounded half to even.
+    std::vector<double> const wholeColumns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2, 3, 4}};
+    std::vector<double> const byteColumns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2, 4, 4}};
+    double const emptyReal[] = {0, 1, -inf, inf, nan}, emptyWhole[] = {0, 1, INT32_MIN, INT32_MAX, 0},
+                 emptyByte[] = {0, 1, -128, 127, -128};
+    for (auto [kindName, kind] : kinds) {
+        std::string const k = kindName;
+        auto const i = size_t(kind);
+        reduce(k + "_rows_by_hand", kind, 2, true, f32({2, 3}, six), {rows[i]});
+        reduce(k + "_columns_by_hand", kind, 1, false, f32({2, 3}, six), {columns[i]});
+        reduce(k + "_columns_f16", kind, 1, false, input(DataType::kHalf, {2, 3}, six), {columns[i]});
+        reduce(k + "_columns_i32", kind, 1, false, input(DataType::kInt32, {2, 3}, six), {wholeColumns[i]});
+        reduce(k + "_columns_i8", kind, 1, false, input(DataType::kInt8, {2, 3}, six), {byteColumns[i]});
+        reduce(k + "_empty_f32", kind, 2, false, f32({2, 0}), {{emptyReal[i], emptyReal[i]}});
+        reduce(k + "_empty_f16", kind, 1, true, input(DataType::kHalf, {0, 2}), {{emptyReal[i], emptyReal[i]}});
+        reduce(k + "_empty_i32", kind, 2, false, input(DataType::kInt32, {2, 0}), {{emptyWhole[i], emptyWhole[i]}});
+        reduce(k + "_empty_i8", kind, 5, false, input(DataType::kInt8, {0, 2, 3}), {{emptyByte[i], emptyByte[i]}});
+        reduce(k + "_to_empty", kind, 2, false, f32({0, 3}));
+        reduce(k + "_scalar", kind, 0, false, f32({}, {3}), {{3}});
+        reduce(k + "_no_axis", kind, 0, true, f32({2, 3}, six), {six});
+        reduce(k + "_nan", kind, 1, false, f32({3}, {1, nan, 2}), {{nan}});
+        reduce(k + "_all", kind, 7, false, f32({5, 7, 3}));
+        reduce(k + "_hw", kind, 12, true, f32({2, 3, 9, 7}));
+        reduce(k + "_channels", kind, 2, false, f32({2, 5, 3, 4}));
+        reduce(k + "_outer_and_inner", kind, 5, true, f32({3, 4, 5}));
+        reduce(k + "_alternating", kind, 0b10101010, false, f32({2, 3, 2, 3, 2, 3, 2, 3}));
+        reduce(k + "_ones", kind, 6, false, f32({3, 1, 4, 1}));
+        for (int64_t n : {7, 8, 9, 257})
+            reduce(k + "_last_" + std::to_string(n), kind, 2, false, f32({3, n}));
+        for (int64_t n : {255, 256, 257})
+            reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
+        reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
+        reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
+        reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));
+    }
+    reduce("max_infinities", Kind::kMax, 2, false, f32({2, 2}, {-inf, -inf, inf, 0}), {{-inf, inf}});
+    reduce("sum_i8_saturates", Kind::kSum, 2, false, input(DataType::kInt8, {2, 3}, {100, 100, 1, -100, -100, 1}),
+           {{127, -128}});
+    reduce("sum_i8_comes_back", Kind::kSum, 1, false, input(DataType::kInt8, {3}, {100, 100, -100}), {{100}});
+    reduce("prod_i8_saturates", Kind::kProd, 2, false,
+           input(DataType::kInt8, {3, 12}, {127,  127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, //
+                                            -127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, //
+                                            127,  127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 0}),
+           {{127, -128, 0}});
+    reduce("sum_i32_wraps", Kind::kSum, 1, false, input(DataType::kInt32, {2}, {INT32_MAX, 1}), {{INT32_MIN}});
+    reduce("prod_i32_wraps", Kind::kProd, 1, false, input(DataType::kInt32, {2}, {65536, 65537}), {{65536}});
+    reduce("avg_i32_wide_sum", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {INT32_MAX, INT32_MAX}),
+           {{INT32_MAX}});
+    reduce("avg_i32_negative", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {-2, -1}), {{-1}});
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "reduce",
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::reduce

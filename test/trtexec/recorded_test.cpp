@@ -5,7 +5,6 @@
 #include "recorded.h"
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <random>
@@ -19,9 +18,8 @@ using Bytes = std::vector<std::byte>;
 
 Bytes bytesOf(const std::string& text)
 {
-    Bytes b(text.size());
-    std::memcpy(b.data(), text.data(), text.size());
-    return b;
+    const auto* first = reinterpret_cast<const std::byte*>(text.data());
+    return Bytes(first, first + text.size());
 }
 
 std::string number(uint64_t value, size_t size)

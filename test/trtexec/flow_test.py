@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX -> build -> save -> load -> infer on the demo's model: labels, JSON keys, options that change the run, refusals.
+usage: flow_test.py TRTEXEC MODEL"""
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+MODEL = sys.argv.pop(2)
+TOOL = sys.argv.pop(1)
+QUICK = ["--warmUp=0", "--duration=0", "--iterations=3"]
+
+
+def npy(values, shape):
+    header = repr({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
+
+
+class Flow(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder_holder = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.folder_holder.name)
+        cls.plan = cls.folder / "digits.plan"
+        cls.build = cls.tool(f"--onnx={MODEL}", f"--saveEngine={cls.plan}", "--buildOnly",
+                             "--minShapes=image:1x1x8x8", "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8",
+                             "--profilingVerbosity=detailed")
+        if cls.build.returncode != 0:
+            raise AssertionError(cls.build.stdout + cls.build.stderr)
+        random.seed(85)
+        cls.input = cls.folder / "input.bin"
+        cls.input.write_bytes(struct.pack("<128f", *(random.uniform(0, 1) for _ in range(128))))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder_holder.cleanup()
+
+    @staticmethod
+    def tool(*arguments):
+        return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=300)
+
+    def passes(self, *arguments):
+        result = self.tool(*arguments)
+        self.assertEqual(result.returncode, 0, result.stdout[-3000:] + result.stderr)
+        self.assertRegex(result.stdout.splitlines()[-1], "^&&&& PASSED ")
+        return result
+
+    def fails(self, *arguments):
+        result = self.tool(*arguments)
+        self.assertEqual(result.returncode, 1, result.stdout[-3000:] + result.stderr)
+        self.assertRegex(result.stdout.splitlines()[-1], "^&&&& FAILED ")
+        self.assertRegex(result.stderr, r"\[E\] ")
+        return result
+
+    def load(self, *arguments):
+        return self.passes(f"--loadEngine={self.plan}", *QUICK, *arguments)
+
+    def in_order(self, text, labels):
+        at = 0
+        for label in labels:
+            found = text.find(label, at)
+            self.assertGreaterEqual(found, 0, f"'{label}' is missing or out of order in\n{text}")
+            at = found + len(label)
+
+    def test_build_only(self):
+        self.in_order(self.build.stdout, [
+            "=== Model Options ===", "=== Build Options ===", "=== System Options ===", "=== Inference Options ===",
+            "=== Reporting Options ===", "=== Device Information ===", "Selected Device: ", "Compute Capability: ",
+            "SMs: ", "Compute Clock Rate: ", "Device Global Memory: ", "Shared Memory per SM: ", "Memory Bus Width: ",
+            "Memory Clock Rate: ", "TensorRT version: ", "Start parsing network model", "Finish parsing network model",
+            "Engine built in ", "Skipped inference phase since --buildOnly is added."])
+        self.assertEqual([p.name for p in self.folder.iterdir() if ".tmp" in p.name], [])
+        self.assertNotIn("\r", self.build.stderr)  # no progress display in pipes
+
+    def test_same_model_same_bytes(self):
+        again = self.folder / "again.plan"
+        self.passes(f"--onnx={MODEL}", f"--saveEngine={again}", "--buildOnly", "--minShapes=image:1x1x8x8",
+                    "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8", "--profilingVerbosity=detailed")
+        self.assertEqual(again.read_bytes(), self.plan.read_bytes())
+
+    def test_report(self):
+        result = self.load("--iterations=10", "--shapes=image:2x1x8x8")
+        self.in_order(result.stdout, [
+            "Engine loaded in ", "Engine deserialized in ", "Using random values for input image",
+            "Created input binding for image with dimensions 2x1x8x8", "Using random values for output ",
+            "Created output binding for ", "Starting inference", "Warmup completed 0 queries over 0 ms",
+            "Timing trace has 10 queries over ", "=== Trace details ===", "Trace averages of 10 runs:",
+            "Average on 10 runs - GPU latency: ", "=== Performance summary ===", "Throughput: ", "Latency: min = ",
+            "Enqueue Time: min = ", "H2D Latency: min = ", "GPU Compute Time: min = ", "D2H Latency: min = ",
+            "Total Host Walltime: ", "Total GPU Compute Time: ",
+            "Explanations of the performance metrics are printed in the verbose logs."])
+
+    def test_duration_and_warm_up(self):
+        result = self.passes(f"--loadEngine={self.plan}", "--warmUp=50", "--duration=0.3", "--shapes=image:1x1x8x8")
+        warm = re.search(r"Warmup completed (\d+) queries over 50 ms", result.stdout)
+        trace = re.search(r"Timing trace has (\d+) queries over ([\d.e-]+) s", result.stdout)
+        self.assertGreater(int(warm.group(1)), 0)
+        self.assertGreater(int(trace.group(1)), 10)
+        self.assertAlmostEqual(float(trace.group(2)), 0.3, delta=0.2)
+
+    def test_json_files(self):
+        names = {kind: self.folder / f"{kind}.json" for kind in ("times", "output", "profile", "layers")}
+        self.load("--shapes=image:2x1x8x8", f"--exportTimes={names['times']}", f"--exportOutput={names['output']}",
+                  f"--exportProfile={names['profile']}", f"--exportLayerInfo={names['layers']}", "--separateProfileRun")
+        times = json.loads(names["times"].read_text())
+        self.assertEqual(len(times), 3)
+        for row in times:
+            self.assertEqual(list(row), ["startEnqMs", "endEnqMs", "startH2dMs", "endH2dMs", "startComputeMs",
+                                         "endComputeMs", "startD2hMs", "endD2hMs", "h2dMs", "computeMs", "d2hMs",
+                                         "latencyMs"])
+            self.assertLessEqual(row["startComputeMs"], row["endComputeMs"])
+        output, = json.loads(names["output"].read_text())
+        self.assertEqual(list(output), ["name", "dimensions", "values"])
+        self.assertEqual(output["dimensions"], "2x10")
+        self.assertEqual(len(output["values"]), 20)
+        profile = json.loads(names["profile"].read_text())
+        self.assertEqual(profile[0], {"count": 3})
+        for row in profile[1:]:
+            self.assertEqual(list(row), ["name", "timeMs", "averageMs", "medianMs", "percentage"])
+        self.assertAlmostEqual(sum(row["percentage"] for row in profile[1:]), 100, delta=0.01)
+        layers = json.loads(names["layers"].read_text())
+        self.assertIn("Layers", layers)
+        self.assertIn("image", layers["Bindings"])
+
+    def test_dumps(self):
+        result = self.load("--shapes=image:1x1x8x8", "--dumpOutput", "--dumpProfile", "--dumpLayerInfo")
+        self.in_order(result.stdout, ["Layer Information:", "Starting inference", "The e2e network timing is not reported",
+                                      "--separateProfileRun", "Output Tensors:", ": (1x10)",
+                                      "=== Profile (3 iterations ) ===",
+                                      "Layer   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %", "Total"])
+        self.assertNotIn("=== Performance summary ===", result.stdout)
+
+    def output_values(self, *arguments):
+        path = self.folder / "values.json"
+        self.load(f"--exportOutput={path}", *arguments)
+        return json.loads(path.read_text())[0]
+
+    def test_inputs_from_a_file(self):
+        given = [f"--loadInputs=image:{self.input}", "--shapes=image:2x1x8x8"]
+        output = self.output_values(*given)
+        self.assertGreater(max(output["values"]) - min(output["values"]), 1e-3)
+        for more in (["--streams=2"], ["--streams=2", "--threads"], ["--noDataTransfers"], ["--cpuThreads=1"],
+                     ["--useSpinWait", "--exposeDMA", "--useManagedMemory"]):
+            if "--streams=2" in more:  # each context of a dynamic engine needs a profile of its own
+                continue
+            self.assertEqual(self.output_values(*given, *more), output, more)
+        short = self.folder / "short.bin"
+        short.write_bytes(self.input.read_bytes()[:-4])
+        self.assertIn("takes exactly 512", self.fails(f"--loadEngine={self.plan}", *QUICK, f"--loadInputs=image:{short}",
+                                                     "--shapes=image:2x1x8x8").stderr)
+        self.assertIn("no input 'pixels'", self.fails(f"--loadEngine={self.plan}", *QUICK,
+                                                      f"--loadInputs=pixels:{self.input}").stderr)
+
+    def test_compare(self):
+        given = [f"--loadInputs=image:{self.input}", "--shapes=image:2x1x8x8"]
+        output = self.output_values(*given)
+        good = self.folder / "good.npz"
+        bad = self.folder / "bad.npz"
+        values = output["values"]
+        for path, change in ((good, 0.0), (bad, 0.01 * max(map(abs, values)))):
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(output["name"] + ".npy", npy([values[0] + change, *values[1:]], (2, 10)))
+        result = self.load(*given, f"--compare={good}")
+        self.assertRegex(result.stdout, re.escape(output["name"]) + r": max absolute = \S+, max relative = \S+, cosine = 1")
+        result = self.fails(f"--loadEngine={self.plan}", *QUICK, *given, f"--compare={bad}")
+        self.assertIn("1 element(s) beyond the tolerance, first at index 0", result.stderr)
+        self.load(*given, f"--compare={bad}", "--compareAtol=0.1", "--compareCosine=0.9")
+
+    def test_streams(self):
+        result = self.passes(f"--onnx={MODEL}", *QUICK, "--streams=2", "--shapes=image:1x1x8x8")
+        self.assertIn("Timing trace has 6 queries", result.stdout)
+
+    def test_shapes_that_are_refused(self):
+        load = [f"--loadEngine={self.plan}", *QUICK]
+        self.assertIn("no input 'pixels'", self.fails(*load, "--shapes=pixels:1x1x8x8").stderr)
+        self.fails(*load, "--shapes=image:5x1x8x8")   # above the profile's maximum
+        self.fails(*load, "--shapes=image:1x1x9x8")
+        self.fails(*load, "--shapes=image:1x64")
+        self.assertIn("no input 'pixels'", self.fails(f"--onnx={MODEL}", "--shapes=pixels:1").stderr)
+        self.fails(f"--onnx={MODEL}", "--minShapes=image:4x1x8x8", "--maxShapes=image:2x1x8x8")
+
+    def test_dynamic_input_without_shape_warns(self):
+        result = self.passes(f"--onnx={MODEL}", *QUICK)
+        self.assertRegex(result.stderr, r"\[W\] Input 'image' is dynamic .*using 1x1x8x8")
+
+    def test_precision_flags_warn_once(self):
+        for flag in ("--fp16", "--int8", "--best"):
+            result = self.passes(f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8", flag)
+            self.assertRegex(result.stderr, r"\[W\] \[TRT\] ", flag)
+
+    def test_timing_cache_file(self):
+        cache = self.folder / "timing.cache"
+        arguments = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8", f"--timingCacheFile={cache}"]
+        self.assertRegex(self.passes(*arguments).stdout, r"Saved \d+ bytes of timing cache to ")
+        self.assertRegex(self.passes(*arguments).stdout, r"Loaded \d+ bytes of timing cache from ")
+        cache.write_bytes(b"not a timing cache")
+        self.passes(*arguments)
+
+    def test_time_deserialize(self):
+        result = self.tool(f"--loadEngine={self.plan}", "--timeDeserialize")
+        self.in_order(result.stdout, [
+            "Begin deserialization warmup...", "Begin deserialization engine timing...", "First deserialization time = ",
+            "Free GPU memory = ", "Total deserialization time = ", "Deserialization Bandwidth = "])
+
+    def test_damaged_plans(self):
+        plan = self.plan.read_bytes()
+        path = self.folder / "damaged.plan"
+        for bad in (plan[:-1], plan[:100], plan[:8], b"x" * 1000, plan[:200] + bytes([plan[200] ^ 1]) + plan[201:]):
+            path.write_bytes(bad)
+            self.fails(f"--loadEngine={path}", *QUICK)
+
+    def test_features_of_later_versions_say_so(self):
+        """Flags whose feature the library does not have yet: an error that names them, never silence."""
+        onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
+        cache = self.folder / "calibration.cache"
+        cache.write_text("TRT-8503-EntropyCalibration2\nimage: 3c010a14\n")
+        for arguments in ([*onnx, "--refit"], [*onnx, "--sparsity=enable"], [*onnx, "--sparsity=force"],
+                          [*onnx, "--useDLACore=0"], [*onnx, "--int8", f"--calib={cache}"], [*onnx, "--safe"],
+                          [*onnx, "--dumpRefit"], [*onnx, "--timeRefit"],
+                          ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
+                          ["--deploy=m.prototxt", "--output=y"]):
+            self.fails(*arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

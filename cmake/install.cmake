@@ -16,11 +16,11 @@ set(TW_INSTALL_BIN bin)
 set(TW_PACKAGE_DIR ${TW_INSTALL_LIB}/cmake/tensorwright)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TW_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/hostcuda/include/ DESTINATION ${TW_INSTALL_INCLUDE}/hostcuda
-        FILES_MATCHING PATTERN "*.h")
 
+set(TW_LINK_FLAGS)
 foreach(library nvinfer nvonnxparser nvinfer_plugin nvparsers)
     if(TARGET ${library})
+        string(APPEND TW_LINK_FLAGS " -l${library}")
         # The libraries lie side by side and find each other.
         set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
         install(TARGETS ${library} LIBRARY DESTINATION ${TW_INSTALL_LIB} RUNTIME DESTINATION ${TW_INSTALL_BIN})
@@ -30,7 +30,7 @@ if(TARGET trtexec)
     set_target_properties(trtexec PROPERTIES INSTALL_RPATH "$ORIGIN/../${TW_INSTALL_LIB}")
     install(TARGETS trtexec RUNTIME DESTINATION ${TW_INSTALL_BIN})
 endif()
-# The stand-in installs its own libraries: src/hostcuda/CMakeLists.txt.
+# The stand-in installs itself: src/hostcuda/CMakeLists.txt.
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tensorwright-config.cmake.in
                               ${CMAKE_BINARY_DIR}/tensorwright-config.cmake
@@ -41,6 +41,4 @@ install(FILES ${CMAKE_BINARY_DIR}/tensorwright-config.cmake ${CMAKE_BINARY_DIR}/
         DESTINATION ${TW_PACKAGE_DIR})
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tensorwright.pc.in ${CMAKE_BINARY_DIR}/tensorwright.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/tensorwright-hostcuda.pc.in ${CMAKE_BINARY_DIR}/tensorwright-hostcuda.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tensorwright.pc ${CMAKE_BINARY_DIR}/tensorwright-hostcuda.pc
-        DESTINATION ${TW_INSTALL_LIB}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/tensorwright.pc DESTINATION ${TW_INSTALL_LIB}/pkgconfig)

@@ -13,6 +13,7 @@ import tempfile
 
 CLIENT = """
 #include "NvInfer.h"
+#include "cuda_runtime_api.h"
 #include <cstdio>
 #include <memory>
 
@@ -32,6 +33,9 @@ int main()
     std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(logger));
     if (!builder || !runtime || getInferLibVersion() != NV_TENSORRT_VERSION)
         return 1;
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, 64) != cudaSuccess || cudaFree(memory) != cudaSuccess)
+        return 2;
     std::printf("client of %d\\n", static_cast<int>(getInferLibVersion()));
     return 0;
 }
@@ -40,9 +44,10 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.18)
 project(client LANGUAGES CXX)
 set(CMAKE_CXX_STANDARD 11)
+set(TENSORWRIGHT_HOSTCUDA ON)
 find_package(tensorwright 8.5 REQUIRED COMPONENTS nvinfer)
 add_executable(client client.cpp)
-target_link_libraries(client PRIVATE tensorwright::nvinfer)
+target_link_libraries(client PRIVATE tensorwright::nvinfer tensorwright::cudart)
 """
 
 
@@ -70,19 +75,21 @@ def main():
         run("cmake", "--build", root / "b", env=plain)
         run(root / "b" / "client", env=plain)
 
-        flags = [f"-I{prefix}/include", f"-I{prefix}/include/hostcuda", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
-        run(options.cxx, "-std=c++11", "-Werror=return-type", *flags, root / "client.cpp", "-lnvinfer", "-o", root / "plain", env=plain)
+        flags = [f"-I{prefix}/include", f"-I{prefix}/include/hostcuda"]
+        flags += [f"-L{prefix}/lib", f"-L{prefix}/lib/hostcuda", "-lnvinfer", "-lcudart"]
+        flags += [f"-Wl,-rpath,{prefix}/lib", f"-Wl,-rpath,{prefix}/lib/hostcuda"]
+        run(options.cxx, "-std=c++11", root / "client.cpp", *flags, "-o", root / "plain", env=plain)
         run(root / "plain", env=plain)
 
         flags = subprocess.run(
-            ["pkg-config", "--cflags", "--libs-only-L", "tensorwright"],
+            ["pkg-config", "--cflags", "--libs", "tensorwright", "hostcuda"],
             env={**plain, "PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"},
             check=True,
             capture_output=True,
             text=True,
         ).stdout.split()
-        flags += [f"-I{prefix}/include/hostcuda", f"-Wl,-rpath,{prefix}/lib"]
-        run(options.cxx, "-std=c++11", *flags, root / "client.cpp", "-lnvinfer", "-o", root / "pkgconfig", env=plain)
+        flags += [f"-Wl,-rpath,{prefix}/lib"]
+        run(options.cxx, "-std=c++11", root / "client.cpp", *flags, "-o", root / "pkgconfig", env=plain)
         run(root / "pkgconfig", env=plain)
     return 0
 

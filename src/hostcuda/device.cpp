@@ -155,12 +155,14 @@ cudaError_t cudaDeviceReset()
         State& s = state();
         (void)checkNothingCapturing(); // captures end invalid
         waitForDevice();
-        for (const std::shared_ptr<Stream>& stream : s.streams.removeAll())
+        for (const std::shared_ptr<Stream>& stream : allStreams())
             endCaptureOf(*stream);
+        s.streams.removeAll();
         s.events.removeAll();
         forgetExecs();
-        const auto nodes = s.nodes.removeAll();
-        const auto graphs = s.graphs.removeAll();
+        // First the nodes, some of which own memory, then what memory is left.
+        s.graphs.removeAll();
+        s.nodes.removeAll();
         forgetPools();
         freeAllMemory();
         deviceFlags = 0;

@@ -46,8 +46,8 @@ void forgetGraph(const std::shared_ptr<Graph>& graph)
 
 namespace {
 
-// Child graphs of child graphs can multiply; a list longer than this (some GiB) is refused.
-constexpr std::size_t kMaxSteps = std::size_t{1} << 24;
+// Child graphs of child graphs can multiply; a list longer than this (some 100 MiB) is refused.
+constexpr std::size_t kMaxSteps = std::size_t{1} << 20;
 
 } // namespace
 

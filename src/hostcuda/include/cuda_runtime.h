@@ -4,6 +4,7 @@
 #define TW_HOSTCUDA_CUDA_RUNTIME_H
 
 #include "cuda_runtime_api.h"
+#include "driver_functions.h"
 #include "library_types.h"
 
 #ifdef __cplusplus

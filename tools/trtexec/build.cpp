@@ -139,6 +139,14 @@ void deserialize(Log& log, LibraryLogger& logger, const Options& options, Worksp
     work.engine =
         required(work.runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
     log.info("Engine deserialized in " + numberText(watch.seconds()) + " sec.");
+    // The engine keeps nothing of the plan's bytes, and only a refit needs the network.
+    work.built.reset();
+    work.loaded.reset();
+    if (!options.inference.timeRefit) {
+        work.parsed.network.reset();
+        work.parsed = {};
+        work.builder.reset();
+    }
 }
 
 bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work)

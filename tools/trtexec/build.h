@@ -27,6 +27,7 @@ struct Workspace
 
 // Builds and saves, or loads. Leaves the plan's bytes in the workspace.
 void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
+// Makes the engine and frees what it was made from.
 void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
 // --timeDeserialize: false when the first time is more than twice the average.
 bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work);

@@ -20,6 +20,16 @@ void sleepMs(double ms)
         std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
+// Layer ranges for profiling tools can say no more than the engine keeps of its layers.
+void setNvtxDetail(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, ProfilingDetail wanted)
+{
+    const auto rank = [](ProfilingDetail d) {
+        return d == ProfilingDetail::kNone ? 0 : d == ProfilingDetail::kLayerNames ? 1 : 2;
+    };
+    if (rank(wanted) <= rank(static_cast<ProfilingDetail>(engine.getProfilingVerbosity())))
+        context.setNvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(wanted));
+}
+
 // The profile that stream `s` uses: its own where the engine has enough, else the first.
 void selectProfile(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, int32_t s)
 {
@@ -63,9 +73,7 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
     for (int32_t s = 0; s < inference.streams; ++s) {
         Stream stream;
         stream.context = required(engine.createExecutionContext(), "Creating an execution context");
-        libraryStep(log, "Setting the NVTX verbosity", [&] {
-            stream.context->setNvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(options.build.profiling));
-        });
+        setNvtxDetail(engine, *stream.context, options.build.profiling);
         if (!implicit)
             selectProfile(engine, *stream.context, s);
         if (inference.persistentCacheRatio > 0) {

@@ -51,9 +51,7 @@ Constant ImportContext::newConstant(DataType type, Dims const& dims, Where where
     return c;
 }
 
-namespace {
-
-void store(Constant& c, int64_t i, double v)
+void ImportContext::store(Constant& c, int64_t i, double v)
 {
     void* p = const_cast<void*>(c.values);
     auto toInt = [](double x, double low, double high) { return x != x ? 0 : int64_t(std::clamp(x, low, high)); };
@@ -78,8 +76,6 @@ void store(Constant& c, int64_t i, double v)
         break;
     }
 }
-
-} // namespace
 
 Constant ImportContext::intConstant(std::vector<int64_t> const& values) const
 {

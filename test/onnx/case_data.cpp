@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "case_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace tw::test {
+
+using nvinfer1::DataType;
+using tw_onnx::TensorProto;
+
+namespace {
+
+double halfToDouble(uint16_t h)
+{
+    int const exponent = h >> 10 & 31, fraction = h & 1023;
+    double const magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                             : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
+                                            : std::ldexp(fraction, -24);
+    return h & 0x8000 ? -magnitude : magnitude;
+}
+
+template <class T>
+T load(char const* at)
+{
+    T v;
+    std::memcpy(&v, at, sizeof(T));
+    return v;
+}
+
+template <class T>
+void append(std::vector<unsigned char>& bytes, T v)
+{
+    auto const* p = reinterpret_cast<unsigned char const*>(&v);
+    bytes.insert(bytes.end(), p, p + sizeof(T));
+}
+
+} // namespace
+
+size_t sizeOf(DataType type)
+{
+    switch (type) {
+    case DataType::kFLOAT:
+    case DataType::kINT32: return 4;
+    case DataType::kHALF: return 2;
+    default: return 1;
+    }
+}
+
+std::string typeName(DataType type)
+{
+    static char const* const kNames[]{"FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8"};
+    return kNames[int(type)];
+}
+
+std::string str(std::vector<int64_t> const& dims)
+{
+    std::string s = "[";
+    for (size_t i = 0; i < dims.size(); ++i)
+        s += (i ? "," : "") + std::to_string(dims[i]);
+    return s + "]";
+}
+
+nvinfer1::Dims toDims(std::vector<int64_t> const& dims)
+{
+    if (dims.size() > nvinfer1::Dims::MAX_DIMS)
+        throw std::runtime_error("recorded tensor of rank " + std::to_string(dims.size()));
+    nvinfer1::Dims d{int32_t(dims.size()), {}};
+    std::copy(dims.begin(), dims.end(), d.d);
+    return d;
+}
+
+int64_t volume(std::vector<int64_t> const& dims)
+{
+    int64_t v = 1;
+    for (int64_t d : dims)
+        v *= d;
+    return v;
+}
+
+std::string readFile(std::string const& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+        throw std::runtime_error(path + " cannot be read");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Recorded readRecorded(std::string const& path)
+{
+    TensorProto t;
+    if (!t.ParseFromString(readFile(path)))
+        throw std::runtime_error(path + " is not a tensor");
+    Recorded r;
+    r.onnxType = t.data_type();
+    r.dims.assign(t.dims().begin(), t.dims().end());
+    int64_t const n = volume(r.dims);
+    bool const raw = t.has_raw_data();
+    char const* p = t.raw_data().data();
+    auto at = [&](int64_t i) -> double {
+        switch (t.data_type()) {
+        case TensorProto::FLOAT: return raw ? load<float>(p + 4 * i) : t.float_data(int(i));
+        case TensorProto::DOUBLE: return raw ? load<double>(p + 8 * i) : t.double_data(int(i));
+        case TensorProto::FLOAT16:
+            return halfToDouble(raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i))));
+        case TensorProto::INT64: return double(raw ? load<int64_t>(p + 8 * i) : t.int64_data(int(i)));
+        case TensorProto::INT32: return raw ? load<int32_t>(p + 4 * i) : t.int32_data(int(i));
+        case TensorProto::INT8: return raw ? double(int8_t(p[i])) : t.int32_data(int(i));
+        case TensorProto::UINT8:
+        case TensorProto::BOOL: return raw ? double(uint8_t(p[i])) : t.int32_data(int(i));
+        default: throw std::runtime_error("recorded tensor of ONNX type " + std::to_string(t.data_type()));
+        }
+    };
+    switch (t.data_type()) {
+    case TensorProto::FLOAT16: r.type = DataType::kHALF; break;
+    case TensorProto::INT8: r.type = DataType::kINT8; break;
+    case TensorProto::UINT8: r.type = DataType::kUINT8; break;
+    case TensorProto::BOOL: r.type = DataType::kBOOL; break;
+    case TensorProto::INT32:
+    case TensorProto::INT64: r.type = DataType::kINT32; break;
+    default: r.type = DataType::kFLOAT; break;
+    }
+    size_t const elementSize = t.data_type() == TensorProto::DOUBLE || t.data_type() == TensorProto::INT64
+                                   ? 8
+                                   : sizeOf(r.type);
+    if (raw && t.raw_data().size() != size_t(n) * elementSize)
+        throw std::runtime_error(path + " has the wrong number of bytes");
+    for (int64_t i = 0; i < n; ++i) {
+        double v = at(i);
+        if (r.type == DataType::kINT32)
+            v = std::clamp(v, double(INT32_MIN), double(INT32_MAX));
+        r.values.push_back(v);
+        switch (r.type) {
+        case DataType::kFLOAT: append(r.bytes, float(v)); break;
+        case DataType::kHALF: append(r.bytes, raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i)))); break;
+        case DataType::kINT32: append(r.bytes, int32_t(v)); break;
+        case DataType::kINT8: append(r.bytes, int8_t(v)); break;
+        default: append(r.bytes, uint8_t(v)); break;
+        }
+    }
+    return r;
+}
+
+std::vector<double> toDoubles(void const* data, DataType type, int64_t count)
+{
+    std::vector<double> v(static_cast<size_t>(count));
+    for (size_t i = 0; i < v.size(); ++i)
+        switch (type) {
+        case DataType::kFLOAT: v[i] = static_cast<float const*>(data)[i]; break;
+        case DataType::kHALF: v[i] = halfToDouble(static_cast<uint16_t const*>(data)[i]); break;
+        case DataType::kINT32: v[i] = static_cast<int32_t const*>(data)[i]; break;
+        case DataType::kINT8: v[i] = static_cast<int8_t const*>(data)[i]; break;
+        default: v[i] = static_cast<uint8_t const*>(data)[i]; break;
+        }
+    return v;
+}
+
+std::string compare(std::vector<double> const& got, std::vector<double> const& want, bool exact)
+{
+    if (got.size() != want.size())
+        return std::to_string(got.size()) + " elements instead of " + std::to_string(want.size());
+    size_t bad = 0, first = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+        double const g = got[i], w = want[i];
+        bool const ok = g == w || (std::isnan(g) && std::isnan(w)) ||
+                        (!exact && std::isfinite(w) && std::fabs(g - w) <= 1e-7 + 1e-3 * std::fabs(w));
+        if (!ok && bad++ == 0)
+            first = i;
+    }
+    if (bad == 0)
+        return {};
+    return std::to_string(bad) + " of " + std::to_string(got.size()) + " elements differ, first at " +
+           std::to_string(first) + ": " + std::to_string(got[first]) + " instead of " + std::to_string(want[first]);
+}
+
+} // namespace tw::test

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded tensors of the ONNX cases and how they compare.
+#pragma once
+
+#include "NvInfer.h"
+#include "tw_onnx.pb.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tw::test {
+
+// A recorded tensor in the type that the network uses for it: INT64 is clamped to INT32, DOUBLE becomes FLOAT.
+struct Recorded
+{
+    int onnxType = 0;
+    nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
+    std::vector<int64_t> dims;
+    std::vector<double> values;
+    std::vector<unsigned char> bytes; // values as `type`
+};
+
+size_t sizeOf(nvinfer1::DataType type);
+std::string typeName(nvinfer1::DataType type);
+std::string str(std::vector<int64_t> const& dims);
+nvinfer1::Dims toDims(std::vector<int64_t> const& dims);
+int64_t volume(std::vector<int64_t> const& dims);
+
+std::string readFile(std::string const& path);             // throws std::runtime_error
+Recorded readRecorded(std::string const& path);            // throws std::runtime_error
+std::vector<double> toDoubles(void const* data, nvinfer1::DataType type, int64_t count);
+
+// Empty when |y - want| <= 1e-7 + 1e-3 |want| for every element (the tolerance of the ONNX suite), NaN equal to NaN and
+// infinities to themselves; else the first difference and how many there are. Integers and truth values must be equal.
+std::string compare(std::vector<double> const& got, std::vector<double> const& want, bool exact);
+
+} // namespace tw::test

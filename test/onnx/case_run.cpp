@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "case_run.h"
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+#include "case_data.h"
+#include "cuda_runtime_api.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include <sys/stat.h>
+
+namespace tw::test {
+
+namespace {
+
+// Ends a case: `stage` failed with `message`.
+struct Stop
+{
+    std::string stage, message;
+};
+
+class Logger final : public nvinfer1::ILogger
+{
+public:
+    explicit Logger(bool verbose) : verbose_(verbose) {}
+    void log(Severity severity, char const* text) noexcept override
+    {
+        if (verbose_)
+            std::fprintf(stderr, "  [%d] %s\n", int(severity), text);
+        if (severity <= Severity::kERROR && first_.empty())
+            first_ = text;
+    }
+    std::string const& firstError() const { return first_; }
+
+private:
+    bool verbose_;
+    std::string first_;
+};
+
+// A device buffer that grows when the engine asks for it.
+class Output final : public nvinfer1::IOutputAllocator
+{
+public:
+    ~Output() override { cudaFree(data); }
+    void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
+    {
+        if (size > capacity) {
+            cudaFree(data);
+            data = nullptr;
+            capacity = cudaMalloc(&data, size) == cudaSuccess ? size : 0;
+        }
+        return data;
+    }
+    void notifyShape(char const*, nvinfer1::Dims const& d) noexcept override { dims = d; }
+
+    void* data = nullptr;
+    uint64_t capacity = 0;
+    nvinfer1::Dims dims{-1, {}};
+};
+
+struct DeviceBuffer
+{
+    void* data = nullptr;
+    ~DeviceBuffer() { cudaFree(data); }
+};
+
+std::vector<int64_t> toVector(nvinfer1::Dims const& d) { return {d.d, d.d + std::max(d.nbDims, 0)}; }
+
+std::vector<Recorded> readAll(std::string const& folder, std::string const& kind)
+{
+    std::vector<Recorded> all;
+    struct stat info{};
+    for (int i = 0;; ++i) {
+        std::string const path = folder + "/" + kind + "_" + std::to_string(i) + ".pb";
+        if (::stat(path.c_str(), &info) != 0)
+            return all;
+        all.push_back(readRecorded(path));
+    }
+}
+
+void collect(tw_onnx::GraphProto const& graph, CaseFacts& facts)
+{
+    auto type = [&](int t) {
+        if (tw_onnx::TensorProto::DataType_IsValid(t))
+            facts.types.insert(tw_onnx::TensorProto::DataType_Name(tw_onnx::TensorProto::DataType(t)));
+    };
+    auto valueType = [&](tw_onnx::ValueInfoProto const& v) {
+        if (v.type().has_tensor_type())
+            type(v.type().tensor_type().elem_type());
+        if (v.type().has_sequence_type())
+            facts.types.insert("SEQUENCE");
+        if (v.type().has_optional_type())
+            facts.types.insert("OPTIONAL");
+    };
+    for (auto const& v : graph.input())
+        valueType(v);
+    for (auto const& v : graph.output())
+        valueType(v);
+    for (auto const& t : graph.initializer())
+        type(t.data_type());
+    for (auto const& node : graph.node()) {
+        facts.ops.insert(node.op_type());
+        for (auto const& a : node.attribute()) {
+            if (a.has_t())
+                type(a.t().data_type());
+            if (a.has_g())
+                collect(a.g(), facts);
+            if (a.name() == "to")
+                type(int(a.i()));
+        }
+    }
+}
+
+tw_onnx::ModelProto readModel(std::string const& folder)
+{
+    tw_onnx::ModelProto model;
+    if (!model.ParseFromString(readFile(folder + "/model.onnx")))
+        throw std::runtime_error("model.onnx cannot be read");
+    return model;
+}
+
+void checkCuda(cudaError_t status)
+{
+    if (status != cudaSuccess)
+        throw Stop{"run", cudaGetErrorString(status)};
+}
+
+void run(std::string const& folder, bool parseOnly, Logger& logger)
+{
+    auto fail = [&](char const* stage, std::string const& what) {
+        throw Stop{stage, what + (logger.firstError().empty() ? "" : ": " + logger.firstError())};
+    };
+    std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
+    if (!builder)
+        fail("build", "no builder");
+    std::unique_ptr<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(
+        1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
+    if (!network)
+        fail("build", "no network");
+    std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
+    std::string const bytes = readFile(folder + "/model.onnx");
+    if (!parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str()))
+        throw Stop{"parse", parser->getNbErrors() ? parser->getError(0)->desc() : "no error was recorded"};
+    if (parseOnly)
+        return;
+
+    // Recorded inputs belong to the graph's inputs in order, those with initializers left out.
+    std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input");
+    std::vector<Recorded> const outputs = readAll(folder + "/test_data_set_0", "output");
+    tw_onnx::ModelProto const model = readModel(folder);
+    std::set<std::string> initializers;
+    for (auto const& t : model.graph().initializer())
+        initializers.insert(t.name());
+    std::map<std::string, Recorded*> byName;
+    size_t next = 0;
+    for (auto const& v : model.graph().input())
+        if (!initializers.count(v.name()) && next < inputs.size())
+            byName[v.name()] = &inputs[next++];
+
+    std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+    nvinfer1::IOptimizationProfile* profile = builder->createOptimizationProfile();
+    bool needsProfile = false;
+    for (int i = 0; i < network->getNbInputs(); ++i) {
+        nvinfer1::ITensor& t = *network->getInput(i);
+        auto it = byName.find(t.getName());
+        if (it == byName.end())
+            fail("read", "no recorded data for input '" + std::string(t.getName()) + "'");
+        Recorded const& r = *it->second;
+        bool dynamic = false;
+        for (int64_t d : toVector(t.getDimensions()))
+            dynamic = dynamic || d < 0;
+        for (auto which : {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT,
+                           nvinfer1::OptProfileSelector::kMAX}) {
+            if (dynamic)
+                profile->setDimensions(t.getName(), which, toDims(r.dims));
+            if (t.isShapeTensor()) {
+                std::vector<int32_t> const v(r.values.begin(), r.values.end());
+                profile->setShapeValues(t.getName(), which, v.data(), int32_t(v.size()));
+            }
+        }
+        needsProfile = needsProfile || dynamic || t.isShapeTensor();
+    }
+    if (needsProfile && config->addOptimizationProfile(profile) < 0)
+        fail("build", "the optimization profile was refused");
+    std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    if (!plan)
+        fail("build", "no plan");
+    std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(logger));
+    std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    if (!engine)
+        fail("load", "no engine");
+    std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+    if (!context)
+        fail("load", "no context");
+
+    std::vector<std::unique_ptr<DeviceBuffer>> buffers;
+    std::map<std::string, std::unique_ptr<Output>> results;
+    for (int i = 0; i < engine->getNbIOTensors(); ++i) {
+        char const* name = engine->getIOTensorName(i);
+        if (engine->getTensorIOMode(name) == nvinfer1::TensorIOMode::kOUTPUT) {
+            results[name] = std::make_unique<Output>();
+            if (!context->setOutputAllocator(name, results[name].get()))
+                fail("run", "the allocator of output '" + std::string(name) + "' was refused");
+            continue;
+        }
+        Recorded& r = *byName.at(name);
+        if (engine->getTensorDataType(name) != r.type)
+            fail("run", "input '" + std::string(name) + "' is " + typeName(engine->getTensorDataType(name)) +
+                            " in the engine, the recorded one is " + typeName(r.type));
+        if (!context->setInputShape(name, toDims(r.dims)))
+            fail("run", "shape " + str(r.dims) + " of input '" + std::string(name) + "' was refused");
+        void* address = r.bytes.data();
+        if (engine->getTensorLocation(name) == nvinfer1::TensorLocation::kDEVICE) {
+            buffers.push_back(std::make_unique<DeviceBuffer>());
+            checkCuda(cudaMalloc(&buffers.back()->data, std::max<size_t>(r.bytes.size(), 1)));
+            checkCuda(cudaMemcpy(buffers.back()->data, r.bytes.data(), r.bytes.size(), cudaMemcpyHostToDevice));
+            address = buffers.back()->data;
+        }
+        static unsigned char nothing[64];
+        if (!context->setTensorAddress(name, address ? address : nothing))
+            fail("run", "the address of input '" + std::string(name) + "' was refused");
+    }
+    cudaStream_t stream = nullptr;
+    checkCuda(cudaStreamCreate(&stream));
+    bool const enqueued = context->enqueueV3(stream);
+    cudaError_t const status = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    if (!enqueued)
+        fail("run", "enqueueV3 failed");
+    checkCuda(status);
+
+    for (int i = 0; i < model.graph().output_size(); ++i) {
+        std::string const& name = model.graph().output(i).name();
+        if (size_t(i) >= outputs.size())
+            fail("read", "no recorded data for output '" + name + "'");
+        Recorded const& want = outputs[size_t(i)];
+        if (!results.count(name))
+            throw Stop{"compare", "the engine has no output '" + name + "'"};
+        Output const& got = *results[name];
+        nvinfer1::DataType const type = engine->getTensorDataType(name.c_str());
+        std::string const what = "output '" + name + "': ";
+        if (type != want.type)
+            throw Stop{"compare", what + "type " + typeName(type) + " instead of " + typeName(want.type)};
+        if (toVector(got.dims) != want.dims || got.dims.nbDims < 0)
+            throw Stop{"compare", what + "shape " + str(toVector(got.dims)) + " instead of " + str(want.dims)};
+        std::vector<unsigned char> bytes(size_t(volume(want.dims)) * sizeOf(type));
+        if (!bytes.empty())
+            checkCuda(cudaMemcpy(bytes.data(), got.data, bytes.size(), cudaMemcpyDeviceToHost));
+        bool const exact = type != nvinfer1::DataType::kFLOAT && type != nvinfer1::DataType::kHALF;
+        std::string const difference = compare(toDoubles(bytes.data(), type, volume(want.dims)), want.values, exact);
+        if (!difference.empty())
+            throw Stop{"compare", what + difference};
+    }
+}
+
+} // namespace
+
+CaseFacts factsOf(std::string const& folder)
+{
+    CaseFacts facts;
+    collect(readModel(folder).graph(), facts);
+    return facts;
+}
+
+CaseResult runCase(std::string const& folder, bool parseOnly, bool verbose)
+{
+    Logger logger(verbose);
+    try {
+        run(folder, parseOnly, logger);
+        return {true, "", ""};
+    } catch (Stop const& stop) {
+        return {false, stop.stage, stop.message};
+    } catch (std::exception const& e) {
+        return {false, "read", e.what()};
+    }
+}
+
+} // namespace tw::test

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ONNX backend case: a folder with model.onnx and test_data_set_*/{input,output}_<i>.pb.
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace tw::test {
+
+struct CaseFacts
+{
+    std::set<std::string> ops;   // operators of the graph and its subgraphs
+    std::set<std::string> types; // element types of inputs, outputs, initializers and attributes
+};
+
+struct CaseResult
+{
+    bool passed = false;
+    std::string stage;   // where it ended: read, parse, build, load, run, compare
+    std::string message; // empty when passed
+};
+
+CaseFacts factsOf(std::string const& folder);
+
+// Imports the model, builds an engine through the public API, runs it on the recorded inputs and compares the outputs.
+CaseResult runCase(std::string const& folder, bool parseOnly, bool verbose);
+
+} // namespace tw::test

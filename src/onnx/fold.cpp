@@ -21,7 +21,10 @@ constexpr int64_t kMaxComputed = 4096;
 
 using Coordinates = std::vector<int64_t>;
 
-void* dataOf(Constant& c) { return const_cast<void*>(c.values); }
+void* dataOf(Constant& c)
+{
+    return const_cast<void*>(c.values);
+}
 
 std::vector<int64_t> stridesOf(Dims const& d)
 {
@@ -45,7 +48,8 @@ std::optional<Constant> rearrange(ImportContext& ctx, Constant const& x, Dims co
         int64_t const from = source(p);
         if (from < 0 || from >= x.count)
             return {};
-        std::memcpy(static_cast<char*>(dataOf(y)) + i * size, static_cast<char const*>(x.values) + from * size, size_t(size));
+        std::memcpy(static_cast<char*>(dataOf(y)) + i * size, static_cast<char const*>(x.values) + from * size,
+                    size_t(size));
         for (int a = dims.nbDims - 1; a >= 0 && ++p[size_t(a)] == dims.d[a]; --a)
             p[size_t(a)] = 0;
     }
@@ -272,7 +276,9 @@ std::optional<Constant> foldSlice(ImportContext& ctx)
         int64_t const d = x.dims.d[axes[i]], s = (*steps)[i];
         if (s == 0)
             return {};
-        auto bound = [&](int64_t v) { return s > 0 ? std::clamp<int64_t>(v, 0, d) : std::clamp<int64_t>(v, -1, d - 1); };
+        auto bound = [&](int64_t v) {
+            return s > 0 ? std::clamp<int64_t>(v, 0, d) : std::clamp<int64_t>(v, -1, d - 1);
+        };
         int64_t const a = bound((*starts)[i] < 0 ? (*starts)[i] + d : (*starts)[i]);
         int64_t const b = bound((*ends)[i] < 0 ? (*ends)[i] + d : (*ends)[i]);
         int64_t const length = s > 0 ? (b - a + s - 1) / s : (a - b - s - 1) / -s;
@@ -398,13 +404,14 @@ std::optional<Constant> foldUnary(ImportContext& ctx)
     Constant y = ctx.newConstant(x.type, x.dims);
     for (int64_t i = 0; i < x.count; ++i) {
         double const v = x.floatAt(i);
-        ctx.store(y, i, op == "Neg"     ? -v
-                        : op == "Abs"   ? std::fabs(v)
-                        : op == "Ceil"  ? std::ceil(v)
-                        : op == "Floor" ? std::floor(v)
-                        : op == "Sqrt"  ? std::sqrt(v)
-                        : op == "Not"   ? double(v == 0)
-                                        : 1 / v);
+        ctx.store(y, i,
+                  op == "Neg"     ? -v
+                  : op == "Abs"   ? std::fabs(v)
+                  : op == "Ceil"  ? std::ceil(v)
+                  : op == "Floor" ? std::floor(v)
+                  : op == "Sqrt"  ? std::sqrt(v)
+                  : op == "Not"   ? double(v == 0)
+                                  : 1 / v);
     }
     return y;
 }
@@ -465,8 +472,8 @@ std::optional<Constant> foldBinary(ImportContext& ctx)
     bool const logic = op == "And" || op == "Or";
     if (logic != (a.type == DataType::kBOOL) && op != "Equal")
         return {};
-    bool const truth = logic || op == "Equal" || op == "Less" || op == "Greater" || op == "LessOrEqual" ||
-                       op == "GreaterOrEqual";
+    bool const truth =
+        logic || op == "Equal" || op == "Less" || op == "Greater" || op == "LessOrEqual" || op == "GreaterOrEqual";
     auto const ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
     Constant y = ctx.newConstant(truth ? DataType::kBOOL : a.type, *dims);
     for (int64_t i = 0; i < y.count; ++i) {
@@ -495,7 +502,8 @@ std::optional<Constant> foldWhere(ImportContext& ctx)
 std::optional<Constant> foldReduce(ImportContext& ctx)
 {
     Constant const& x = ctx.input(0).constant();
-    if (x.type != DataType::kINT32 || x.count > kMaxComputed || x.count == 0 || ctx.hasAttr("axes") || ctx.nbInputs() != 1)
+    if (x.type != DataType::kINT32 || x.count > kMaxComputed || x.count == 0 || ctx.hasAttr("axes") ||
+        ctx.nbInputs() != 1)
         return {};
     double y = ctx.opType() == "ReduceProd" ? 1 : 0;
     for (int64_t i = 0; i < x.count; ++i)
@@ -511,20 +519,42 @@ struct Rule
     char const* op;
     std::optional<Constant> (*run)(ImportContext&);
 };
-constexpr Rule kRules[]{
-    {"Gather", foldGather},       {"Reshape", foldReshape},     {"Unsqueeze", foldUnsqueeze},
-    {"Squeeze", foldSqueeze},     {"Concat", foldConcat},       {"Slice", foldSlice},
-    {"Transpose", foldTranspose}, {"ConstantOfShape", foldConstantOfShape},
-    {"Expand", foldExpand},       {"Range", foldRange},         {"Cast", foldCast},
-    {"NonZero", foldNonZero},     {"Neg", foldUnary},           {"Abs", foldUnary},
-    {"Ceil", foldUnary},          {"Floor", foldUnary},         {"Sqrt", foldUnary},
-    {"Reciprocal", foldUnary},    {"Not", foldUnary},           {"Add", foldBinary},
-    {"Sub", foldBinary},          {"Mul", foldBinary},          {"Div", foldBinary},
-    {"Mod", foldBinary},          {"Min", foldBinary},          {"Max", foldBinary},
-    {"Equal", foldBinary},        {"Less", foldBinary},         {"Greater", foldBinary},
-    {"LessOrEqual", foldBinary},  {"GreaterOrEqual", foldBinary}, {"And", foldBinary},
-    {"Or", foldBinary},           {"Where", foldWhere},         {"ReduceProd", foldReduce},
-    {"ReduceSum", foldReduce}};
+constexpr Rule kRules[]{{"Gather", foldGather},
+                        {"Reshape", foldReshape},
+                        {"Unsqueeze", foldUnsqueeze},
+                        {"Squeeze", foldSqueeze},
+                        {"Concat", foldConcat},
+                        {"Slice", foldSlice},
+                        {"Transpose", foldTranspose},
+                        {"ConstantOfShape", foldConstantOfShape},
+                        {"Expand", foldExpand},
+                        {"Range", foldRange},
+                        {"Cast", foldCast},
+                        {"NonZero", foldNonZero},
+                        {"Neg", foldUnary},
+                        {"Abs", foldUnary},
+                        {"Ceil", foldUnary},
+                        {"Floor", foldUnary},
+                        {"Sqrt", foldUnary},
+                        {"Reciprocal", foldUnary},
+                        {"Not", foldUnary},
+                        {"Add", foldBinary},
+                        {"Sub", foldBinary},
+                        {"Mul", foldBinary},
+                        {"Div", foldBinary},
+                        {"Mod", foldBinary},
+                        {"Min", foldBinary},
+                        {"Max", foldBinary},
+                        {"Equal", foldBinary},
+                        {"Less", foldBinary},
+                        {"Greater", foldBinary},
+                        {"LessOrEqual", foldBinary},
+                        {"GreaterOrEqual", foldBinary},
+                        {"And", foldBinary},
+                        {"Or", foldBinary},
+                        {"Where", foldWhere},
+                        {"ReduceProd", foldReduce},
+                        {"ReduceSum", foldReduce}};
 
 // Least number of inputs that a rule reads without asking.
 int inputsRead(std::string const& op)

@@ -206,7 +206,7 @@ public:
     Constant filled(double value, DataType type, Dims const& dims, Where where = Where::current()) const;
     Constant converted(Constant const& c, DataType type, Where where = Where::current()) const;
     static void store(Constant& c, int64_t i, double value); // into a constant of our own; clamped to its type
-    Constant reshaped(Constant c, Dims const& dims) const; // same count
+    Constant reshaped(Constant c, Dims const& dims) const;   // same count
 
     ITensor& asTensor(Value const& value, Where where = Where::current());
     // Gives weights that a layer holds the initializer's name (INetworkDefinition::setWeightsName). asTensor does it

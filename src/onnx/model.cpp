@@ -218,9 +218,15 @@ void ModelImporter::nameTensor(ITensor& tensor, std::string const& wanted)
 
 void ModelImporter::tryPlugin(ImportContext& ctx)
 {
+    for (tw_onnx::AttributeProto const& a : ctx.node_.attribute())
+        if (a.has_g() || a.graphs_size() > 0)
+            ctx.fail("operator '" + ctx.opType() + "' runs subgraphs (attribute '" + cleanName(a.name()) +
+                     "'); loops and conditionals cannot be imported yet");
     std::string const version = ctx.attrString("plugin_version", "1");
-    ctx.fail("no importer for operator '" + ctx.opType() + "' in opset " + std::to_string(opset_) +
-             "; getPluginCreator() could not find Plugin " + ctx.opType() + " version " + version);
+    ctx.fail("no importer for operator '" + ctx.opType() + "'" +
+             (isDefaultDomain(ctx.node_.domain()) ? "" : " of domain '" + ctx.node_.domain() + "'") + " in opset " +
+             std::to_string(opset_) + "; getPluginCreator() could not find Plugin " + ctx.opType() + " version " +
+             version);
 }
 
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)

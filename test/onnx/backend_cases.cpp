@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: onnx_backend_cases <data> <exclusions.txt> <floors.txt> [--filter=GLOB] [--parse-only] [--verbose] [--all]
 //                           [--report=FILE] [--jobs=N]
-// Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of its own
-// with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when an excluded
-// case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or its reason does
-// not hold for the model, and when a count falls below its floor. --filter looks at some cases and checks no floors.
+// Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of
+// its own with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when
+// an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
+// its reason does not hold for the model, and when a count falls below its floor. --filter looks at some cases and
+// checks no floors.
 #include "case_run.h"
 
 #include <algorithm>
@@ -221,7 +222,8 @@ int main(int argc, char** argv)
         if (c.exclusion && !c.crashed) {
             ++excluded[c.exclusion->kind];
             if (c.result.passed && !parseOnly) {
-                std::printf("STALE     %s passes, but exclusions.txt:%d excludes it\n", c.name.c_str(), c.exclusion->line);
+                std::printf("STALE     %s passes, but exclusions.txt:%d excludes it\n", c.name.c_str(),
+                            c.exclusion->line);
                 ++problems;
             } else if (std::string const wrong = checkReason(*c.exclusion, data + "/" + c.name); !wrong.empty()) {
                 std::printf("REASON    %s: exclusions.txt:%d: %s\n", c.name.c_str(), c.exclusion->line, wrong.c_str());

@@ -45,9 +45,12 @@ size_t sizeOf(DataType type)
 {
     switch (type) {
     case DataType::kFLOAT:
-    case DataType::kINT32: return 4;
-    case DataType::kHALF: return 2;
-    default: return 1;
+    case DataType::kINT32:
+        return 4;
+    case DataType::kHALF:
+        return 2;
+    default:
+        return 1;
     }
 }
 
@@ -103,30 +106,48 @@ Recorded readRecorded(std::string const& path)
     char const* p = t.raw_data().data();
     auto at = [&](int64_t i) -> double {
         switch (t.data_type()) {
-        case TensorProto::FLOAT: return raw ? load<float>(p + 4 * i) : t.float_data(int(i));
-        case TensorProto::DOUBLE: return raw ? load<double>(p + 8 * i) : t.double_data(int(i));
+        case TensorProto::FLOAT:
+            return raw ? load<float>(p + 4 * i) : t.float_data(int(i));
+        case TensorProto::DOUBLE:
+            return raw ? load<double>(p + 8 * i) : t.double_data(int(i));
         case TensorProto::FLOAT16:
             return halfToDouble(raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i))));
-        case TensorProto::INT64: return double(raw ? load<int64_t>(p + 8 * i) : t.int64_data(int(i)));
-        case TensorProto::INT32: return raw ? load<int32_t>(p + 4 * i) : t.int32_data(int(i));
-        case TensorProto::INT8: return raw ? double(int8_t(p[i])) : t.int32_data(int(i));
+        case TensorProto::INT64:
+            return double(raw ? load<int64_t>(p + 8 * i) : t.int64_data(int(i)));
+        case TensorProto::INT32:
+            return raw ? load<int32_t>(p + 4 * i) : t.int32_data(int(i));
+        case TensorProto::INT8:
+            return raw ? double(int8_t(p[i])) : t.int32_data(int(i));
         case TensorProto::UINT8:
-        case TensorProto::BOOL: return raw ? double(uint8_t(p[i])) : t.int32_data(int(i));
-        default: throw std::runtime_error("recorded tensor of ONNX type " + std::to_string(t.data_type()));
+        case TensorProto::BOOL:
+            return raw ? double(uint8_t(p[i])) : t.int32_data(int(i));
+        default:
+            throw std::runtime_error("recorded tensor of ONNX type " + std::to_string(t.data_type()));
         }
     };
     switch (t.data_type()) {
-    case TensorProto::FLOAT16: r.type = DataType::kHALF; break;
-    case TensorProto::INT8: r.type = DataType::kINT8; break;
-    case TensorProto::UINT8: r.type = DataType::kUINT8; break;
-    case TensorProto::BOOL: r.type = DataType::kBOOL; break;
+    case TensorProto::FLOAT16:
+        r.type = DataType::kHALF;
+        break;
+    case TensorProto::INT8:
+        r.type = DataType::kINT8;
+        break;
+    case TensorProto::UINT8:
+        r.type = DataType::kUINT8;
+        break;
+    case TensorProto::BOOL:
+        r.type = DataType::kBOOL;
+        break;
     case TensorProto::INT32:
-    case TensorProto::INT64: r.type = DataType::kINT32; break;
-    default: r.type = DataType::kFLOAT; break;
+    case TensorProto::INT64:
+        r.type = DataType::kINT32;
+        break;
+    default:
+        r.type = DataType::kFLOAT;
+        break;
     }
-    size_t const elementSize = t.data_type() == TensorProto::DOUBLE || t.data_type() == TensorProto::INT64
-                                   ? 8
-                                   : sizeOf(r.type);
+    size_t const elementSize =
+        t.data_type() == TensorProto::DOUBLE || t.data_type() == TensorProto::INT64 ? 8 : sizeOf(r.type);
     if (raw && t.raw_data().size() != size_t(n) * elementSize)
         throw std::runtime_error(path + " has the wrong number of bytes");
     for (int64_t i = 0; i < n; ++i) {
@@ -135,11 +156,21 @@ Recorded readRecorded(std::string const& path)
             v = std::clamp(v, double(INT32_MIN), double(INT32_MAX));
         r.values.push_back(v);
         switch (r.type) {
-        case DataType::kFLOAT: append(r.bytes, float(v)); break;
-        case DataType::kHALF: append(r.bytes, raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i)))); break;
-        case DataType::kINT32: append(r.bytes, int32_t(v)); break;
-        case DataType::kINT8: append(r.bytes, int8_t(v)); break;
-        default: append(r.bytes, uint8_t(v)); break;
+        case DataType::kFLOAT:
+            append(r.bytes, float(v));
+            break;
+        case DataType::kHALF:
+            append(r.bytes, raw ? load<uint16_t>(p + 2 * i) : uint16_t(t.int32_data(int(i))));
+            break;
+        case DataType::kINT32:
+            append(r.bytes, int32_t(v));
+            break;
+        case DataType::kINT8:
+            append(r.bytes, int8_t(v));
+            break;
+        default:
+            append(r.bytes, uint8_t(v));
+            break;
         }
     }
     return r;
@@ -150,11 +181,21 @@ std::vector<double> toDoubles(void const* data, DataType type, int64_t count)
     std::vector<double> v(static_cast<size_t>(count));
     for (size_t i = 0; i < v.size(); ++i)
         switch (type) {
-        case DataType::kFLOAT: v[i] = static_cast<float const*>(data)[i]; break;
-        case DataType::kHALF: v[i] = halfToDouble(static_cast<uint16_t const*>(data)[i]); break;
-        case DataType::kINT32: v[i] = static_cast<int32_t const*>(data)[i]; break;
-        case DataType::kINT8: v[i] = static_cast<int8_t const*>(data)[i]; break;
-        default: v[i] = static_cast<uint8_t const*>(data)[i]; break;
+        case DataType::kFLOAT:
+            v[i] = static_cast<float const*>(data)[i];
+            break;
+        case DataType::kHALF:
+            v[i] = halfToDouble(static_cast<uint16_t const*>(data)[i]);
+            break;
+        case DataType::kINT32:
+            v[i] = static_cast<int32_t const*>(data)[i];
+            break;
+        case DataType::kINT8:
+            v[i] = static_cast<int8_t const*>(data)[i];
+            break;
+        default:
+            v[i] = static_cast<uint8_t const*>(data)[i];
+            break;
         }
     return v;
 }

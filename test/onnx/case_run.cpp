@@ -68,12 +68,16 @@ struct DeviceBuffer
     ~DeviceBuffer() { cudaFree(data); }
 };
 
-std::vector<int64_t> toVector(nvinfer1::Dims const& d) { return {d.d, d.d + std::max(d.nbDims, 0)}; }
+std::vector<int64_t> toVector(nvinfer1::Dims const& d)
+{
+    return {d.d, d.d + std::max(d.nbDims, 0)};
+}
 
 std::vector<Recorded> readAll(std::string const& folder, std::string const& kind)
 {
     std::vector<Recorded> all;
-    struct stat info{};
+    struct stat info
+    {};
     for (int i = 0;; ++i) {
         std::string const path = folder + "/" + kind + "_" + std::to_string(i) + ".pb";
         if (::stat(path.c_str(), &info) != 0)
@@ -137,8 +141,8 @@ void run(std::string const& folder, bool parseOnly, Logger& logger)
     std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
     if (!builder)
         fail("build", "no builder");
-    std::unique_ptr<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(
-        1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
+    std::unique_ptr<nvinfer1::INetworkDefinition> network(
+        builder->createNetworkV2(1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
     if (!network)
         fail("build", "no network");
     std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));

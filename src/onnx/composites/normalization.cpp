@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNormalization, InstanceNormalization, LayerNormalization, MeanVarianceNormalization, LpNormalization.
+#include "onnx/importer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tw::onnx {
+
+namespace {
+
+using Op = nvinfer1::ElementWiseOperation;
+using nvinfer1::ReduceOperation;
+using nvinfer1::UnaryOperation;
+
+// mean and sqrt(variance + epsilon) over the axes, which keep their dimension; the centred values x - mean.
+struct Moments
+{
+    ITensor *mean, *centred, *deviation;
+};
+Moments momentsOf(ImportContext& ctx, ITensor& x, std::vector<int> const& axes, float epsilon)
+{
+    ITensor& mean = ctx.reduce(x, ReduceOperation::kAVG, axes, true);
+    ITensor& centred = ctx.elementwise(x, mean, Op::kSUB);
+    ITensor& variance = ctx.reduce(ctx.elementwise(centred, centred, Op::kPROD), ReduceOperation::kAVG, axes, true);
+    ITensor& shifted = ctx.elementwise(variance, ctx.scalarLike(epsilon, variance), Op::kSUM);
+    return {&mean, &centred, &ctx.unary(shifted, UnaryOperation::kSQRT)};
+}
+
+std::vector<int> axesFrom(int first, int rank)
+{
+    std::vector<int> axes;
+    for (int i = first; i < rank; ++i)
+        axes.push_back(i);
+    return axes;
+}
+
+// A [C] value as [1, C, 1, ...] of the given rank and type.
+ITensor& perChannel(ImportContext& ctx, Value const& v, int rank, DataType type)
+{
+    if (v.rank() != 1)
+        ctx.invalid("a per-channel input has shape " + describe(v.dims()) + " instead of [C]");
+    ITensor& t = ctx.cast(v.isConstant() ? ctx.asTensor(Value(ctx.converted(v.constant(), type))) : v.tensor(), type);
+    std::vector<int> axes;
+    for (int i = 0; i < rank; ++i)
+        if (i != 1)
+            axes.push_back(i);
+    return ctx.unsqueeze(t, axes);
+}
+
+void importBatchNormalization(ImportContext& ctx)
+{
+    ctx.check(ctx.attrInt("training_mode", 0) == 0 && ctx.attrInt("spatial", 1) == 1,
+              "only inference with spatial statistics can be imported (training_mode 0, spatial 1)");
+    for (int i = 1; i < ctx.nbOutputs(); ++i)
+        ctx.check(!ctx.wantsOutput(i), "output " + std::to_string(i) + " exists in training only");
+    ITensor* x = &ctx.tensor(0);
+    int const rank = x->getDimensions().nbDims;
+    ctx.check(rank >= 2, "the input must have a channel dimension, its shape is " + describe(x->getDimensions()));
+    float const epsilon = ctx.attrFloat("epsilon", 1e-5f);
+    bool constant = isFloating(x->getType()) && rank <= 5;
+    for (int i = 1; i <= 4; ++i)
+        constant = constant && ctx.input(i).isConstant();
+    if (!constant) {
+        DataType const type = x->getType();
+        ITensor& variance = perChannel(ctx, ctx.input(4), rank, type);
+        ITensor& deviation =
+            ctx.unary(ctx.elementwise(variance, ctx.scalarLike(epsilon, variance), Op::kSUM), UnaryOperation::kSQRT);
+        ITensor& centred = ctx.elementwise(*x, perChannel(ctx, ctx.input(3), rank, type), Op::kSUB);
+        ITensor& scaled = ctx.elementwise(ctx.elementwise(centred, deviation, Op::kDIV),
+                                          perChannel(ctx, ctx.input(1), rank, type), Op::kPROD);
+        return ctx.setOutput(0, ctx.elementwise(scaled, perChannel(ctx, ctx.input(2), rank, type), Op::kSUM));
+    }
+    // One scale layer: y = x * s / sqrt(v + e) + (b - m * s / sqrt(v + e)), computed in double.
+    Constant const &s = ctx.input(1).constant(), &b = ctx.input(2).constant(), &m = ctx.input(3).constant(),
+                   &v = ctx.input(4).constant();
+    int64_t const channels = x->getDimensions().d[1];
+    for (Constant const* c : {&s, &b, &m, &v})
+        if (c->dims.nbDims != 1 || (channels >= 0 && c->count != channels) || c->count != s.count)
+            ctx.invalid("a per-channel input has shape " + describe(c->dims) + ", the data has shape " +
+                        describe(x->getDimensions()));
+    Constant scale = ctx.newConstant(x->getType(), s.dims), shift = ctx.newConstant(x->getType(), s.dims);
+    for (int64_t i = 0; i < s.count; ++i) {
+        double const factor = s.floatAt(i) / std::sqrt(v.floatAt(i) + double(epsilon));
+        ctx.store(scale, i, factor);
+        ctx.store(shift, i, b.floatAt(i) - m.floatAt(i) * factor);
+    }
+    // The layer takes at least two dimensions behind the channel.
+    std::vector<int> const extra = axesFrom(rank, 4);
+    x = &ctx.unsqueeze(*x, extra);
+    nvinfer1::Weights const none{x->getType(), nullptr, 0};
+    auto& layer = ctx.added(
+        ctx.network().addScaleNd(*x, nvinfer1::ScaleMode::kCHANNEL, shift.weights(), scale.weights(), none, 1));
+    ctx.setOutput(0, ctx.squeeze(ctx.out(layer), extra));
+}
+
+void importInstanceNormalization(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    ctx.check(rank >= 3, "the input must have spatial dimensions, its shape is " + describe(x.getDimensions()));
+    Moments const m = momentsOf(ctx, x, axesFrom(2, rank), ctx.attrFloat("epsilon", 1e-5f));
+    ITensor& normal = ctx.elementwise(*m.centred, *m.deviation, Op::kDIV);
+    ITensor& scaled = ctx.elementwise(normal, perChannel(ctx, ctx.input(1), rank, x.getType()), Op::kPROD);
+    ctx.setOutput(0, ctx.elementwise(scaled, perChannel(ctx, ctx.input(2), rank, x.getType()), Op::kSUM));
+}
+
+void importLayerNormalization(ImportContext& ctx)
+{
+    ITensor& input = ctx.tensor(0);
+    int const rank = input.getDimensions().nbDims;
+    int const first = ctx.axis(ctx.attrInt("axis", -1), rank);
+    // stash_type 1: the statistics are computed in FLOAT whatever the input is.
+    ITensor& x = ctx.attrInt("stash_type", 1) == 1 ? ctx.cast(input, DataType::kFLOAT) : input;
+    Moments const m = momentsOf(ctx, x, axesFrom(first, rank), ctx.attrFloat("epsilon", 1e-5f));
+    ITensor* y = &ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), input.getType());
+    y = &ctx.elementwise(*y, ctx.tensor(1), Op::kPROD);
+    if (ctx.hasInput(2))
+        y = &ctx.elementwise(*y, ctx.tensor(2), Op::kSUM);
+    ctx.setOutput(0, y);
+    if (ctx.wantsOutput(1))
+        ctx.setOutput(1, m.mean);
+    if (ctx.wantsOutput(2))
+        ctx.setOutput(2, ctx.unary(*m.deviation, UnaryOperation::kRECIP));
+}
+
+void importMeanVarianceNormalization(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    std::vector<int> const axes = ctx.axes(ctx.attrInts("axes", {0, 2, 3}), x.getDimensions().nbDims);
+    Moments const m = momentsOf(ctx, x, axes, 0);
+    // The operator's own definition adds 1e-9 to the deviation, not to the variance.
+    ITensor& deviation = ctx.elementwise(*m.deviation, ctx.scalarLike(1e-9, *m.deviation), Op::kSUM);
+    ctx.setOutput(0, ctx.elementwise(*m.centred, deviation, Op::kDIV));
+}
+
+void importLpNormalization(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const axis = ctx.axis(ctx.attrInt("axis", -1), x.getDimensions().nbDims);
+    int64_t const p = ctx.attrInt("p", 2);
+    if (p != 1 && p != 2)
+        ctx.invalid("p is " + std::to_string(p) + " (allowed: 1, 2)");
+    ITensor* norm = nullptr;
+    if (p == 1) {
+        norm = &ctx.reduce(ctx.unary(x, UnaryOperation::kABS), ReduceOperation::kSUM, {axis}, true);
+    } else {
+        norm = &ctx.reduce(ctx.elementwise(x, x, Op::kPROD), ReduceOperation::kSUM, {axis}, true);
+        norm = &ctx.unary(*norm, UnaryOperation::kSQRT);
+    }
+    ctx.setOutput(0, ctx.elementwise(x, *norm, Op::kDIV));
+}
+
+} // namespace
+
+void register_composites_normalization(ImporterMap& map)
+{
+    map.add("BatchNormalization", importBatchNormalization);
+    map.add("InstanceNormalization", importInstanceNormalization);
+    map.add("LayerNormalization", importLayerNormalization);
+    map.add("MeanVarianceNormalization", importMeanVarianceNormalization);
+    map.add("LpNormalization", importLpNormalization);
+}
+
+} // namespace tw::onnx

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// DepthToSpace, SpaceToDepth, Expand, Size, EyeLike, Trilu.
+#include "onnx/importer.h"
+#include "onnx/weights.h"
+
+#include <algorithm>
+
+namespace tw::onnx {
+
+namespace {
+
+using Op = nvinfer1::ElementWiseOperation;
+
+int64_t blockOf(ImportContext& ctx, ITensor& x)
+{
+    int64_t const block = ctx.requireInt("blocksize");
+    if (block < 1 || block > INT32_MAX)
+        ctx.invalid("blocksize is " + std::to_string(block));
+    if (x.getDimensions().nbDims != 4)
+        ctx.invalid("the input must have rank 4, its shape is " + describe(x.getDimensions()));
+    return block;
+}
+
+void importDepthToSpace(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int64_t const b = blockOf(ctx, x);
+    Sizes const s = ctx.sizesOf(x);
+    Size const c = ctx.floorDiv(s[1], b * b);
+    if (s[1].known() && c.value * b * b != s[1].value)
+        ctx.invalid("blocksize " + std::to_string(b) + " squared does not divide " + std::to_string(s[1].value) +
+                    " channels");
+    std::string const mode = ctx.attrString("mode", "DCR");
+    ITensor* y = nullptr;
+    if (mode == "DCR")
+        y = &ctx.transpose(ctx.reshape(x, Sizes{s[0], b, b, c, s[2], s[3]}), {0, 3, 4, 1, 5, 2});
+    else if (mode == "CRD")
+        y = &ctx.transpose(ctx.reshape(x, Sizes{s[0], c, b, b, s[2], s[3]}), {0, 1, 4, 2, 5, 3});
+    else
+        ctx.invalid("mode '" + mode + "' is neither DCR nor CRD");
+    ctx.setOutput(0, ctx.reshape(*y, Sizes{s[0], c, ctx.mul(s[2], b), ctx.mul(s[3], b)}));
+}
+
+void importSpaceToDepth(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int64_t const b = blockOf(ctx, x);
+    Sizes const s = ctx.sizesOf(x);
+    Size const h = ctx.floorDiv(s[2], b), w = ctx.floorDiv(s[3], b);
+    ITensor& split = ctx.reshape(x, Sizes{s[0], s[1], h, b, w, b});
+    ITensor& moved = ctx.transpose(split, {0, 3, 5, 1, 2, 4});
+    ctx.setOutput(0, ctx.reshape(moved, Sizes{s[0], ctx.mul(s[1], b * b), h, w}));
+}
+
+void importExpand(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    Sizes shape = ctx.sizesFrom(ctx.input(1)), have = ctx.sizesOf(x);
+    size_t const rank = std::max(shape.size(), have.size());
+    ctx.check(rank <= size_t(Dims::MAX_DIMS),
+              "rank " + std::to_string(rank) + " is above the highest rank of the API, 8");
+    shape.insert(shape.begin(), rank - shape.size(), Size(1));
+    have.insert(have.begin(), rank - have.size(), Size(1));
+    Sizes y;
+    for (size_t i = 0; i < rank; ++i) {
+        Size const &a = have[i], &b = shape[i];
+        if (a.known() && b.known() && a.value != b.value && a.value != 1 && b.value != 1)
+            ctx.invalid("dimension " + std::to_string(a.value) + " cannot be broadcast to " + std::to_string(b.value));
+        y.push_back(a.known() && a.value == 1   ? b
+                    : b.known() && b.value == 1 ? a
+                    : a.known()                 ? a
+                    : b.known()                 ? b
+                                                : ctx.max(a, b));
+    }
+    ctx.setOutput(0, ctx.expand(x, y));
+}
+
+// Static sizes were folded; here a dimension is only known at run time.
+void importSize(ImportContext& ctx)
+{
+    ctx.setOutput(0, ctx.asScalar(ctx.product(ctx.sizesOf(ctx.tensor(0)))));
+}
+
+void importEyeLike(ImportContext& ctx)
+{
+    Dims const d = ctx.input(0).dims();
+    ctx.check(d.nbDims == 2 && isStatic(d), "the input must be a matrix of known size, its shape is " + describe(d));
+    DataType type = ctx.input(0).type();
+    if (ctx.hasAttr("dtype"))
+        ctx.check(dataTypeOf(int(std::clamp<int64_t>(ctx.attrInt("dtype", 0), 0, 1000)), type) &&
+                      type != DataType::kUINT8,
+                  "dtype " + onnxTypeName(int(ctx.attrInt("dtype", 0))) + " cannot be imported");
+    int64_t const k = ctx.attrInt("k", 0);
+    Constant y = ctx.newConstant(type, d);
+    for (int64_t i = 0; i < d.d[0]; ++i)
+        if (k > -d.d[0] && k < d.d[1] && i + k >= 0 && i + k < d.d[1])
+            ctx.store(y, i * d.d[1] + i + k, 1);
+    ctx.setOutput(0, ctx.asTensor(Value(y)));
+}
+
+// Keeps the elements with column - row >= k (upper) or <= k, zero elsewhere.
+void importTrilu(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    Dims const d = x.getDimensions();
+    ctx.check(d.nbDims >= 2 && d.d[d.nbDims - 1] >= 0 && d.d[d.nbDims - 2] >= 0,
+              "the last two dimensions must be known, the shape is " + describe(d));
+    int64_t const rows = d.d[d.nbDims - 2], columns = d.d[d.nbDims - 1];
+    Dims matrix{2, {int32_t(rows), int32_t(columns)}};
+    Constant offset = ctx.newConstant(DataType::kINT32, matrix);
+    for (int64_t i = 0; i < offset.count; ++i)
+        ctx.store(offset, i, double(i % columns - i / columns));
+    ITensor& k = ctx.hasInput(1) ? ctx.tensor(1) : ctx.scalar(0, DataType::kINT32, 0);
+    bool const upper = ctx.attrInt("upper", 1) != 0;
+    ITensor& dropped = ctx.elementwise(ctx.asTensor(Value(offset)), k, upper ? Op::kLESS : Op::kGREATER);
+    ctx.setOutput(0, ctx.select(dropped, ctx.scalarLike(0, x), x));
+}
+
+} // namespace
+
+void register_composites_rearrangement(ImporterMap& map)
+{
+    map.add("DepthToSpace", importDepthToSpace);
+    map.add("SpaceToDepth", importSpaceToDepth);
+    map.add("Expand", importExpand);
+    map.add("Size", importSize);
+    map.add("EyeLike", importEyeLike);
+    map.add("Trilu", importTrilu);
+}
+
+} // namespace tw::onnx

@@ -261,8 +261,14 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
     applyPrecisionFlags(log, config, build);
     if (build.refit)
         setFlag(log, config, BuilderFlag::kREFIT, "--refit");
-    if (build.sparsity != Sparsity::kDisable)
+    if (build.sparsity != Sparsity::kDisable) {
+        // The flag is a permission: a library without sparse kernels takes it with a warning and runs dense. Who asks
+        // for it here wants to measure it, so that would be a flag ignored.
+        const uint64_t before = log.libraryWarnings();
         setFlag(log, config, BuilderFlag::kSPARSE_WEIGHTS, "--sparsity");
+        if (log.libraryWarnings() != before)
+            throw Failure("--sparsity: the library has no sparse kernels: see the [W] line above");
+    }
     if (build.sparsity == Sparsity::kForce)
         forceSparseWeights(log, parsed);
     if (build.directIo)

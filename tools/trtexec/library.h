@@ -16,14 +16,16 @@ namespace tw::trtexec {
 class LibraryLogger : public nvinfer1::ILogger
 {
 public:
-    explicit LibraryLogger(Log& log) : log_(log) {}
+    // A quiet logger makes every message a verbose one.
+    explicit LibraryLogger(Log& log, bool quiet = false) : log_(log), quiet_(quiet) {}
     void log(Severity severity, const nvinfer1::AsciiChar* msg) noexcept override
     {
-        log_.fromLibrary(static_cast<Level>(severity), msg ? msg : "");
+        log_.fromLibrary(quiet_ ? Level::kVerbose : static_cast<Level>(severity), msg ? msg : "");
     }
 
 private:
     Log& log_;
+    bool quiet_;
 };
 
 // Runs `action`, then fails when the library logged an error meanwhile: many of its calls return nothing, and a flag

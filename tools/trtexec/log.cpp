@@ -52,6 +52,8 @@ void Log::fromLibrary(Level level, std::string_view text)
     const std::lock_guard lock(mutex_);
     if (level <= Level::kError)
         ++libraryErrors_;
+    if (level == Level::kWarning)
+        ++libraryWarnings_;
     lastLibraryMessage_ = text;
     writeLocked(level, "[TRT] ", text);
 }

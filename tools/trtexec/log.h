@@ -35,9 +35,10 @@ public:
     void info(std::string_view text) { write(Level::kInfo, text); }
     void verbose(std::string_view text) { write(Level::kVerbose, text); }
     void write(Level level, std::string_view text);
-    // A message that came through ILogger::log. Errors are counted, shown or not.
+    // A message that came through ILogger::log. Errors and warnings are counted, shown or not.
     void fromLibrary(Level level, std::string_view text);
     uint64_t libraryErrors() const { return libraryErrors_; }
+    uint64_t libraryWarnings() const { return libraryWarnings_; }
     std::string lastLibraryMessage() const;
 
     void plain(std::string_view text); // to `out`, without prefix, with a line end
@@ -54,6 +55,7 @@ private:
     std::FILE* err_;
     Level threshold_;
     std::atomic<uint64_t> libraryErrors_{0};
+    std::atomic<uint64_t> libraryWarnings_{0};
     mutable std::mutex mutex_;
     bool statusShown_ = false;
     std::string lastLibraryMessage_;

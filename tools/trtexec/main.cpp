@@ -34,13 +34,13 @@ void openLibrary(const std::string& path, const std::string& option)
     }
 }
 
-void loadPlugins(Log& log, LibraryLogger& logger, const SystemOptions& system)
+void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, const SystemOptions& system)
 {
 #ifdef TW_TRTEXEC_HAS_PLUGINS
-    if (!initLibNvInferPlugins(&logger, ""))
-        throw Failure("The plugin library cannot be initialized");
-#else
-    static_cast<void>(logger);
+    // Most networks need no plugin, so a library that has none is no error here: a network that does need one is
+    // refused by its parser, by name.
+    if (!initLibNvInferPlugins(&pluginLogger, ""))
+        log.verbose("The plugin library offers no plugins");
 #endif
     for (const std::string& path : system.plugins) {
         log.info("Loading supplied plugin library: " + path);
@@ -98,7 +98,7 @@ bool reportRun(Log& log, Inference& inference, ProfileSink& sink, const Options&
     return reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting);
 }
 
-bool runTool(Log& log, LibraryLogger& logger, const Options& options)
+bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const Options& options)
 {
     for (const std::string& line : echoLines(options))
         log.info(line);
@@ -107,7 +107,7 @@ bool runTool(Log& log, LibraryLogger& logger, const Options& options)
     selectDevice(log, options.system);
     printDevice(log);
     checkSafety(log, options);
-    loadPlugins(log, logger, options.system);
+    loadPlugins(log, pluginLogger, options.system);
 
     Workspace work;
     obtainPlan(log, logger, options, work);
@@ -143,6 +143,7 @@ int runMain(int argc, const char* const* argv)
 {
     Log log(stdout, stderr, Level::kInfo);
     LibraryLogger logger(log);
+    LibraryLogger pluginLogger(log, true);
     const std::string name = "TensorRT.trtexec [TensorRT v" + std::to_string(NV_TENSORRT_VERSION) + "] # ";
     log.plain("&&&& RUNNING " + name + commandLine(argc, argv));
     const auto result = [&](bool passed) {
@@ -166,7 +167,7 @@ int runMain(int argc, const char* const* argv)
             return result(false);
         }
         log.setThreshold(options.reporting.verbose ? Level::kVerbose : Level::kInfo);
-        return result(runTool(log, logger, options));
+        return result(runTool(log, logger, pluginLogger, options));
     } catch (const UsageError& error) {
         log.error(error.what());
         log.plain(helpText());

@@ -280,6 +280,8 @@ void parseBuild(Arguments& args, BuildOptions& build, std::vector<std::string>& 
     build.directIo = args.takeFlag("--directIO");
     parseLayerConstraints(args, build);
     assign(build.calibration, args.takeText("--calib"));
+    if (!build.calibration.empty() && !build.int8)
+        warnings.push_back("--calib has no effect without --int8");
     if (build.calibShapes.empty() && build.int8 && !build.calibration.empty())
         build.calibShapes = build.shapes;
     build.safe = args.takeFlag("--safe");

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "ops/element.h"
+#include "ops/resize/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::resize {
+
+namespace {
+
+constexpr int kMixedAxes = 3; // linear: the last three; cubic: the last two
+constexpr int kMaxTaps = 4;
+
+// Fraction number / unit of the coordinate of output o, unit > 0.
+struct Coordinate
+{
+    int64_t number, unit;
+    int64_t floor() const { return number >= 0 ? number / unit : -((-number + unit - 1) / unit); }
+};
+Coordinate coordinateOf(Attrs const& a, Axis const& axis, int64_t o)
+{
+    switch (a.coordinates) {
+    case Coordinates::kAlignCorners:
+        return axis.out == 1 ? Coordinate{0, 1} : Coordinate{o * (axis.in - 1), axis.out - 1};
+    case Coordinates::kAsymmetric:
+        return Coordinate{o * axis.scale.under, axis.scale.over};
+    case Coordinates::kHalfPixel:
+        break;
+    }
+    if (axis.out == 1 && a.selector == Selector::kUpper)
+        return Coordinate{0, 1};
+    return Coordinate{(2 * o + 1) * axis.scale.under - axis.scale.over, 2 * axis.scale.over};
+}
+
+int64_t nearestOf(Attrs const& a, Axis const& axis, int64_t o)
+{
+    Coordinate const c = coordinateOf(a, axis, o);
+    Coordinate const doubled{2 * c.number + c.unit, 2 * c.unit}; // c + 1/2
+    int64_t const down = c.floor(), rest = c.number - down * c.unit;
+    int64_t index = down;
+    switch (a.rounding) {
+    case Rounding::kFloor:
+        break;
+    case Rounding::kCeil:
+        index = rest > 0 ? down + 1 : down;
+        break;
+    case Rounding::kHalfUp:
+        index = doubled.floor();
+        break;
+    case Rounding::kHalfDown:
+        index = 2 * rest > c.unit ? down + 1 : down;
+        break;
+    }
+    return std::clamp<int64_t>(index, 0, axis.in - 1);
+}
+
+// ---- Nearest: rows of gathered elements, whole runs where the last axis keeps its size.
+
+// offsets[i]: element offset in x that output index o of axis i adds, for all axes one after another.
+template <class T> // an unsigned integer of the element's size
+void nearest(Attrs const& a, TensorRef const& x, TensorRef const& y, int64_t* offsets)
+{
+    int const rank = x.dims.rank, last = rank - 1;
+    Extents const strides = stridesOf(x.dims);
+    int64_t* table[kMaxRank];
+    bool sameRow = true; // the last axis is copied as it is
+    for (int i = 0; i < rank; ++i) {
+        table[i] = offsets;
+        Axis const axis = axisOf(a, x.dims, y.dims, i);
+        for (int64_t o = 0; o < y.dims[i]; ++o) {
+            offsets[o] = nearestOf(a, axis, o) * strides[i];
+            sameRow = sameRow && (i < last || offsets[o] == o);
+        }
+        offsets += y.dims[i];
+    }
+    int64_t const width = y.dims[last];
+    Extents outer = y.dims;
+    outer.rank = last;
+    T const* before = nullptr; // row of x that made the row of y just written
+    T* to = y.as<T>();
+    Counter at(outer);
+    do {
+        T const* from = x.as<T>();
+        for (int i = 0; i < last; ++i)
+            from += table[i][at.at[i]];
+        if (from == before)
+            std::memcpy(to, to - width, size_t(width) * sizeof(T));
+        else if (sameRow)
+            std::memcpy(to, from, size_t(width) * sizeof(T));
+        else
+            for (int64_t o = 0; o < width; ++o)
+                to[o] = from[table[last][o]];
+        before = from;
+        to += width;
+    } while (at.next());
+}
+
+// ---- Linear and cubic: rows of x are mixed into one row, then elements of that row.
+
+// [out] outputs of an axis, each from kMaxTaps elements; unused taps have weight 0.
+template <class Acc>
+struct Table
+{
+    int32_t* index; // [out, kMaxTaps]
+    Acc* weight;    // [out, kMaxTaps]
+};
+
+template <class Acc>
+void fillTable(Attrs const& a, Axis const& axis, Table<Acc> t)
+{
+    for (int64_t o = 0; o < axis.out; ++o, t.index += kMaxTaps, t.weight += kMaxTaps) {
+        Coordinate const c = coordinateOf(a, axis, o);
+        int64_t const base = c.floor();
+        double const rest = double(c.number - base * c.unit) / double(c.unit); // [0, 1)
+        double w[kMaxTaps]{};
+        if (a.mode == Mode::kLinear) {
+            w[1] = 1 - rest;
+            w[2] = rest;
+        } else { // the polynomials of distances 1 + r, r, 1 - r, 2 - r
+            double const k = a.cubicCoeff, r = rest, s = 1 - rest;
+            w[0] = ((k * (r + 1) - 5 * k) * (r + 1) + 8 * k) * (r + 1) - 4 * k;
+            w[1] = ((k + 2) * r - (k + 3)) * r * r + 1;
+            w[2] = ((k + 2) * s - (k + 3)) * s * s + 1;
+            w[3] = ((k * (s + 1) - 5 * k) * (s + 1) + 8 * k) * (s + 1) - 4 * k;
+            if (rest == 0) { // exactly on element `base`: no trace of the others
+                w[0] = w[2] = w[3] = 0;
+                w[1] = 1;
+            }
+        }
+        double sum = 0;
+        for (int k = 0; k < kMaxTaps; ++k) {
+            int64_t const i = base - 1 + k;
+            if (a.excludeOutside && (i < 0 || i >= axis.in))
+                w[k] = 0;
+            sum += w[k];
+            t.index[k] = int32_t(std::clamp<int64_t>(i, 0, axis.in - 1));
+        }
+        for (int k = 0; k < kMaxTaps; ++k)
+            t.weight[k] = Acc(a.excludeOutside ? w[k] / sum : w[k]);
+    }
+}
+
+void storeMixed(float& to, float v)
+{
+    to = v;
+}
+void storeMixed(uint16_t& to, float v)
+{
+    storeElement(to, v);
+}
+void storeMixed(int8_t& to, double v)
+{
+    storeElement(to, std::nearbyint(v * 0x1p20) * 0x1p-20); // as the reference: ties must not hang on the last bit
+}
+
+// Bytes of the tables of the mixed axes and of one row.
+template <class Acc>
+int64_t mixWorkspace(Extents const& x, Extents const& y)
+{
+    int64_t bytes = x[x.rank - 1] * int64_t(sizeof(Acc));
+    for (int i = std::max(0, x.rank - kMixedAxes); i < x.rank; ++i)
+        bytes += y[i] * kMaxTaps * int64_t(sizeof(Acc) + sizeof(int32_t));
+    return bytes + kMixedAxes * kMaxTaps * int64_t(sizeof(Acc) + sizeof(int32_t)); // missing axes have one output
+}
+
+template <class T, class Acc>
+void mix(Attrs const& a, TensorRef const& x, TensorRef const& y, void* workspace)
+{
+    int const rank = x.dims.rank;
+    Axis axes[kMixedAxes]; // the last three; missing ones have size 1
+    for (int i = 0; i < kMixedAxes; ++i)
+        if (int const at = rank - kMixedAxes + i; at >= 0)
+            axes[i] = axisOf(a, x.dims, y.dims, at);
+    auto* weights = static_cast<Acc*>(workspace);
+    Acc* row = weights; // [in of the last axis]
+    weights += axes[2].in;
+    int64_t const outputs = axes[0].out + axes[1].out + axes[2].out;
+    auto* indices = reinterpret_cast<int32_t*>(weights + outputs * kMaxTaps);
+    Table<Acc> tables[kMixedAxes];
+    for (int i = 0; i < kMixedAxes; ++i) {
+        tables[i] = Table<Acc>{indices, weights};
+        fillTable(a, axes[i], tables[i]);
+        indices += axes[i].out * kMaxTaps;
+        weights += axes[i].out * kMaxTaps;
+    }
+    int64_t const batch = x.dims.volume(0, std::max(0, rank - kMixedAxes)), width = axes[2].in;
+    T const* from = x.as<T>();
+    T* to = y.as<T>();
+    for (int64_t n = 0; n < batch; ++n, from += axes[0].in * axes[1].in * width)
+        for (int64_t o0 = 0; o0 < axes[0].out; ++o0)
+            for (int64_t o1 = 0; o1 < axes[1].out; ++o1) {
+                std::fill(row, row + width, Acc(0));
+                for (int k0 = 0; k0 < kMaxTaps; ++k0)
+                    for (int k1 = 0; k1 < kMaxTaps; ++k1) {
+                        Acc const w0 = tables[0].weight[o0 * kMaxTaps + k0], w1 = tables[1].weight[o1 * kMaxTaps + k1];
+                        if (w0 == 0 || w1 == 0)
+                            continue;
+                        Acc const w = w0 * w1;
+                        int64_t const i0 = tables[0].index[o0 * kMaxTaps + k0],
+                                      i1 = tables[1].index[o1 * kMaxTaps + k1];
+                        T const* in = from + (i0 * axes[1].in + i1) * width;
+                        for (int64_t i = 0; i < width; ++i)
+                            row[i] += w * Acc(loadElement(in[i]));
+                    }
+                for (int64_t o2 = 0; o2 < axes[2].out; ++o2) {
+                    Acc const* w = tables[2].weight + o2 * kMaxTaps;
+                    int32_t const* index = tables[2].index + o2 * kMaxTaps;
+                    Acc sum = 0;
+                    for (int k = 0; k < kMaxTaps; ++k)
+                        if (w[k] != 0)
+                            sum += w[k] * row[index[k]];
+                    storeMixed(*to++, sum);
+                }
+            }
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    if (y.count() == 0)
+        return {};
+    if (a.mode == Mode::kNearest) {
+        auto* offsets = static_cast<int64_t*>(args.workspace);
+        if (x.type == DataType::kFloat)
+            nearest<uint32_t>(a, x, y, offsets);
+        else if (x.type == DataType::kHalf)
+            nearest<uint16_t>(a, x, y, offsets);
+        else
+            nearest<uint8_t>(a, x, y, offsets);
+    } else if (x.type == DataType::kFloat) {
+        mix<float, float>(a, x, y, args.workspace);
+    } else if (x.type == DataType::kHalf) {
+        mix<uint16_t, float>(a, x, y, args.workspace);
+    } else {
+        mix<int8_t, double>(a, x, y, args.workspace);
+    }
+    return {};
+}
+
+int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    Extents const &x = in[0].dims, &y = out[0].dims;
+    if (node.attrsAs<Attrs>().mode != Mode::kNearest)
+        return in[0].type == DataType::kInt8 ? mixWorkspace<double>(x, y) : mixWorkspace<float>(x, y);
+    int64_t outputs = 0;
+    for (int64_t size : y)
+        outputs += size;
+    return outputs * int64_t(sizeof(int64_t));
+}
+
+constexpr PlainTactic kPlain{"resize_plain", 1, run, workspace};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::resize

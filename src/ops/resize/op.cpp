@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/resize/op.h"
+
+#include <cmath>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::resize {
+
+namespace {
+
+constexpr int64_t kMaxSize = int64_t(1) << 30; // of an axis: coordinates are fractions in int64
+constexpr int64_t kMaxTerm = int64_t(1) << 24; // of a scale's fraction
+
+// How many of the innermost axes may change their size.
+int innermostAxes(Mode mode)
+{
+    return mode == Mode::kNearest ? kMaxRank : mode == Mode::kLinear ? 3 : 2;
+}
+
+Result<void> checkAttrs(ir::InferContext& ctx, Attrs const& a)
+{
+    auto number = [&](char const* what, auto value, int count) -> Result<void> {
+        if (int(value) < 0 || int(value) >= count)
+            return ctx.error(std::string(what) + " " + std::to_string(int(value)) + " does not exist (allowed: 0.." +
+                             std::to_string(count - 1) + ")");
+        return {};
+    };
+    TW_TRY(number("resize mode", a.mode, 3));
+    TW_TRY(number("coordinate transformation", a.coordinates, 3));
+    TW_TRY(number("selector for a single pixel", a.selector, 2));
+    TW_TRY(number("nearest rounding", a.rounding, 4));
+    if (!std::isfinite(a.cubicCoeff))
+        return ctx.error("the cubic coefficient must be finite");
+    size_t const rank = size_t(ctx.rank(0));
+    if (int(!a.outputDims.empty()) + int(!a.scales.empty()) + int(ctx.has(1)) != 1)
+        return ctx.error("needs exactly one of output dimensions, scales and input 1");
+    for (size_t count : {a.outputDims.size(), a.scales.size()})
+        if (count != 0 && count != rank)
+            return ctx.error("got " + std::to_string(count) + " output dimensions or scales, " + ctx.describe(0) +
+                             " needs " + std::to_string(rank));
+    if (ctx.has(1) && (ctx.type(1) != DataType::kInt32 || ctx.rank(1) != 1 || !ctx.shape(1)[0].is(int64_t(rank))))
+        return ctx.error("output dimensions " + ctx.describe(1) + " must be i32[" + std::to_string(rank) + "]");
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const rank = ctx.rank(0);
+    if (rank < 1)
+        return ctx.error(ctx.describe(0) + " must have at least 1 dimension");
+    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be f32, f16 or i8");
+    TW_TRY(checkAttrs(ctx, a));
+    auto const* content = ctx.content(1);
+    if (ctx.has(1) && !content && ctx.concrete())
+        return ctx.error("the elements of " + ctx.describe(1) + " are not known");
+    ir::Shape y;
+    for (int i = 0; i < rank; ++i) {
+        ir::Dim const& in = ctx.shape(0)[i];
+        std::string const where = "axis " + std::to_string(i) + " of " + ctx.describe(0) + ": ";
+        bool const mayChange = i >= rank - innermostAxes(a.mode);
+        bool changes = false;
+        ir::Dim out;
+        if (!a.scales.empty()) {
+            Fraction f;
+            if (!fractionOf(a.scales[i], f))
+                return ctx.error(where + "scale " + std::to_string(a.scales[i]) +
+                                 " must be positive and a fraction of numbers up to " + std::to_string(kMaxTerm));
+            changes = f.over != f.under;
+            out = floorDiv(in * f.over, f.under);
+        } else {
+            if (!a.outputDims.empty())
+                out = a.outputDims[i];
+            else if (content)
+                out = (*content)[i];
+            else
+                out = mayChange ? ctx.freshSymbol(ir::Range{0, kMaxSize}) : in;
+            changes = in.isConst() && out.isConst() && !(in == out); // else the run-time check decides
+        }
+        if (changes && !mayChange)
+            return ctx.error(where + (a.mode == Mode::kLinear ? "linear" : "cubic") + " resize changes the last " +
+                             std::to_string(innermostAxes(a.mode)) + " axes only, not " + in.str() + " to " +
+                             out.str());
+        for (ir::Dim const* d : {&in, static_cast<ir::Dim const*>(&out)})
+            if (d->isConst() && (d->value() < 0 || d->value() > kMaxSize))
+                return ctx.error(where + "size " + d->str() + " is out of range (allowed: 0.." +
+                                 std::to_string(kMaxSize) + ")");
+        if (in.is(0) && out.isConst() && !out.is(0))
+            return ctx.error(where + "there is nothing to resize to " + out.str() + " elements");
+        y.push_back(std::move(out));
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    return {};
+}
+
+uint32_t shapeInputs(ir::Node const&)
+{
+    return 2;
+}
+
+void domain(ir::Node const& node, int input, Domain& d)
+{
+    if (input == 0 && node.inputs[0]->type == DataType::kInt8)
+        d = Domain{-100, 100, true, false};
+}
+
+void cases(CaseList& list)
+{
+    auto to = [&](std::string name, CaseInput x, std::vector<int64_t> dims, auto change,
+                  std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.outputDims = std::move(dims);
+        change(a);
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    auto by = [&](std::string name, CaseInput x, std::vector<double> scales, auto change,
+                  std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.scales = std::move(scales);
+        change(a);
+        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+    };
+    auto none = [](Attrs&) {};
+    auto with = [](Mode mode, Coordinates coordinates) {
+        return [=](Attrs& a) {
+            a.mode = mode;
+            a.coordinates = coordinates;
+        };
+    };
+    auto const linearHalf = with(Mode::kLinear, Coordinates::kHalfPixel);
+    auto const cubicHalf = with(Mode::kCubic, Coordinates::kHalfPixel);
+    auto const linearAlign = with(Mode::kLinear, Coordinates::kAlignCorners);
+    CaseInput const two = f32({1, 2}, {0, 4}), four = f32({4}, {1, 2, 3, 4});
+    to("nearest_by_hand", f32({2, 2}, {1, 2, 3, 4}), {4, 4}, none, {{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}});
+    to("linear_half_pixel_by_hand", two, {1, 4}, linearHalf, {{0, 1, 3, 4}});
+    to("linear_asymmetric_by_hand", two, {1, 4}, with(Mode::kLinear, Coordinates::kAsymmetric), {{0, 2, 4, 4}});
+    to("linear_align_corners_by_hand", two, {1, 5}, linearAlign, {{0, 1, 2, 3, 4}});
+    // At distance 1/2 and 3/2 the weights are 19/32 and -3/32; the edge is repeated, or left out.
+    by("cubic_by_hand", f32({1, 4}, {1, 2, 3, 4}), {1, 0.5}, cubicHalf, {{1.40625, 3.59375}});
+    by("cubic_exclude_outside_by_hand", f32({1, 4}, {1, 2, 3, 4}), {1, 0.5},
+       [&](Attrs& a) {
+           cubicHalf(a);
+           a.excludeOutside = true;
+       },
+       {{1.5 / 1.09375, 5 - 1.5 / 1.09375}});
+    // Four elements to one: the coordinate is 3/2 by formula.
+    to("single_pixel_formula", four, {1}, linearHalf, {{2.5}});
+    to("single_pixel_upper", four, {1},
+       [&](Attrs& a) {
+           linearHalf(a);
+           a.selector = Selector::kUpper;
+       },
+       {{1}});
+    to("single_pixel_align_corners", four, {1}, linearAlign, {{1}});
+    // Four to three in half pixels: coordinates 1/6, 3/2, 17/6. The half is what the four roundings disagree on.
+    std::pair<Rounding, std::vector<double>> const roundings[] = {{Rounding::kHalfUp, {1, 3, 4}},
+                                                                  {Rounding::kHalfDown, {1, 2, 4}},
+                                                                  {Rounding::kFloor, {1, 2, 3}},
+                                                                  {Rounding::kCeil, {2, 3, 4}}};
+    for (auto const& [rounding, want] : roundings)
+        to("rounding_" + std::to_string(int(rounding)), four, {3},
+           [&](Attrs& a) {
+               a.coordinates = Coordinates::kHalfPixel;
+               a.rounding = rounding;
+           },
+           {want});
+    // 1 / 3 and 0.7 are no floats; the sizes and the elements are those of the fractions.
+    by("scale_third", f32({9}, {0, 1, 2, 3, 4, 5, 6, 7, 8}), {double(1.0f / 3)}, none, {{0, 3, 6}});
+    by("scale_0.7", f32({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), {double(0.7f)}, none, {{0, 1, 2, 4, 5, 7, 8}});
+    // 0.6 of four elements: two, at 0 and 5/3.
+    by("scale_0.6_linear", four, {double(0.6f)}, with(Mode::kLinear, Coordinates::kAsymmetric), {{1, 1 + 5.0 / 3}});
+    by("scale_same_size", four, {double(1.2f)}, linearHalf); // 4.8: still four elements, at other places
+    for (auto [modeName, mode] :
+         {std::pair{"nearest", Mode::kNearest}, std::pair{"linear", Mode::kLinear}, std::pair{"cubic", Mode::kCubic}})
+        for (auto [coordName, coords] :
+             {std::pair{"align", Coordinates::kAlignCorners}, std::pair{"asymmetric", Coordinates::kAsymmetric},
+              std::pair{"half_pixel", Coordinates::kHalfPixel}}) {
+            std::string const k = std::string(modeName) + "_" + coordName;
+            auto const plain = with(mode, coords);
+            to(k + "_up", f32({2, 3, 4, 5}), {2, 3, 8, 15}, plain);
+            to(k + "_odd", f32({2, 3, 4, 5}), {2, 3, 7, 9}, plain);
+            to(k + "_down", f32({1, 2, 9, 16}), {1, 2, 4, 5}, plain);
+            to(k + "_to_one", f32({1, 2, 5, 7}), {1, 2, 1, 1}, plain);
+            to(k + "_from_one", f32({1, 2, 1, 1}), {1, 2, 4, 3}, plain);
+            to(k + "_same", f32({1, 2, 3, 4}), {1, 2, 3, 4}, plain);
+            to(k + "_rows_only", f32({1, 2, 3, 4}), {1, 2, 5, 4}, plain);
+            by(k + "_scales", f32({1, 2, 5, 7}), {1, 1, 1.5, double(0.6f)}, plain);
+            to(k + "_rank_1", f32({6}), {11}, plain);
+            to(k + "_f16", input(DataType::kHalf, {1, 2, 4, 5}), {1, 2, 7, 9}, plain);
+            to(k + "_i8", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 8, 12}, plain);
+            to(k + "_i8_odd", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 6, 9}, plain);
+            to(k + "_empty_batch", f32({0, 2, 4, 5}), {0, 2, 7, 9}, plain);
+            to(k + "_exclude_outside", f32({1, 2, 4, 5}), {1, 2, 7, 9}, [&](Attrs& a) {
+                plain(a);
+                a.excludeOutside = true;
+                a.cubicCoeff = -0.5f;
+            });
+            for (int rounding = 0; mode == Mode::kNearest && rounding < 4; ++rounding)
+                to(k + "_rounding_" + std::to_string(rounding), f32({1, 2, 8, 9}), {1, 2, 6, 6}, [&](Attrs& a) {
+                    plain(a);
+                    a.rounding = Rounding(rounding);
+                });
+            if (mode != Mode::kCubic)
+                to(k + "_3_axes", f32({2, 3, 4, 5}), {2, 5, 6, 7}, plain);
+            Attrs dynamic;
+            plain(dynamic);
+            list.add(k + "_dims_constant", dynamic, {f32({1, 2, 4, 5}), constant(DataType::kInt32, {4}, {1, 2, 7, 9})});
+            list.add(k + "_dims_input", dynamic, {f32({1, 2, 4, 5}), input(DataType::kInt32, {4}, {1, 2, 3, 9})});
+        }
+    to("nearest_8_axes", f32({2, 1, 2, 1, 2, 1, 2, 3}), {3, 2, 1, 1, 4, 2, 2, 5}, none);
+    double const nan = std::nan("");
+    to("weight_zero_takes_no_part", f32({3}, {nan, 1, 2}), {5}, linearAlign, {{nan, nan, 1, 1.5, 2}});
+}
+
+} // namespace
+
+// The first continued-fraction convergent that rounds to the scale's float.
+bool fractionOf(double scale, Fraction& out)
+{
+    float const want = static_cast<float>(scale);
+    if (!(want > 0) || !std::isfinite(want))
+        return false;
+    int64_t over = 1, under = 0, lastOver = 0, lastUnder = 1;
+    double rest = want;
+    for (int step = 0; step < 64; ++step) {
+        double const whole = std::floor(rest);
+        if (whole > double(kMaxTerm))
+            return false;
+        int64_t const n = int64_t(whole), nextOver = n * over + lastOver, nextUnder = n * under + lastUnder;
+        if (nextOver > kMaxTerm || nextUnder > kMaxTerm)
+            return false;
+        lastOver = over;
+        lastUnder = under;
+        over = nextOver;
+        under = nextUnder;
+        if (over > 0 && static_cast<float>(double(over) / double(under)) == want) {
+            out = Fraction{over, under};
+            return true;
+        }
+        if (rest == whole)
+            return false;
+        rest = 1 / (rest - whole);
+    }
+    return false;
+}
+
+Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis)
+{
+    Axis r{x[axis], y[axis], Fraction{std::max<int64_t>(y[axis], 1), std::max<int64_t>(x[axis], 1)}};
+    if (!a.scales.empty())
+        fractionOf(a.scales[axis], r.scale); // infer has checked it
+    return r;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "resize",
+        .minInputs = 1,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .shapeInputs = shapeInputs,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::resize

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/concatenation/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::concatenation {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    int const axis = ctx.attrs<Attrs>().axis;
+    for (int i = 0; i < ctx.inputCount(); ++i)
+        if (!ctx.has(i))
+            return ctx.error("input " + std::to_string(i) + " is missing");
+    if (ctx.rank(0) == 0)
+        return ctx.error(ctx.describe(0) + " is a scalar; give it a dimension with a shuffle layer first");
+    if (axis < 0 || axis >= ctx.rank(0))
+        return ctx.error("axis " + std::to_string(axis) + " is out of range for " + ctx.describe(0) + " (allowed: 0.." +
+                         std::to_string(ctx.rank(0) - 1) + ")");
+    ir::Shape y = ctx.shape(0);
+    for (int i = 1; i < ctx.inputCount(); ++i) {
+        if (ctx.type(i) != ctx.type(0))
+            return ctx.error(ctx.describe(0) + " and " + ctx.describe(i) +
+                             " must have one type; convert one with an identity layer");
+        ir::Shape const& x = ctx.shape(i);
+        if (x.size() != y.size())
+            return ctx.error(ctx.describe(0) + " and " + ctx.describe(i) + " must have equal rank");
+        for (int d = 0; d < int(x.size()); ++d) {
+            ir::Dim& out = y[size_t(d)];
+            ir::Dim const& in = x[size_t(d)];
+            if (d == axis)
+                out = out + in;
+            else if (out.isConst() && in.isConst() && !(out == in))
+                return ctx.error("dimension " + std::to_string(d) + " of " + ctx.describe(i) + " must be " + out.str() +
+                                 " as in the inputs before it (only axis " + std::to_string(axis) + " may differ)");
+            else if (in.isConst())
+                out = in; // equal, or the check at run time refuses
+        }
+    }
+    bool known = y.size() == 1;
+    std::vector<ir::Dim> content;
+    for (int i = 0; i < ctx.inputCount() && known; ++i) {
+        auto const* c = ctx.content(i);
+        known = c && int64_t(content.size() + c->size()) <= ir::kMaxContent;
+        if (known)
+            content.insert(content.end(), c->begin(), c->end());
+    }
+    ctx.output(0, ctx.type(0), std::move(y));
+    if (known)
+        ctx.outputContent(0, std::move(content));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    list.add("by_hand", Attrs(1), {f32({2, 1}, {1, 2}), f32({2, 2}, {3, 4, 5, 6})}, {{1, 3, 4, 2, 5, 6}});
+    list.add("one_input_by_hand", Attrs(0), {f32({2}, {1, 2})}, {{1, 2}});
+    for (int t = 0; t < kDataTypeCount; ++t) {
+        DataType const type = DataType(t);
+        std::string const name = nameOf(type);
+        list.add("axis0_" + name, Attrs(0), {input(type, {2, 3, 5}), input(type, {1, 3, 5})});
+        list.add("axis1_" + name, Attrs(1), {input(type, {2, 3, 5}), input(type, {2, 1, 5}), input(type, {2, 7, 5})});
+        list.add("axis2_" + name, Attrs(2), {input(type, {2, 3, 5}), input(type, {2, 3, 1})});
+    }
+    list.add("empty_part", Attrs(1), {f32({2, 0, 3}), f32({2, 2, 3}), f32({2, 0, 3})});
+    list.add("all_empty", Attrs(0), {f32({0, 3}), f32({0, 3})});
+    list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "concatenation",
+        .maxInputs = -1,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::concatenation

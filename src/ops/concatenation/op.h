@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = inputs one after the other along `axis`; one type, equal dimensions off the axis.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ops/reference.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::concatenation {
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    int32_t axis = 0;
+
+    Attrs() = default;
+    explicit Attrs(int32_t a) : axis(a) {}
+    void visit(ir::AttrVisitor& v) override { v.field(1, "axis", axis); }
+};
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::concatenation

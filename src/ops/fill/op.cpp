@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fill/op.h"
+
+#include <cmath>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::fill {
+
+namespace {
+
+using ir::Dim;
+
+// The output's shape, from input 0 or the attribute.
+Result<ir::Shape> shapeOf(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    ir::Shape y;
+    if (ctx.has(0)) {
+        if (ctx.type(0) != DataType::kInt32 || ctx.rank(0) != 1)
+            return ctx.error("the dimensions, " + ctx.describe(0) + ", must be a 1-D i32 tensor");
+        if (!ctx.shape(0)[0].isConst())
+            return ctx.error("the length of the dimensions, " + ctx.describe(0) +
+                             ", must be known: it is the output's rank");
+        int64_t const rank = ctx.shape(0)[0].value();
+        if (rank > kMaxRank)
+            return ctx.error("the dimensions, " + ctx.describe(0) + ", would give an output of rank " +
+                             std::to_string(rank) + ", the limit is " + std::to_string(kMaxRank));
+        auto const* content = ctx.content(0);
+        if (content && int64_t(content->size()) == rank)
+            y = *content;
+        else if (ctx.concrete())
+            return ctx.error("the dimensions, " + ctx.describe(0) + ", are not known");
+        else
+            for (int64_t i = 0; i < rank; ++i)
+                y.push_back(ctx.freshSymbol(ir::Range{0, INT32_MAX}));
+    } else {
+        if (a.dims.size() > size_t(kMaxRank))
+            return ctx.error(std::to_string(a.dims.size()) + " dimensions are given, the limit is " +
+                             std::to_string(kMaxRank));
+        y.assign(a.dims.begin(), a.dims.end());
+    }
+    for (size_t i = 0; i < y.size(); ++i)
+        if (y[i].isConst() && y[i].value() < 0)
+            return ctx.error("dimension " + std::to_string(i) + " is " + y[i].str() + "; it must not be negative");
+    return y;
+}
+
+// Elements of a 1-D or scalar i32 range, where start and steps are known.
+void inferContent(ir::InferContext& ctx, ir::Shape const& y)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (!ir::isStatic(y))
+        return;
+    int64_t count = 1;
+    for (Dim const& d : y)
+        count = ir::mulSat(count, d.value());
+    std::vector<Dim> out;
+    auto const *alpha = ctx.content(1), *beta = ctx.content(2);
+    if (count > ir::kMaxContent || ctx.has(1) != (alpha && alpha->size() == 1) ||
+        ctx.has(2) != (beta && beta->size() == std::max<size_t>(1, y.size())))
+        return;
+    if (!ctx.has(2) && (std::fabs(a.alpha) > INT32_MAX || std::fabs(a.beta) > INT32_MAX))
+        return;
+    Extents const e = ir::extentsOf(y);
+    Counter at(e);
+    for (int64_t i = 0; i < count; ++i, at.next()) {
+        Dim v = alpha ? (*alpha)[0] : Dim(int64_t(a.alpha));
+        for (int d = 0; d < e.rank; ++d)
+            v = v + Dim(at.at[d]) * (beta ? (*beta)[size_t(d)] : Dim(int64_t(a.beta)));
+        if (v.isConst())
+            v = Dim(int64_t(int32_t(uint32_t(uint64_t(v.value()))))); // as an i32 store does
+        out.push_back(std::move(v));
+    }
+    ctx.outputContent(0, std::move(out));
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (int(a.operation) < 0 || int(a.operation) > 2)
+        return ctx.error("there is no fill operation " + std::to_string(int(a.operation)) + " (allowed: 0..2)");
+    if (ctx.has(1) != ctx.has(2))
+        return ctx.error("inputs 1 (alpha) and 2 (beta) must be given together");
+    TW_ASSIGN(ir::Shape y, shapeOf(ctx));
+    bool const isLinspace = a.operation == Operation::kLinspace;
+    DataType type = a.outputType;
+    if (ctx.has(1)) {
+        type = ctx.type(1);
+        if (ctx.type(2) != type)
+            return ctx.error("alpha, " + ctx.describe(1) + ", and beta, " + ctx.describe(2) + ", must have one type");
+        if (Dim const n = ir::volume(ctx.shape(1)); ctx.rank(1) > 1 || (n.isConst() && !n.is(1)))
+            return ctx.error("alpha, " + ctx.describe(1) + ", must be a scalar");
+        Dim const steps = ir::volume(ctx.shape(2));
+        int64_t const want = isLinspace && ctx.rank(2) == 1 ? int64_t(y.size()) : 1;
+        if (ctx.rank(2) > 1 || (steps.isConst() && !steps.is(want)))
+            return ctx.error("beta, " + ctx.describe(2) + ", must " +
+                             (isLinspace
+                                  ? "be 1-D with one step for each of the " + std::to_string(y.size()) + " dimensions"
+                                  : std::string("be a scalar")));
+        if (isLinspace && ctx.rank(2) == 0 && y.size() != 1)
+            return ctx.error("beta, " + ctx.describe(2) + ", must be 1-D with one step for each of the " +
+                             std::to_string(y.size()) + " dimensions");
+    } else {
+        if (!std::isfinite(a.alpha) || !std::isfinite(a.beta))
+            return ctx.error("alpha " + std::to_string(a.alpha) + " and beta " + std::to_string(a.beta) +
+                             " must be finite");
+        if (isLinspace && y.size() != 1)
+            return ctx.error("linspace with one alpha and beta makes 1-D tensors, this one has rank " +
+                             std::to_string(y.size()) + "; give one step for each dimension as input 2");
+    }
+    if (!isFloating(type) && !(isLinspace && type == DataType::kInt32))
+        return ctx.error(std::string(isLinspace ? "linspace makes f32, f16 or i32" : "random values are f32 or f16") +
+                         ", not " + nameOf(type));
+    ctx.output(0, type, y);
+    if (isLinspace && type == DataType::kInt32)
+        inferContent(ctx, y);
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    auto make = [](Operation o, std::vector<int64_t> dims, double alpha, double beta,
+                   DataType type = DataType::kFloat) {
+        Attrs a;
+        a.operation = o;
+        a.dims = std::move(dims);
+        a.alpha = alpha;
+        a.beta = beta;
+        a.outputType = type;
+        return a;
+    };
+    auto dims = [](std::vector<double> d) {
+        int64_t const n = int64_t(d.size());
+        return constant(DataType::kInt32, {n}, std::move(d));
+    };
+    auto i32 = [](Extents const& e, std::vector<double> v) { return input(DataType::kInt32, e, std::move(v)); };
+    using O = Operation;
+    list.add("linspace_by_hand", make(O::kLinspace, {4}, 1, 0.5), {}, {{1, 1.5, 2, 2.5}});
+    list.add("linspace_i32_by_hand", make(O::kLinspace, {3}, 5, -2, DataType::kInt32), {}, {{5, 3, 1}});
+    list.add("linspace_steps_by_hand", make(O::kLinspace, {}, 0, 0), {dims({2, 3}), f32({}, {10}), f32({2}, {5, 1})},
+             {{10, 11, 12, 15, 16, 17}});
+    list.add("linspace_i32_steps_by_hand", make(O::kLinspace, {}, 0, 0),
+             {dims({2, 2}), i32({}, {2147483647.0}), i32({2}, {1, 2})},
+             {{2147483647.0, -2147483647.0, -2147483648.0, -2147483646.0}});
+    list.add("linspace_half", make(O::kLinspace, {300}, -3, 0.25, DataType::kHalf), {});
+    list.add("linspace_scalar_step", make(O::kLinspace, {}, 0, 0), {dims({300}), i32({}, {3}), i32({}, {-7})});
+    list.add("linspace_rank4", make(O::kLinspace, {}, 0, 0),
+             {dims({2, 3, 4, 70}), input(DataType::kHalf, {1}, {0.5}), input(DataType::kHalf, {4}, {1, 2, 3, 0.125})});
+    list.add("static_dims_with_steps", make(O::kLinspace, {3, 5}, 0, 0), {absent(), f32({}), f32({2})});
+    list.add("scalar", make(O::kLinspace, {}, 0, 0), {dims({}), f32({}, {3}), f32({0})}, {{3}});
+    list.add("empty", make(O::kLinspace, {0}, 0, 1), {});
+    for (O o : {O::kRandomUniform, O::kRandomNormal}) {
+        std::string const name = o == O::kRandomUniform ? "uniform" : "normal";
+        list.add(name, make(o, {3, 333}, -2, 3), {});
+        list.add(name + "_half", make(o, {7, 41}, 0, 1, DataType::kHalf), {});
+        list.add(name + "_inputs", make(o, {}, 0, 0), {dims({5, 60}), f32({}, {1}), f32({}, {4})});
+        list.add(name + "_empty", make(o, {2, 0}, 0, 1), {});
+        list.add(name + "_scalar", make(o, {}, 5, 1), {});
+    }
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "fill",
+        .minInputs = 0,
+        .maxInputs = 3,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .shapeInputs = [](ir::Node const& n) { return !n.inputs.empty() && n.inputs[0] ? uint32_t(1) : uint32_t(0); },
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+        .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::fill

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/one_hot/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::one_hot {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const rank = ctx.rank(0);
+    if (ctx.type(0) != DataType::kInt32)
+        return ctx.error("the indices, " + ctx.describe(0) + ", must be i32; convert them with an identity layer");
+    if (ctx.type(1) == DataType::kUInt8)
+        return ctx.error("the values, " + ctx.describe(1) + ", must not be u8; convert them with an identity layer");
+    if (ctx.rank(1) != 1 || (ctx.shape(1)[0].isConst() && !ctx.shape(1)[0].is(2)))
+        return ctx.error("the values, " + ctx.describe(1) + ", must have shape [2]: off, on");
+    if (ctx.type(2) != DataType::kInt32)
+        return ctx.error("the depth, " + ctx.describe(2) + ", must be i32");
+    if (ir::Dim const n = ir::volume(ctx.shape(2)); ctx.rank(2) > 1 || (n.isConst() && !n.is(1)))
+        return ctx.error("the depth, " + ctx.describe(2) + ", must be a scalar");
+    if (a.axis < -rank - 1 || a.axis > rank)
+        return ctx.error("axis " + std::to_string(a.axis) + " is out of range for indices " + ctx.describe(0) +
+                         " (allowed: " + std::to_string(-rank - 1) + ".." + std::to_string(rank) + ")");
+    if (rank + 1 > kMaxRank)
+        return ctx.error("indices " + ctx.describe(0) + " may have at most " + std::to_string(kMaxRank - 1) +
+                         " dimensions");
+    auto const* content = ctx.content(2);
+    if (ctx.concrete() && (!content || content->size() != 1))
+        return ctx.error("the depth, " + ctx.describe(2) + ", is not known");
+    ir::Dim const depth = content && content->size() == 1 ? (*content)[0] : ctx.freshSymbol(ir::Range{1, INT32_MAX});
+    if (depth.isConst() && depth.value() < 1)
+        return ctx.error("depth " + std::to_string(depth.value()) + " must be positive");
+    ir::Shape y = ctx.shape(0);
+    y.insert(y.begin() + a.axisIn(rank + 1), depth);
+    ctx.output(0, ctx.type(1), std::move(y));
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    auto i32 = [](Extents const& e, std::vector<double> v = {}) { return input(DataType::kInt32, e, std::move(v)); };
+    auto depth = [](double d) { return constant(DataType::kInt32, {}, {d}); };
+    list.add("by_hand", Attrs(-1), {i32({3}, {1, -1, 5}), f32({2}, {0.5, 2}), depth(3)},
+             {{0.5, 2, 0.5, 0.5, 0.5, 2, 0.5, 0.5, 0.5}});
+    list.add("axis0_by_hand", Attrs(0), {i32({2}, {1, 0}), f32({2}, {0, 1}), depth(2)}, {{0, 1, 1, 0}});
+    list.add("extreme_indices_by_hand", Attrs(1),
+             {i32({4}, {-2147483648.0, 2147483647.0, -3, 2}), f32({2}, {0, 1}), depth(2)}, {{0, 0, 0, 0, 0, 0, 0, 0}});
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool})
+        for (int axis = -4; axis <= 3; ++axis)
+            list.add(std::string(nameOf(t)) + "_axis" + std::to_string(axis + 4), Attrs(axis),
+                     {i32({2, 3, 5}), input(t, {2}, {0, 1}), depth(4)});
+    list.add("scalar_index", Attrs(-1), {i32({}, {2}), f32({2}), depth(7)});
+    list.add("depth_of_one", Attrs(1), {i32({4, 3}, {0, 1, -1, 0, 0, 2, 0, -2, 0, 0, 1, 0}), f32({2}), depth(1)});
+    list.add("depth_in_a_vector", Attrs(1), {i32({4, 3}), f32({2}), constant(DataType::kInt32, {1}, {5})});
+    list.add("empty", Attrs(0), {i32({0, 3}), f32({2}), depth(4)});
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "one_hot",
+        .minInputs = 3,
+        .maxInputs = 3,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .shapeInputs = [](ir::Node const&) { return uint32_t(1) << 2; },
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::one_hot

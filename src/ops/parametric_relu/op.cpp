@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/parametric_relu/op.h"
+
+#include "ops/broadcast.h"
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::parametric_relu {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    if (!isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt8)
+        return ctx.error(ctx.describe(0) + " must be f32, f16 or i8; convert it with an identity layer");
+    if (ctx.type(1) != ctx.type(0))
+        return ctx.error("the slope, " + ctx.describe(1) + ", must have the type of " + ctx.describe(0));
+    TW_ASSIGN(ir::Shape shape, broadcastInputs(ctx, 2));
+    ctx.output(0, ctx.type(0), std::move(shape));
+    return {};
+}
+
+void domain(ir::Node const& node, int, Domain& d)
+{
+    if (node.inputs[0]->type == DataType::kInt8)
+        d = Domain{-40, 40, true, false};
+}
+
+void cases(CaseList& list)
+{
+    Attrs const none;
+    list.add("by_hand", none, {f32({2, 3}, {-1, 2, -3, 4, -5, 0}), f32({1, 3}, {0.5, 0.5, 2})},
+             {{-0.5, 2, -6, 4, -2.5, 0}});
+    list.add("slope_is_larger", none, {f32({1, 2}, {-1, 3}), f32({2, 1}, {2, -1})}, {{-2, 3, 1, 3}});
+    list.add("i8_by_hand", none,
+             {input(DataType::kInt8, {4}, {-100, -3, 5, -128}), input(DataType::kInt8, {4}, {2, 3, 9, -1})},
+             {{-128, -9, 5, 127}});
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const name = nameOf(t);
+        list.add("equal_" + name, none, {input(t, {2, 3, 101}), input(t, {2, 3, 101})});
+        list.add("channel_" + name, none, {input(t, {2, 3, 5, 7}), input(t, {1, 3, 1, 1})});
+        list.add("one_slope_" + name, none, {input(t, {2, 300}), input(t, {1, 1})});
+    }
+    list.add("scalar", none, {f32({}), f32({})});
+    list.add("empty", none, {f32({0, 3}), f32({1, 3})});
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "parametric_relu",
+        .minInputs = 2,
+        .maxInputs = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::parametric_relu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x >= 0 ? x : slope * x; x and slope of equal rank and one type (f32, f16, i8), broadcast either way.
+// i8 is the product of the raw integers, saturated.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ops/reference.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::parametric_relu {
+
+using Attrs = ir::NoAttrs;
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::parametric_relu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = condition ? a : b, element by element; equal rank, each dimension equal or 1 (broadcast of all three).
+//   condition b; a, b of one type (f32, f16, i8, i32, b), y of that type.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ops/reference.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::select {
+
+using Attrs = ir::NoAttrs;
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::select

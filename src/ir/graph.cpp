@@ -235,6 +235,13 @@ Node* Graph::cloneNode(Node const& node, std::vector<Value*> newInputs)
     return nodes.back().get();
 }
 
+Node* Graph::adoptNode(std::unique_ptr<Node> node)
+{
+    nextNodeId_ = std::max(nextNodeId_, node->id < INT32_MAX ? node->id + 1 : node->id);
+    nodes.push_back(std::move(node));
+    return nodes.back().get();
+}
+
 std::unique_ptr<Graph> Graph::clone() const
 {
     auto g = std::make_unique<Graph>();

@@ -184,6 +184,9 @@ public:
     // types and names.
     Node* cloneNode(Node const& node, std::vector<Value*> inputs);
     Value* newValue(std::string name, DataType type, Shape shape);
+    // Appends a node that was put together by hand (text form, plan): its values belong to this graph; verify() tells
+    // whether it is sound.
+    Node* adoptNode(std::unique_ptr<Node> node);
 
 private:
     std::vector<std::unique_ptr<Value>> values_;

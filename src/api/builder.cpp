@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// IBuilder: from a network and a config to a plan.
+#include <algorithm>
+
+#include "api/config.h"
+#include "api/engine.h"
+#include "api/host_memory.h"
+#include "api/network.h"
+#include "builder/build.h"
+#include "device/cpu.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+struct BuilderObject final : nvinfer1::IBuilder
+{
+    explicit BuilderObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger), cpu(device::probeCpu()) {}
+    mutable Reporter reporter;
+    LoggerUse use;
+    device::CpuInfo cpu;
+    int32_t maxBatchSize = 1;
+    int32_t maxThreads = 1;
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    std::vector<std::unique_ptr<OptimizationProfileObject>> profiles; // live as long as the builder
+};
+
+namespace {
+
+using nvinfer1::BuilderFlag;
+using nvinfer1::OptProfileSelector;
+
+Extents toExtents(nvinfer1::Dims const& d)
+{
+    Extents e;
+    for (int i = 0; i < d.nbDims; ++i)
+        e.push(d.d[i]);
+    return e;
+}
+
+// Everything that the user may ask for and that later releases bring, as errors; permissions that have no effect yet,
+// as warnings.
+Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, Reporter& log)
+{
+    if (c.has(BuilderFlag::kREFIT))
+        return unsupported("BuilderFlag::kREFIT: refitting engines is not available yet");
+    if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
+        return unsupported("engine capability " + std::to_string(static_cast<int>(c.engineCapability)) +
+                           ": safety and DLA standalone engines are not available yet");
+    if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
+        return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
+    auto permission = [&](BuilderFlag flag, char const* what) {
+        if (c.has(flag))
+            log.warning(std::string(what) +
+                        " was allowed, but this device has no kernels for it yet: the engine runs in FP32");
+    };
+    permission(BuilderFlag::kFP16, "FP16");
+    permission(BuilderFlag::kINT8, "INT8");
+    if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
+        log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
+    for (auto const* list : {&n.outputs, &n.shapeOutputs})
+        for (TensorObject const* t : *list)
+            if (!(t->formats & 1u << static_cast<int>(nvinfer1::TensorFormat::kLINEAR)))
+                return unsupported("network output '" + t->name + "': only the format kLINEAR is available on the CPU");
+    for (auto const& t : n.inputs)
+        if (!(t->formats & 1u << static_cast<int>(nvinfer1::TensorFormat::kLINEAR)))
+            return unsupported("network input '" + t->name + "': only the format kLINEAR is available on the CPU");
+    return {};
+}
+
+Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject const& p, size_t index)
+{
+    std::string const where = "optimization profile " + std::to_string(index);
+    if (auto valid = p.validate(); !valid.ok())
+        return std::move(valid).error().in(where);
+    plan::Profile out;
+    for (auto const& t : n.inputs) {
+        bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });
+        plan::ProfileRange r;
+        auto const shape = p.shapes.find(t->name);
+        bool const given = shape != p.shapes.end() && std::all_of(shape->second.at.begin(), shape->second.at.end(),
+                                                                  [](auto const& d) { return d.has_value(); });
+        if (dynamic && !given)
+            return invalidArgument(where + ": input '" + t->name + "' with shape " + str(t->dims) +
+                                   " is dynamic; set its minimum, optimum and maximum dimensions");
+        if (given) {
+            for (int s = 0; s < 3; ++s) {
+                nvinfer1::Dims const& d = *shape->second.at[size_t(s)];
+                bool fits = d.nbDims == t->dims.nbDims;
+                for (int i = 0; fits && i < d.nbDims; ++i)
+                    fits = t->dims.d[i] < 0 || t->dims.d[i] == d.d[i];
+                if (!fits)
+                    return invalidArgument(where + ": dimensions " + str(d) + " do not fit input '" + t->name +
+                                           "' with shape " + str(t->dims));
+            }
+            r.min = toExtents(*shape->second.at[0]);
+            r.opt = toExtents(*shape->second.at[1]);
+            r.max = toExtents(*shape->second.at[2]);
+            r.hasShape = true;
+        }
+        auto const values = p.values.find(t->name);
+        bool const hasValues =
+            values != p.values.end() && std::all_of(values->second.at.begin(), values->second.at.end(),
+                                                    [](auto const& v) { return v.has_value(); });
+        if (n.isShapeTensor(*t)) {
+            if (!hasValues)
+                return invalidArgument(
+                    where + ": input '" + t->name +
+                    "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
+            int64_t count = 1;
+            for (int i = 0; i < t->dims.nbDims; ++i)
+                count *= t->dims.d[i];
+            if (count != int64_t(values->second.at[0]->size()))
+                return invalidArgument(where + ": shape tensor '" + t->name + "' has " + std::to_string(count) +
+                                       " elements, " + std::to_string(values->second.at[0]->size()) +
+                                       " values are set");
+            r.minValues = *values->second.at[0];
+            r.optValues = *values->second.at[1];
+            r.maxValues = *values->second.at[2];
+        }
+        out.inputs[t->name] = std::move(r);
+    }
+    return out;
+}
+
+// In implicit batch mode one profile is made: batch 1 .. maximum, optimized for the maximum.
+plan::Profile batchProfile(NetworkObject const& n, int32_t maxBatch)
+{
+    plan::Profile out;
+    for (auto const& t : n.inputs) {
+        plan::ProfileRange r;
+        r.hasShape = true;
+        r.min.push(1);
+        r.opt.push(t->broadcastAcrossBatch ? 1 : maxBatch);
+        r.max.push(t->broadcastAcrossBatch ? 1 : maxBatch);
+        for (int i = 0; i < t->dims.nbDims; ++i)
+            for (Extents* e : {&r.min, &r.opt, &r.max})
+                e->push(t->dims.d[i]);
+        out.inputs[t->name] = r;
+    }
+    return out;
+}
+
+Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
+{
+    TW_TRY(checkSettings(n, c, b.reporter));
+    plan::Contents contents;
+    TW_ASSIGN(contents.graph, n.toGraph());
+    contents.engineName = n.name;
+    contents.implicitBatch = n.implicitBatch;
+    contents.maxBatchSize = b.maxBatchSize;
+    contents.profilingVerbosity = static_cast<int32_t>(c.profilingVerbosity);
+    contents.engineCapability = static_cast<int32_t>(c.engineCapability);
+    contents.tacticSources = c.tacticSources;
+    bool dynamic = false;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+        TensorObject const& t = *n.inputs[i];
+        plan::IoTensor io;
+        io.name = t.name;
+        io.isInput = true;
+        io.isShapeTensor = contents.graph->inputs[i]->host;
+        io.broadcastAcrossBatch = t.broadcastAcrossBatch;
+        for (auto const& [axis, dimensionName] : t.dimensionNames) {
+            io.dimensionNames.resize(std::max(io.dimensionNames.size(), size_t(axis) + 1));
+            io.dimensionNames[size_t(axis)] = dimensionName;
+        }
+        dynamic = dynamic || io.isShapeTensor || !isStatic(contents.graph->inputs[i]->shape);
+        contents.io.push_back(std::move(io));
+    }
+    for (ir::Value const* v : contents.graph->outputs) {
+        plan::IoTensor io;
+        io.name = v->name;
+        io.isShapeTensor = std::any_of(n.shapeOutputs.begin(), n.shapeOutputs.end(),
+                                       [&](TensorObject const* t) { return t->name == v->name; });
+        contents.io.push_back(std::move(io));
+    }
+    if (n.implicitBatch) {
+        contents.profiles.push_back(batchProfile(n, b.maxBatchSize));
+    } else if (dynamic && c.profiles.empty()) {
+        return invalidState("the network has dynamic or shape inputs, but no optimization profile has been defined "
+                            "(IBuilder::createOptimizationProfile, IBuilderConfig::addOptimizationProfile)");
+    } else {
+        for (size_t p = 0; p < c.profiles.size(); ++p) {
+            TW_ASSIGN(plan::Profile profile, toProfile(n, *c.profiles[p], p));
+            contents.profiles.push_back(std::move(profile));
+        }
+    }
+    if (contents.profiles.empty())
+        contents.profiles.emplace_back();
+
+    builder::Options options;
+    options.fingerprint = b.cpu.fingerprint();
+    options.log = &b.reporter;
+    options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
+    options.tune.rounds = std::max(4, c.avgTimingIterations); // 8.5 measures at least four times
+    std::shared_ptr<tune::TimingCache> cache;
+    if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
+        cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
+    options.tune.cache = cache.get();
+    TW_TRY(builder::build(contents, options));
+    return contents;
+}
+
+} // namespace
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+BuilderObject& self(IBuilder* b)
+{
+    return static_cast<BuilderObject&>(*b);
+}
+BuilderObject const& self(IBuilder const* b)
+{
+    return static_cast<BuilderObject const&>(*b);
+}
+
+} // namespace
+
+IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuilderConfig& config) noexcept
+{
+    BuilderObject& b = self(this);
+    return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config)));
+        TW_ASSIGN(std::string bytes, plan::write(contents));
+        return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
+    });
+}
+
+ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuilderConfig& config) noexcept
+{
+    BuilderObject& b = self(this);
+    return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config)));
+        // Through the bytes: the engine must not refer to the caller's weights.
+        TW_ASSIGN(std::string bytes, plan::write(contents));
+        TW_ASSIGN(plan::Contents copy, plan::read(bytes.data(), bytes.size()));
+        TW_ASSIGN(EngineObject * engine, makeEngine(b.reporter, std::move(copy), std::move(bytes), b.allocator));
+        return engine;
+    });
+}
+
+bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderConfig const& config) const noexcept
+{
+    BuilderObject const& b = self(this);
+    return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
+        auto& n = const_cast<NetworkObject&>(objectOf(network));
+        TW_TRY(checkSettings(n, objectOf(config), b.reporter));
+        TW_ASSIGN(auto graph, n.toGraph());
+        TW_TRY(ir::verify(*graph));
+        return true;
+    });
+}
+
+INetworkDefinition* IBuilder::createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
+{
+    BuilderObject& b = self(this);
+    return guarded<INetworkDefinition*>(b.reporter, nullptr, [&]() -> Result<INetworkDefinition*> {
+        auto has = [&](NetworkDefinitionCreationFlag f) { return (flags >> static_cast<int>(f) & 1) != 0; };
+        if (flags >> EnumMax<NetworkDefinitionCreationFlag>())
+            return invalidArgument("createNetworkV2: unknown flags in " + std::to_string(flags));
+        if (has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION))
+            b.reporter.warning("createNetworkV2: kEXPLICIT_PRECISION is deprecated and has no effect");
+        auto n = std::make_unique<NetworkObject>(b.reporter);
+        n->implicitBatch = !has(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+        n->explicitPrecision = has(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION);
+        return n.release();
+    });
+}
+
+IBuilderConfig* IBuilder::createBuilderConfig() noexcept
+{
+    BuilderObject& b = self(this);
+    return guarded<IBuilderConfig*>(b.reporter, nullptr, [&]() -> Result<IBuilderConfig*> {
+        return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.cpu.fingerprint(), 0}));
+    });
+}
+
+IOptimizationProfile* IBuilder::createOptimizationProfile() noexcept
+{
+    BuilderObject& b = self(this);
+    return guarded<IOptimizationProfile*>(b.reporter, nullptr, [&]() -> Result<IOptimizationProfile*> {
+        b.profiles.push_back(std::make_unique<OptimizationProfileObject>(b.reporter));
+        return b.profiles.back().get();
+    });
+}
+
+void IBuilder::setMaxBatchSize(int32_t batchSize) noexcept
+{
+    BuilderObject& b = self(this);
+    if (batchSize < 1)
+        b.reporter.error(invalidArgument("setMaxBatchSize: " + std::to_string(batchSize) + " must be at least 1"));
+    else
+        b.maxBatchSize = batchSize;
+}
+int32_t IBuilder::getMaxBatchSize() const noexcept
+{
+    return self(this).maxBatchSize;
+}
+bool IBuilder::platformHasFastFp16() const noexcept
+{
+    return self(this).cpu.avx512fp16;
+}
+bool IBuilder::platformHasFastInt8() const noexcept
+{
+    return self(this).cpu.avx512vnni || self(this).cpu.avxVnni;
+}
+bool IBuilder::platformHasTf32() const noexcept
+{
+    return false;
+}
+int32_t IBuilder::getMaxDLABatchSize() const noexcept
+{
+    return 0; // no DLA
+}
+int32_t IBuilder::getNbDLACores() const noexcept
+{
+    return 0;
+}
+void IBuilder::setGpuAllocator(IGpuAllocator* allocator) noexcept
+{
+    self(this).allocator = allocator;
+}
+void IBuilder::setErrorRecorder(IErrorRecorder* recorder) noexcept
+{
+    self(this).reporter.setRecorder(recorder);
+}
+IErrorRecorder* IBuilder::getErrorRecorder() const noexcept
+{
+    return self(this).reporter.recorder();
+}
+void IBuilder::reset() noexcept
+{
+    BuilderObject& b = self(this);
+    b.maxBatchSize = 1;
+    b.maxThreads = 1;
+    b.allocator = nullptr;
+}
+ILogger* IBuilder::getLogger() const noexcept
+{
+    return self(this).reporter.logger();
+}
+bool IBuilder::setMaxThreads(int32_t maxThreads) noexcept
+{
+    BuilderObject& b = self(this);
+    if (maxThreads < 1) {
+        b.reporter.error(
+            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
+        return false;
+    }
+    b.maxThreads = maxThreads;
+    return true;
+}
+int32_t IBuilder::getMaxThreads() const noexcept
+{
+    return self(this).maxThreads;
+}
+
+} // namespace nvinfer1
+
+extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noexcept
+{
+    auto* log = static_cast<nvinfer1::ILogger*>(logger);
+    if (!checkClientVersion(log, version, "createInferBuilder"))
+        return nullptr;
+    try {
+        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log));
+    } catch (std::exception const&) {
+        return nullptr;
+    }
+}

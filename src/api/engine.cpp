@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// ICudaEngine. Queries by name (8.5) and by binding index (deprecated) answer from the same list: binding index =
+// profile * number of tensors + position.
+#include "api/engine.h"
+
+#include <algorithm>
+
+#include "api/host_memory.h"
+#include "api/inspector.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+int EngineObject::ioIndex(char const* name, char const* method) const
+{
+    int const i = name ? core().ioIndex(name) : -1;
+    if (i < 0)
+        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
+                                       (name ? name : "(null)") + "'"));
+    return i;
+}
+
+int EngineObject::ioOfBinding(int32_t binding, char const* method) const
+{
+    int const count = int(state->bindingNames.size());
+    if (binding < 0 || binding >= count) {
+        reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                                       " is out of range (the engine has " + std::to_string(count) + " bindings)"));
+        return -1;
+    }
+    return binding % state->ioCount();
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+EngineObject& self(ICudaEngine* e)
+{
+    return objectOf(*e);
+}
+EngineObject const& self(ICudaEngine const* e)
+{
+    return objectOf(*e);
+}
+Dims noDims()
+{
+    Dims d{};
+    d.nbDims = -1;
+    return d;
+}
+Dims toDims(Extents const& e, bool implicitBatch)
+{
+    Dims d{};
+    for (int i = implicitBatch ? 1 : 0; i < e.rank; ++i)
+        d.d[d.nbDims++] = int32_t(e[i]);
+    return d;
+}
+
+Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSelector select, char const* method)
+{
+    auto const& profiles = e.contents().profiles;
+    if (profile < 0 || profile >= int32_t(profiles.size())) {
+        e.reporter.error(invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
+                                         " does not exist; the engine has " + std::to_string(profiles.size())));
+        return noDims();
+    }
+    plan::IoTensor const& t = e.contents().io[size_t(io)];
+    if (!t.isInput) {
+        e.reporter.error(invalidArgument(std::string(method) + ": '" + t.name + "' is no input"));
+        return noDims();
+    }
+    auto it = profiles[size_t(profile)].inputs.find(t.name);
+    if (it == profiles[size_t(profile)].inputs.end() || !it->second.hasShape)
+        return e.state->dimsOf(io); // static: all three are the same
+    plan::ProfileRange const& r = it->second;
+    return toDims(select == OptProfileSelector::kMIN   ? r.min
+                  : select == OptProfileSelector::kOPT ? r.opt
+                                                       : r.max,
+                  e.contents().implicitBatch);
+}
+
+// "Row major linear FP32 format", as the format descriptions of 8.5 read.
+char const* formatText(tw::DataType t)
+{
+    switch (t) {
+    case tw::DataType::kFloat:
+        return "Row major linear FP32 format (kLINEAR)";
+    case tw::DataType::kHalf:
+        return "Row major linear FP16 format (kLINEAR)";
+    case tw::DataType::kInt8:
+        return "Row major linear INT8 format (kLINEAR)";
+    case tw::DataType::kInt32:
+        return "Row major linear INT32 format (kLINEAR)";
+    case tw::DataType::kBool:
+        return "Row major linear BOOL format (kLINEAR)";
+    case tw::DataType::kUInt8:
+        return "Row major linear UINT8 format (kLINEAR)";
+    }
+    return "";
+}
+
+} // namespace
+
+// ---- tensors by name
+
+int32_t ICudaEngine::getNbIOTensors() const noexcept
+{
+    return self(this).state->ioCount();
+}
+char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
+{
+    EngineObject const& e = self(this);
+    if (index < 0 || index >= e.state->ioCount()) {
+        e.reporter.error(invalidArgument("getIOTensorName: index " + std::to_string(index) + " is out of range (" +
+                                         std::to_string(e.state->ioCount()) + " tensors)"));
+        return nullptr;
+    }
+    return e.contents().io[size_t(index)].name.c_str();
+}
+Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getTensorShape");
+    return i < 0 ? noDims() : self(this).state->dimsOf(i);
+}
+DataType ICudaEngine::getTensorDataType(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getTensorDataType");
+    return i < 0 ? DataType::kFLOAT : static_cast<DataType>(self(this).core().ioValue(i).type);
+}
+TensorLocation ICudaEngine::getTensorLocation(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getTensorLocation");
+    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST
+                                                                       : TensorLocation::kDEVICE;
+}
+bool ICudaEngine::isShapeInferenceIO(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "isShapeInferenceIO");
+    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor;
+}
+TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
+{
+    int const i = tensorName ? self(this).core().ioIndex(tensorName) : -1;
+    if (i < 0)
+        return TensorIOMode::kNONE;
+    return self(this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
+}
+int32_t ICudaEngine::getTensorBytesPerComponent(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getTensorBytesPerComponent");
+    return i < 0 ? -1 : int32_t(sizeOf(self(this).core().ioValue(i).type));
+}
+int32_t ICudaEngine::getTensorComponentsPerElement(char const* tensorName) const noexcept
+{
+    self(this).ioIndex(tensorName, "getTensorComponentsPerElement");
+    return -1; // kLINEAR is not vectorized
+}
+TensorFormat ICudaEngine::getTensorFormat(char const* tensorName) const noexcept
+{
+    self(this).ioIndex(tensorName, "getTensorFormat");
+    return TensorFormat::kLINEAR;
+}
+char const* ICudaEngine::getTensorFormatDesc(char const* tensorName) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getTensorFormatDesc");
+    return i < 0 ? "" : formatText(self(this).core().ioValue(i).type);
+}
+int32_t ICudaEngine::getTensorVectorizedDim(char const* tensorName) const noexcept
+{
+    self(this).ioIndex(tensorName, "getTensorVectorizedDim");
+    return -1;
+}
+Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
+                                  OptProfileSelector select) const noexcept
+{
+    int const i = self(this).ioIndex(tensorName, "getProfileShape");
+    return i < 0 ? noDims() : profileShape(self(this), i, profileIndex, select, "getProfileShape");
+}
+
+// ---- bindings by index
+
+int32_t ICudaEngine::getNbBindings() const noexcept
+{
+    return int32_t(self(this).state->bindingNames.size());
+}
+int32_t ICudaEngine::getBindingIndex(char const* name) const noexcept
+{
+    auto const& names = self(this).state->bindingNames;
+    auto it = name ? std::find(names.begin(), names.end(), name) : names.end();
+    return it == names.end() ? -1 : int32_t(it - names.begin());
+}
+char const* ICudaEngine::getBindingName(int32_t bindingIndex) const noexcept
+{
+    EngineObject const& e = self(this);
+    return e.ioOfBinding(bindingIndex, "getBindingName") < 0 ? nullptr
+                                                             : e.state->bindingNames[size_t(bindingIndex)].c_str();
+}
+bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "bindingIsInput");
+    return i >= 0 && self(this).contents().io[size_t(i)].isInput;
+}
+Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingDimensions");
+    return i < 0 ? noDims() : self(this).state->dimsOf(i);
+}
+DataType ICudaEngine::getBindingDataType(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingDataType");
+    return i < 0 ? DataType::kFLOAT : static_cast<DataType>(self(this).core().ioValue(i).type);
+}
+TensorLocation ICudaEngine::getLocation(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getLocation");
+    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor ? TensorLocation::kHOST
+                                                                       : TensorLocation::kDEVICE;
+}
+int32_t ICudaEngine::getBindingBytesPerComponent(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingBytesPerComponent");
+    return i < 0 ? -1 : int32_t(sizeOf(self(this).core().ioValue(i).type));
+}
+int32_t ICudaEngine::getBindingComponentsPerElement(int32_t bindingIndex) const noexcept
+{
+    self(this).ioOfBinding(bindingIndex, "getBindingComponentsPerElement");
+    return -1;
+}
+TensorFormat ICudaEngine::getBindingFormat(int32_t bindingIndex) const noexcept
+{
+    self(this).ioOfBinding(bindingIndex, "getBindingFormat");
+    return TensorFormat::kLINEAR;
+}
+char const* ICudaEngine::getBindingFormatDesc(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingFormatDesc");
+    return i < 0 ? "" : formatText(self(this).core().ioValue(i).type);
+}
+int32_t ICudaEngine::getBindingVectorizedDim(int32_t bindingIndex) const noexcept
+{
+    self(this).ioOfBinding(bindingIndex, "getBindingVectorizedDim");
+    return -1;
+}
+Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
+                                       OptProfileSelector select) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "getProfileDimensions");
+    return i < 0 ? noDims() : profileShape(self(this), i, profileIndex, select, "getProfileDimensions");
+}
+int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
+                                                  OptProfileSelector select) const noexcept
+{
+    EngineObject const& e = self(this);
+    int const i = e.ioOfBinding(inputIndex, "getProfileShapeValues");
+    auto const& profiles = e.contents().profiles;
+    if (i < 0 || profileIndex < 0 || profileIndex >= int32_t(profiles.size()))
+        return nullptr;
+    auto it = profiles[size_t(profileIndex)].inputs.find(e.contents().io[size_t(i)].name);
+    if (it == profiles[size_t(profileIndex)].inputs.end() || it->second.optValues.empty())
+        return nullptr;
+    plan::ProfileRange const& r = it->second;
+    return (select == OptProfileSelector::kMIN   ? r.minValues
+            : select == OptProfileSelector::kOPT ? r.optValues
+                                                 : r.maxValues)
+        .data();
+}
+bool ICudaEngine::isShapeBinding(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "isShapeBinding");
+    return i >= 0 && self(this).contents().io[size_t(i)].isShapeTensor;
+}
+bool ICudaEngine::isExecutionBinding(int32_t bindingIndex) const noexcept
+{
+    int const i = self(this).ioOfBinding(bindingIndex, "isExecutionBinding");
+    return i >= 0 && self(this).contents().io[size_t(i)].isExecution;
+}
+
+// ---- the engine
+
+int32_t ICudaEngine::getMaxBatchSize() const noexcept
+{
+    return self(this).contents().implicitBatch ? self(this).contents().maxBatchSize : 1;
+}
+int32_t ICudaEngine::getNbLayers() const noexcept
+{
+    return int32_t(self(this).core().graph().nodes.size());
+}
+IHostMemory* ICudaEngine::serialize() const noexcept
+{
+    EngineObject const& e = self(this);
+    return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
+        return static_cast<IHostMemory*>(new HostMemoryObject(e.plan));
+    });
+}
+IExecutionContext* ICudaEngine::createExecutionContext() noexcept
+{
+    EngineObject& e = self(this);
+    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+        auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator));
+        return static_cast<IExecutionContext*>(c.release());
+    });
+}
+IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
+{
+    EngineObject& e = self(this);
+    return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+        auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        c->ownsMemory = false;
+        return static_cast<IExecutionContext*>(c.release());
+    });
+}
+size_t ICudaEngine::getDeviceMemorySize() const noexcept
+{
+    return size_t(self(this).core().arenaBytes());
+}
+bool ICudaEngine::isRefittable() const noexcept
+{
+    return self(this).contents().refittable;
+}
+char const* ICudaEngine::getName() const noexcept
+{
+    return self(this).contents().engineName.c_str();
+}
+int32_t ICudaEngine::getNbOptimizationProfiles() const noexcept
+{
+    return int32_t(std::max<size_t>(self(this).contents().profiles.size(), 1));
+}
+EngineCapability ICudaEngine::getEngineCapability() const noexcept
+{
+    return static_cast<EngineCapability>(self(this).contents().engineCapability);
+}
+void ICudaEngine::setErrorRecorder(IErrorRecorder* recorder) noexcept
+{
+    self(this).reporter.setRecorder(recorder);
+}
+IErrorRecorder* ICudaEngine::getErrorRecorder() const noexcept
+{
+    return self(this).reporter.recorder();
+}
+bool ICudaEngine::hasImplicitBatchDimension() const noexcept
+{
+    return self(this).contents().implicitBatch;
+}
+TacticSources ICudaEngine::getTacticSources() const noexcept
+{
+    return self(this).contents().tacticSources;
+}
+ProfilingVerbosity ICudaEngine::getProfilingVerbosity() const noexcept
+{
+    return static_cast<ProfilingVerbosity>(self(this).contents().profilingVerbosity);
+}
+IEngineInspector* ICudaEngine::createEngineInspector() const noexcept
+{
+    EngineObject const& e = self(this);
+    return guarded<IEngineInspector*>(e.reporter, nullptr, [&]() -> Result<IEngineInspector*> {
+        return static_cast<IEngineInspector*>(new InspectorObject(e.reporter, e));
+    });
+}
+
+} // namespace nvinfer1

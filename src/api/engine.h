@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtime, engine and context objects behind the public classes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/entry.h"
+#include "api/report.h"
+#include "runtime/context.h"
+#include "runtime/engine.h"
+
+namespace tw::api {
+
+struct RuntimeObject final : nvinfer1::IRuntime
+{
+    explicit RuntimeObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger) {}
+    mutable Reporter reporter;
+    LoggerUse use;
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    int32_t maxThreads = 1;
+    int32_t dlaCore = -1;
+};
+
+// What an engine and its contexts share: it outlives the engine object while contexts exist.
+struct EngineState
+{
+    std::shared_ptr<runtime::Engine const> core;
+    std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
+    nvinfer1::IGpuAllocator* allocator = nullptr;
+    std::mutex mutex;
+    std::multiset<int> profilesInUse; // of contexts, only for dynamic engines
+    bool firstContextMade = false;
+
+    int ioCount() const { return int(core->contents().io.size()); }
+    bool isDynamic() const;
+    // Public dimensions of a tensor: -1 for dynamic ones, without an implicit batch.
+    nvinfer1::Dims dimsOf(int io) const;
+};
+
+struct EngineObject final : nvinfer1::ICudaEngine
+{
+    EngineObject(Reporter const& r, std::shared_ptr<EngineState> s) : reporter(r), state(std::move(s)) {}
+    mutable Reporter reporter;
+    std::shared_ptr<EngineState> state;
+    std::string plan; // for serialize(): the bytes it was made from
+
+    runtime::Engine const& core() const { return *state->core; }
+    plan::Contents const& contents() const { return state->core->contents(); }
+    // -1 and an error report for a null or unknown name.
+    int ioIndex(char const* name, char const* method) const;
+    // Position in io of a binding index, and its profile; -1 with a report when out of range.
+    int ioOfBinding(int32_t binding, char const* method) const;
+};
+
+// Memory through the client's allocator, or aligned host memory.
+class DeviceMemory
+{
+public:
+    DeviceMemory() = default;
+    ~DeviceMemory() { reset(); }
+    DeviceMemory(DeviceMemory const&) = delete;
+    DeviceMemory& operator=(DeviceMemory const&) = delete;
+    Result<void> allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator);
+    void reset();
+    void* data() const { return data_; }
+    int64_t sizeBytes() const { return size_; }
+
+private:
+    void* data_ = nullptr;
+    int64_t size_ = 0;
+    nvinfer1::IGpuAllocator* allocator_ = nullptr;
+};
+
+struct ContextObject final : nvinfer1::IExecutionContext
+{
+    ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, std::shared_ptr<EngineState> s);
+    ~ContextObject() noexcept override;
+
+    struct Io
+    {
+        void* address = nullptr;
+        nvinfer1::IOutputAllocator* allocator = nullptr;
+    };
+
+    mutable Reporter reporter;
+    nvinfer1::ICudaEngine const* engine;
+    std::shared_ptr<EngineState> state;
+    mutable runtime::Context context;
+    std::vector<Io> io; // as contents().io
+    std::string name;
+    bool ownsMemory = true;
+    DeviceMemory own;      // arena, and what exceeds the client's
+    void* given = nullptr; // setDeviceMemory
+    nvinfer1::IProfiler* profiler = nullptr;
+    nvinfer1::IGpuAllocator* temporary = nullptr;
+    cudaEvent_t inputConsumed = nullptr;
+    bool debugSync = false, emitsProfile = true;
+    size_t persistentCacheLimit = 0;
+    nvinfer1::ProfilingVerbosity nvtxVerbosity = nvinfer1::ProfilingVerbosity::kLAYER_NAMES_ONLY;
+    std::vector<std::pair<std::string, float>> lastProfile; // layer, ms
+
+    int ioIndex(char const* tensor, char const* method) const;
+    Result<void> chooseProfile(int profile);
+    // Positions among graph inputs; -1 for outputs.
+    int inputPosition(int ioIndex) const;
+    // Shape tensors' contents from their addresses, then everything that follows.
+    Result<std::shared_ptr<runtime::Instance>> prepare();
+    // Runs now, or is recorded into the stream's capture. Addresses: one for each of contents().io.
+    Result<void> submit(std::vector<void*> const& addresses, cudaStream_t stream, bool useAllocators);
+    // Addresses from bindings of this context's profile.
+    Result<std::vector<void*>> fromBindings(void* const* bindings) const;
+};
+
+inline EngineObject& objectOf(nvinfer1::ICudaEngine& e)
+{
+    return static_cast<EngineObject&>(e);
+}
+inline EngineObject const& objectOf(nvinfer1::ICudaEngine const& e)
+{
+    return static_cast<EngineObject const&>(e);
+}
+inline ContextObject& objectOf(nvinfer1::IExecutionContext& c)
+{
+    return static_cast<ContextObject&>(c);
+}
+inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
+{
+    return static_cast<ContextObject const&>(c);
+}
+
+// An engine object from a plan in memory: what deserializeCudaEngine and buildEngineWithConfig share.
+Result<EngineObject*> makeEngine(Reporter const& reporter, plan::Contents contents, std::string planBytes,
+                                 nvinfer1::IGpuAllocator* allocator);
+
+} // namespace tw::api

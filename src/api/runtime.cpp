@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/engine.h"
+#include "device/cpu.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+bool EngineState::isDynamic() const
+{
+    for (ir::Value const* v : core->graph().inputs)
+        if (!isStatic(v->shape) || v->host)
+            return !core->contents().implicitBatch;
+    return false;
+}
+
+nvinfer1::Dims EngineState::dimsOf(int io) const
+{
+    ir::Value const& v = core->ioValue(io);
+    nvinfer1::Dims d{};
+    for (size_t i = core->contents().implicitBatch ? 1 : 0; i < v.shape.size(); ++i)
+        d.d[d.nbDims++] = int32_t(v.shape[i].value());
+    return d;
+}
+
+Result<EngineObject*> makeEngine(Reporter const& reporter, plan::Contents contents, std::string planBytes,
+                                 nvinfer1::IGpuAllocator* allocator)
+{
+    Reporter log(reporter);
+    runtime::LoadOptions options;
+    options.fingerprint = device::probeCpu().fingerprint();
+    options.log = &log;
+    TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
+    auto state = std::make_shared<EngineState>();
+    state->core = core;
+    state->allocator = allocator;
+    size_t const profiles = std::max<size_t>(core->contents().profiles.size(), 1);
+    for (size_t p = 0; p < profiles; ++p)
+        for (plan::IoTensor const& t : core->contents().io)
+            state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
+    auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
+    engine->plan = std::move(planBytes);
+    return engine.release();
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+RuntimeObject& self(IRuntime* r)
+{
+    return static_cast<RuntimeObject&>(*r);
+}
+RuntimeObject const& self(IRuntime const* r)
+{
+    return static_cast<RuntimeObject const&>(*r);
+}
+
+} // namespace
+
+ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size) noexcept
+{
+    RuntimeObject& r = self(this);
+    return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
+        if (!blob)
+            return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
+        TW_ASSIGN(plan::Contents contents, plan::read(blob, size));
+        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, std::move(contents),
+                                                    std::string(static_cast<char const*>(blob), size), r.allocator));
+        return engine;
+    });
+}
+ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size, IPluginFactory* pluginFactory) noexcept
+{
+    RuntimeObject& r = self(this);
+    if (pluginFactory) {
+        r.reporter.error(invalidArgument("deserializeCudaEngine: pluginFactory must be null"));
+        return nullptr;
+    }
+    return deserializeCudaEngine(blob, size);
+}
+
+void IRuntime::setDLACore(int32_t dlaCore) noexcept
+{
+    RuntimeObject& r = self(this);
+    if (dlaCore < 0 || dlaCore >= getNbDLACores())
+        r.reporter.error(invalidArgument("setDLACore: core " + std::to_string(dlaCore) +
+                                         " does not exist; this device has " + std::to_string(getNbDLACores()) +
+                                         " DLA cores"));
+    else
+        r.dlaCore = dlaCore;
+}
+int32_t IRuntime::getDLACore() const noexcept
+{
+    return self(this).dlaCore;
+}
+int32_t IRuntime::getNbDLACores() const noexcept
+{
+    return 0;
+}
+void IRuntime::setGpuAllocator(IGpuAllocator* allocator) noexcept
+{
+    self(this).allocator = allocator;
+}
+void IRuntime::setErrorRecorder(IErrorRecorder* recorder) noexcept
+{
+    self(this).reporter.setRecorder(recorder);
+}
+IErrorRecorder* IRuntime::getErrorRecorder() const noexcept
+{
+    return self(this).reporter.recorder();
+}
+ILogger* IRuntime::getLogger() const noexcept
+{
+    return self(this).reporter.logger();
+}
+bool IRuntime::setMaxThreads(int32_t maxThreads) noexcept
+{
+    RuntimeObject& r = self(this);
+    if (maxThreads < 1) {
+        r.reporter.error(
+            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
+        return false;
+    }
+    r.maxThreads = maxThreads;
+    return true;
+}
+int32_t IRuntime::getMaxThreads() const noexcept
+{
+    return self(this).maxThreads;
+}
+
+} // namespace nvinfer1
+
+extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noexcept
+{
+    auto* log = static_cast<nvinfer1::ILogger*>(logger);
+    if (!checkClientVersion(log, version, "createInferRuntime"))
+        return nullptr;
+    try {
+        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log));
+    } catch (std::bad_alloc const&) {
+        return nullptr;
+    }
+}

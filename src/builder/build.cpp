@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/build.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ir/shape_values.h"
+#include "runtime/engine.h"
+
+namespace tw::builder {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point t)
+{
+    return std::chrono::duration<double>(Clock::now() - t).count();
+}
+
+// A symbol that stands alone in an input's shape gets the range that the profiles give that dimension; where several
+// inputs share it, the profiles must agree.
+Result<void> bindRanges(plan::Contents& c)
+{
+    ir::Graph& g = *c.graph;
+    std::map<std::string, ir::Range> ranges;
+    for (ir::Value* v : g.inputs) {
+        for (size_t p = 0; p < c.profiles.size(); ++p) {
+            auto it = c.profiles[p].inputs.find(v->name);
+            if (it == c.profiles[p].inputs.end())
+                continue;
+            plan::ProfileRange const& r = it->second;
+            auto widen = [&](ir::Dim const& d, int64_t lo, int64_t hi) {
+                std::vector<std::string> names;
+                d.collectSymbols(names);
+                if (names.size() != 1 || !(d == ir::Dim::symbol(names[0])))
+                    return;
+                auto [at, isNew] = ranges.try_emplace(names[0], ir::Range{lo, hi});
+                at->second.lo = std::min(at->second.lo, lo);
+                at->second.hi = std::max(at->second.hi, hi);
+            };
+            if (r.hasShape && r.min.rank == v->rank())
+                for (int d = 0; d < v->rank(); ++d)
+                    widen(v->shape[size_t(d)], r.min[d], r.max[d]);
+            if (v->content && r.minValues.size() == v->content->size() && r.maxValues.size() == v->content->size())
+                for (size_t k = 0; k < v->content->size(); ++k)
+                    widen((*v->content)[k], std::min(r.minValues[k], r.maxValues[k]),
+                          std::max(r.minValues[k], r.maxValues[k]));
+        }
+    }
+    for (auto const& [name, range] : ranges)
+        g.symbols[name].range = range;
+    return g.inferAll();
+}
+
+class Chooser
+{
+public:
+    Chooser(Options const& o, size_t total) : options_(o), total_(total) {}
+
+    Result<plan::Block> choose(runtime::LoadedBlock& block, runtime::Instance const& opt, runtime::Instance const& max)
+    {
+        plan::Block out;
+        for (size_t i = 0; i < block.steps.size(); ++i) {
+            runtime::LoadedStep const& step = block.steps[i];
+            plan::Step s;
+            s.node = int32_t(i);
+            for (size_t r = 0; r < step.regions.size(); ++r) {
+                if (r >= opt.regions[i].size() || r >= max.regions[i].size())
+                    return unsupported("layer '" + step.node->name +
+                                       "': the shapes inside its regions depend on data, which is not possible yet");
+                TW_ASSIGN(plan::Block region, choose(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
+                s.regions.push_back(std::move(region));
+            }
+            if (step.regions.empty()) {
+                TW_ASSIGN(s.choice, chooseStep(step, runtime::problemOf(step, opt, max)));
+            }
+            progress();
+            out.steps.push_back(std::move(s));
+        }
+        return out;
+    }
+
+private:
+    Result<plan::Choice> chooseStep(runtime::LoadedStep const& step, ops::Problem const& problem)
+    {
+        // Equal regions are tuned once.
+        std::string const key = tune::regionKey(problem, options_.fingerprint);
+        if (auto it = known_.find(key); it != known_.end())
+            return it->second;
+        auto chosen = tune::choose(problem, options_.tune);
+        if (!chosen.ok())
+            return chosen;
+        if (options_.log)
+            options_.log->verbose(
+                "layer '" + step.node->name + "': " + chosen->name +
+                (chosen->microseconds > 0 ? ", " + std::to_string(chosen->microseconds) + " us" : ""));
+        known_[key] = *chosen;
+        return chosen;
+    }
+    // At least one line a second on long builds.
+    void progress()
+    {
+        ++done_;
+        if (!options_.log || secondsSince(lastLine_) < 0.9)
+            return;
+        lastLine_ = Clock::now();
+        options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers, " +
+                           std::to_string(int(secondsSince(begin_))) + " s");
+    }
+    Options const& options_;
+    size_t total_, done_ = 0;
+    std::map<std::string, plan::Choice> known_;
+    Clock::time_point begin_ = Clock::now(), lastLine_ = Clock::now();
+};
+
+size_t countNodes(ir::Graph const& g)
+{
+    size_t n = g.nodes.size();
+    for (auto const& node : g.nodes)
+        for (auto const& r : node->regions)
+            n += countNodes(*r);
+    return n;
+}
+
+// Slots and arena sizes of the block and its regions for one more profile.
+void recordMemory(plan::Block& out, runtime::Instance const& inst)
+{
+    out.slots.push_back(inst.slots());
+    out.arenaBytes.push_back(inst.arenaBytes);
+    for (size_t i = 0; i < out.steps.size(); ++i)
+        for (size_t r = 0; r < out.steps[i].regions.size(); ++r)
+            recordMemory(out.steps[i].regions[r], *inst.regions[i][r]);
+}
+
+} // namespace
+
+Result<void> build(plan::Contents& contents, Options const& options)
+{
+    auto const begin = Clock::now();
+    NullLog quiet;
+    Log& log = options.log ? *options.log : quiet;
+    ir::Graph& g = *contents.graph;
+    if (contents.profiles.empty())
+        contents.profiles.emplace_back();
+    TW_TRY(bindRanges(contents));
+    TW_TRY(ir::verify(g));
+    TW_TRY(passes::run(g, passes::PassContext{log, options.refittable}, options.passes));
+    for (ir::Value const* v : ir::shapeValues(g))
+        const_cast<ir::Value*>(v)->host = true;
+    g.form = ir::Form::kScheduled;
+    TW_TRY(ir::verify(g));
+
+    auto block = runtime::outlineBlock(g);
+    plan::Target target;
+    target.backend = "cpu";
+    target.fingerprint = options.fingerprint;
+    tune::Options tuneOptions = options.tune;
+    tuneOptions.device = options.fingerprint;
+    tuneOptions.log = options.log;
+    Options withDevice = options;
+    withDevice.tune = tuneOptions;
+    Chooser chooser(withDevice, countNodes(g));
+    int64_t arena = 0, bound = 0;
+    for (size_t p = 0; p < contents.profiles.size(); ++p) {
+        std::vector<Tensor> storage;
+        std::unique_ptr<runtime::Instance> at[3];
+        for (runtime::Select s : {runtime::Select::kMin, runtime::Select::kOpt, runtime::Select::kMax}) {
+            TW_ASSIGN(auto inputs, runtime::profileInputs(contents, p, s, storage));
+            auto resolved = runtime::resolve(*block, inputs);
+            if (!resolved.ok())
+                return std::move(resolved).error().in("optimization profile " + std::to_string(p) +
+                                                      (s == runtime::Select::kMin   ? ", minimum shapes"
+                                                       : s == runtime::Select::kOpt ? ", optimum shapes"
+                                                                                    : ", maximum shapes"));
+            at[int(s)] = std::move(*resolved);
+        }
+        if (p == 0) {
+            TW_ASSIGN(target.root, chooser.choose(*block, *at[1], *at[2]));
+            // Kernels tell their workspaces: load them as the runtime will.
+            TW_TRY(runtime::loadKernels(*block, &target.root, *at[1], *at[2],
+                                        {options.tune.providers, options.fingerprint, nullptr}));
+        }
+        runtime::placeInArena(*at[2]);
+        recordMemory(target.root, *at[2]);
+        arena = std::max(arena, at[2]->arenaBytes);
+        bound = std::max(bound, at[2]->arenaLowerBound);
+    }
+    contents.targets.push_back(std::move(target));
+    int64_t weightBytes = 0;
+    for (auto const& v : g.values())
+        if (v->isConstant())
+            weightBytes += TensorRef{v->type, ir::extentsOf(v->shape), nullptr}.sizeBytes();
+    log.info("Total Activation Memory: " + std::to_string(arena) + " (lower bound " + std::to_string(bound) + ")");
+    log.info("Total Weights Memory: " + std::to_string(weightBytes));
+    log.info("Engine built in " + std::to_string(secondsSince(begin)) + " seconds.");
+    return {};
+}
+
+} // namespace tw::builder

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/file.h"
+
+#include <cstring>
+
+#include "base/hash.h"
+
+namespace tw::plan {
+
+namespace {
+
+uint64_t aligned(uint64_t v)
+{
+    return (v + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::string text(uint32_t const* v)
+{
+    return std::to_string(v[0]) + "." + std::to_string(v[1]) + "." + std::to_string(v[2]) + "." + std::to_string(v[3]);
+}
+
+Error damaged(std::string const& what)
+{
+    return Error{ErrorCode::kFailedInitialization, "the plan is damaged or no plan: " + what};
+}
+
+} // namespace
+
+std::string packFile(std::vector<Section> const& sections)
+{
+    uint64_t at = aligned(sizeof(FileHeader) + sections.size() * sizeof(SectionEntry));
+    std::vector<SectionEntry> table;
+    for (Section const& s : sections) {
+        table.push_back(SectionEntry{static_cast<uint32_t>(s.kind), 0, at, s.sizeBytes});
+        at = aligned(at + s.sizeBytes);
+    }
+    std::string out(size_t(at), '\0');
+    FileHeader h{};
+    std::memcpy(h.magic, kMagic, sizeof kMagic);
+    h.major = kMajor;
+    h.minor = kMinor;
+    std::memcpy(h.library, kLibraryVersion, sizeof h.library);
+    h.sectionCount = uint32_t(sections.size());
+    h.fileBytes = at;
+    std::memcpy(out.data() + sizeof h, table.data(), table.size() * sizeof(SectionEntry));
+    for (size_t i = 0; i < sections.size(); ++i)
+        if (sections[i].sizeBytes > 0)
+            std::memcpy(out.data() + table[i].offset, sections[i].data, size_t(sections[i].sizeBytes));
+    h.hash = hashBytes(out.data() + sizeof h, out.size() - sizeof h);
+    std::memcpy(out.data(), &h, sizeof h);
+    return out;
+}
+
+Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion)
+{
+    auto const* p = static_cast<char const*>(bytes);
+    FileHeader h;
+    if (sizeBytes < sizeof h)
+        return damaged("it has " + std::to_string(sizeBytes) + " bytes, fewer than its header");
+    std::memcpy(&h, p, sizeof h);
+    if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0)
+        return damaged("it does not begin with a plan's magic bytes");
+    if (h.major != kMajor || h.minor > kMinor)
+        return Error{ErrorCode::kFailedInitialization,
+                     "the plan is not compatible with this version of TensorRT, expecting format version " +
+                         std::to_string(kMajor) + "." + std::to_string(kMinor) + " got " + std::to_string(h.major) +
+                         "." + std::to_string(h.minor) + ", please rebuild"};
+    if (strictVersion && std::memcmp(h.library, kLibraryVersion, sizeof h.library) != 0)
+        return Error{ErrorCode::kFailedInitialization,
+                     "the plan is not compatible with this version of TensorRT, expecting library version " +
+                         text(kLibraryVersion) + " got " + text(h.library) + ", please rebuild"};
+    if (h.fileBytes > sizeBytes)
+        return damaged("it is truncated: " + std::to_string(sizeBytes) + " of " + std::to_string(h.fileBytes) +
+                       " bytes");
+    if (h.sectionCount > kMaxSections)
+        return damaged("it lists " + std::to_string(h.sectionCount) + " sections");
+    uint64_t const tableEnd = sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
+    if (h.fileBytes < tableEnd)
+        return damaged("its section table does not fit");
+    if (hashBytes(p + sizeof h, size_t(h.fileBytes) - sizeof h) != h.hash)
+        return damaged("its contents do not match their hash");
+    std::vector<Section> sections;
+    for (uint32_t i = 0; i < h.sectionCount; ++i) {
+        SectionEntry e;
+        std::memcpy(&e, p + sizeof h + i * sizeof e, sizeof e);
+        if (e.offset < tableEnd || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
+            e.offset % kAlignment != 0)
+            return damaged("section " + std::to_string(i) + " lies outside the file");
+        sections.push_back(Section{static_cast<SectionKind>(e.kind), p + e.offset, e.sizeBytes});
+    }
+    return sections;
+}
+
+} // namespace tw::plan

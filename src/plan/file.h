@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The container of a plan: header and section table, little endian. docs/formats/plan.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tw::plan {
+
+inline constexpr char kMagic[8] = {'T', 'W', 'P', 'L', 'A', 'N', '\r', '\n'};
+inline constexpr uint16_t kMajor = 1;
+inline constexpr uint16_t kMinor = 0;
+inline constexpr uint32_t kLibraryVersion[4] = {8, 5, 3, 1}; // what 8.5 calls major.minor.patch.build
+inline constexpr uint64_t kAlignment = 256;                  // of every section
+inline constexpr uint32_t kMaxSections = 64;
+
+enum class SectionKind : uint32_t
+{
+    kMeta = 1,
+    kGraph = 2,
+    kWeights = 3,
+    kTarget = 4, // one for each target
+};
+
+struct FileHeader
+{
+    char magic[8];
+    uint16_t major, minor;
+    uint32_t library[4];
+    uint32_t sectionCount;
+    uint64_t fileBytes;
+    uint64_t hash; // of everything behind the header
+};
+static_assert(sizeof(FileHeader) == 48);
+
+struct SectionEntry
+{
+    uint32_t kind;
+    uint32_t reserved;
+    uint64_t offset; // from the file's start
+    uint64_t sizeBytes;
+};
+static_assert(sizeof(SectionEntry) == 24);
+
+struct Section
+{
+    SectionKind kind;
+    void const* data = nullptr;
+    uint64_t sizeBytes = 0;
+};
+
+// Sections in the order given.
+std::string packFile(std::vector<Section> const& sections);
+// Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.
+Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion);
+
+} // namespace tw::plan

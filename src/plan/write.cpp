@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "base/check.h"
+#include "ir/op_def.h"
+#include "plan/file.h"
+#include "plan/plan.h"
+#include "plan_generated.h"
+
+namespace tw::plan {
+
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+template <class T>
+using Vector = Offset<flatbuffers::Vector<T>>;
+
+// Weights of all graphs, each blob once.
+class Weights
+{
+public:
+    std::pair<uint64_t, uint64_t> add(BlobPtr const& blob, uint64_t sizeBytes)
+    {
+        auto [it, isNew] = known_.try_emplace({blob->data(), sizeBytes}, bytes.size());
+        if (isNew) {
+            bytes.append(static_cast<char const*>(blob->data()), size_t(sizeBytes));
+            bytes.resize((bytes.size() + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment, '\0');
+        }
+        return {it->second, sizeBytes};
+    }
+    std::string bytes;
+
+private:
+    static constexpr size_t kBlobAlignment = 256;
+    std::map<std::pair<void const*, uint64_t>, uint64_t> known_;
+};
+
+class GraphWriter
+{
+public:
+    GraphWriter(FlatBufferBuilder& b, Weights& w) : b_(b), weights_(w) {}
+
+    Offset<fb::Graph> graph(ir::Graph const& g)
+    {
+        std::map<ir::Value const*, int32_t> index;
+        index[nullptr] = -1;
+        std::vector<Offset<fb::Value>> values;
+        for (auto const& v : g.values()) {
+            index[v.get()] = int32_t(values.size());
+            values.push_back(value(*v));
+        }
+        auto positions = [&](std::vector<ir::Value*> const& list) {
+            std::vector<int32_t> out;
+            for (ir::Value const* v : list)
+                out.push_back(index.at(v));
+            return b_.CreateVector(out);
+        };
+        std::vector<Offset<fb::Node>> nodes;
+        for (auto const& n : g.nodes) {
+            auto const inputs = positions(n->inputs), outputs = positions(n->outputs);
+            nodes.push_back(node(*n, inputs, outputs));
+        }
+        std::vector<Offset<fb::Symbol>> symbols;
+        for (auto const& [name, s] : g.symbols)
+            symbols.push_back(fb::CreateSymbol(b_, b_.CreateString(name), s.range.lo, s.range.hi, s.boundByNode));
+        auto const name = b_.CreateString(g.name);
+        auto const symbolList = b_.CreateVector(symbols);
+        auto const valueList = b_.CreateVector(values);
+        auto const inputs = positions(g.inputs), outputs = positions(g.outputs);
+        auto const nodeList = b_.CreateVector(nodes);
+        return fb::CreateGraph(b_, name, static_cast<int32_t>(g.form), symbolList, valueList, inputs, outputs,
+                               nodeList);
+    }
+
+private:
+    Vector<Offset<flatbuffers::String>> dims(std::vector<ir::Dim> const& list)
+    {
+        std::vector<Offset<flatbuffers::String>> out;
+        for (ir::Dim const& d : list)
+            out.push_back(b_.CreateSharedString(d.str()));
+        return b_.CreateVector(out);
+    }
+    Offset<fb::Value> value(ir::Value const& v)
+    {
+        auto const name = b_.CreateString(v.name);
+        auto const shape = dims(v.shape);
+        Offset<fb::Quantization> q;
+        if (v.quantization)
+            q = fb::CreateQuantization(b_, b_.CreateVector(v.quantization->scales), v.quantization->axis,
+                                       static_cast<int32_t>(v.quantization->origin));
+        Vector<Offset<flatbuffers::String>> content;
+        if (v.content)
+            content = dims(*v.content);
+        uint64_t offset = 0, size = 0;
+        Offset<flatbuffers::String> layer, weightsName;
+        int32_t role = 0;
+        if (v.isConstant()) {
+            std::tie(offset, size) =
+                weights_.add(v.constant->data, uint64_t(ir::extentsOf(v.shape).volume() * sizeOf(v.type)));
+            layer = b_.CreateString(v.constant->layer);
+            weightsName = b_.CreateString(v.constant->weightsName);
+            role = static_cast<int32_t>(v.constant->role);
+        }
+        auto const kind = v.isConstant() ? fb::ValueKind_Constant
+                          : v.producer   ? fb::ValueKind_Produced
+                                         : fb::ValueKind_Input;
+        return fb::CreateValue(b_, name, static_cast<uint8_t>(v.type), shape, kind, v.host, q, content,
+                               v.content.has_value(), offset, size, layer, role, weightsName);
+    }
+    Offset<fb::Node> node(ir::Node const& n, Vector<int32_t> inputs, Vector<int32_t> outputs)
+    {
+        std::vector<Offset<fb::Field>> fields;
+        for (auto const& f : ir::fieldsOf(*n.attrs)) {
+            auto const integers = b_.CreateVector(f.integers);
+            auto const reals = b_.CreateVector(f.reals);
+            auto const text = b_.CreateVector(reinterpret_cast<uint8_t const*>(f.text.data()), f.text.size());
+            fields.push_back(fb::CreateField(b_, f.number, static_cast<uint8_t>(f.kind), integers, reals, text));
+        }
+        std::vector<Offset<fb::Graph>> regions;
+        for (auto const& r : n.regions)
+            regions.push_back(graph(*r));
+        Offset<fb::Graph> body;
+        if (n.body)
+            body = graph(*n.body);
+        std::vector<Offset<flatbuffers::String>> layers;
+        for (auto const& l : n.layers)
+            layers.push_back(b_.CreateSharedString(l));
+        auto wish = [&](ir::Wish<DataType> const& w) {
+            return fb::CreateTypeWish(b_, static_cast<uint8_t>(w.value), w.byUser);
+        };
+        auto const precision = wish(n.precision);
+        std::vector<Offset<fb::TypeWish>> types;
+        for (auto const& w : n.outputTypes)
+            types.push_back(wish(w));
+        auto const op = b_.CreateSharedString(n.op->name);
+        auto const name = b_.CreateString(n.name);
+        auto const fieldList = b_.CreateVector(fields);
+        auto const regionList = b_.CreateVector(regions);
+        auto const layerList = b_.CreateVector(layers);
+        auto const typeList = b_.CreateVector(types);
+        return fb::CreateNode(b_, n.id, op, name, fieldList, inputs, outputs, regionList, body, layerList, precision,
+                              typeList, static_cast<int32_t>(n.device.value.kind), n.device.value.core,
+                              n.device.byUser);
+    }
+    FlatBufferBuilder& b_;
+    Weights& weights_;
+};
+
+std::vector<int64_t> listOf(Extents const& e)
+{
+    return {e.begin(), e.end()};
+}
+
+Offset<fb::Meta> meta(FlatBufferBuilder& b, Contents const& c)
+{
+    std::vector<Offset<fb::IoTensor>> io;
+    for (IoTensor const& t : c.io) {
+        auto const name = b.CreateString(t.name);
+        auto const names = b.CreateVectorOfStrings(t.dimensionNames);
+        io.push_back(
+            fb::CreateIoTensor(b, name, t.isInput, t.isShapeTensor, t.isExecution, t.broadcastAcrossBatch, names));
+    }
+    std::vector<Offset<fb::Profile>> profiles;
+    for (Profile const& p : c.profiles) {
+        std::vector<Offset<fb::ProfileInput>> inputs;
+        for (auto const& [name, r] : p.inputs)
+            inputs.push_back(fb::CreateProfileInput(b, b.CreateString(name), r.hasShape, b.CreateVector(listOf(r.min)),
+                                                    b.CreateVector(listOf(r.opt)), b.CreateVector(listOf(r.max)),
+                                                    b.CreateVector(r.minValues), b.CreateVector(r.optValues),
+                                                    b.CreateVector(r.maxValues)));
+        profiles.push_back(fb::CreateProfile(b, b.CreateVector(inputs)));
+    }
+    std::vector<Offset<fb::Note>> notes;
+    for (auto const& [key, text] : c.notes)
+        notes.push_back(fb::CreateNote(b, b.CreateString(key), b.CreateString(text)));
+    auto const name = b.CreateString(c.engineName);
+    auto const ioList = b.CreateVector(io);
+    auto const profileList = b.CreateVector(profiles);
+    auto const noteList = b.CreateVector(notes);
+    return fb::CreateMeta(b, name, ioList, profileList, c.implicitBatch, c.maxBatchSize, c.refittable,
+                          c.profilingVerbosity, c.engineCapability, c.tacticSources, noteList);
+}
+
+// Slots name values by id; in the file a value is a position, and a graph that was read has ids equal to positions.
+Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph const& g)
+{
+    std::map<int32_t, int32_t> positions;
+    for (auto const& v : g.values())
+        positions[v->id] = int32_t(positions.size());
+    std::vector<Offset<fb::Step>> steps;
+    for (Step const& s : in.steps) {
+        if (s.node < 0 || size_t(s.node) >= g.nodes.size() ||
+            s.regions.size() != g.nodes[size_t(s.node)]->regions.size())
+            return internalError("a step of the plan does not fit its graph");
+        std::vector<Offset<fb::Block>> regions;
+        for (size_t r = 0; r < s.regions.size(); ++r) {
+            TW_ASSIGN(auto region, block(b, s.regions[r], *g.nodes[size_t(s.node)]->regions[r]));
+            regions.push_back(region);
+        }
+        Choice const& c = s.choice;
+        auto const name = b.CreateSharedString(c.name);
+        auto const config = b.CreateVector(c.config);
+        auto const image = b.CreateVector(reinterpret_cast<uint8_t const*>(c.image.data()), c.image.size());
+        auto const choice = fb::CreateChoice(b, c.tactic, name, c.version, config, image, c.microseconds);
+        steps.push_back(fb::CreateStep(b, s.node, choice, b.CreateVector(regions)));
+    }
+    std::vector<Offset<fb::SlotList>> lists;
+    for (auto const& slots : in.slots) {
+        std::vector<Offset<fb::Slot>> list;
+        for (Slot const& s : slots) {
+            auto it = positions.find(s.value);
+            if (it == positions.end())
+                return internalError("a memory slot names a value that the graph does not have");
+            list.push_back(fb::CreateSlot(b, it->second, s.offset, s.sizeBytes));
+        }
+        lists.push_back(fb::CreateSlotList(b, b.CreateVector(list)));
+    }
+    auto const stepList = b.CreateVector(steps);
+    auto const slotLists = b.CreateVector(lists);
+    auto const arena = b.CreateVector(in.arenaBytes);
+    return fb::CreateBlock(b, stepList, slotLists, arena);
+}
+
+Section sectionOf(SectionKind kind, FlatBufferBuilder const& b)
+{
+    return Section{kind, b.GetBufferPointer(), b.GetSize()};
+}
+
+} // namespace
+
+Result<std::string> write(Contents const& contents)
+{
+    if (!contents.graph)
+        return internalError("a plan needs a graph");
+    FlatBufferBuilder metaBuffer, graphBuffer;
+    metaBuffer.Finish(meta(metaBuffer, contents));
+    Weights weights;
+    GraphWriter writer(graphBuffer, weights);
+    graphBuffer.Finish(writer.graph(*contents.graph));
+    std::vector<FlatBufferBuilder> targets(contents.targets.size());
+    for (size_t i = 0; i < targets.size(); ++i) {
+        Target const& t = contents.targets[i];
+        FlatBufferBuilder& b = targets[i];
+        TW_ASSIGN(auto root, block(b, t.root, *contents.graph));
+        auto const backend = b.CreateString(t.backend);
+        auto const fingerprint = b.CreateString(t.fingerprint);
+        b.Finish(fb::CreateTarget(b, backend, fingerprint, root));
+    }
+    std::vector<Section> sections{sectionOf(SectionKind::kMeta, metaBuffer),
+                                  sectionOf(SectionKind::kGraph, graphBuffer)};
+    for (FlatBufferBuilder const& b : targets)
+        sections.push_back(sectionOf(SectionKind::kTarget, b));
+    sections.push_back(Section{SectionKind::kWeights, weights.bytes.data(), weights.bytes.size()});
+    return packFile(sections);
+}
+
+} // namespace tw::plan

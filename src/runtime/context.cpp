@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/context.h"
+
+#include <algorithm>
+
+namespace tw::runtime {
+
+namespace {
+
+constexpr size_t kCachedInstances = 8;
+
+plan::ProfileRange const* rangeOf(Engine const& e, int profile, std::string const& name)
+{
+    auto const& profiles = e.contents().profiles;
+    if (profile < 0 || profile >= int(profiles.size()))
+        return nullptr;
+    auto it = profiles[size_t(profile)].inputs.find(name);
+    return it == profiles[size_t(profile)].inputs.end() ? nullptr : &it->second;
+}
+
+} // namespace
+
+Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engine))
+{
+    inputs_.resize(engine_->graph().inputs.size());
+    setProfile(-1);
+}
+
+void Context::setProfile(int profile)
+{
+    profile_ = profile;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        ir::Value const& v = *engine_->graph().inputs[i];
+        inputs_[i] = Input{};
+        if (isStatic(v.shape)) {
+            inputs_[i].dims = ir::extentsOf(v.shape);
+            inputs_[i].hasShape = true;
+        }
+    }
+}
+
+bool Context::needsContents(int input) const
+{
+    return engine_->graph().inputs[size_t(input)]->host;
+}
+
+Result<void> Context::setInputShape(int input, Extents const& dims)
+{
+    ir::Value const& v = *engine_->graph().inputs[size_t(input)];
+    std::string const where = "input '" + v.name + "'";
+    if (dims.rank != v.rank())
+        return invalidArgument(where + ": shape " + dims.str() + " has " + std::to_string(dims.rank) +
+                               " dimensions, the engine has " + str(v.shape));
+    plan::ProfileRange const* range = rangeOf(*engine_, profile_, v.name);
+    if (!isStatic(v.shape) && profile_ < 0)
+        return invalidState(where + ": choose an optimization profile before setting shapes");
+    for (int d = 0; d < dims.rank; ++d) {
+        std::string const& name = v.shape[size_t(d)].isConst() ? std::string() : v.shape[size_t(d)].str();
+        std::string const which = "dimension " + std::to_string(d) + (name.empty() ? "" : " (" + name + ")");
+        if (v.shape[size_t(d)].isConst() && v.shape[size_t(d)].value() != dims[d])
+            return invalidArgument(where + ": " + which + " is " + std::to_string(dims[d]) + ", the engine has " +
+                                   std::to_string(v.shape[size_t(d)].value()));
+        if (range && range->hasShape && (dims[d] < range->min[d] || dims[d] > range->max[d]))
+            return invalidArgument(where + ": " + which + " is " + std::to_string(dims[d]) + ", outside " +
+                                   std::to_string(range->min[d]) + ".." + std::to_string(range->max[d]) +
+                                   " of optimization profile " + std::to_string(profile_));
+    }
+    Input& in = inputs_[size_t(input)];
+    if (!in.hasShape || !(in.dims == dims))
+        in.contents.reset();
+    in.dims = dims;
+    in.hasShape = true;
+    return {};
+}
+
+Result<void> Context::setInputContents(int input, TensorRef const& elements)
+{
+    ir::Value const& v = *engine_->graph().inputs[size_t(input)];
+    Input& in = inputs_[size_t(input)];
+    if (!in.hasShape)
+        return invalidState("input '" + v.name + "': set its shape before its values");
+    auto copy = std::make_shared<Tensor>(v.type, in.dims);
+    if (copy->ref().sizeBytes() > 0)
+        std::memcpy(copy->data(), elements.data, size_t(copy->ref().sizeBytes()));
+    if (plan::ProfileRange const* range = rangeOf(*engine_, profile_, v.name)) {
+        for (size_t k = 0; k < range->minValues.size() && int64_t(k) < copy->count(); ++k) {
+            int64_t const x = copy->ref().getInt(int64_t(k));
+            if (x < range->minValues[k] || x > range->maxValues[k])
+                return invalidArgument("input '" + v.name + "': value " + std::to_string(x) + " at " +
+                                       std::to_string(k) + " is outside " + std::to_string(range->minValues[k]) + ".." +
+                                       std::to_string(range->maxValues[k]) + " of optimization profile " +
+                                       std::to_string(profile_));
+        }
+    }
+    in.contents = std::move(copy);
+    return {};
+}
+
+std::string Context::key() const
+{
+    std::string k = std::to_string(profile_);
+    for (Input const& in : inputs_) {
+        k += in.dims.str();
+        if (in.contents)
+            k.append(static_cast<char const*>(in.contents->data()), size_t(in.contents->ref().sizeBytes()));
+    }
+    return k;
+}
+
+Result<std::shared_ptr<Instance>> Context::instance()
+{
+    std::vector<InputState> states;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (!inputs_[i].hasShape)
+            return invalidState("input '" + engine_->graph().inputs[i]->name + "' has no shape: call setInputShape()");
+        InputState s;
+        s.dims = inputs_[i].dims;
+        if (inputs_[i].contents)
+            s.contents = inputs_[i].contents->ref();
+        states.push_back(s);
+    }
+    std::string const k = key();
+    for (auto it = cache_.begin(); it != cache_.end(); ++it) {
+        if (it->first == k) {
+            cache_.splice(cache_.begin(), cache_, it);
+            return cache_.front().second;
+        }
+    }
+    // Inputs that share a named dimension must agree.
+    ir::Bindings bindings;
+    ir::Graph const& g = engine_->graph();
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        for (int d = 0; d < inputs_[i].dims.rank; ++d) {
+            ir::Dim const& dim = g.inputs[i]->shape[size_t(d)];
+            std::vector<std::string> names;
+            dim.collectSymbols(names);
+            if (names.size() != 1 || !(dim == ir::Dim::symbol(names[0])))
+                continue;
+            auto [at, isNew] = bindings.try_emplace(names[0], inputs_[i].dims[d]);
+            if (!isNew && at->second != inputs_[i].dims[d])
+                return invalidArgument("dimension '" + names[0] + "' is " + std::to_string(inputs_[i].dims[d]) +
+                                       " in input '" + g.inputs[i]->name + "' and " + std::to_string(at->second) +
+                                       " in another input; equal names mean equal sizes");
+        }
+    }
+    TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
+    std::shared_ptr<Instance> made = std::move(fresh);
+    placeInArena(*made);
+    cache_.emplace_front(k, made);
+    if (cache_.size() > kCachedInstances)
+        cache_.pop_back();
+    return made;
+}
+
+} // namespace tw::runtime

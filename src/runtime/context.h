@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One execution context: input shapes, what follows from them, and the memory to run in. Not thread safe by itself;
+// contexts of one engine run in parallel.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/engine.h"
+
+namespace tw::runtime {
+
+class Context
+{
+public:
+    explicit Context(std::shared_ptr<Engine const> engine);
+
+    Engine const& engine() const { return *engine_; }
+    int profile() const { return profile_; }
+    // Forgets the shapes and contents of inputs; static ones are set at once. -1: no profile.
+    void setProfile(int profile);
+
+    // Positions are those of graph().inputs and outputs.
+    Result<void> setInputShape(int input, Extents const& dims);
+    // Elements of a shape tensor (copied). Its shape must be set.
+    Result<void> setInputContents(int input, TensorRef const& elements);
+    bool hasInputShape(int input) const { return inputs_[size_t(input)].hasShape; }
+    bool hasInputContents(int input) const { return inputs_[size_t(input)].contents != nullptr; }
+    Extents const& inputShape(int input) const { return inputs_[size_t(input)].dims; }
+    Tensor const* inputContents(int input) const { return inputs_[size_t(input)].contents.get(); }
+    bool needsContents(int input) const;
+
+    // Everything that follows from the inputs. Cached by shapes and contents; an error names the input that is missing.
+    Result<std::shared_ptr<Instance>> instance();
+
+    uint64_t* randomState() { return &randomState_; }
+
+private:
+    struct Input
+    {
+        Extents dims;
+        bool hasShape = false;
+        std::shared_ptr<Tensor> contents;
+    };
+    std::string key() const;
+    std::shared_ptr<Engine const> engine_;
+    int profile_ = -1;
+    std::vector<Input> inputs_;
+    // Most recent first; a handful of shapes is what programs alternate between.
+    std::list<std::pair<std::string, std::shared_ptr<Instance>>> cache_;
+    uint64_t randomState_ = 0;
+};
+
+} // namespace tw::runtime

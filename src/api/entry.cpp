@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry points of libnvinfer that belong to no object, and the version marks.
+#include "api/entry.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/plugin_registry.h"
+#include "api/stubs.h"
+
+using namespace tw;
+using namespace tw::api;
+
+extern "C" {
+// Tools look for this name with `nm -D`.
+TENSORRTAPI int32_t tensorrt_version_8_5_3_1 = 0;
+int32_t const tensorwright_abi_8_5 = 0; // made visible by its declaration
+}
+
+namespace tw::api {
+
+namespace {
+
+struct LiveLoggers
+{
+    std::mutex mutex;
+    std::vector<nvinfer1::ILogger*> list; // one entry for each use, oldest first
+};
+LiveLoggers& liveLoggers()
+{
+    static LiveLoggers& loggers = *new LiveLoggers; // never destroyed: static plugin registrars use it at exit
+    return loggers;
+}
+
+} // namespace
+
+LoggerUse::LoggerUse(nvinfer1::ILogger* logger) : logger_(logger)
+{
+    std::lock_guard lock(liveLoggers().mutex);
+    liveLoggers().list.push_back(logger);
+}
+LoggerUse::~LoggerUse()
+{
+    std::lock_guard lock(liveLoggers().mutex);
+    auto& list = liveLoggers().list;
+    list.erase(std::find(list.begin(), list.end(), logger_));
+}
+
+bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* what) noexcept
+{
+    Reporter reporter(logger);
+    return guarded<bool>(reporter, false, [&]() -> Result<bool> {
+        if (!logger)
+            return invalidArgument(std::string(what) + ": the logger is a null pointer");
+        if (version / 100 != NV_TENSORRT_VERSION / 100)
+            return invalidArgument(std::string(what) + ": the program was compiled with headers of version " +
+                                   std::to_string(version) + ", this library is version " +
+                                   std::to_string(NV_TENSORRT_VERSION) + "; compile it with the headers of 8.5");
+        return true;
+    });
+}
+
+void reportGlobally(Error const& error) noexcept
+{
+    Reporter reporter(getLogger(), getPluginRegistry()->getErrorRecorder());
+    guardedVoid(reporter, [&]() -> Result<void> { return error; });
+}
+
+} // namespace tw::api
+
+extern "C" int32_t getInferLibVersion() noexcept
+{
+    return NV_TENSORRT_VERSION;
+}
+
+extern "C" nvinfer1::ILogger* getLogger() noexcept
+{
+    std::lock_guard lock(liveLoggers().mutex);
+    auto const& list = liveLoggers().list;
+    return list.empty() ? nullptr : list.front();
+}
+
+extern "C" nvinfer1::IPluginRegistry* getPluginRegistry() noexcept
+{
+    return &processRegistry();
+}
+
+extern "C" nvinfer1::IPluginRegistry* nvinfer1::getBuilderPluginRegistry(nvinfer1::EngineCapability capability) noexcept
+{
+    // Plugins for safety and DLA engines would have registries of their own.
+    return capability == EngineCapability::kSTANDARD ? &processRegistry() : nullptr;
+}
+
+extern "C" void* createInferRefitter_INTERNAL(void* engine, void* logger, int32_t version) noexcept
+{
+    auto* log = static_cast<nvinfer1::ILogger*>(logger);
+    if (!engine || !checkClientVersion(log, version, "createInferRefitter"))
+        return nullptr;
+    Reporter reporter(log);
+    reportStub(reporter, Stub::createInferRefitter_INTERNAL);
+    return nullptr;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// An optimization profile: for each dynamic input the smallest, the usual and the largest shape, and for input shape
+// tensors the same of their values. The builder owns profiles; configs only point to them.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/report.h"
+
+namespace tw::api {
+
+struct OptimizationProfileObject final : nvinfer1::IOptimizationProfile
+{
+    explicit OptimizationProfileObject(Reporter const& r) : reporter(r) {}
+    ~OptimizationProfileObject() noexcept override = default;
+
+    // Indexed by OptProfileSelector; empty until set.
+    struct Shape
+    {
+        std::array<std::optional<nvinfer1::Dims>, 3> at;
+    };
+    struct Values
+    {
+        std::array<std::optional<std::vector<int32_t>>, 3> at;
+    };
+
+    // What isValid() answers, with the reason.
+    Result<void> validate() const;
+
+    mutable Reporter reporter;
+    std::map<std::string, Shape, std::less<>> shapes;
+    std::map<std::string, Values, std::less<>> values;
+    float extraMemoryTarget = 1;
+};
+
+inline OptimizationProfileObject const& objectOf(nvinfer1::IOptimizationProfile const& p)
+{
+    return static_cast<OptimizationProfileObject const&>(p);
+}
+
+} // namespace tw::api

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods of stubs.def. Those of layer classes cannot be reached, as the network makes no such layer, but programs
+// that name them link.
+#include "api/stubs.h"
+
+#include "api/entry.h"
+#include "api/network.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+namespace {
+
+struct StubName
+{
+    char const* feature;
+    char const* method;
+};
+constexpr StubName kNames[] = {
+#define TW_STUB(...)
+#define TW_STUB_USE(feature, cls, method) {#feature, #cls "::" #method},
+#define TW_STUB_FUNCTION(feature, function) {#feature, #function},
+#define TW_STUB_ABROAD(...)
+#include "api/stubs.def"
+#undef TW_STUB
+#undef TW_STUB_USE
+#undef TW_STUB_FUNCTION
+#undef TW_STUB_ABROAD
+};
+
+Error missing(StubName const& stub, std::string const& detail)
+{
+    return unsupported(std::string(stub.method) + (detail.empty() ? "" : " (" + detail + ")") + ": the feature '" +
+                       stub.feature + "' is not part of this version yet");
+}
+
+void report(nvinfer1::INetworkDefinition const* network, StubName const& stub) noexcept
+{
+    guardedVoid(objectOf(*network).reporter, [&]() -> Result<void> { return missing(stub, ""); });
+}
+void report(void const*, StubName const& stub) noexcept
+{
+    Reporter reporter(getLogger());
+    guardedVoid(reporter, [&]() -> Result<void> { return missing(stub, ""); });
+}
+
+constexpr nvinfer1::Dims kNoDims{-1, {}};
+
+// What a method that gives a reference gives when there is no object.
+template <class T>
+T& none() noexcept
+{
+    struct Nothing final : T
+    {};
+    static Nothing nothing;
+    return nothing;
+}
+
+class NoPlugin final : public nvinfer1::IPluginV2
+{
+    using Dims = nvinfer1::Dims;
+    using Type = nvinfer1::DataType;
+    using Format = nvinfer1::PluginFormat;
+    char const* getPluginType() const noexcept override { return ""; }
+    char const* getPluginVersion() const noexcept override { return ""; }
+    int32_t getNbOutputs() const noexcept override { return 0; }
+    Dims getOutputDimensions(int32_t, Dims const*, int32_t) noexcept override { return kNoDims; }
+    bool supportsFormat(Type, Format) const noexcept override { return false; }
+    void configureWithFormat(Dims const*, int32_t, Dims const*, int32_t, Type, Format, int32_t) noexcept override {}
+    int32_t initialize() noexcept override { return 1; }
+    void terminate() noexcept override {}
+    size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
+    int32_t enqueue(int32_t, void const* const*, void* const*, void*, cudaStream_t) noexcept override { return 1; }
+    size_t getSerializationSize() const noexcept override { return 0; }
+    void serialize(void*) const noexcept override {}
+    void destroy() noexcept override {}
+    IPluginV2* clone() const noexcept override { return nullptr; }
+    void setPluginNamespace(char const*) noexcept override {}
+    char const* getPluginNamespace() const noexcept override { return ""; }
+};
+template <>
+nvinfer1::IPluginV2& none<nvinfer1::IPluginV2>() noexcept
+{
+    static NoPlugin nothing;
+    return nothing;
+}
+
+} // namespace
+
+void reportStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
+{
+    guardedVoid(reporter, [&]() -> Result<void> { return missing(kNames[static_cast<int>(stub)], detail); });
+}
+
+void warnStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept
+{
+    guardedVoid(reporter, [&]() -> Result<void> {
+        StubName const& name = kNames[static_cast<int>(stub)];
+        reporter.warning(std::string(name.method) + " (" + detail + "): the feature '" + name.feature +
+                         "' is not part of this version yet; engines are built without it");
+        return {};
+    });
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+#define TW_STUB(feature, ret, cls, method, params, cv, ...)                                                            \
+    ret cls::method params cv noexcept                                                                                 \
+    {                                                                                                                  \
+        report(this, StubName{#feature, #cls "::" #method});                                                           \
+        return __VA_ARGS__;                                                                                            \
+    }
+#define TW_STUB_USE(...)
+#define TW_STUB_FUNCTION(...)
+#define TW_STUB_ABROAD(...)
+#include "api/stubs.def"
+
+} // namespace nvinfer1

@@ -62,8 +62,8 @@ Result<void> checkEnum(Enum value, char const* what)
 {
     int const number = static_cast<int>(value);
     if (number < 0 || number >= EnumMax<Enum>())
-        return invalidArgument(std::string(what) + ": value " + std::to_string(number) + " does not exist (allowed: 0.." +
-                               std::to_string(EnumMax<Enum>() - 1) + ")");
+        return invalidArgument(std::string(what) + ": value " + std::to_string(number) +
+                               " does not exist (allowed: 0.." + std::to_string(EnumMax<Enum>() - 1) + ")");
     return {};
 }
 
@@ -402,9 +402,12 @@ bool IBuilderConfig::setTimingCache(ITimingCache const& cache, bool ignoreMismat
     BuilderConfigObject& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         std::string const from = objectOf(cache).cache->fingerprint();
-        if (from != c.device.fingerprint && !ignoreMismatch)
-            return invalidArgument("setTimingCache: the cache was measured on '" + from + "', this device is '" +
-                                   c.device.fingerprint + "'; pass ignoreMismatch to use it all the same");
+        if (from != c.device.fingerprint && !ignoreMismatch) {
+            // No error: the build goes on and measures anew.
+            c.reporter.warning("setTimingCache: the cache was measured on '" + from + "', this device is '" +
+                               c.device.fingerprint + "'; it is not used (ignoreMismatch would add to it)");
+            return false;
+        }
         c.timingCache = &objectOf(cache);
         return true;
     });

@@ -19,8 +19,8 @@ private:
     nvinfer1::ILogger* logger_;
 };
 
-// Null, with an error line to the logger, unless the client was compiled for 8.5: `version` is what the inline factories
-// pass. `what` names the factory.
+// Null, with an error line to the logger, unless the client was compiled for 8.5: `version` is what the inline
+// factories pass. `what` names the factory.
 bool checkClientVersion(nvinfer1::ILogger* logger, int32_t version, char const* what) noexcept;
 
 // Reports to the process-wide logger, for objects that have none of their own.

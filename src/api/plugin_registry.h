@@ -14,7 +14,8 @@ namespace tw::api {
 class PluginRegistry final : public nvinfer1::IPluginRegistry
 {
 public:
-    bool registerCreator(nvinfer1::IPluginCreator& creator, nvinfer1::AsciiChar const* pluginNamespace) noexcept override;
+    bool registerCreator(nvinfer1::IPluginCreator& creator,
+                         nvinfer1::AsciiChar const* pluginNamespace) noexcept override;
     // The array is a copy that stays as it is until the next call; null when there is no creator.
     nvinfer1::IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept override;
     nvinfer1::IPluginCreator* getPluginCreator(nvinfer1::AsciiChar const* pluginName,

@@ -56,8 +56,8 @@ Result<void> checkOrder(std::array<std::optional<T>, 3> const& at, std::string c
         for (int high = low + 1; high < 3; ++high) {
             if (!at[low] || !at[high])
                 continue;
-            std::string const both = what + ": " + kPoint[low] + " " + strOf(*at[low]) + " and " + kPoint[high] + " " +
-                                     strOf(*at[high]);
+            std::string const both =
+                what + ": " + kPoint[low] + " " + strOf(*at[low]) + " and " + kPoint[high] + " " + strOf(*at[high]);
             if (countOf(*at[low]) != countOf(*at[high]))
                 return invalidArgument(both + " need the same number of entries");
             for (int32_t i = 0; i < countOf(*at[low]); ++i)

@@ -11,9 +11,8 @@ namespace nvinfer1 {
 IHostMemory* ITimingCache::serialize() const noexcept
 {
     TimingCacheObject const& c = objectOf(*this);
-    return guarded<IHostMemory*>(c.reporter, nullptr, [&]() -> Result<IHostMemory*> {
-        return new HostMemoryObject(c.cache->serialize());
-    });
+    return guarded<IHostMemory*>(c.reporter, nullptr,
+                                 [&]() -> Result<IHostMemory*> { return new HostMemoryObject(c.cache->serialize()); });
 }
 
 bool ITimingCache::combine(ITimingCache const& inputCache, bool ignoreMismatch) noexcept

@@ -121,8 +121,8 @@ bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height
         if (!input)
             return invalidArgument(what + ": the input is a null pointer");
         if (num < 1 || height < 1 || width < 1)
-            return invalidArgument(what + ": " + std::to_string(num) + " matrices of " + std::to_string(height) + " x " +
-                                   std::to_string(width) + "; all three must be positive");
+            return invalidArgument(what + ": " + std::to_string(num) + " matrices of " + std::to_string(height) +
+                                   " x " + std::to_string(width) + "; all three must be positive");
         TW_ASSIGN(int64_t const bytes, elementBytes(type, what));
         int64_t const volume = int64_t(height) * width;
         if (ir::mulSat(ir::mulSat(volume, num), bytes) > INT64_MAX / 2)
@@ -133,7 +133,8 @@ bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height
             std::memcpy(copy.data(), matrix, copy.size());
             for (int64_t h = 0; h < height; ++h)
                 for (int64_t w = 0; w < width; ++w)
-                    std::memcpy(matrix + (w * height + h) * bytes, copy.data() + (h * width + w) * bytes, size_t(bytes));
+                    std::memcpy(matrix + (w * height + h) * bytes, copy.data() + (h * width + w) * bytes,
+                                size_t(bytes));
         }
         return {};
     });

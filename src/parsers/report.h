@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error lines of the old parsers: to the recorder of the parser, and to the process-wide logger, as their factories take
-// none.
+// Error lines of the old parsers: to the recorder of the parser, and to the process-wide logger, as their factories
+// take none.
 #pragma once
 
 #include "NvInfer.h"

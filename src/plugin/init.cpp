@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libnvinfer_plugin. No plugin is built in yet; programs call initLibNvInferPlugins() whether they need one or not, so it
-// succeeds and says what is missing. A network that uses a plugin fails by that plugin's name.
+// libnvinfer_plugin. No plugin is built in yet; programs call initLibNvInferPlugins() whether they need one or not, so
+// it succeeds and says what is missing. A network that uses a plugin fails by that plugin's name.
 #include "NvInferPlugin.h"
 
 extern "C" bool initLibNvInferPlugins(void* logger, char const* libNamespace)

@@ -84,18 +84,18 @@ size_t TimingCache::size() const
     std::lock_guard lock(mutex_);
     return entries_.size();
 }
-std::optional<CacheEntry> TimingCache::find(CacheKey const& key) const
+std::optional<CacheEntry> TimingCache::find(std::string_view key) const
 {
     std::lock_guard lock(mutex_);
-    auto const it = entries_.find(key.text);
+    auto const it = entries_.find(key);
     return it == entries_.end() ? std::nullopt : std::optional(it->second);
 }
-bool TimingCache::insert(CacheKey const& key, CacheEntry entry)
+bool TimingCache::insert(std::string const& key, CacheEntry entry)
 {
-    if (!isSound(key.text, entry))
+    if (!isSound(key, entry))
         return false;
     std::lock_guard lock(mutex_);
-    entries_.insert_or_assign(key.text, std::move(entry));
+    entries_.insert_or_assign(key, std::move(entry));
     return true;
 }
 void TimingCache::clear()

@@ -3,9 +3,9 @@
 // tactic is not there any more are for the tuner to refuse, a key that is not there is a miss.
 //
 // Bytes (little endian), equal for equal entries whatever the order they came in:
-//   magic "TWTCACHE"; u32 format; u32 major, minor, patch, build of the library; text fingerprint; u64 number of entries;
-//   entries in the order of their keys: text key, u64 tactic, u32 n, i64 config[n], f64 microseconds; u64 hash of all
-//   bytes before it.  text: u32 length, bytes.
+//   magic "TWTCACHE"; u32 format; u32 major, minor, patch, build of the library; text fingerprint; u64 number of
+//   entries; entries in the order of their keys: text key, u64 tactic, u32 n, i64 config[n], f64 microseconds; u64 hash
+//   of all bytes before it.  text: u32 length, bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,6 @@
 #include "base/result.h"
 
 namespace tw::tune {
-
-// Key of a problem. The text says everything that decides the choice: region, shapes, types, layouts, constants' hash,
-// tactic set; look-ups compare all of it, so equal hashes of different problems do no harm.
-struct CacheKey
-{
-    explicit CacheKey(std::string t) : text(std::move(t)) {}
-    std::string text;
-};
 
 struct CacheEntry
 {
@@ -48,10 +40,12 @@ public:
 
     std::string fingerprint() const;
     size_t size() const;
-    std::optional<CacheEntry> find(CacheKey const& key) const;
+    // A key says everything that decides the choice (regionKey()); all of its text is compared, so that no two problems
+    // share an entry.
+    std::optional<CacheEntry> find(std::string_view key) const;
     // Replaces what was there. Entries that could not be written (too long a key or config, a time that is no positive
     // number) are not taken: false.
-    bool insert(CacheKey const& key, CacheEntry entry);
+    bool insert(std::string const& key, CacheEntry entry);
     void clear();
 
     // Adds the entries that are not here yet. An error if `other` is of another device, unless ignoreMismatch; then its

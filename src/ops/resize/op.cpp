@@ -73,7 +73,7 @@ Result<void> infer(ir::InferContext& ctx)
             out = floorDiv(in * f.over, f.under);
         } else {
             if (!a.outputDims.empty())
-                out = a.outputDims[i];
+                out = a.outputDims[i] == -1 ? in : ir::Dim(a.outputDims[i]);
             else if (content)
                 out = (*content)[i];
             else
@@ -188,6 +188,7 @@ void cases(CaseList& list)
             to(k + "_same", f32({1, 2, 3, 4}), {1, 2, 3, 4}, plain);
             to(k + "_rows_only", f32({1, 2, 3, 4}), {1, 2, 5, 4}, plain);
             by(k + "_scales", f32({1, 2, 5, 7}), {1, 1, 1.5, double(0.6f)}, plain);
+            to(k + "_keeps_size", f32({3, 2, 3, 4}), {-1, 2, 5, -1}, plain);
             to(k + "_rank_1", f32({6}), {11}, plain);
             to(k + "_f16", input(DataType::kHalf, {1, 2, 4, 5}), {1, 2, 7, 9}, plain);
             to(k + "_i8", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 8, 12}, plain);

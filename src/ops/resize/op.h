@@ -2,12 +2,12 @@
 // y[o] = x at the coordinate c(o) of each axis: the nearest element, or a linear or cubic mix of the elements around
 // it.
 //   x [a...] of rank >= 1, f32, f16 or i8 (mixes are rounded half to even); y [b...] of the same rank.
-// b comes from exactly one of: output_dims; scales (b = floor(a * scale)); input 1, an i32 tensor of `rank` elements.
-// c(o) for sizes a and b:  align corners o (a - 1) / (b - 1), 0 when b = 1;  asymmetric o / s;  half pixel
-// (o + 1/2) / s - 1/2;  with s = b / a, or the scale itself where scales are given. Selector kUpper: 0 when b = 1.
-// A scale is read as the simplest fraction that rounds to the same float: 10 elements times 0.7f are 7.
-// Linear mixes along the last three axes at most, cubic along the last two; other axes keep their size. An element of
-// weight zero takes no part (it may be NaN); beyond its ends x repeats its edge, or (excludeOutside) counts as absent.
+// b comes from exactly one of: output_dims (-1: as in x); scales (b = floor(a * scale)); input 1, an i32 tensor of
+// `rank` elements. c(o) for sizes a and b:  align corners o (a - 1) / (b - 1), 0 when b = 1;  asymmetric o / s;  half
+// pixel (o + 1/2) / s - 1/2;  with s = b / a, or the scale itself where scales are given. Selector kUpper: 0 when b
+// = 1. A scale is read as the simplest fraction that rounds to the same float: 10 elements times 0.7f are 7. Linear
+// mixes along the last three axes at most, cubic along the last two; other axes keep their size. An element of weight
+// zero takes no part (it may be NaN); beyond its ends x repeats its edge, or (excludeOutside) counts as absent.
 #pragma once
 
 #include "ir/attrs.h"

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "api/setter.h"
+#include "ops/resize/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+struct ResizeLayer final : LayerObject<nvinfer1::IResizeLayer>
+{
+    nvinfer1::Dims outputDims{-1, {}}; // nbDims -1: not set
+    std::vector<float> scales;         // of the two, the one set last counts
+    nvinfer1::ResizeMode mode = nvinfer1::ResizeMode::kNEAREST;
+    nvinfer1::ResizeCoordinateTransformation coordinates = nvinfer1::ResizeCoordinateTransformation::kASYMMETRIC;
+    nvinfer1::ResizeSelector selector = nvinfer1::ResizeSelector::kFORMULA;
+    nvinfer1::ResizeRoundMode rounding = nvinfer1::ResizeRoundMode::kFLOOR;
+    float cubicCoeff = -0.75f;
+    bool excludeOutside = false;
+
+    int maxInputs() const override { return 2; } // data, output dimensions
+    bool hasDimsInput() const { return inputs.size() > 1 && inputs[1]; }
+    Result<void> onSetInput(int index, TensorObject&) override
+    {
+        if (index == 1) {
+            outputDims = nvinfer1::Dims{-1, {}};
+            scales.clear();
+        }
+        return {};
+    }
+    Result<void> lower(LowerContext& ctx) override
+    {
+        ir::Value* x = ctx.in(0);
+        ops::resize::Attrs a;
+        a.mode = static_cast<ops::resize::Mode>(mode);
+        a.coordinates = static_cast<ops::resize::Coordinates>(coordinates);
+        a.selector = static_cast<ops::resize::Selector>(selector);
+        a.rounding = static_cast<ops::resize::Rounding>(rounding);
+        a.cubicCoeff = cubicCoeff;
+        a.excludeOutside = excludeOutside;
+        int const shift = ctx.axisShift(), rank = x->rank() - shift;
+        if (ctx.in(1) && ctx.implicitBatch())
+            return error("output dimensions cannot be a tensor in a network with implicit batch");
+        if (!ctx.in(1) && outputDims.nbDims < 0 && scales.empty())
+            return error("needs output dimensions or scales: call setOutputDimensions or setScales, or set input 1");
+        if (outputDims.nbDims >= 0) {
+            if (outputDims.nbDims != rank)
+                return error("output dimensions " + str(outputDims) + " must have " + std::to_string(rank) +
+                             " entries, as input '" + inputs[0]->name + "' has");
+            a.outputDims.assign(size_t(shift), -1); // the batch stays
+            for (int64_t d : toVector(outputDims))
+                a.outputDims.push_back(d);
+        }
+        if (!scales.empty()) {
+            if (int(scales.size()) != rank)
+                return error("got " + std::to_string(scales.size()) + " scales, input '" + inputs[0]->name + "' has " +
+                             std::to_string(rank) + " dimensions");
+            a.scales.assign(size_t(shift), 1.0);
+            a.scales.insert(a.scales.end(), scales.begin(), scales.end());
+        }
+        std::vector<ir::Value*> in{x};
+        if (ctx.in(1))
+            in.push_back(ctx.in(1));
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::resize::def(), std::move(a), std::move(in)));
+        ctx.output(0, node->outputs[0]);
+        return {};
+    }
+};
+
+ResizeLayer& self(nvinfer1::IResizeLayer* l)
+{
+    return static_cast<ResizeLayer&>(*l);
+}
+ResizeLayer const& self(nvinfer1::IResizeLayer const* l)
+{
+    return static_cast<ResizeLayer const&>(*l);
+}
+
+} // namespace
+
+namespace nvinfer1 {
+
+IResizeLayer* INetworkDefinition::addResize(ITensor& input) noexcept
+{
+    return addLayer<ResizeLayer>(*this, LayerType::kRESIZE, "Resize", {&input},
+                                 [](ResizeLayer&) -> Result<void> { return {}; });
+}
+
+void IResizeLayer::setOutputDimensions(Dims dimensions) noexcept
+{
+    ResizeLayer& l = self(this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        if (l.hasDimsInput())
+            return l.error("the output dimensions come from input 1, they cannot be set");
+        TW_TRY(checkDims(dimensions, 0, "layer '" + l.name + "': output dimensions"));
+        l.outputDims = dimensions;
+        l.scales.clear();
+        l.changed();
+        return {};
+    });
+}
+Dims IResizeLayer::getOutputDimensions() const noexcept
+{
+    return self(this).outputDims;
+}
+void IResizeLayer::setScales(const float* scales, int32_t nbScales) noexcept
+{
+    ResizeLayer& l = self(this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        if (l.hasDimsInput())
+            return l.error("the output dimensions come from input 1, scales cannot be set");
+        if (!scales || nbScales < 1 || nbScales > Dims::MAX_DIMS)
+            return l.error("setScales needs 1.." + std::to_string(int(Dims::MAX_DIMS)) + " scales, got " +
+                           (scales ? std::to_string(nbScales) : "a null pointer"));
+        for (int i = 0; i < nbScales; ++i)
+            if (ops::resize::Fraction f; !ops::resize::fractionOf(scales[i], f))
+                return l.error("scale " + std::to_string(scales[i]) + " of dimension " + std::to_string(i) +
+                               " must be positive, and neither too small nor too large (about 2^-24 to 2^24)");
+        l.scales.assign(scales, scales + nbScales);
+        l.outputDims = Dims{-1, {}};
+        l.changed();
+        return {};
+    });
+}
+int32_t IResizeLayer::getScales(int32_t size, float* scales) const noexcept
+{
+    std::vector<float> const& own = self(this).scales;
+    if (own.empty())
+        return -1;
+    for (int32_t i = 0; scales && i < size && i < int32_t(own.size()); ++i)
+        scales[i] = own[size_t(i)];
+    return int32_t(own.size());
+}
+void IResizeLayer::setResizeMode(ResizeMode resizeMode) noexcept
+{
+    setField(self(this), self(this).mode, resizeMode, [](ResizeMode v) { return checkEnum(v, "resize mode"); });
+}
+ResizeMode IResizeLayer::getResizeMode() const noexcept
+{
+    return self(this).mode;
+}
+void IResizeLayer::setAlignCorners(bool alignCorners) noexcept
+{
+    using Transformation = ResizeCoordinateTransformation;
+    if (alignCorners)
+        setCoordinateTransformation(Transformation::kALIGN_CORNERS);
+    else if (getAlignCorners())
+        setCoordinateTransformation(Transformation::kASYMMETRIC);
+}
+bool IResizeLayer::getAlignCorners() const noexcept
+{
+    return self(this).coordinates == ResizeCoordinateTransformation::kALIGN_CORNERS;
+}
+void IResizeLayer::setCoordinateTransformation(ResizeCoordinateTransformation coordTransform) noexcept
+{
+    setField(self(this), self(this).coordinates, coordTransform,
+             [](ResizeCoordinateTransformation v) { return checkEnum(v, "coordinate transformation"); });
+}
+ResizeCoordinateTransformation IResizeLayer::getCoordinateTransformation() const noexcept
+{
+    return self(this).coordinates;
+}
+void IResizeLayer::setSelectorForSinglePixel(ResizeSelector selector) noexcept
+{
+    setField(self(this), self(this).selector, selector,
+             [](ResizeSelector v) { return checkEnum(v, "selector for a single pixel"); });
+}
+ResizeSelector IResizeLayer::getSelectorForSinglePixel() const noexcept
+{
+    return self(this).selector;
+}
+void IResizeLayer::setNearestRounding(ResizeRoundMode value) noexcept
+{
+    setField(self(this), self(this).rounding, value,
+             [](ResizeRoundMode v) { return checkEnum(v, "nearest rounding"); });
+}
+ResizeRoundMode IResizeLayer::getNearestRounding() const noexcept
+{
+    return self(this).rounding;
+}
+void IResizeLayer::setCubicCoeff(float A) noexcept
+{
+    setField(self(this), self(this).cubicCoeff, A, [](float v) {
+        return std::isfinite(v) ? std::string() : std::string("the cubic coefficient must be finite");
+    });
+}
+float IResizeLayer::getCubicCoeff() const noexcept
+{
+    return self(this).cubicCoeff;
+}
+void IResizeLayer::setExcludeOutside(bool excludeFlag) noexcept
+{
+    setField(self(this), self(this).excludeOutside, excludeFlag);
+}
+bool IResizeLayer::getExcludeOutside() const noexcept
+{
+    return self(this).excludeOutside;
+}
+
+} // namespace nvinfer1

@@ -389,8 +389,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
         bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
         DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
         if (taken || want != v->type) {
-            auto copy = std::make_unique<ops::identity::Attrs>();
-            copy->type = want;
+            auto copy = std::make_unique<ops::identity::Attrs>(want);
             auto made = graph_.addNode(ops::identity::def(), std::move(copy), {v}, t.name + " [output]");
             if (!made.ok())
                 return std::move(made).error().in("network output '" + t.name + "'");

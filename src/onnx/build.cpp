@@ -304,7 +304,7 @@ ITensor& ImportContext::squeeze(ITensor& x, std::vector<int> const& axes)
 }
 
 ITensor& ImportContext::slice(ITensor& x, Sizes const& start, Sizes const& size, Sizes const& stride,
-                              nvinfer1::SliceMode mode)
+                              nvinfer1::SliceMode mode, ITensor* fill)
 {
     auto fixed = [](Sizes const& s) {
         Dims d{int32_t(s.size()), {}};
@@ -320,6 +320,8 @@ ITensor& ImportContext::slice(ITensor& x, Sizes const& start, Sizes const& size,
         layer.setInput(2, asTensor(size));
     if (!allKnown(stride))
         layer.setInput(3, asTensor(stride));
+    if (fill)
+        layer.setInput(4, *fill);
     return out(layer);
 }
 

@@ -234,7 +234,7 @@ public:
     ITensor& unsqueeze(ITensor& x, std::vector<int> const& axes); // axes of the result, in [0, rank of the result)
     ITensor& squeeze(ITensor& x, std::vector<int> const& axes);
     ITensor& slice(ITensor& x, Sizes const& start, Sizes const& size, Sizes const& stride,
-                   nvinfer1::SliceMode mode = nvinfer1::SliceMode::kSTRICT_BOUNDS);
+                   nvinfer1::SliceMode mode = nvinfer1::SliceMode::kSTRICT_BOUNDS, ITensor* fill = nullptr);
     ITensor& expand(ITensor& x, Sizes const& sizes); // numpy broadcast to exactly these sizes; dims of x may be 1
     // Ranks made equal by leading 1s.
     void broadcast(ITensor*& a, ITensor*& b);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, GatherElements, GatherND.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::GatherMode;
+
+void gather(ImportContext& ctx, GatherMode mode)
+{
+    ITensor &x = ctx.tensor(0), &indices = ctx.cast(ctx.tensor(1), DataType::kINT32);
+    int const rank = x.getDimensions().nbDims;
+    if (rank < 1)
+        ctx.invalid("the data must have at least one dimension");
+    auto& layer = ctx.added(ctx.network().addGatherV2(x, indices, mode));
+    if (mode == GatherMode::kND) {
+        int64_t const batch = ctx.attrInt("batch_dims", 0);
+        if (batch < 0 || batch >= rank)
+            ctx.invalid("batch_dims is " + std::to_string(batch) + " for data of rank " + std::to_string(rank));
+        layer.setNbElementWiseDims(int32_t(batch));
+    } else {
+        layer.setGatherAxis(ctx.axis(ctx.attrInt("axis", 0), rank));
+    }
+    ctx.setOutput(0, ctx.out(layer));
+}
+
+void importGather(ImportContext& ctx)
+{
+    gather(ctx, GatherMode::kDEFAULT);
+}
+void importGatherElements(ImportContext& ctx)
+{
+    gather(ctx, GatherMode::kELEMENT);
+}
+void importGatherND(ImportContext& ctx)
+{
+    gather(ctx, GatherMode::kND);
+}
+
+} // namespace
+
+void register_gather(ImporterMap& map)
+{
+    map.add("Gather", importGather);
+    map.add("GatherElements", importGatherElements);
+    map.add("GatherND", importGatherND);
+}
+
+} // namespace tw::onnx

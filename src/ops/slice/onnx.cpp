@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slice, Split, Tile, Pad.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::SliceMode;
+
+// 1 for a negative number, else 0.
+Size isNegative(ImportContext& ctx, Size const& s)
+{
+    return s.known() ? Size(s.value < 0) : ctx.min(ctx.max(ctx.sub(0, s), 0), 1);
+}
+
+Size clamp(ImportContext& ctx, Size const& s, Size const& low, Size const& high)
+{
+    return ctx.max(ctx.min(s, high), low);
+}
+
+void importSlice(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    Sizes starts, ends, steps;
+    std::vector<int64_t> axisList;
+    bool hasAxes = false;
+    if (ctx.opset() < 10) {
+        for (int64_t v : ctx.requireInts("starts"))
+            starts.emplace_back(v);
+        for (int64_t v : ctx.requireInts("ends"))
+            ends.emplace_back(v);
+        hasAxes = ctx.hasAttr("axes");
+        axisList = ctx.attrInts("axes");
+    } else {
+        starts = ctx.sizesFrom(ctx.input(1));
+        ends = ctx.sizesFrom(ctx.input(2));
+        hasAxes = ctx.hasInput(3);
+        if (hasAxes)
+            axisList = ctx.constantInts(3, "axes");
+        if (ctx.hasInput(4))
+            steps = ctx.sizesFrom(ctx.input(4));
+    }
+    if (!hasAxes)
+        for (size_t i = 0; i < starts.size(); ++i)
+            axisList.push_back(int64_t(i));
+    if (steps.empty())
+        steps.assign(starts.size(), Size(1));
+    std::vector<int> const axes = ctx.axes(axisList, rank);
+    if (starts.size() != axes.size() || ends.size() != axes.size() || steps.size() != axes.size())
+        ctx.invalid("starts, ends, axes and steps must have one length");
+
+    Sizes size = ctx.sizesOf(x), start(size.size(), Size(0)), stride(size.size(), Size(1));
+    for (size_t i = 0; i < axes.size(); ++i) {
+        size_t const a = size_t(axes[i]);
+        Size const d = size[a], step = steps[i];
+        if (step.known() && step.value == 0)
+            ctx.invalid("a step must not be 0");
+        // Positions are clamped to [0, d], for a negative step to [-1, d - 1].
+        Size const back = isNegative(ctx, step);
+        Size const low = ctx.sub(0, back), high = ctx.sub(d, back);
+        auto position = [&](Size const& s) {
+            if (back.known() && back.value == 0 && s.known() && s.value == 0)
+                return Size(0); // also for an unknown d
+            if (s.known() && s.value >= INT32_MAX)
+                return high;
+            return clamp(ctx, ctx.add(s, ctx.mul(isNegative(ctx, s), d)), low, high);
+        };
+        Size const from = position(starts[i]), to = position(ends[i]);
+        // ceil((to - from) / step) = floor((to - from + step - sign(step)) / step)
+        Size const sign = ctx.sub(1, ctx.add(back, back));
+        Size const span = ctx.add(ctx.sub(to, from), ctx.sub(step, sign));
+        size[a] = ctx.max(ctx.floorDiv(span, step), 0);
+        start[a] = from;
+        stride[a] = step;
+    }
+    ctx.setOutput(0, ctx.slice(x, start, size, stride));
+}
+
+// Parts by attribute (up to opset 12), by input, or as many equal ones as there are outputs.
+void importSplit(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims, nbParts = ctx.nbOutputs();
+    size_t const axis = size_t(ctx.axis(ctx.attrInt("axis", 0), rank));
+    Sizes size = ctx.sizesOf(x);
+    Sizes const start(size.size(), Size(0)), stride(size.size(), Size(1));
+    Sizes parts;
+    if (ctx.hasAttr("split")) {
+        for (int64_t v : ctx.attrInts("split"))
+            parts.emplace_back(v);
+    } else if (ctx.hasInput(1)) {
+        parts = ctx.sizesFrom(ctx.input(1));
+    } else {
+        if (size[axis].known() && size[axis].value % nbParts != 0)
+            ctx.invalid(std::to_string(size[axis].value) + " cannot be split into " + std::to_string(nbParts) +
+                        " equal parts");
+        parts.assign(size_t(nbParts), ctx.floorDiv(size[axis], nbParts));
+    }
+    if (int(parts.size()) != nbParts)
+        ctx.invalid(std::to_string(parts.size()) + " lengths for " + std::to_string(nbParts) + " outputs");
+    Size at(0);
+    Size const whole = size[axis];
+    for (int i = 0; i < nbParts; ++i) {
+        Size const part = parts[size_t(i)];
+        Sizes from = start;
+        from[axis] = at;
+        size[axis] = part;
+        at = ctx.add(at, part);
+        if ((part.known() && part.value < 0) || (at.known() && whole.known() && at.value > whole.value))
+            ctx.invalid("the parts do not fit into " + std::to_string(whole.value));
+        ctx.setOutput(i, ctx.slice(x, from, size, stride));
+    }
+}
+
+void importTile(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    Sizes size = ctx.sizesOf(x);
+    Sizes const repeats = ctx.sizesFrom(ctx.input(1));
+    if (repeats.size() != size.size())
+        ctx.invalid(std::to_string(repeats.size()) + " repeats for rank " + std::to_string(size.size()));
+    for (size_t i = 0; i < size.size(); ++i) {
+        if (repeats[i].known() && repeats[i].value < 0)
+            ctx.invalid("repeats must not be negative");
+        size[i] = ctx.mul(size[i], repeats[i]);
+    }
+    ctx.setOutput(0, ctx.slice(x, Sizes(size.size(), Size(0)), size, Sizes(size.size(), Size(1)), SliceMode::kWRAP));
+}
+
+// Padding is a slice that starts before and ends behind the tensor.
+void importPad(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    std::string const mode = ctx.attrString("mode", "constant");
+    Sizes pads, size = ctx.sizesOf(x), start;
+    if (ctx.opset() < 11)
+        for (int64_t v : ctx.hasAttr("pads") ? ctx.attrInts("pads") : ctx.requireInts("paddings"))
+            pads.emplace_back(v);
+    else
+        pads = ctx.sizesFrom(ctx.input(1));
+    size_t const rank = size.size();
+    if (pads.size() != 2 * rank)
+        ctx.invalid(std::to_string(pads.size()) + " pads for rank " + std::to_string(rank));
+    for (size_t i = 0; i < rank; ++i) {
+        start.push_back(ctx.sub(0, pads[i]));
+        size[i] = ctx.add(size[i], ctx.add(pads[i], pads[rank + i]));
+        if (size[i].known() && size[i].value < 0)
+            ctx.invalid("the pads leave nothing of dimension " + std::to_string(i));
+    }
+    Sizes const stride(rank, Size(1));
+    if (mode == "reflect")
+        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kREFLECT));
+    if (mode == "edge")
+        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kCLAMP));
+    if (mode != "constant")
+        ctx.invalid("mode '" + mode + "' is none of constant, reflect, edge");
+    Value fill = ctx.opset() < 11 ? Value(ctx.filled(ctx.attrFloat("value", 0), x.getType(), Dims{0, {}}))
+                                  : ctx.optionalInput(2);
+    if (fill.isNull())
+        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kFILL));
+    if (fill.isConstant() && fill.constant().count == 1)
+        fill = Value(ctx.converted(ctx.reshaped(fill.constant(), Dims{0, {}}), x.getType()));
+    ITensor* value = &ctx.asTensor(fill);
+    if (value->getDimensions().nbDims != 0)
+        value = &ctx.reshape(*value, Dims{0, {}});
+    ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kFILL, &ctx.cast(*value, x.getType())));
+}
+
+} // namespace
+
+void register_slice(ImporterMap& map)
+{
+    map.add("Slice", importSlice);
+    map.add("Split", importSplit);
+    map.add("Tile", importTile, 6);
+    map.add("Pad", importPad);
+}
+
+} // namespace tw::onnx

@@ -121,8 +121,9 @@ TEST(TimingCache, HostileSizesWithARightHashAreRefused)
             bad.replace(at, 4, reinterpret_cast<char const*>(&v), 4);
             bad = withHash(bad);
             auto loaded = TimingCache::deserialize(bad.data(), bad.size(), "dev");
-            if (loaded.ok())
+            if (loaded.ok()) {
                 EXPECT_EQ(loaded->cache->serialize(), bad);
+            }
             run(bad);
         }
     }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pad. It becomes a slice that begins before the tensor: all dimensions, modes and values that a slice has.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::SliceMode;
+
+SliceMode modeOf(ImportContext& ctx)
+{
+    std::string const mode = ctx.attrString("mode", "constant");
+    if (mode == "constant")
+        return SliceMode::kFILL;
+    if (mode == "reflect")
+        return SliceMode::kREFLECT;
+    if (mode == "edge")
+        return SliceMode::kCLAMP;
+    if (mode == "wrap")
+        return SliceMode::kWRAP;
+    ctx.fail("attribute 'mode' is '" + mode + "'; constant, reflect, edge and wrap are possible");
+}
+
+// [before..., after...] for every axis of the input.
+Sizes padsOf(ImportContext& ctx, int rank)
+{
+    Sizes given;
+    if (ctx.opset() < 11) {
+        std::vector<int64_t> const pads = ctx.requireInts("pads");
+        given.assign(pads.begin(), pads.end());
+    } else {
+        given = ctx.sizesFrom(ctx.input(1));
+    }
+    std::vector<int> axes = allAxes(rank);
+    if (ctx.hasInput(3))
+        axes = ctx.axes(ctx.constantInts(3, "axes"), rank);
+    if (given.size() != 2 * axes.size())
+        ctx.invalid("there are " + std::to_string(given.size()) + " pads for " + std::to_string(axes.size()) +
+                    " dimensions");
+    Sizes pads(2 * size_t(rank), Size(0));
+    for (size_t i = 0; i < axes.size(); ++i) {
+        pads[size_t(axes[i])] = given[i];
+        pads[size_t(rank + axes[i])] = given[axes.size() + i];
+    }
+    return pads;
+}
+
+// The fill value as a scalar of the data's type; null for zero.
+Value fillOf(ImportContext& ctx, DataType type)
+{
+    if (ctx.opset() < 11) {
+        float const value = ctx.attrFloat("value", 0);
+        return value == 0 ? Value() : Value(ctx.filled(value, type, Dims{0, {}}));
+    }
+    Value const value = ctx.optionalInput(2);
+    if (value.isNull())
+        return value;
+    if (value.isTensor())
+        return ctx.cast(ctx.reshape(value.tensor(), Dims{0, {}}), type);
+    if (value.constant().count != 1)
+        ctx.invalid("the constant value has " + std::to_string(value.constant().count) + " elements, not one");
+    double const number = value.constant().floatAt(0);
+    return number == 0 ? Value() : Value(ctx.filled(number, type, Dims{0, {}}));
+}
+
+void importPad(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    SliceMode const mode = modeOf(ctx);
+    Sizes const pads = padsOf(ctx, rank), in = ctx.sizesOf(x);
+    Sizes start, size, stride(size_t(rank), Size(1));
+    for (int i = 0; i < rank; ++i) {
+        Size const before = pads[size_t(i)], after = pads[size_t(rank + i)];
+        start.push_back(ctx.sub(0, before));
+        size.push_back(ctx.add(in[size_t(i)], ctx.add(before, after)));
+        if (size.back().known() && size.back().value < 0)
+            ctx.invalid("the pads crop more than dimension " + std::to_string(i) + " has");
+    }
+    ITensor& y = ctx.slice(x, start, size, stride, mode);
+    Value const fill = mode == SliceMode::kFILL ? fillOf(ctx, x.getType()) : Value();
+    if (!fill.isNull()) {
+        // The slice is the last layer of the network: ctx.slice made it.
+        auto& net = ctx.network();
+        ITensor& value = ctx.asTensor(fill);
+        for (int32_t i = net.getNbLayers() - 1; i >= 0; --i)
+            if (nvinfer1::ILayer* layer = net.getLayer(i); layer->getOutput(0) == &y) {
+                layer->setInput(4, value);
+                break;
+            }
+        if (y.getDimensions().nbDims < 0)
+            ctx.fail("the fill value does not fit; see the message before this one");
+    }
+    ctx.setOutput(0, y);
+}
+
+} // namespace
+
+void register_padding(ImporterMap& map)
+{
+    map.add("Pad", importPad);
+}
+
+} // namespace tw::onnx

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and LogSoftmax. Up to opset 12 all dimensions from the axis on are one slice.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::ElementWiseOperation;
+using nvinfer1::ReduceOperation;
+using nvinfer1::UnaryOperation;
+
+ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
+{
+    auto& layer = ctx.added(ctx.network().addSoftMax(x));
+    layer.setAxes(1u << axis);
+    return ctx.out(layer);
+}
+
+// d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf.
+ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
+{
+    ITensor& largest = ctx.reduce(x, ReduceOperation::kMAX, {axis}, true);
+    ITensor& d = ctx.elementwise(x, largest, ElementWiseOperation::kSUB);
+    ITensor& sum = ctx.reduce(ctx.unary(d, UnaryOperation::kEXP), ReduceOperation::kSUM, {axis}, true);
+    return ctx.elementwise(d, ctx.unary(sum, UnaryOperation::kLOG), ElementWiseOperation::kSUB);
+}
+
+void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, int))
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    bool const flattens = ctx.opset() < 13;
+    ctx.check(rank >= 1, "the input must have at least one dimension");
+    int const axis = ctx.axis(ctx.attrInt("axis", flattens ? 1 : -1), rank);
+    if (!flattens || axis == rank - 1) {
+        ctx.setOutput(0, make(ctx, x, axis));
+        return;
+    }
+    Sizes const sizes = ctx.sizesOf(x);
+    Sizes const flat{ctx.product(Sizes(sizes.begin(), sizes.begin() + axis)),
+                     ctx.product(Sizes(sizes.begin() + axis, sizes.end()))};
+    ctx.setOutput(0, ctx.reshape(make(ctx, ctx.reshape(x, flat), 1), sizes));
+}
+void importSoftmax(ImportContext& ctx)
+{
+    importWith(ctx, softmax);
+}
+void importLogSoftmax(ImportContext& ctx)
+{
+    importWith(ctx, logSoftmax);
+}
+
+} // namespace
+
+void register_softmax(ImporterMap& map)
+{
+    map.add("Softmax", importSoftmax);
+    map.add("LogSoftmax", importLogSoftmax);
+}
+
+} // namespace tw::onnx

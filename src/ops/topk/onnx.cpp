@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// TopK, ArgMax, ArgMin. INT32 data goes through FLOAT, as ITopKLayer takes no INT32.
+#include <numeric>
+
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::TopKOperation;
+
+struct Best
+{
+    ITensor *values, *indices;
+};
+
+Best best(ImportContext& ctx, ITensor& data, TopKOperation op, int64_t k, int axis)
+{
+    ITensor* x = &data;
+    DataType const type = x->getType();
+    if (type == DataType::kINT32) {
+        ctx.warn("INT32 data of " + ctx.opType() + " is compared as FLOAT: numbers beyond 2^24 lose their last bits");
+        x = &ctx.cast(*x, DataType::kFLOAT);
+    }
+    int const rank = x->getDimensions().nbDims;
+    std::vector<int> perm(static_cast<size_t>(rank)); // exchanges the axis with the last one: its own inverse
+    std::iota(perm.begin(), perm.end(), 0);
+    bool const swaps = axis < rank - 4; // the layer looks along one of the last four
+    if (swaps) {
+        std::swap(perm[size_t(axis)], perm.back());
+        x = &ctx.transpose(*x, perm);
+        axis = rank - 1;
+    }
+    ctx.check(k >= 1 && k <= 3840, "k is " + std::to_string(k) + ", ITopKLayer takes 1 to 3840");
+    auto& layer = ctx.added(ctx.network().addTopK(*x, op, int32_t(k), 1u << axis));
+    ITensor *values = &ctx.out(layer, 0), *indices = &ctx.out(layer, 1);
+    if (swaps) {
+        values = &ctx.transpose(*values, perm);
+        indices = &ctx.transpose(*indices, perm);
+    }
+    return Best{&ctx.cast(*values, type), indices};
+}
+
+void importTopK(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    ctx.check(rank >= 1, "the input must have at least one dimension");
+    int const axis = ctx.axis(ctx.attrInt("axis", -1), rank);
+    int64_t k;
+    if (ctx.opset() < 10) {
+        k = ctx.requireInt("k");
+    } else {
+        std::vector<int64_t> const given = ctx.constantInts(1, "K");
+        if (given.size() != 1)
+            ctx.invalid("input 'K' has " + std::to_string(given.size()) + " elements, not one");
+        k = given[0];
+    }
+    // Unsorted output may have any order; ours is sorted always.
+    TopKOperation const op = ctx.attrInt("largest", 1) != 0 ? TopKOperation::kMAX : TopKOperation::kMIN;
+    Best const b = best(ctx, x, op, k, axis);
+    ctx.setOutput(0, *b.values);
+    ctx.setOutput(1, *b.indices);
+}
+
+void importArg(ImportContext& ctx, TopKOperation op)
+{
+    ITensor* x = &ctx.tensor(0);
+    int const rank = x->getDimensions().nbDims;
+    ctx.check(rank >= 1, "the input must have at least one dimension");
+    int const axis = ctx.axis(ctx.attrInt("axis", 0), rank);
+    bool const fromEnd = ctx.attrInt("select_last_index", 0) != 0;
+    Size last;
+    if (fromEnd) { // of equal elements the first wins: so turn the axis round
+        Sizes const size = ctx.sizesOf(*x);
+        last = ctx.sub(size[size_t(axis)], 1);
+        Sizes start(size.size(), Size(0)), stride(size.size(), Size(1));
+        start[size_t(axis)] = last;
+        stride[size_t(axis)] = Size(-1);
+        x = &ctx.slice(*x, start, size, stride);
+    }
+    ITensor* index = best(ctx, *x, op, 1, axis).indices;
+    if (fromEnd) // the last index broadcasts as [1]
+        index = &ctx.elementwise(ctx.asTensor(last), *index, nvinfer1::ElementWiseOperation::kSUB);
+    ctx.setOutput(0, ctx.attrInt("keepdims", 1) != 0 ? *index : ctx.squeeze(*index, {axis}));
+}
+void importArgMax(ImportContext& ctx)
+{
+    importArg(ctx, TopKOperation::kMAX);
+}
+void importArgMin(ImportContext& ctx)
+{
+    importArg(ctx, TopKOperation::kMIN);
+}
+
+} // namespace
+
+void register_topk(ImporterMap& map)
+{
+    map.add("TopK", importTopK);
+    map.add("ArgMax", importArgMax);
+    map.add("ArgMin", importArgMin);
+}
+
+} // namespace tw::onnx

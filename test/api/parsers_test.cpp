@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The old parsers and the plugin library: their objects live and die by the rules, and say what they cannot do yet.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "NvCaffeParser.h"
+#include "NvInferPlugin.h"
+#include "NvUffParser.h"
+#include "api/client.h"
+#include "api/entry.h"
+#include "api/network.h"
+
+using namespace nvinfer1;
+using namespace tw::test;
+
+namespace {
+
+struct Parsers : testing::Test
+{
+    KeepingLogger logger;
+    tw::api::LoggerUse use{&logger};
+    CountingRecorder recorder;
+    tw::api::NetworkObject object{tw::api::Reporter(&logger)};
+    INetworkDefinition& net = object;
+};
+
+TEST_F(Parsers, CaffeComesLater)
+{
+    nvcaffeparser1::ICaffeParser* parser = nvcaffeparser1::createCaffeParser();
+    ASSERT_NE(parser, nullptr);
+    parser->setErrorRecorder(&recorder);
+    EXPECT_EQ(recorder.references, 1);
+    EXPECT_EQ(parser->getErrorRecorder(), &recorder);
+    parser->setPluginFactoryV2(nullptr);
+    parser->setPluginNamespace(nullptr);
+    parser->setProtobufBufferSize(0);
+    EXPECT_EQ(parser->parse("deploy.prototxt", "model.caffemodel", net, DataType::kFLOAT), nullptr);
+    EXPECT_TRUE(contains(logger.lastError(), "ICaffeParser::parse"));
+    EXPECT_EQ(parser->parse(nullptr, nullptr, net, DataType::kFLOAT), nullptr);
+    EXPECT_EQ(parser->parseBuffers(nullptr, 7, nullptr, 7, net, DataType::kFLOAT), nullptr);
+    EXPECT_EQ(parser->parseBinaryProto("mean.binaryproto"), nullptr);
+    EXPECT_EQ(logger.errors(), 4);
+    EXPECT_EQ(recorder.getNbErrors(), 4);
+    EXPECT_EQ(recorder.getErrorCode(0), ErrorCode::kUNSUPPORTED_STATE);
+    parser->destroy();
+    EXPECT_EQ(recorder.references, 0);
+    nvcaffeparser1::shutdownProtobufLibrary();
+    std::unique_ptr<nvcaffeparser1::ICaffeParser> other(
+        static_cast<nvcaffeparser1::ICaffeParser*>(createNvCaffeParser_INTERNAL()));
+    EXPECT_NE(other, nullptr);
+}
+
+TEST_F(Parsers, UffComesLater)
+{
+    nvuffparser::IUffParser* parser = nvuffparser::createUffParser();
+    ASSERT_NE(parser, nullptr);
+    parser->setErrorRecorder(&recorder);
+    EXPECT_EQ(parser->getUffRequiredVersionMajor(), 0);
+    EXPECT_EQ(parser->getUffRequiredVersionMinor(), 6);
+    EXPECT_EQ(parser->getUffRequiredVersionPatch(), 9);
+    EXPECT_TRUE(parser->registerInput("in", Dims3(1, 28, 28), nvuffparser::UffInputOrder::kNCHW));
+    EXPECT_TRUE(parser->registerOutput("out"));
+    EXPECT_EQ(logger.errors(), 0);
+    EXPECT_FALSE(parser->registerInput(nullptr, Dims3(1, 28, 28), nvuffparser::UffInputOrder::kNCHW));
+    EXPECT_FALSE(parser->registerInput("in", Dims{9, {}}, nvuffparser::UffInputOrder::kNCHW));
+    EXPECT_FALSE(parser->registerOutput(nullptr));
+    EXPECT_FALSE(parser->parse("model.uff", net));
+    EXPECT_TRUE(contains(logger.lastError(), "IUffParser::parse"));
+    EXPECT_FALSE(parser->parseBuffer(nullptr, 3, net));
+    EXPECT_EQ(logger.errors(), 5);
+    EXPECT_EQ(recorder.getNbErrors(), 5);
+    parser->destroy();
+    EXPECT_EQ(recorder.references, 0);
+    nvuffparser::shutdownProtobufLibrary();
+    std::unique_ptr<nvuffparser::IUffParser> other(static_cast<nvuffparser::IUffParser*>(createNvUffParser_INTERNAL()));
+    EXPECT_NE(other, nullptr);
+}
+
+TEST_F(Parsers, FieldMapKeepsItsArguments)
+{
+    int32_t const value[] = {1, 2};
+    nvuffparser::FieldMap const map("stride", value, nvuffparser::FieldType::kINT32, 2);
+    EXPECT_STREQ(map.name, "stride");
+    EXPECT_EQ(map.data, value);
+    EXPECT_EQ(map.type, nvuffparser::FieldType::kINT32);
+    EXPECT_EQ(map.length, 2);
+}
+
+TEST_F(Parsers, PluginsComeLater)
+{
+    int32_t before = 0, after = 0;
+    getPluginRegistry()->getPluginCreatorList(&before);
+    KeepingLogger own;
+    EXPECT_TRUE(initLibNvInferPlugins(&own, ""));
+    EXPECT_EQ(own.warnings(), 1);
+    EXPECT_TRUE(initLibNvInferPlugins(nullptr, "mine"));
+    EXPECT_EQ(logger.warnings(), 1) << "without a logger the process-wide one is used";
+    EXPECT_FALSE(initLibNvInferPlugins(&own, nullptr));
+    EXPECT_EQ(own.errors(), 1);
+    getPluginRegistry()->getPluginCreatorList(&after);
+    EXPECT_EQ(before, after);
+}
+
+} // namespace

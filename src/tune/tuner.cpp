@@ -146,7 +146,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
     std::string const key = regionKey(problem, options.device);
     if (options.cache) {
-        if (auto hit = options.cache->find(CacheKey(key))) {
+        if (auto hit = options.cache->find(key)) {
             for (ops::Tactic const* t : tactics) {
                 if (t->id() != hit->tactic || !t->supports(problem).ok)
                     continue;
@@ -209,7 +209,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     }
     Candidate& winner = list[best];
     if (options.cache)
-        options.cache->insert(CacheKey(key), CacheEntry{winner.tactic->id(), winner.config, winner.microseconds});
+        options.cache->insert(key, CacheEntry{winner.tactic->id(), winner.config, winner.microseconds});
     return toChoice(*winner.tactic, winner.config, std::move(winner.image), winner.microseconds);
 }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants are values of the graph, not nodes: there is no op beside this file. In implicit batch mode a constant has
+// a batch dimension of 1, which broadcasts.
+#include "api/network.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+struct ConstantLayer final : LayerObject<nvinfer1::IConstantLayer>
+{
+    nvinfer1::Dims dims{};
+    nvinfer1::Weights weights{};
+
+    nvinfer1::DataType naturalOutputType(int) const override
+    {
+        return weights.type == nvinfer1::DataType::kINT32 ? nvinfer1::DataType::kINT32 : nvinfer1::DataType::kFLOAT;
+    }
+
+    // One wildcard takes what the number of weights leaves for it.
+    Result<void> lower(LowerContext& ctx) override
+    {
+        Extents shape;
+        if (ctx.implicitBatch())
+            shape.push(1);
+        if (shape.rank + dims.nbDims > kMaxRank)
+            return error("dimensions " + str(dims) + " are too many beside the batch (limit " +
+                         std::to_string(kMaxRank) + ")");
+        int wildcard = -1;
+        int64_t rest = 1;
+        for (int i = 0; i < dims.nbDims; ++i) {
+            if (dims.d[i] < 0 && wildcard >= 0)
+                return error("dimensions " + str(dims) + " have more than one wildcard");
+            if (dims.d[i] < 0)
+                wildcard = shape.rank;
+            else
+                rest = ir::mulSat(rest, dims.d[i]);
+            shape.push(dims.d[i]);
+        }
+        if (wildcard >= 0) {
+            if (rest == 0 || weights.count % rest != 0)
+                return error("dimensions " + str(dims) + " do not divide the " + std::to_string(weights.count) +
+                             " weights");
+            shape[wildcard] = weights.count / rest;
+        }
+        TW_ASSIGN(ir::Value * v, ctx.weights(weights, shape, toCore(weights.type), ir::WeightsRole::kConstant));
+        ctx.output(0, v);
+        return {};
+    }
+};
+
+Result<void> check(nvinfer1::Dims const& dims, nvinfer1::Weights const& weights, char const* what)
+{
+    TW_TRY(checkDims(dims, -1, std::string(what) + ": dimensions"));
+    return checkWeights(weights, std::string(what) + ": constant");
+}
+
+} // namespace
+
+namespace nvinfer1 {
+
+IConstantLayer* INetworkDefinition::addConstant(Dims dimensions, Weights weights) noexcept
+{
+    return addLayer<ConstantLayer>(*this, LayerType::kCONSTANT, "Constant", {}, [&](ConstantLayer& l) -> Result<void> {
+        TW_TRY(check(dimensions, weights, "addConstant"));
+        l.dims = dimensions;
+        l.weights = weights;
+        return {};
+    });
+}
+
+void IConstantLayer::setWeights(Weights weights) noexcept
+{
+    auto& l = static_cast<ConstantLayer&>(*this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        TW_TRY(check(l.dims, weights, "setWeights"));
+        l.weights = weights;
+        l.changed();
+        return {};
+    });
+}
+Weights IConstantLayer::getWeights() const noexcept
+{
+    return static_cast<ConstantLayer const&>(*this).weights;
+}
+void IConstantLayer::setDimensions(Dims dimensions) noexcept
+{
+    auto& l = static_cast<ConstantLayer&>(*this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        TW_TRY(check(dimensions, l.weights, "setDimensions"));
+        l.dims = dimensions;
+        l.changed();
+        return {};
+    });
+}
+Dims IConstantLayer::getDimensions() const noexcept
+{
+    return static_cast<ConstantLayer const&>(*this).dims;
+}
+
+} // namespace nvinfer1

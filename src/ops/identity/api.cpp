@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+#include "ops/identity/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+// Converts when setOutputType was called; a network output of another type gets its conversion from the network.
+struct IdentityLayer final : LayerObject<nvinfer1::IIdentityLayer>
+{
+    Result<void> lower(LowerContext& ctx) override
+    {
+        ops::identity::Attrs a;
+        if (outputTypes[0])
+            a = ops::identity::Attrs(toCore(*outputTypes[0]));
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::identity::def(), std::move(a), {ctx.in(0)}));
+        ctx.output(0, node->outputs[0]);
+        return {};
+    }
+};
+
+} // namespace
+
+namespace nvinfer1 {
+
+IIdentityLayer* INetworkDefinition::addIdentity(ITensor& input) noexcept
+{
+    return addLayer<IdentityLayer>(*this, LayerType::kIDENTITY, "Identity", {&input},
+                                   [](IdentityLayer&) -> Result<void> { return {}; });
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+#include "ops/parametric_relu/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+struct ParametricReLULayer final : LayerObject<nvinfer1::IParametricReLULayer>
+{
+    Result<void> lower(LowerContext& ctx) override
+    {
+        TW_ASSIGN(ir::Node * node,
+                  ctx.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {ctx.in(0), ctx.in(1)}));
+        ctx.output(0, node->outputs[0]);
+        return {};
+    }
+};
+
+} // namespace
+
+namespace nvinfer1 {
+
+IParametricReLULayer* INetworkDefinition::addParametricReLU(ITensor& input, ITensor& slope) noexcept
+{
+    return addLayer<ParametricReLULayer>(*this, LayerType::kPARAMETRIC_RELU, "ParametricReLU", {&input, &slope},
+                                         [](ParametricReLULayer&) -> Result<void> { return {}; });
+}
+
+} // namespace nvinfer1

@@ -69,7 +69,8 @@ void importConvTranspose(ImportContext& ctx)
         ctx.invalid("kernel of shape " + describe(w.dims()) + " does not fit input of shape " +
                     describe(x->getDimensions()));
     ctx.check(isStatic(w.dims()), "the kernel's dimensions must be known, they are " + describe(w.dims()));
-    WindowAttrs window = readWindow(ctx, spatial, {w.dims().d + 2, w.dims().d + 2 + spatial});
+    Dims const wDims = w.dims();
+    WindowAttrs window = readWindow(ctx, spatial, {wDims.d + 2, wDims.d + 2 + spatial});
     int64_t const groups = ctx.attrInt("group", 1), maps = groups * w.dims().d[1];
     if (groups < 1 || groups > INT32_MAX || maps > INT32_MAX)
         ctx.invalid("group is " + std::to_string(groups) + ", with " + std::to_string(w.dims().d[1]) +

@@ -91,7 +91,7 @@ void buildPlan(Log& log, LibraryLogger& logger, const Options& options, Workspac
     std::unique_ptr<CalibrationCache> calibration;
     if (options.build.int8 && !options.build.calibration.empty()) {
         calibration = std::make_unique<CalibrationCache>(options.build.calibration);
-        libraryStep(log, "--calib", [&] { config->setInt8Calibrator(calibration.get()); });
+        librarySupports(log, "--calib", [&] { config->setInt8Calibrator(calibration.get()); });
     }
     std::unique_ptr<TimingCacheFile> cache;
     if (options.build.timingCacheMode == TimingCacheMode::kGlobal)

@@ -200,8 +200,9 @@ void applyDummyRanges(Log& log, INetworkDefinition& network)
 {
     constexpr float kInputRange = 2;
     constexpr float kOutputRange = 4;
-    log.warning("INT8 without --calib and without Q/DQ layers: every tensor gets a dummy dynamic range, so that "
-                "results say nothing about accuracy");
+    log.info(
+        "INT8 without --calib and without Q/DQ layers: every tensor gets a dummy dynamic range, so that results say "
+        "nothing about accuracy");
     const auto give = [](nvinfer1::ITensor* tensor, float range) {
         if (tensor && !tensor->dynamicRangeIsSet())
             tensor->setDynamicRange(-range, range);
@@ -261,14 +262,8 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
     applyPrecisionFlags(log, config, build);
     if (build.refit)
         setFlag(log, config, BuilderFlag::kREFIT, "--refit");
-    if (build.sparsity != Sparsity::kDisable) {
-        // The flag is a permission: a library without sparse kernels takes it with a warning and runs dense. Who asks
-        // for it here wants to measure it, so that would be a flag ignored.
-        const uint64_t before = log.libraryWarnings();
-        setFlag(log, config, BuilderFlag::kSPARSE_WEIGHTS, "--sparsity");
-        if (log.libraryWarnings() != before)
-            throw Failure("--sparsity: the library has no sparse kernels: see the [W] line above");
-    }
+    if (build.sparsity != Sparsity::kDisable)
+        librarySupports(log, "--sparsity", [&] { config.setFlag(BuilderFlag::kSPARSE_WEIGHTS); });
     if (build.sparsity == Sparsity::kForce)
         forceSparseWeights(log, parsed);
     if (build.directIo)

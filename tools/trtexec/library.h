@@ -39,6 +39,17 @@ void libraryStep(Log& log, const std::string& what, F&& action)
         throw Failure(what + " cannot be done: the library's reason stands in the [E] line above");
 }
 
+// The same for what the library takes as a permission and answers with a warning where it has nothing behind it: who
+// asks for it on the command line wants it done.
+template <class F>
+void librarySupports(Log& log, const std::string& what, F&& action)
+{
+    const uint64_t before = log.libraryWarnings();
+    libraryStep(log, what, action);
+    if (log.libraryWarnings() != before)
+        throw Failure(what + " cannot be done: the library's reason stands in the [W] line above");
+}
+
 // The object, or Failure when the library gave none.
 template <class T>
 std::unique_ptr<T> required(T* object, const std::string& what)

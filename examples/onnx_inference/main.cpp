@@ -63,15 +63,15 @@ std::vector<TensorFile> readNumbered(std::string const& prefix)
 std::vector<DataSet> readDataSets(std::string const& folder)
 {
     std::vector<DataSet> sets;
-    for (int n = 0;; ++n) {
+    for (int n = 0; n < 100; ++n) { // numbers may have gaps
         DataSet s;
         s.folder = folder + "/test_data_set_" + std::to_string(n);
         s.inputs = readNumbered(s.folder + "/input_");
         s.outputs = readNumbered(s.folder + "/output_");
-        if (s.outputs.empty())
-            return sets;
-        sets.push_back(s);
+        if (!s.outputs.empty())
+            sets.push_back(s);
     }
+    return sets;
 }
 
 nvinfer1::Dims toDims(std::vector<int64_t> const& dims)
@@ -223,7 +223,7 @@ bool runSet(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
 int run(std::string const& model, std::string const& folder)
 {
     std::vector<DataSet> const sets = readDataSets(folder);
-    require(!sets.empty(), "no test_data_set_0 with outputs in " + folder);
+    require(!sets.empty(), "no test_data_set_N with outputs in " + folder);
     Logger logger;
     std::unique_ptr<nvinfer1::IHostMemory> plan = buildPlan(logger, model, sets);
     std::printf("%s: plan of %zu bytes\n", model.c_str(), plan->size());
@@ -249,7 +249,7 @@ int run(std::string const& model, std::string const& folder)
 int main(int argc, char** argv)
 {
     if (argc != 3) {
-        std::fprintf(stderr, "usage: %s model.onnx folder-with-test_data_set_0\n", argv[0]);
+        std::fprintf(stderr, "usage: %s model.onnx folder-with-test_data_sets\n", argv[0]);
         return 2;
     }
     try {

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every trained model of models.txt through the example program and through trtexec, and compares with the recorded
+outputs; counts right answers where labelled data come with the models.
+
+  run_models.py --bin build/release/bin --models FOLDER [--report FILE] [--markdown FILE] [--only NAME]
+
+Exit status 0: everything as models.txt says; 77: the folder of models is not there (a skip); 1: a failure.
+"""
+import argparse
+import ast
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIP = 77
+
+# Pictures right out of those of the data sets that come with the models, and how a picture becomes the input.
+MNIST, CIFAR = "mnist_t10k_first1000.npz", "cifar100.npz"
+
+
+def scaled(scale, mean, std):
+    return lambda v, c: (v * scale - mean[c % len(mean)]) / std[c % len(std)]
+
+
+ACCURACY = {
+    # name: (data, channels, conversion of value v of channel c, least number right, where the number comes from)
+    "mnist12": (MNIST, 1, lambda v, c: float(v), 980, "98.91 % on all of t10k"),
+    "mnist_mlir": (MNIST, 1, scaled(1 / 255, [0.1307], [0.3081]), 970, "no figure published"),
+    "resnet2b": (CIFAR, 3, scaled(1 / 255, [.4914, .4822, .4465], [.2471, .2435, .2616]), 86, "86 of 100"),
+    "cifar_imgcls": (CIFAR, 3, scaled(1 / 255, [.5], [.5]), 77, "77 of 100"),
+}
+
+
+def read_list():
+    models = []
+    for line in open(os.path.join(HERE, "models.txt"), encoding="utf-8"):
+        line = line.split("#")[0].strip()
+        if line:
+            name, what = line.split(None, 1)
+            models.append((name, what))
+    return models
+
+
+def read_npz(path):
+    """Arrays of unsigned bytes or integers by name: (shape, list of numbers)."""
+    out = {}
+    with zipfile.ZipFile(path) as z:
+        for entry in z.namelist():
+            data = z.read(entry)
+            size = struct.unpack("<H", data[8:10])[0]
+            header = ast.literal_eval(data[10:10 + size].decode().strip())
+            body = data[10 + size:]
+            code = {"|u1": "B", "<i8": "q", "<i4": "i"}[header["descr"]]
+            count = len(body) // struct.calcsize(code)
+            out[entry[:-4]] = (header["shape"], struct.unpack("<%d%s" % (count, code), body))
+    return out
+
+
+def run(command, seconds=600):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def accuracy(args, name):
+    data, channels, convert, least, note = ACCURACY[name]
+    arrays = read_npz(os.path.join(args.models, "data", data))
+    shape, pixels = arrays["images"]
+    labels = arrays["labels"][1]
+    count, height, width = shape[0], shape[1], shape[2]
+    values = []
+    table = [[convert(v, c) for v in range(256)] for c in range(channels)]
+    plane = height * width
+    for n in range(count):  # stored NHWC, wanted NCHW
+        base = n * plane * channels
+        for c in range(channels):
+            values.extend(table[c][p] for p in pixels[base + c:base + plane * channels:channels])
+    with tempfile.TemporaryDirectory() as folder:
+        inputs, labelFile = os.path.join(folder, "inputs"), os.path.join(folder, "labels")
+        with open(inputs, "wb") as f:
+            f.write(struct.pack("<%df" % len(values), *values))
+        with open(labelFile, "wb") as f:
+            f.write(bytes(labels))
+        status, text = run([os.path.join(args.bin, "model_accuracy"),
+                            os.path.join(args.models, name, "model.onnx"), inputs, labelFile])
+    match = re.search(r"right (\d+) of (\d+)", text)
+    if status != 0 or not match:
+        return False, "accuracy: failed\n" + text
+    good = int(match.group(1)) >= least
+    return good, "%s of %s right (at least %d; %s)" % (match.group(1), match.group(2), least, note)
+
+
+def first_set(args, name):
+    folder = os.path.join(args.models, name)
+    return os.path.join(folder, sorted(d for d in os.listdir(folder) if d.startswith("test_data_set_"))[0])
+
+
+def shape_flags(args, name):
+    """Dynamic inputs: trtexec gets the shapes of the first data set from the recorded inputs itself."""
+    return ["--loadInputsFrom=" + first_set(args, name)]
+
+
+def run_model(args, name):
+    model = os.path.join(args.models, name, "model.onnx")
+    lines, good = [], True
+    status, text = run([os.path.join(args.bin, "onnx_inference"), model, os.path.join(args.models, name)])
+    good = good and status == 0
+    found = re.findall(r"max \|difference\| (\S+) of (\S+), cosine (\S+): (\w+)", text)
+    worst = max((float(d) / max(float(m), 1e-30) for d, m, _, _ in found), default=float("nan"))
+    lines.append("example: %d outputs, worst difference %.2g of the maximum%s" %
+                 (len(found), worst, "" if status == 0 else ": FAILED\n" + text))
+    with tempfile.TemporaryDirectory() as folder:
+        plan = os.path.join(folder, "plan")
+        status, text = run([os.path.join(args.bin, "trtexec"), "--onnx=" + model, "--saveEngine=" + plan,
+                            "--buildOnly"] + shape_flags(args, name))
+        if status == 0:
+            status, text = run([os.path.join(args.bin, "trtexec"), "--loadEngine=" + plan, "--iterations=1",
+                                "--duration=0", "--warmUp=0",
+                                "--compare=" + first_set(args, name)] +
+                               shape_flags(args, name))
+    good = good and status == 0
+    lines.append("trtexec: build, save, load, compare%s" % ("" if status == 0 else ": FAILED\n" + text[-3000:]))
+    if name in ACCURACY:
+        right, line = accuracy(args, name)
+        good = good and right
+        lines.append(line)
+    return good, lines
+
+
+def refuse_model(args, name, what):
+    """A model of a later issue must end in a clear error, not in a wrong result."""
+    word = what.split("says", 1)[1].strip()
+    folder = os.path.join(args.models, name)
+    if os.path.exists(os.path.join(folder, "model.onnx")):
+        command = ["--onnx=" + os.path.join(folder, "model.onnx")]
+    else:
+        command = ["--model=" + os.path.join(folder, "model.caffemodel"),
+                   "--deploy=" + os.path.join(folder, "deploy.prototxt"), "--output=prob1"]
+    status, text = run([os.path.join(args.bin, "trtexec"), "--buildOnly"] + command)
+    errors = [line for line in text.splitlines() if "[E]" in line]
+    good = status not in (0, 139, 134, -6, -11) and any(word.lower() in line.lower() for line in errors)
+    return good, ["refused: " + what.split(";")[0] + ("" if good else ": NO CLEAR ERROR\n" + text[-2000:])]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--models", required=True)
+    parser.add_argument("--report")
+    parser.add_argument("--markdown")
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    if not os.path.isdir(args.models):
+        print("SKIP: the folder of trained models '%s' is not there (set TENSORWRIGHT_MODELS_DIR)" % args.models)
+        return SKIP
+    passed = failed = refused = 0
+    rows = []
+    for name, what in read_list():
+        if args.only and name != args.only:
+            continue
+        if not os.path.isdir(os.path.join(args.models, name)):
+            good, lines = False, ["the model is missing in the folder of models"]
+        elif what.startswith("run"):
+            good, lines = run_model(args, name)
+        else:
+            good, lines = refuse_model(args, name, what)
+        print("%s %s" % ("ok  " if good else "FAIL", name))
+        for line in lines:
+            print("     " + line)
+        sys.stdout.flush()
+        failed += not good
+        refused += good and not what.startswith("run")
+        passed += good and what.startswith("run")
+        rows.append("| `%s` | %s | %s |" % (name, "runs" if what.startswith("run") else "later", "; ".join(
+            line.split("\n")[0] for line in lines) if good else "**fails**"))
+    summary = "models: %d give the recorded outputs, %d refused as models.txt says, %d failed" % (passed, refused, failed)
+    print(summary)
+    if args.report:
+        with open(args.report, "w", encoding="utf-8") as f:
+            f.write(summary + "\n")
+    if args.markdown:
+        with open(args.markdown, "w", encoding="utf-8") as f:
+            f.write("\n".join(["| model | state | result |", "| --- | --- | --- |"] + rows) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

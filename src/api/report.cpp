@@ -34,6 +34,17 @@ char const* nameOf(ErrorCode code)
     return "Error";
 }
 
+// A recorder's description has a limit; the log line has it all. Names may be UTF-8: no character is cut in two.
+std::string describe(std::string const& message)
+{
+    size_t n = nvinfer1::IErrorRecorder::kMAX_DESC_LENGTH;
+    if (message.size() <= n)
+        return message;
+    while (n > 0 && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
+        --n;
+    return message.substr(0, n);
+}
+
 } // namespace
 
 void Reporter::write(Severity severity, std::string const& message)
@@ -47,7 +58,7 @@ void Reporter::error(Error const& e)
     std::string const line = std::to_string(static_cast<int>(e.code)) + ": " + nameOf(e.code) + ": " + e.message;
     write(e.code == ErrorCode::kInternal ? Severity::kInternalError : Severity::kError, line);
     if (auto* r = recorder())
-        r->reportError(static_cast<nvinfer1::ErrorCode>(e.code), line.c_str());
+        r->reportError(static_cast<nvinfer1::ErrorCode>(e.code), describe(e.message).c_str());
 }
 
 void Reporter::setRecorder(nvinfer1::IErrorRecorder* recorder)

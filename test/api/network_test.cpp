@@ -342,6 +342,23 @@ TEST_F(Network, WeightsNames)
     EXPECT_TRUE(net.setWeightsName(b, "kernel"));
 }
 
+TEST_F(Network, RecorderTextsAreShortTheLogHasItAll)
+{
+    std::string name;
+    for (int i = 0; i < 50; ++i)
+        name += "h\u00fc"; // three bytes: the limit falls into some character
+    for (char const* front : {"", "-", "--"}) {
+        std::string const full = front + name;
+        input(full.c_str());
+        input(full.c_str());
+        std::string const text = recorder.entries.back().text;
+        EXPECT_LE(text.size(), IErrorRecorder::kMAX_DESC_LENGTH);
+        EXPECT_GE(text.size(), IErrorRecorder::kMAX_DESC_LENGTH - 2);
+        EXPECT_TRUE(text.back() == 'h' || static_cast<unsigned char>(text.back()) == 0xbc) << "a whole character";
+        EXPECT_TRUE(contains(logger.lastError(), full.c_str()));
+    }
+}
+
 TEST_F(Network, RecorderIsCounted)
 {
     CountingRecorder other;

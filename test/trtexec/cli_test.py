@@ -72,6 +72,12 @@ class CommandLine(unittest.TestCase):
         self.assertIn("cannot load 'missing.so'", self.fails("--onnx=m.onnx", "--plugins=missing.so").stderr)
         self.assertIn("input_0.pb", self.fails("--onnx=m.onnx", "--loadInputsFrom=/").stderr)
 
+    def test_folders_that_take_no_files_are_found_before_the_build(self):
+        for flag in ("saveEngine", "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo"):
+            result = self.fails("--onnx=m.onnx", f"--{flag}=/nonexistent/file")
+            self.assertIn("cannot write '/nonexistent/file'", result.stderr)
+            self.assertNotIn("Start parsing", result.stdout)
+
     def test_devices(self):
         self.assertIn("no such device", self.fails("--onnx=m.onnx", "--device=63").stderr)
 

@@ -273,6 +273,8 @@ TEST_F(Folder, WritesWholeFilesOrNone)
     writeFile(file("a"), "two!");
     EXPECT_EQ(readFile(file("a")), bytesOf("two!"));
     EXPECT_THROW(writeFile(file("missing/a"), "x"), Failure);
+    EXPECT_THROW(checkWritable(file("missing/a")), Failure);
+    checkWritable(file("b")); // leaves nothing, see below
     std::filesystem::create_directory(path_ / "taken");
     EXPECT_THROW(writeFile(file("taken"), "x"), Failure); // a folder stands there
     size_t files = 0;

@@ -77,12 +77,33 @@ std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes)
     return bytes;
 }
 
+namespace {
+
+std::string temporaryName(const std::string& path)
+{
+    return path + ".tmp" + std::to_string(getpid());
+}
+
+int openTemporary(const std::string& path)
+{
+    const int fd = open(temporaryName(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        failErrno("write", path);
+    return fd;
+}
+
+} // namespace
+
+void checkWritable(const std::string& path)
+{
+    close(openTemporary(path));
+    unlink(temporaryName(path).c_str());
+}
+
 void writeFile(const std::string& path, const void* data, size_t sizeBytes)
 {
-    const std::string temporary = path + ".tmp" + std::to_string(getpid());
-    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        failErrno("write", temporary);
+    const std::string temporary = temporaryName(path);
+    const int fd = openTemporary(path);
     const char* next = static_cast<const char*>(data);
     bool good = true;
     for (size_t left = sizeBytes; left > 0 && good;) {

@@ -19,6 +19,9 @@ inline void writeFile(const std::string& path, std::string_view text)
     writeFile(path, text.data(), text.size());
 }
 
+// Throws what writeFile() would throw for a folder that takes no files, before hours of work depend on it.
+void checkWritable(const std::string& path);
+
 // Holds an exclusive lock on `path` (created when missing) while it lives; waits for other holders.
 class FileLock
 {

@@ -106,6 +106,11 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
         log.warning(warning);
     selectDevice(log, options.system);
     printDevice(log);
+    const ReportingOptions& reporting = options.reporting;
+    for (const std::string* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
+                                    &reporting.exportProfile, &reporting.exportLayerInfo})
+        if (!path->empty())
+            checkWritable(*path);
     checkSafety(log, options);
     loadPlugins(log, pluginLogger, options.system);
 
@@ -113,7 +118,6 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
     obtainPlan(log, logger, options, work);
     if (options.inference.timeDeserialize)
         return timeDeserialization(log, logger, work);
-    const ReportingOptions& reporting = options.reporting;
     const bool inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
         log.info("Skipped inference phase since --buildOnly is added.");

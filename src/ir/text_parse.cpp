@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <set>
+
+#include "base/hash.h"
+#include "base/tensor.h"
+#include "ir/op_def.h"
+#include "ir/text.h"
+
+namespace tw::ir {
+
+namespace {
+
+constexpr int kMaxDepth = 32;                        // of regions and bodies
+constexpr int64_t kMaxSplatBytes = int64_t(1) << 28; // of all splats together: a short text must not fill the memory
+constexpr int kMaxNodeId = 1 << 30;
+
+enum class TokenKind : uint8_t
+{
+    kEnd,
+    kWord,   // letters, digits and _ . $ + - (numbers too)
+    kString, // text holds the contents
+    kMark,   // one of ( ) { } [ ] , = : % or "->"
+    kBad,    // text holds what is wrong
+};
+struct Token
+{
+    TokenKind kind = TokenKind::kEnd;
+    std::string text;
+    int line = 1;
+};
+
+class Lexer
+{
+public:
+    explicit Lexer(std::string const& text) : text_(text) {}
+
+    Token next()
+    {
+        skip();
+        Token t;
+        t.line = line_;
+        if (at_ >= text_.size())
+            return t;
+        char const c = text_[at_];
+        if (c == '"')
+            return string(t);
+        if (text_.compare(at_, 2, "->") == 0) {
+            at_ += 2;
+            t.kind = TokenKind::kMark;
+            t.text = "->";
+        } else if (isWordChar(c)) {
+            size_t const start = at_;
+            while (at_ < text_.size() && isWordChar(text_[at_]))
+                ++at_;
+            t.kind = TokenKind::kWord;
+            t.text = text_.substr(start, at_ - start);
+        } else {
+            ++at_;
+            t.kind = std::strchr("(){}[],=:%", c) && c != '\0' ? TokenKind::kMark : TokenKind::kBad;
+            t.text = t.kind == TokenKind::kMark ? std::string(1, c) : "unexpected character";
+        }
+        return t;
+    }
+    // Raw text up to the next ',' or ']' outside parentheses: a dimension expression.
+    std::string dimension()
+    {
+        size_t const start = at_;
+        int open = 0;
+        while (at_ < text_.size()) {
+            char const c = text_[at_];
+            if (c == '\n' || (open == 0 && (c == ',' || c == ']')))
+                break;
+            open += c == '(' ? 1 : c == ')' ? -1 : 0;
+            ++at_;
+        }
+        return text_.substr(start, at_ - start);
+    }
+
+private:
+    static bool isWordChar(char c)
+    {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '$' || c == '+' || c == '-';
+    }
+    void skip()
+    {
+        while (at_ < text_.size()) {
+            char const c = text_[at_];
+            if (c == '#')
+                while (at_ < text_.size() && text_[at_] != '\n')
+                    ++at_;
+            else if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
+                line_ += text_[at_++] == '\n';
+            else
+                return;
+        }
+    }
+    static int hexDigit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+    Token string(Token t)
+    {
+        t.kind = TokenKind::kString;
+        for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+            char c = text_[at_];
+            if (c == '\n')
+                break;
+            if (c == '\\') {
+                if (++at_ >= text_.size())
+                    break;
+                c = text_[at_];
+                if (c == 'n') {
+                    c = '\n';
+                } else if (c == 'x') {
+                    int const hi = at_ + 2 < text_.size() ? hexDigit(text_[at_ + 1]) : -1;
+                    int const lo = hi >= 0 ? hexDigit(text_[at_ + 2]) : -1;
+                    if (lo < 0)
+                        return Token{TokenKind::kBad, "bad \\x escape", t.line};
+                    c = char(hi * 16 + lo);
+                    at_ += 2;
+                } else if (c != '"' && c != '\\') {
+                    return Token{TokenKind::kBad, "unknown escape", t.line};
+                }
+            }
+            t.text += c;
+        }
+        if (at_ >= text_.size() || text_[at_] != '"')
+            return Token{TokenKind::kBad, "string without end", t.line};
+        ++at_;
+        return t;
+    }
+
+    std::string const& text_;
+    size_t at_ = 0;
+    int line_ = 1;
+};
+
+class Parser
+{
+public:
+    Parser(std::string const& text, OpResolver resolve, BlobTable const* large)
+        : lexer_(text), resolve_(resolve), large_(large)
+    {
+        advance();
+    }
+
+    Result<std::unique_ptr<Graph>> document()
+    {
+        TW_ASSIGN(auto g, graph(0));
+        if (token_.kind != TokenKind::kEnd)
+            return bad("text behind the end of the graph");
+        TW_TRY(verify(*g));
+        return g;
+    }
+
+private:
+    using Values = std::map<int64_t, Value*>;
+
+    Error bad(std::string const& what) const
+    {
+        return badAt(token_.line, token_.kind == TokenKind::kBad ? token_.text : what);
+    }
+    static Error badAt(int line, std::string const& what)
+    {
+        return invalidArgument("graph text, line " + std::to_string(line) + ": " + what);
+    }
+    void advance() { token_ = lexer_.next(); }
+    bool isMark(char const* m) const { return token_.kind == TokenKind::kMark && token_.text == m; }
+    bool isWord(char const* w) const { return token_.kind == TokenKind::kWord && token_.text == w; }
+    bool takeMark(char const* m)
+    {
+        bool const yes = isMark(m);
+        if (yes)
+            advance();
+        return yes;
+    }
+    bool takeWord(char const* w)
+    {
+        bool const yes = isWord(w);
+        if (yes)
+            advance();
+        return yes;
+    }
+    Result<void> expectMark(char const* m)
+    {
+        if (!takeMark(m))
+            return bad(std::string("'") + m + "' expected");
+        return {};
+    }
+    Result<std::string> word(char const* what)
+    {
+        if (token_.kind != TokenKind::kWord)
+            return bad(std::string(what) + " expected");
+        std::string w = std::move(token_.text);
+        advance();
+        return w;
+    }
+    Result<std::string> string(char const* what)
+    {
+        if (token_.kind != TokenKind::kString)
+            return bad(std::string(what) + " in quotes expected");
+        std::string s = std::move(token_.text);
+        advance();
+        return s;
+    }
+    Result<int64_t> integer(char const* what, int64_t lo = INT64_MIN, int64_t hi = INT64_MAX)
+    {
+        int const line = token_.line;
+        TW_ASSIGN(std::string const w, word(what));
+        int64_t v = 0;
+        auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
+        if (r.ec != std::errc() || r.ptr != w.data() + w.size() || v < lo || v > hi)
+            return badAt(
+                line,
+                std::string(what) + " expected, got '" + w + "'" +
+                    (lo != INT64_MIN ? " (allowed: " + std::to_string(lo) + " to " + std::to_string(hi) + ")" : ""));
+        return v;
+    }
+    Result<uint64_t> bits(std::string const& w, int line) const
+    {
+        uint64_t v = 0;
+        auto const r = std::from_chars(w.data() + 2, w.data() + w.size(), v, 16);
+        if (w.size() < 3 || r.ec != std::errc() || r.ptr != w.data() + w.size())
+            return badAt(line, "bits expected, got '" + w + "'");
+        return v;
+    }
+    // F: float or double; U: its bits.
+    template <class F, class U>
+    Result<F> real()
+    {
+        int const line = token_.line;
+        TW_ASSIGN(std::string const w, word("number"));
+        if (w.starts_with("0x")) {
+            TW_ASSIGN(uint64_t const b, bits(w, line));
+            if (b > U(-1))
+                return badAt(line, "'" + w + "' has more bits than the type");
+            return std::bit_cast<F>(U(b));
+        }
+        F v = 0;
+        auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
+        if (r.ec != std::errc() || r.ptr != w.data() + w.size())
+            return badAt(line, "number expected, got '" + w + "'");
+        return v;
+    }
+    template <class Item>
+    Result<void> list(Item item)
+    {
+        TW_TRY(expectMark("["));
+        for (bool first = true; !takeMark("]"); first = false) {
+            if (!first)
+                TW_TRY(expectMark(","));
+            TW_TRY(item());
+        }
+        return {};
+    }
+    Result<DataType> dataType()
+    {
+        int const line = token_.line;
+        TW_ASSIGN(std::string const w, word("type"));
+        for (int i = 0; i < kDataTypeCount; ++i)
+            if (w == nameOf(DataType(i)))
+                return DataType(i);
+        return badAt(line, "unknown type '" + w + "' (allowed: f32 f16 i8 i32 b u8)");
+    }
+    // Dimension expressions between brackets; they have a parser of their own.
+    Result<std::vector<Dim>> dims(size_t limit)
+    {
+        if (!isMark("["))
+            return bad("'[' expected");
+        std::vector<Dim> out;
+        for (;;) {
+            int const line = token_.line;
+            std::string const text = lexer_.dimension();
+            advance(); // ',' or ']'
+            bool const blank = text.find_first_not_of(' ') == std::string::npos;
+            if (!(blank && out.empty() && isMark("]"))) {
+                auto d = Dim::parse(text);
+                if (!d.ok())
+                    return badAt(line, d.error().message);
+                out.push_back(std::move(*d));
+            }
+            if (out.size() > limit)
+                return badAt(line, "more than " + std::to_string(limit) + " dimensions or elements");
+            if (takeMark("]"))
+                return out;
+            if (!isMark(","))
+                return bad("',' or ']' expected");
+        }
+    }
+
+    // A value where it is made; `v` gets all but the constant.
+    Result<int64_t> value(Value& v)
+    {
+        TW_TRY(expectMark("%"));
+        TW_ASSIGN(int64_t const number, integer("value number", 0, INT32_MAX));
+        TW_ASSIGN(v.name, string("name of the value"));
+        TW_ASSIGN(v.type, dataType());
+        TW_ASSIGN(v.shape, dims(size_t(kMaxRank)));
+        v.host = takeWord("host");
+        if (takeWord("quantized")) {
+            Quantization q;
+            TW_TRY(expectMark("("));
+            if (!takeWord("axis"))
+                return bad("'axis' expected");
+            TW_ASSIGN(int64_t const axis, integer("axis", -1, kMaxRank - 1));
+            TW_TRY(expectMark(","));
+            if (!takeWord("origin"))
+                return bad("'origin' expected");
+            TW_ASSIGN(int64_t const origin, integer("origin", 0, 2));
+            TW_TRY(expectMark(","));
+            if (!takeWord("scales"))
+                return bad("'scales' expected");
+            TW_TRY(list([&]() -> Result<void> {
+                TW_ASSIGN(double const d, (real<double, uint64_t>()));
+                q.scales.push_back(d);
+                return {};
+            }));
+            TW_TRY(expectMark(")"));
+            q.axis = int32_t(axis);
+            q.origin = Quantization::Origin(origin);
+            v.quantization = std::move(q);
+        }
+        return number;
+    }
+    static Result<void> define(Values& values, int64_t number, Value* v, int line)
+    {
+        if (!values.emplace(number, v).second)
+            return badAt(line, "value %" + std::to_string(number) + " is made twice");
+        return {};
+    }
+    Result<Value*> use(Values const& values)
+    {
+        int const line = token_.line;
+        TW_TRY(expectMark("%"));
+        TW_ASSIGN(int64_t const number, integer("value number", 0, INT32_MAX));
+        auto const it = values.find(number);
+        if (it == values.end())
+            return badAt(line, "value %" + std::to_string(number) + " is used before it is made");
+        return it->second;
+    }
+
+    Result<std::unique_ptr<Graph>> graph(int depth)
+    {
+        if (depth > kMaxDepth)
+            return bad("graphs are nested deeper than " + std::to_string(kMaxDepth));
+        if (!takeWord("graph"))
+            return bad("'graph' expected");
+        auto g = std::make_unique<Graph>();
+        TW_ASSIGN(g->name, string("name of the graph"));
+        TW_ASSIGN(g->form, form());
+        TW_TRY(expectMark("{"));
+        Values values;
+        std::set<int> ids;
+        SymbolTable symbols;
+        while (!takeMark("}")) {
+            int const line = token_.line;
+            if (takeWord("symbol")) {
+                TW_TRY(symbol(symbols));
+                g->symbols = symbols;
+            } else if (takeWord("input")) {
+                TW_TRY(input(*g, values, line));
+            } else if (takeWord("const")) {
+                TW_TRY(constant(*g, values, line));
+            } else if (takeWord("node")) {
+                TW_TRY(node(*g, values, ids, depth, line));
+            } else if (takeWord("output")) {
+                TW_ASSIGN(Value* const v, use(values));
+                g->outputs.push_back(v);
+            } else {
+                return bad("'symbol', 'input', 'const', 'node', 'output' or '}' expected");
+            }
+        }
+        // Inference gave symbols that nodes bind their first range; the text's may be narrower.
+        for (auto const& [name, s] : symbols)
+            g->symbols[name] = s;
+        return g;
+    }
+    Result<Form> form()
+    {
+        constexpr std::pair<char const*, Form> kForms[] = {{"imported", Form::kImported},
+                                                           {"canonical", Form::kCanonical},
+                                                           {"fused", Form::kFused},
+                                                           {"placed", Form::kPlaced},
+                                                           {"scheduled", Form::kScheduled}};
+        for (auto const& [name, f] : kForms)
+            if (takeWord(name))
+                return f;
+        return bad("form expected (imported, canonical, fused, placed or scheduled)");
+    }
+    Result<void> symbol(SymbolTable& symbols)
+    {
+        int const line = token_.line;
+        TW_ASSIGN(std::string const name, word("symbol"));
+        auto const self = Dim::parse(name);
+        if (!self.ok() || self->isConst())
+            return badAt(line, "'" + name + "' cannot name a symbol");
+        TW_ASSIGN(std::string const range, word("range"));
+        size_t const dots = range.find("..");
+        Symbol s;
+        auto number = [](std::string const& text, int64_t& to) {
+            auto const r = std::from_chars(text.data(), text.data() + text.size(), to);
+            return r.ec == std::errc() && r.ptr == text.data() + text.size();
+        };
+        if (dots == std::string::npos || !number(range.substr(0, dots), s.range.lo) ||
+            !number(range.substr(dots + 2), s.range.hi) || s.range.lo > s.range.hi)
+            return badAt(line, "range lo..hi expected, got '" + range + "'");
+        s.boundByNode = takeWord("bound");
+        if (!symbols.emplace(name, s).second)
+            return badAt(line, "symbol '" + name + "' is given twice");
+        return {};
+    }
+    Result<void> input(Graph& g, Values& values, int line)
+    {
+        Value v;
+        TW_ASSIGN(int64_t const number, value(v));
+        Value* to = g.addInput(v.name, v.type, v.shape);
+        to->host = v.host;
+        to->quantization = v.quantization;
+        if (takeWord("content")) {
+            TW_ASSIGN(to->content, dims(size_t(kMaxContent)));
+        }
+        return define(values, number, to, line);
+    }
+
+    Result<void> constant(Graph& g, Values& values, int line)
+    {
+        Value v;
+        TW_ASSIGN(int64_t const number, value(v));
+        int64_t count = 1;
+        for (Dim const& d : v.shape) {
+            if (!d.isConst() || d.value() < 0)
+                return badAt(line, "a constant needs a static shape, not " + str(v.shape));
+            count = mulSat(count, d.value());
+        }
+        if (count > INT32_MAX)
+            return badAt(line, "constant " + str(v.shape) + " has 2^31 elements or more");
+        TW_TRY(expectMark("="));
+        auto c = std::make_shared<Constant>();
+        TW_ASSIGN(c->data, elements(v.type, count));
+        if (takeWord("layer")) {
+            TW_ASSIGN(c->layer, string("layer"));
+        }
+        if (takeWord("role")) {
+            TW_ASSIGN(int64_t const role, integer("role", 0, int(WeightsRole::kAny)));
+            c->role = WeightsRole(role);
+        }
+        if (takeWord("weights")) {
+            TW_ASSIGN(c->weightsName, string("name of the weights"));
+        }
+        Value* to = g.addConstant(v.name, v.type, extentsOf(v.shape), std::move(c));
+        to->host = v.host;
+        to->quantization = v.quantization;
+        return define(values, number, to, line);
+    }
+    Result<BlobPtr> elements(DataType type, int64_t count)
+    {
+        int const line = token_.line;
+        int64_t const bytes = count * sizeOf(type);
+        std::vector<std::byte> data;
+        if (isMark("[")) {
+            TW_TRY(list([&]() -> Result<void> { return element(type, data); }));
+            if (int64_t(data.size()) != bytes)
+                return badAt(line, std::to_string(int64_t(data.size()) / sizeOf(type)) +
+                                       " elements given, the shape needs " + std::to_string(count));
+        } else if (takeWord("splat")) {
+            splatBytes_ = addSat(splatBytes_, bytes);
+            if (splatBytes_ > kMaxSplatBytes)
+                return badAt(line, "splats take more than " + std::to_string(kMaxSplatBytes) + " bytes together");
+            std::vector<std::byte> one;
+            TW_TRY(element(type, one));
+            for (data.reserve(size_t(bytes)); int64_t(data.size()) < bytes;)
+                data.insert(data.end(), one.begin(), one.end());
+        } else if (takeWord("hex")) {
+            TW_ASSIGN(std::string const text, string("bytes"));
+            if (int64_t(text.size()) != 2 * bytes)
+                return badAt(line, std::to_string(text.size() / 2) + " bytes given, the shape needs " +
+                                       std::to_string(bytes));
+            for (size_t i = 0; i < text.size(); i += 2) {
+                uint8_t b = 0;
+                auto const r = std::from_chars(text.data() + i, text.data() + i + 2, b, 16);
+                if (r.ec != std::errc() || r.ptr != text.data() + i + 2)
+                    return badAt(line, "hex digits expected");
+                data.push_back(std::byte(b));
+            }
+        } else if (takeWord("blob")) {
+            return blob(bytes, line);
+        } else {
+            return bad("elements expected: a list, splat, hex or blob");
+        }
+        return Blob::own(std::move(data));
+    }
+    Result<BlobPtr> blob(int64_t bytes, int line)
+    {
+        TW_TRY(expectMark("("));
+        TW_ASSIGN(std::string const w, word("hash"));
+        TW_ASSIGN(uint64_t const hash, bits(w, line));
+        TW_TRY(expectMark(","));
+        TW_ASSIGN(int64_t const size, integer("size in bytes", 0, INT64_MAX));
+        TW_TRY(expectMark(")"));
+        if (size != bytes)
+            return badAt(line,
+                         "a blob of " + std::to_string(size) + " bytes, the shape needs " + std::to_string(bytes));
+        auto const it = large_ ? large_->find(hash) : BlobTable::const_iterator{};
+        if (!large_ || it == large_->end() || int64_t(it->second->sizeBytes()) != size)
+            return badAt(line, "the blob " + w + " of " + std::to_string(size) + " bytes is not at hand");
+        return it->second;
+    }
+    Result<void> element(DataType type, std::vector<std::byte>& to)
+    {
+        auto append = [&](auto v) {
+            auto const* p = reinterpret_cast<std::byte const*>(&v);
+            to.insert(to.end(), p, p + sizeof(v));
+        };
+        switch (type) {
+        case DataType::kFloat: {
+            TW_ASSIGN(float const v, (real<float, uint32_t>()));
+            append(v);
+            break;
+        }
+        case DataType::kHalf: {
+            if (token_.kind == TokenKind::kWord && token_.text.starts_with("0x")) {
+                TW_ASSIGN(uint64_t const b, bits(token_.text, token_.line));
+                if (b > UINT16_MAX)
+                    return bad("more bits than the type");
+                append(uint16_t(b));
+                advance();
+            } else {
+                TW_ASSIGN(float const v, (real<float, uint32_t>()));
+                append(floatToHalf(v));
+            }
+            break;
+        }
+        case DataType::kInt32: {
+            TW_ASSIGN(int64_t const v, integer("i32 element", INT32_MIN, INT32_MAX));
+            append(int32_t(v));
+            break;
+        }
+        case DataType::kInt8: {
+            TW_ASSIGN(int64_t const v, integer("i8 element", INT8_MIN, INT8_MAX));
+            append(int8_t(v));
+            break;
+        }
+        default: {
+            TW_ASSIGN(int64_t const v, integer("element", 0, UINT8_MAX));
+            append(uint8_t(v));
+            break;
+        }
+        }
+        return {};
+    }
+
+    Result<void> attrs(AttrsBase& to)
+    {
+        auto const known = fieldsOf(to);
+        std::vector<FieldValue> fields;
+        for (bool first = true; !takeMark("}"); first = false) {
+            if (!first)
+                TW_TRY(expectMark(","));
+            int const line = token_.line;
+            FieldValue f;
+            TW_ASSIGN(f.name, word("attribute"));
+            FieldValue const* k = nullptr;
+            for (auto const& candidate : known)
+                if (candidate.name == f.name)
+                    k = &candidate;
+            if (!k)
+                return badAt(line, "the op has no attribute '" + f.name + "'");
+            for (auto const& other : fields)
+                if (other.name == f.name)
+                    return badAt(line, "attribute '" + f.name + "' is given twice");
+            f.number = k->number;
+            f.kind = k->kind;
+            TW_TRY(expectMark("="));
+            auto oneInteger = [&]() -> Result<void> {
+                TW_ASSIGN(int64_t const v, integer("integer"));
+                f.integers.push_back(v);
+                return {};
+            };
+            auto oneReal = [&]() -> Result<void> {
+                TW_ASSIGN(double const v, (real<double, uint64_t>()));
+                f.reals.push_back(v);
+                return {};
+            };
+            switch (f.kind) {
+            case FieldValue::Kind::kInteger:
+                TW_TRY(oneInteger());
+                break;
+            case FieldValue::Kind::kReal:
+                TW_TRY(oneReal());
+                break;
+            case FieldValue::Kind::kText: {
+                TW_ASSIGN(f.text, string("text"));
+                break;
+            }
+            case FieldValue::Kind::kIntegers:
+                TW_TRY(list(oneInteger));
+                break;
+            case FieldValue::Kind::kReals:
+                TW_TRY(list(oneReal));
+                break;
+            }
+            fields.push_back(std::move(f));
+        }
+        std::string why;
+        if (!setFields(to, fields, why))
+            return bad(why);
+        return {};
+    }
+
+    Result<void> node(Graph& g, Values& values, std::set<int>& ids, int depth, int line)
+    {
+        Node n;
+        TW_ASSIGN(int64_t const id, integer("node number", 0, kMaxNodeId));
+        if (!ids.insert(int(id)).second)
+            return badAt(line, "node number " + std::to_string(id) + " is given twice");
+        TW_ASSIGN(n.name, string("name of the node"));
+        TW_ASSIGN(std::string const opName, word("op"));
+        n.op = resolve_(opName);
+        if (!n.op || !n.op->makeAttrs)
+            return badAt(line, "unknown op '" + opName + "'");
+        n.attrs = n.op->makeAttrs();
+        n.layers = {n.name};
+        TW_TRY(expectMark("("));
+        std::vector<Value*> inputs;
+        for (bool first = true; !takeMark(")"); first = false) {
+            if (!first)
+                TW_TRY(expectMark(","));
+            if (takeWord("_")) {
+                inputs.push_back(nullptr);
+            } else {
+                TW_ASSIGN(Value* const v, use(values));
+                inputs.push_back(v);
+            }
+        }
+        if (takeMark("{"))
+            TW_TRY(attrs(*n.attrs));
+        std::map<int64_t, Wish<DataType>> wishes;
+        std::vector<std::unique_ptr<Graph>> regions;
+        std::unique_ptr<Graph> body;
+        while (!takeMark("->")) {
+            if (takeWord("layers")) {
+                n.layers.clear();
+                TW_TRY(list([&]() -> Result<void> {
+                    TW_ASSIGN(std::string s, string("layer"));
+                    n.layers.push_back(std::move(s));
+                    return {};
+                }));
+            } else if (takeWord("precision")) {
+                TW_ASSIGN(n.precision.value, dataType());
+                n.precision.byUser = takeWord("user");
+            } else if (takeWord("wish")) {
+                TW_ASSIGN(int64_t const i, integer("output", 0, INT32_MAX));
+                TW_ASSIGN(wishes[i].value, dataType());
+                wishes[i].byUser = takeWord("user");
+            } else if (takeWord("device")) {
+                TW_ASSIGN(int64_t const kind, integer("device kind", 0, int(DeviceKind::kDla)));
+                TW_TRY(expectMark(":"));
+                TW_ASSIGN(int64_t const core, integer("device core", -1, INT32_MAX));
+                n.device = {DevicePlace{DeviceKind(kind), int32_t(core)}, takeWord("user")};
+            } else if (takeWord("region")) {
+                TW_ASSIGN(auto r, graph(depth + 1));
+                regions.push_back(std::move(r));
+            } else if (takeWord("body")) {
+                TW_ASSIGN(body, graph(depth + 1));
+            } else {
+                return bad("'layers', 'precision', 'wish', 'device', 'region', 'body' or '->' expected");
+            }
+        }
+        std::vector<std::unique_ptr<Value>> made;
+        std::vector<int64_t> numbers;
+        while (isMark("%") || isMark(",")) {
+            if (!made.empty())
+                TW_TRY(expectMark(","));
+            made.push_back(std::make_unique<Value>());
+            TW_ASSIGN(int64_t const number, value(*made.back()));
+            made.back()->producerIndex = int(made.size()) - 1;
+            numbers.push_back(number);
+            n.outputs.push_back(made.back().get());
+        }
+        n.outputTypes.resize(made.size());
+        for (auto const& [i, wish] : wishes) {
+            if (i >= int64_t(made.size()))
+                return badAt(line, "a wish for output " + std::to_string(i) + " of " + std::to_string(made.size()));
+            n.outputTypes[size_t(i)] = wish;
+        }
+        Node* to = g.cloneNode(n, std::move(inputs));
+        to->id = int(id);
+        to->regions = std::move(regions);
+        to->body = std::move(body);
+        g.reserveNodeIds(int(id) + 1);
+        TW_TRY(inferAndCompare(g, *to, made, line));
+        for (size_t i = 0; i < made.size(); ++i)
+            TW_TRY(define(values, numbers[i], to->outputs[i], line));
+        return {};
+    }
+    // Inference must agree with the text; the text's shape then stays, for it may say more than inference does.
+    static Result<void> inferAndCompare(Graph& g, Node& n, std::vector<std::unique_ptr<Value>> const& made, int line)
+    {
+        if (n.regions.size() != size_t(n.op->regionCount))
+            return badAt(line, std::to_string(n.regions.size()) + " regions given, " + n.op->name + " has " +
+                                   std::to_string(n.op->regionCount));
+        if (auto inferred = g.inferNode(n); !inferred.ok())
+            return badAt(line, inferred.error().message);
+        for (size_t i = 0; i < made.size(); ++i) {
+            Value& v = *n.outputs[i];
+            Value const& text = *made[i];
+            bool equal = v.type == text.type && v.shape.size() == text.shape.size();
+            for (size_t d = 0; equal && d < v.shape.size(); ++d)
+                equal = !v.shape[d].isConst() || !text.shape[d].isConst() || v.shape[d] == text.shape[d];
+            if (!equal)
+                return badAt(line, "output " + std::to_string(i) + " of node '" + n.name + "' is " + nameOf(text.type) +
+                                       str(text.shape) + " in the text, inference gives " + nameOf(v.type) +
+                                       str(v.shape));
+            v.shape = text.shape;
+        }
+        return {};
+    }
+
+    Lexer lexer_;
+    Token token_;
+    OpResolver resolve_;
+    BlobTable const* large_;
+    int64_t splatBytes_ = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Graph>> parse(std::string const& text, OpResolver resolve, BlobTable const* large)
+{
+    try {
+        return Parser(text, resolve, large).document();
+    } catch (std::exception const& e) { // out of memory, or one of our checks
+        return internalError(std::string("graph text: ") + e.what());
+    }
+}
+
+} // namespace tw::ir

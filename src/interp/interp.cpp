@@ -107,6 +107,7 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
         return run(*node.body, inputs, options);
     ops::RefContext ctx(node, inputs, refs);
     ctx.randomState = options.randomState;
+    ctx.maxTrips = options.maxTrips;
     if (!options.wanted.empty() && refs[0].count() == int64_t(options.wanted.size()))
         ctx.setWanted(options.wanted);
     ctx.setRegionRunner(

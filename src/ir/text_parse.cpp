@@ -611,7 +611,8 @@ private:
 
     Result<void> node(Graph& g, Values& values, std::set<int>& ids, int depth, int line)
     {
-        Node n;
+        auto node = std::make_unique<Node>();
+        Node& n = *node;
         TW_ASSIGN(int64_t const id, integer("node number", 0, kMaxNodeId));
         if (!ids.insert(int(id)).second)
             return badAt(line, "node number " + std::to_string(id) + " is given twice");
@@ -620,25 +621,23 @@ private:
         n.op = resolve_(opName);
         if (!n.op || !n.op->makeAttrs)
             return badAt(line, "unknown op '" + opName + "'");
+        n.id = int(id);
         n.attrs = n.op->makeAttrs();
         n.layers = {n.name};
         TW_TRY(expectMark("("));
-        std::vector<Value*> inputs;
         for (bool first = true; !takeMark(")"); first = false) {
             if (!first)
                 TW_TRY(expectMark(","));
             if (takeWord("_")) {
-                inputs.push_back(nullptr);
+                n.inputs.push_back(nullptr);
             } else {
                 TW_ASSIGN(Value* const v, use(values));
-                inputs.push_back(v);
+                n.inputs.push_back(v);
             }
         }
         if (takeMark("{"))
             TW_TRY(attrs(*n.attrs));
         std::map<int64_t, Wish<DataType>> wishes;
-        std::vector<std::unique_ptr<Graph>> regions;
-        std::unique_ptr<Graph> body;
         while (!takeMark("->")) {
             if (takeWord("layers")) {
                 n.layers.clear();
@@ -661,59 +660,60 @@ private:
                 n.device = {DevicePlace{DeviceKind(kind), int32_t(core)}, takeWord("user")};
             } else if (takeWord("region")) {
                 TW_ASSIGN(auto r, graph(depth + 1));
-                regions.push_back(std::move(r));
+                n.regions.push_back(std::move(r));
             } else if (takeWord("body")) {
-                TW_ASSIGN(body, graph(depth + 1));
+                TW_ASSIGN(n.body, graph(depth + 1));
             } else {
                 return bad("'layers', 'precision', 'wish', 'device', 'region', 'body' or '->' expected");
             }
         }
-        std::vector<std::unique_ptr<Value>> made;
-        std::vector<int64_t> numbers;
+        std::vector<Shape> shapes;
+        std::vector<DataType> types;
         while (isMark("%") || isMark(",")) {
-            if (!made.empty())
+            if (!shapes.empty())
                 TW_TRY(expectMark(","));
-            made.push_back(std::make_unique<Value>());
-            TW_ASSIGN(int64_t const number, value(*made.back()));
-            made.back()->producerIndex = int(made.size()) - 1;
-            numbers.push_back(number);
-            n.outputs.push_back(made.back().get());
+            int const valueLine = token_.line;
+            Value v;
+            TW_ASSIGN(int64_t const number, value(v));
+            shapes.push_back(v.shape);
+            types.push_back(v.type);
+            Value* to = g.newValue(v.name, v.type, v.shape);
+            to->host = v.host;
+            to->quantization = v.quantization;
+            to->producer = &n;
+            to->producerIndex = int(n.outputs.size());
+            n.outputs.push_back(to);
+            TW_TRY(define(values, number, to, valueLine));
         }
-        n.outputTypes.resize(made.size());
+        n.outputTypes.resize(n.outputs.size());
         for (auto const& [i, wish] : wishes) {
-            if (i >= int64_t(made.size()))
-                return badAt(line, "a wish for output " + std::to_string(i) + " of " + std::to_string(made.size()));
+            if (i >= int64_t(n.outputs.size()))
+                return badAt(line,
+                             "a wish for output " + std::to_string(i) + " of " + std::to_string(n.outputs.size()));
             n.outputTypes[size_t(i)] = wish;
         }
-        Node* to = g.cloneNode(n, std::move(inputs));
-        to->id = int(id);
-        to->regions = std::move(regions);
-        to->body = std::move(body);
-        g.reserveNodeIds(int(id) + 1);
-        TW_TRY(inferAndCompare(g, *to, made, line));
-        for (size_t i = 0; i < made.size(); ++i)
-            TW_TRY(define(values, numbers[i], to->outputs[i], line));
-        return {};
+        g.adoptNode(std::move(node));
+        return inferAndCompare(g, n, types, shapes, line);
     }
     // Inference must agree with the text; the text's shape then stays, for it may say more than inference does.
-    static Result<void> inferAndCompare(Graph& g, Node& n, std::vector<std::unique_ptr<Value>> const& made, int line)
+    static Result<void> inferAndCompare(Graph& g, Node& n, std::vector<DataType> const& types,
+                                        std::vector<Shape> const& shapes, int line)
     {
         if (n.regions.size() != size_t(n.op->regionCount))
             return badAt(line, std::to_string(n.regions.size()) + " regions given, " + n.op->name + " has " +
                                    std::to_string(n.op->regionCount));
         if (auto inferred = g.inferNode(n); !inferred.ok())
             return badAt(line, inferred.error().message);
-        for (size_t i = 0; i < made.size(); ++i) {
+        for (size_t i = 0; i < shapes.size(); ++i) {
             Value& v = *n.outputs[i];
-            Value const& text = *made[i];
-            bool equal = v.type == text.type && v.shape.size() == text.shape.size();
-            for (size_t d = 0; equal && d < v.shape.size(); ++d)
-                equal = !v.shape[d].isConst() || !text.shape[d].isConst() || v.shape[d] == text.shape[d];
+            Shape const& text = shapes[i];
+            bool equal = v.type == types[i] && v.shape.size() == text.size();
+            for (size_t d = 0; equal && d < text.size(); ++d)
+                equal = !v.shape[d].isConst() || !text[d].isConst() || v.shape[d] == text[d];
             if (!equal)
-                return badAt(line, "output " + std::to_string(i) + " of node '" + n.name + "' is " + nameOf(text.type) +
-                                       str(text.shape) + " in the text, inference gives " + nameOf(v.type) +
-                                       str(v.shape));
-            v.shape = text.shape;
+                return badAt(line, "output " + std::to_string(i) + " of node '" + n.name + "' is " + nameOf(types[i]) +
+                                       str(text) + " in the text, inference gives " + nameOf(v.type) + str(v.shape));
+            v.shape = text;
         }
         return {};
     }

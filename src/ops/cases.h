@@ -3,13 +3,14 @@
 // in op.cpp; tests, the tuner's check and benchmarks all read them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/extents.h"
 #include "base/types.h"
-#include "ir/attrs.h"
+#include "ir/graph.h"
 
 namespace tw::ops {
 
@@ -47,6 +48,8 @@ struct Case
     std::vector<CaseInput> inputs;
     // Expected values of output i, worked out by hand; empty: not stated.
     std::vector<std::vector<double>> expected;
+    // Makes the node's regions (textRegions() of ops/regions.h), for ops that have them.
+    std::function<std::vector<std::unique_ptr<ir::Graph>>()> regions = {};
 };
 
 inline CaseInput input(DataType type, Extents const& dims, std::vector<double> values = {})

@@ -52,6 +52,9 @@ public:
     }
     void setRegionRunner(RegionRunner runner) { runRegion_ = std::move(runner); }
 
+    // A loop that runs longer than this is an error: graphs may be hostile.
+    int64_t maxTrips = 1'000'000;
+
     // State of random ops: advances with every run of the same context.
     uint64_t* randomState = nullptr;
 

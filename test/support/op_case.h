@@ -77,7 +77,8 @@ inline Result<std::unique_ptr<CaseGraph>> makeCase(ir::OpDef const& op, ops::Cas
             values.push_back(g->graph.addInput(name, in.type, ir::shapeOf(in.dims)));
         }
     }
-    TW_ASSIGN(g->node, g->graph.addNode(op, c.attrs->clone(), values, c.name));
+    TW_ASSIGN(g->node, g->graph.addNode(op, c.attrs->clone(), values, c.name,
+                                        c.regions ? c.regions() : std::vector<std::unique_ptr<ir::Graph>>{}));
     g->graph.outputs = g->node->outputs;
     for (size_t i = 0; i < c.inputs.size(); ++i) {
         ops::CaseInput const& in = c.inputs[i];

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/dim.h"
+
+namespace tw::ir {
+
+namespace {
+
+Dim const kN = Dim::symbol("N"), kM = Dim::symbol("M");
+
+Dim parsed(std::string const& text)
+{
+    auto d = Dim::parse(text);
+    EXPECT_TRUE(d.ok()) << text << ": " << (d.ok() ? "" : d.error().message);
+    return d.ok() ? *d : Dim(-12345);
+}
+
+} // namespace
+
+TEST(Dim, EqualSumsAndProductsAreEqual)
+{
+    EXPECT_EQ(kN + kM, kM + kN);
+    EXPECT_EQ((kN + 1) * (kM + 2), kN * kM + kN * 2 + kM + 2);
+    EXPECT_EQ(kN - kN, Dim(0));
+    EXPECT_EQ(kN + kN, kN * 2);
+    EXPECT_EQ(kN * 0, Dim(0));
+    EXPECT_EQ(max(kN, kM), max(kM, kN));
+    EXPECT_EQ(max(kN, kN), kN);
+    EXPECT_EQ(Dim::make(DimOp::kEqual, kN, kN), Dim(1));
+    EXPECT_EQ(Dim::make(DimOp::kLess, kN, kN), Dim(0));
+}
+
+TEST(Dim, DifferentThingsAreNotEqual)
+{
+    EXPECT_FALSE(kN == kM);
+    EXPECT_FALSE(kN + 1 == kN);
+    EXPECT_FALSE(kN * 2 == kN * kN);
+    EXPECT_FALSE(floorDiv(kN, 2) == ceilDiv(kN, 2));
+    EXPECT_FALSE(floorDiv(kN, kM) == floorDiv(kM, kN));
+    EXPECT_FALSE(kN == Dim(3));
+}
+
+TEST(Dim, ExactDivisionsVanish)
+{
+    EXPECT_EQ(floorDiv(kN * 6, 3), kN * 2);
+    EXPECT_EQ(floorDiv(kN * kM * 4, kM * 2), kN * 2);
+    EXPECT_EQ(ceilDiv(kN * kM + kN, kN), kM + 1);
+    EXPECT_EQ(floorDiv(kN, 1), kN);
+    EXPECT_FALSE(floorDiv(kN * 3, 2).isConst());
+}
+
+TEST(Dim, EvaluatesAsIntegersDo)
+{
+    Bindings const b{{"N", 7}, {"M", -3}};
+    EXPECT_EQ(*(kN * kM + 5).eval(b), -16);
+    EXPECT_EQ(*floorDiv(kM, 2).eval(b), -2);
+    EXPECT_EQ(*ceilDiv(kM, 2).eval(b), -1);
+    EXPECT_EQ(*max(kN, kM * -3).eval(b), 9);
+    EXPECT_EQ(*Dim::make(DimOp::kLess, kM, kN).eval(b), 1);
+    EXPECT_FALSE(Dim::symbol("K").eval(b).ok());
+    EXPECT_FALSE(floorDiv(kN, kM + 3).eval(b).ok()) << "division by zero";
+    EXPECT_FALSE(floorDiv(Dim(1), Dim(0)).eval(b).ok());
+}
+
+TEST(Dim, ArithmeticSaturates)
+{
+    EXPECT_EQ(Dim(INT64_MAX) + Dim(1), Dim(INT64_MAX));
+    EXPECT_EQ(Dim(INT64_MAX) * Dim(2), Dim(INT64_MAX));
+    EXPECT_EQ(Dim(INT64_MIN) * Dim(2), Dim(INT64_MIN));
+    EXPECT_EQ(floorDivInt(INT64_MIN, -1), INT64_MAX);
+    EXPECT_EQ(*(kN * kN).eval({{"N", INT64_MAX}}), INT64_MAX);
+}
+
+TEST(Dim, RangesHoldForEveryBinding)
+{
+    SymbolTable const symbols{{"N", {{1, 8}, false}}, {"M", {{0, 3}, true}}};
+    EXPECT_EQ((kN * 2 + 1).range(symbols), (Range{3, 17}));
+    EXPECT_EQ((kN - kM).range(symbols), (Range{-2, 8}));
+    EXPECT_EQ(ceilDiv(kN, 2).range(symbols), (Range{1, 4}));
+    EXPECT_EQ(floorDiv(kN, kM).range(symbols), (Range{INT64_MIN, INT64_MAX}));
+    EXPECT_EQ(Dim::symbol("K").range(symbols), Range{});
+    // Random expressions: their value lies within their range.
+    uint64_t const seed = 20240517;
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < 500; ++round) {
+        Dim d = random() % 2 ? kN : kM;
+        for (int step = 0; step < 4; ++step) {
+            Dim const other = random() % 3 == 0 ? Dim(int64_t(random() % 5) + 1) : random() % 2 ? kN : kM;
+            switch (random() % 7) {
+            case 0:
+                d = d + other;
+                break;
+            case 1:
+                d = d - other;
+                break;
+            case 2:
+                d = d * other;
+                break;
+            case 3:
+                d = max(d, other);
+                break;
+            case 4:
+                d = min(d, other);
+                break;
+            case 5:
+                d = floorDiv(d, other);
+                break;
+            default:
+                d = ceilDiv(d, other);
+                break;
+            }
+        }
+        EXPECT_EQ(parsed(d.str()), d) << "seed " << seed << ", round " << round;
+        Range const range = d.range(symbols);
+        for (int64_t n = 1; n <= 8; ++n)
+            for (int64_t m = 0; m <= 3; ++m)
+                if (auto v = d.eval({{"N", n}, {"M", m}}); v.ok()) {
+                    EXPECT_GE(*v, range.lo) << d.str() << ", seed " << seed << ", round " << round;
+                    EXPECT_LE(*v, range.hi) << d.str() << ", seed " << seed << ", round " << round;
+                }
+    }
+}
+
+TEST(Dim, TextReadsBack)
+{
+    for (Dim const& d : {Dim(0), Dim(-5), kN, kN * 2 + 1, kN * kM - 7, floorDiv(kN + 1, 2) * kM, max(kN, 4),
+                         Dim::make(DimOp::kEqual, kN, 3), Dim::symbol("$12.0"), min(ceilDiv(kN, kM), kN - kM)})
+        EXPECT_EQ(parsed(d.str()), d) << d.str();
+    EXPECT_EQ(parsed(" ( N + 2 * M ) "), kN + kM * 2);
+}
+
+TEST(Dim, BadTextIsAnError)
+{
+    for (char const* text : {"", "(", "N +", "N M", "2 *", "floordiv(N)", "sqrt(N, 2)", "-", "99999999999999999999",
+                             "N)", "max(N, 2", "*"})
+        EXPECT_FALSE(Dim::parse(text).ok()) << text;
+    EXPECT_FALSE(Dim::parse(std::string(1000, '(')).ok());
+    EXPECT_FALSE(Dim::parse(std::string(100000, 'N')).ok());
+}
+
+TEST(Dim, HostileProductsStayBounded)
+{
+    Dim d = 1;
+    for (int i = 0; i < 64; ++i)
+        d = d * (Dim::symbol("a" + std::to_string(i)) + Dim::symbol("b" + std::to_string(i)));
+    EXPECT_LT(d.str().size(), 100000u);
+}
+
+TEST(Shape, VolumeAndText)
+{
+    EXPECT_EQ(volume({}), Dim(1));
+    EXPECT_EQ(volume({2, kN, 3}), kN * 6);
+    EXPECT_EQ(str(Shape{2, kN, kN + 1}), "[2,N,(N + 1)]");
+    EXPECT_TRUE(isStatic({1, 2}));
+    EXPECT_FALSE(isStatic({1, kN}));
+}
+
+} // namespace tw::ir

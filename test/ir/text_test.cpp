@@ -104,7 +104,7 @@ constexpr char kRich[] = R"(graph "rich \"one\"\n\x01\xff" canonical {
   input %0 "x" f32[N,3] quantized(axis -1, origin 1, scales [0.1]) content [N, 2]
   input %1 "dims" i32[2] host content [(2*N + 1), -1]
   const %2 "w" f32[3,2] = [1, -0, inf, -inf, 0x7fc00001, 1e-45] layer "fc" role 0 weights "fc.weight"
-  const %3 "half" f16[3] = [0.1, 65504, 0xfe01]
+  const %3 "half" f16[3] = [0.25, 65504, 0xfe01]
   const %4 "zeros" f32[100,100] = splat 0
   const %5 "bools" b[3] = [0, 1, 2]
   node 3 "fc" matrix_multiply(%0, %2) {a = 0, b = 0}

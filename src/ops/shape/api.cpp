@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+#include "ops/shape/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+struct ShapeLayer final : LayerObject<nvinfer1::IShapeLayer>
+{
+    nvinfer1::DataType naturalOutputType(int) const override { return nvinfer1::DataType::kINT32; }
+    Result<void> lower(LowerContext& ctx) override
+    {
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::shape::def(), ir::NoAttrs(), {ctx.in(0)}));
+        ctx.output(0, node->outputs[0]);
+        return {};
+    }
+};
+
+} // namespace
+
+namespace nvinfer1 {
+
+IShapeLayer* INetworkDefinition::addShape(ITensor& input) noexcept
+{
+    return addLayer<ShapeLayer>(*this, LayerType::kSHAPE, "Shape", {&input}, [&](ShapeLayer& l) -> Result<void> {
+        if (l.network->implicitBatch)
+            return invalidArgument("addShape: networks with an implicit batch dimension have no shape layer");
+        return {};
+    });
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+#include "ops/shuffle/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+nvinfer1::Permutation identityPermutation()
+{
+    nvinfer1::Permutation p{};
+    for (int32_t i = 0; i < nvinfer1::Dims::MAX_DIMS; ++i)
+        p.order[i] = i;
+    return p;
+}
+
+// The first `rank` entries, moved behind an implicit batch. Entries past the rank do not count.
+std::vector<int64_t> toAttribute(nvinfer1::Permutation const& p, int rank, int shift)
+{
+    std::vector<int64_t> out;
+    bool identity = true;
+    for (int i = 0; i < shift; ++i)
+        out.push_back(i);
+    for (int i = 0; i < rank - shift; ++i) {
+        out.push_back(p.order[i] + shift);
+        identity = identity && p.order[i] == i;
+    }
+    return identity ? std::vector<int64_t>() : out;
+}
+
+struct ShuffleLayer final : LayerObject<nvinfer1::IShuffleLayer>
+{
+    nvinfer1::Permutation first = identityPermutation(), second = identityPermutation();
+    nvinfer1::Dims reshape{-1, {}}; // nbDims -1: not set
+    bool zeroIsPlaceholder = true;
+
+    int maxInputs() const override { return 2; } // data, reshape dimensions
+    Result<void> onSetInput(int index, TensorObject&) override
+    {
+        if (index == 1)
+            reshape = nvinfer1::Dims{-1, {}};
+        return {};
+    }
+
+    Result<void> lower(LowerContext& ctx) override
+    {
+        ops::shuffle::Attrs a;
+        int const shift = ctx.axisShift();
+        ir::Value* x = ctx.in(0);
+        ir::Value* dims = ctx.in(1);
+        if (dims && shift)
+            return error("reshape dimensions from a tensor need an explicit batch dimension");
+        a.firstTranspose = toAttribute(first, x->rank(), shift);
+        a.zeroIsPlaceholder = zeroIsPlaceholder;
+        int rank = x->rank();
+        if (dims) {
+            if (dims->rank() != 1 || !dims->shape[0].isConst())
+                return error("reshape dimensions '" + inputs[1]->name + "' must have one dimension of known size");
+            rank = int(dims->shape[0].value());
+        } else if (reshape.nbDims >= 0) {
+            a.hasReshape = true;
+            if (shift) {
+                if (!zeroIsPlaceholder)
+                    return error("setZeroIsPlaceholder(false) needs an explicit batch dimension");
+                a.reshape.push_back(0); // the batch stays
+            }
+            for (int64_t d : toVector(reshape))
+                a.reshape.push_back(d);
+            rank = int(a.reshape.size());
+        }
+        a.secondTranspose = toAttribute(second, rank, shift);
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::shuffle::def(), std::move(a), {x, dims}));
+        ctx.output(0, node->outputs[0]);
+        return {};
+    }
+};
+
+ShuffleLayer& self(nvinfer1::IShuffleLayer* l)
+{
+    return static_cast<ShuffleLayer&>(*l);
+}
+ShuffleLayer const& self(nvinfer1::IShuffleLayer const* l)
+{
+    return static_cast<ShuffleLayer const&>(*l);
+}
+
+Result<void> checkPermutation(ShuffleLayer const& l, nvinfer1::Permutation const& p)
+{
+    for (int32_t v : p.order)
+        if (v < 0 || v >= nvinfer1::Dims::MAX_DIMS)
+            return l.error("permutation entry " + std::to_string(v) + " must be in 0.." +
+                           std::to_string(int(nvinfer1::Dims::MAX_DIMS) - 1));
+    return {};
+}
+
+} // namespace
+
+namespace nvinfer1 {
+
+IShuffleLayer* INetworkDefinition::addShuffle(ITensor& input) noexcept
+{
+    return addLayer<ShuffleLayer>(*this, LayerType::kSHUFFLE, "Shuffle", {&input},
+                                  [](ShuffleLayer&) -> Result<void> { return {}; });
+}
+
+void IShuffleLayer::setFirstTranspose(Permutation permutation) noexcept
+{
+    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
+        TW_TRY(checkPermutation(self(this), permutation));
+        self(this).first = permutation;
+        self(this).changed();
+        return {};
+    });
+}
+Permutation IShuffleLayer::getFirstTranspose() const noexcept
+{
+    return self(this).first;
+}
+void IShuffleLayer::setSecondTranspose(Permutation permutation) noexcept
+{
+    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
+        TW_TRY(checkPermutation(self(this), permutation));
+        self(this).second = permutation;
+        self(this).changed();
+        return {};
+    });
+}
+Permutation IShuffleLayer::getSecondTranspose() const noexcept
+{
+    return self(this).second;
+}
+
+void IShuffleLayer::setReshapeDimensions(Dims dimensions) noexcept
+{
+    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
+        ShuffleLayer& l = self(this);
+        TW_TRY(checkDims(dimensions, -1, "layer '" + l.name + "': reshape dimensions"));
+        int wildcards = 0;
+        for (int64_t d : toVector(dimensions))
+            wildcards += d == -1;
+        if (wildcards > 1)
+            return l.error("reshape dimensions " + str(dimensions) + " have more than one -1");
+        l.changed();
+        if (l.inputs.size() > 1)
+            l.inputs.resize(1);
+        l.reshape = dimensions;
+        return {};
+    });
+}
+Dims IShuffleLayer::getReshapeDimensions() const noexcept
+{
+    return self(this).reshape;
+}
+void IShuffleLayer::setZeroIsPlaceholder(bool zeroIsPlaceholder) noexcept
+{
+    guardedVoid(self(this).reporter(), [&]() -> Result<void> {
+        self(this).zeroIsPlaceholder = zeroIsPlaceholder;
+        self(this).changed();
+        return {};
+    });
+}
+bool IShuffleLayer::getZeroIsPlaceholder() const noexcept
+{
+    return self(this).zeroIsPlaceholder;
+}
+
+} // namespace nvinfer1

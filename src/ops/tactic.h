@@ -30,6 +30,7 @@ struct TensorSpec
     Extents dims;                   // at the profile's optimum
     Extents maxDims;                // at its maximum: tactics must run for every shape up to it
     Blob const* constant = nullptr; // contents, when known at build time
+    TensorRef contents;             // elements of a shape tensor at the optimum; null data: not known
     bool present = false;           // false: optional input that is not given
 };
 

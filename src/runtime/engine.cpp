@@ -20,6 +20,8 @@ ops::TensorSpec specOf(ir::Value const* v, Instance const& opt, Instance const& 
     spec.dims = opt.values[i].dims;
     spec.maxDims = max.values[i].dims;
     spec.constant = v->constant ? v->constant->data.get() : nullptr;
+    if (opt.values[i].hasContents)
+        spec.contents = opt.values[i].contents.ref();
     return spec;
 }
 

@@ -96,6 +96,8 @@ Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel,
             inputs.emplace_back();
         } else if (spec.constant) {
             inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
+        } else if (spec.contents.data) {
+            inputs.push_back(spec.contents);
         } else {
             storage.emplace_back(spec.type, spec.dims);
             if (!storage.back().data())

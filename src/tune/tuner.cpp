@@ -26,9 +26,12 @@ struct Candidate
 std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
 {
     std::string s;
-    for (auto const& t : specs)
+    for (auto const& t : specs) {
+        for (int64_t i = 0; t.contents.data && i < t.contents.count(); ++i)
+            s += std::to_string(t.contents.getInt(i)) + ";";
         s += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") + " "
                        : "- ";
+    }
     return s;
 }
 
@@ -48,6 +51,8 @@ Result<Buffers> makeBuffers(ops::Problem const& p)
             b.inputs.emplace_back();
         } else if (spec.constant) {
             b.inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
+        } else if (spec.contents.data) {
+            b.inputs.push_back(spec.contents);
         } else {
             b.storage.emplace_back(spec.type, spec.dims);
             if (!b.storage.back().data())

@@ -16,17 +16,32 @@ void checkPair(ImportContext& ctx, ITensor& a, ITensor& b)
                     ", they must have one type");
 }
 
+// Before opset 7, `axis` with `broadcast` says at which dimension of a the dimensions of b stand.
+ITensor& alignedSecond(ImportContext& ctx, ITensor& a, ITensor& b)
+{
+    int const rank = a.getDimensions().nbDims, own = b.getDimensions().nbDims;
+    if (ctx.opset() >= 7 || ctx.attrInt("broadcast", 0) == 0 || !ctx.hasAttr("axis") || own >= rank)
+        return b;
+    int const first = ctx.axis(ctx.attrInt("axis", 0), rank);
+    std::vector<int> behind;
+    for (int i = own; i < rank - first; ++i)
+        behind.push_back(i);
+    return ctx.unsqueeze(b, behind);
+}
+
 template <Op operation>
 void importPair(ImportContext& ctx)
 {
-    ITensor &a = ctx.tensor(0), &b = ctx.tensor(1);
+    ITensor& a = ctx.tensor(0);
+    ITensor& b = alignedSecond(ctx, a, ctx.tensor(1));
     checkPair(ctx, a, b);
     ctx.setOutput(0, ctx.elementwise(a, b, operation));
 }
 
 void importEqual(ImportContext& ctx)
 {
-    ITensor &a = ctx.tensor(0), &b = ctx.tensor(1);
+    ITensor& a = ctx.tensor(0);
+    ITensor& b = alignedSecond(ctx, a, ctx.tensor(1));
     checkPair(ctx, a, b);
     if (a.getType() == DataType::kBOOL)
         ctx.setOutput(0, ctx.unary(ctx.elementwise(a, b, Op::kXOR), nvinfer1::UnaryOperation::kNOT));
@@ -37,7 +52,8 @@ void importEqual(ImportContext& ctx)
 // The result has the type of the base (opset 12 allows another type for the exponent).
 void importPow(ImportContext& ctx)
 {
-    ITensor &a = ctx.tensor(0), &b = ctx.tensor(1);
+    ITensor& a = ctx.tensor(0);
+    ITensor& b = alignedSecond(ctx, a, ctx.tensor(1));
     DataType const type = a.getType();
     DataType const work = isFloating(type) ? type : DataType::kFLOAT;
     ITensor& y = ctx.elementwise(ctx.cast(a, work), ctx.cast(b, work), Op::kPOW);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PRelu: the slope is broadcast to the input from the right. Integers (opset 9): max(x, 0) + slope * min(x, 0).
+// PRelu: the slope is broadcast to the input from the right; before opset 7 a 1-D slope belongs to the channels.
+// Integers (opset 9): max(x, 0) + slope * min(x, 0).
 #include "onnx/importer.h"
 
 namespace tw::onnx {
@@ -14,6 +15,13 @@ void importPRelu(ImportContext& ctx)
     if (x->getType() != slope->getType())
         ctx.invalid("input and slope are " + std::string(typeName(x->getType())) + " and " +
                     typeName(slope->getType()) + ", they must have one type");
+    int const rank = x->getDimensions().nbDims;
+    if (ctx.opset() < 7 && slope->getDimensions().nbDims == 1 && rank > 2) {
+        std::vector<int> behind; // [C] becomes [C, 1, ..]
+        for (int i = 1; i <= rank - 2; ++i)
+            behind.push_back(i);
+        slope = &ctx.unsqueeze(*slope, behind);
+    }
     ctx.broadcast(x, slope);
     if (isFloating(x->getType())) {
         ctx.setOutput(0, ctx.out(ctx.added(ctx.network().addParametricReLU(*x, *slope))));

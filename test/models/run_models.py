@@ -31,7 +31,6 @@ def scaled(scale, mean, std):
 ACCURACY = {
     # name: (data, channels, conversion of value v of channel c, least number right, where the number comes from)
     "mnist12": (MNIST, 1, lambda v, c: float(v), 980, "98.91 % on all of t10k"),
-    "mnist_mlir": (MNIST, 1, scaled(1 / 255, [0.1307], [0.3081]), 970, "no figure published"),
     "resnet2b": (CIFAR, 3, scaled(1 / 255, [.4914, .4822, .4465], [.2471, .2435, .2616]), 86, "86 of 100"),
     "cifar_imgcls": (CIFAR, 3, scaled(1 / 255, [.5], [.5]), 77, "77 of 100"),
 }

@@ -45,11 +45,15 @@ void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool near
     } else if (name == "asymmetric") {
         transformation = ResizeCoordinateTransformation::kASYMMETRIC;
     } else if (name == "tf_half_pixel_for_nn" && nearest && round == ResizeRoundMode::kFLOOR) {
-        round = ResizeRoundMode::kHALF_UP; // floor((o + 1/2) / s) is the half pixel rounded half up
+        round = ResizeRoundMode::kHALF_UP; // (o + 1/2) / s is the half pixel h plus 1/2: floor of it
+    } else if (name == "tf_half_pixel_for_nn" && nearest && round == ResizeRoundMode::kHALF_DOWN) {
+        round = ResizeRoundMode::kCEIL; // ceil(h + 1/2 - 1/2)
     } else if (name != "half_pixel") {
-        ctx.fail("attribute 'coordinate_transformation_mode' is '" + name + "' (nearest_mode '" + rounding +
-                 "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, and tf_half_pixel_for_nn with floor "
-                 "are possible");
+        ctx.fail(
+            "attribute 'coordinate_transformation_mode' is '" + name + "' (nearest_mode '" + rounding +
+            "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, and tf_half_pixel_for_nn with floor or "
+            "round_prefer_floor "
+            "are possible");
     }
     layer.setCoordinateTransformation(transformation);
     layer.setNearestRounding(round);

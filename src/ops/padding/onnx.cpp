@@ -78,21 +78,9 @@ void importPad(ImportContext& ctx)
         if (size.back().known() && size.back().value < 0)
             ctx.invalid("the pads crop more than dimension " + std::to_string(i) + " has");
     }
-    ITensor& y = ctx.slice(x, start, size, stride, mode);
     Value const fill = mode == SliceMode::kFILL ? fillOf(ctx, x.getType()) : Value();
-    if (!fill.isNull()) {
-        // The slice is the last layer of the network: ctx.slice made it.
-        auto& net = ctx.network();
-        ITensor& value = ctx.asTensor(fill);
-        for (int32_t i = net.getNbLayers() - 1; i >= 0; --i)
-            if (nvinfer1::ILayer* layer = net.getLayer(i); layer->getOutput(0) == &y) {
-                layer->setInput(4, value);
-                break;
-            }
-        if (y.getDimensions().nbDims < 0)
-            ctx.fail("the fill value does not fit; see the message before this one");
-    }
-    ctx.setOutput(0, y);
+    ITensor* const value = fill.isNull() ? nullptr : &ctx.asTensor(fill);
+    ctx.setOutput(0, ctx.slice(x, start, size, stride, mode, value));
 }
 
 } // namespace

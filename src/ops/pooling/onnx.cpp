@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool and their global forms. One spatial dimension runs as a 2-D window of height 1.
+#include <algorithm>
+#include <limits>
+
 #include "onnx/importer.h"
 #include "onnx/window.h"
 
@@ -10,6 +13,51 @@ namespace {
 using nvinfer1::PaddingMode;
 using nvinfer1::PoolingType;
 
+// IPoolingLayer has no dilation: along each axis in turn, the maximum of one strided slice for each window position.
+// Outside the input a slice gives the least number.
+ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& window)
+{
+    constexpr int64_t kMostSlices = 256; // of an axis: each is a layer
+    ITensor* x = &input;
+    int const rank = x->getDimensions().nbDims, spatial = int(window.kernel.size());
+    DataType const type = x->getType();
+    double const least = type == DataType::kINT8 ? -128.0 : -std::numeric_limits<double>::infinity();
+    ITensor& fill = ctx.asTensor(Value(ctx.filled(least, type, Dims{0, {}})));
+    bool const same = window.mode == PaddingMode::kSAME_UPPER || window.mode == PaddingMode::kSAME_LOWER;
+    for (int i = 0; i < spatial; ++i) {
+        size_t const axis = size_t(rank - spatial + i);
+        int64_t const stride = window.strides[i], dilation = window.dilations[i], kernel = window.kernel[i];
+        int64_t const extent = 1 + dilation * (kernel - 1);
+        ctx.check(kernel <= kMostSlices, "attribute 'kernel_shape' is above " + std::to_string(kMostSlices) +
+                                             " together with dilations: IPoolingLayer has no dilation");
+        Sizes sizes = ctx.sizesOf(*x), strides(size_t(rank), Size(1)), start(size_t(rank), Size(0));
+        Size const in = sizes[axis];
+        Size out, before(window.before[i]);
+        if (same) {
+            ctx.check(in.known(), "auto_pad with dilations needs an input of known shape");
+            out = Size((in.value + stride - 1) / stride);
+            int64_t const total = std::max<int64_t>((out.value - 1) * stride + extent - in.value, 0);
+            before = Size(window.mode == PaddingMode::kSAME_UPPER ? total / 2 : total - total / 2);
+        } else {
+            int64_t const up = window.mode == PaddingMode::kEXPLICIT_ROUND_UP ? stride - 1 : 0;
+            Size const room = ctx.add(in, window.before[i] + window.after[i] - extent + up);
+            out = ctx.add(ctx.floorDiv(room, stride), 1);
+        }
+        if (out.known() && out.value < 0)
+            ctx.invalid("the window does not fit into input of shape " + describe(input.getDimensions()));
+        sizes[axis] = out;
+        strides[axis] = Size(stride);
+        ITensor* largest = nullptr;
+        for (int64_t k = 0; k < kernel; ++k) {
+            start[axis] = ctx.sub(k * dilation, before);
+            ITensor& part = ctx.slice(*x, start, sizes, strides, nvinfer1::SliceMode::kFILL, &fill);
+            largest = largest ? &ctx.elementwise(*largest, part, nvinfer1::ElementWiseOperation::kMAX) : &part;
+        }
+        x = largest;
+    }
+    return *x;
+}
+
 void importPool(ImportContext& ctx, PoolingType type)
 {
     ITensor* x = &ctx.tensor(0);
@@ -19,13 +67,16 @@ void importPool(ImportContext& ctx, PoolingType type)
     if (ctx.wantsOutput(1))
         ctx.fail("output 'Indices' has no counterpart: IPoolingLayer has one output");
     WindowAttrs window = readWindow(ctx, spatial, {});
-    for (int64_t d : window.dilations)
-        ctx.check(d == 1, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
     for (int i = 0; i < spatial; ++i)
         ctx.check(window.before[i] >= 0 && window.after[i] >= 0, "attribute 'pads' must not be negative");
     if (ctx.attrInt("ceil_mode", 0) != 0 && window.mode == PaddingMode::kEXPLICIT_ROUND_DOWN)
         window.mode = PaddingMode::kEXPLICIT_ROUND_UP;
 
+    if (*std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
+        ctx.check(type == PoolingType::kMAX, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
+        ctx.setOutput(0, dilatedMax(ctx, *x, window));
+        return;
+    }
     if (spatial == 1) {
         x = &ctx.unsqueeze(*x, {2});
         window.prependUnit();

@@ -49,11 +49,9 @@ void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool near
     } else if (name == "tf_half_pixel_for_nn" && nearest && round == ResizeRoundMode::kHALF_DOWN) {
         round = ResizeRoundMode::kCEIL; // ceil(h + 1/2 - 1/2)
     } else if (name != "half_pixel") {
-        ctx.fail(
-            "attribute 'coordinate_transformation_mode' is '" + name + "' (nearest_mode '" + rounding +
-            "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, and tf_half_pixel_for_nn with floor or "
-            "round_prefer_floor "
-            "are possible");
+        ctx.fail("attribute 'coordinate_transformation_mode' is '" + name + "' (nearest_mode '" + rounding +
+                 "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, and tf_half_pixel_for_nn with floor "
+                 "or round_prefer_floor are possible");
     }
     layer.setCoordinateTransformation(transformation);
     layer.setNearestRounding(round);

@@ -45,11 +45,21 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
     for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
         TensorRef const& t = g.nodeInputs[i];
         ir::Value const* v = g.node->inputs[i];
-        p.inputs.push_back(ops::TensorSpec{t.type, t.dims, t.dims, v && v->constant ? v->constant->data.get() : nullptr,
-                                           t.data != nullptr});
+        ops::TensorSpec spec;
+        spec.type = t.type;
+        spec.dims = spec.maxDims = t.dims;
+        spec.constant = v && v->constant ? v->constant->data.get() : nullptr;
+        spec.contents = t;
+        spec.present = t.data != nullptr;
+        p.inputs.push_back(spec);
     }
-    for (Tensor const& t : want)
-        p.outputs.push_back(ops::TensorSpec{t.type(), t.dims(), t.dims(), nullptr, true});
+    for (Tensor const& t : want) {
+        ops::TensorSpec spec;
+        spec.type = t.type();
+        spec.dims = spec.maxDims = t.dims();
+        spec.present = true;
+        p.outputs.push_back(spec);
+    }
     return p;
 }
 

@@ -69,12 +69,6 @@ std::string ModelImporter::uniqueLayerName(std::string const& wanted)
     return name;
 }
 
-Sizes const* ModelImporter::sizes(ITensor& t) const
-{
-    auto it = sizes_.find(&t);
-    return it == sizes_.end() ? nullptr : &it->second;
-}
-
 // ---- the graph as a whole
 
 void ModelImporter::checkModel(tw_onnx::ModelProto const& model)

@@ -63,10 +63,6 @@ public:
     std::string uniqueLayerName(std::string const& wanted);
     bool takeWeightsName(std::string const& name) { return weightsNames_.insert(name).second; }
 
-    // Elements of shape tensors that are known although the tensor is not a constant.
-    void setSizes(ITensor& t, Sizes sizes) { sizes_[&t] = std::move(sizes); }
-    Sizes const* sizes(ITensor& t) const;
-
 private:
     void checkModel(tw_onnx::ModelProto const& model);
     void importInputs(tw_onnx::GraphProto const& graph);
@@ -86,7 +82,6 @@ private:
     std::unordered_set<std::string> layerNames_, tensorNames_, weightsNames_;
     std::unordered_map<std::string, int> nextSuffix_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name
-    std::unordered_map<ITensor*, Sizes> sizes_;
 };
 
 } // namespace tw::onnx

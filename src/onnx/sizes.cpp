@@ -41,8 +41,6 @@ Sizes ImportContext::sizesFrom(Value const& v, Where where)
         return sizes;
     }
     check(v.isTensor(), "a shape is missing", where);
-    if (Sizes const* known = model_.sizes(v.tensor()))
-        return *known;
     Dims const d = v.dims();
     if (d.nbDims > 1 || !isStatic(d))
         fail("a tensor of shape " + describe(d) + " cannot be used as a shape: it must be 1-D with a fixed length",

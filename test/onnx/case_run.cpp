@@ -35,6 +35,7 @@ public:
             first_ = text;
     }
     std::string const& firstError() const { return first_; }
+    void clear() { first_.clear(); }
 
 private:
     bool verbose_;
@@ -133,7 +134,69 @@ void checkCuda(cudaError_t status)
         throw Stop{"run", cudaGetErrorString(status)};
 }
 
-void run(std::string const& folder, bool parseOnly, Logger& logger)
+struct Imported
+{
+    std::unique_ptr<nvonnxparser::IParser> parser;
+    std::unique_ptr<nvinfer1::INetworkDefinition> network;
+};
+
+// Gives the graph inputs that `node` reads beside its first one as initializers, as a user does on the parser's "must be an
+// initializer!". False when there is none.
+bool bake(tw_onnx::ModelProto& model, std::string const& folder, int node)
+{
+    tw_onnx::GraphProto& graph = *model.mutable_graph();
+    if (node < 0 || node >= graph.node_size())
+        return false;
+    std::set<std::string> initializers;
+    for (auto const& t : graph.initializer())
+        initializers.insert(t.name());
+    bool changed = false;
+    int recorded = 0;
+    for (int i = 0; i < graph.input_size(); ++i) {
+        std::string const name = graph.input(i).name();
+        if (initializers.count(name))
+            continue;
+        std::string const path = folder + "/test_data_set_0/input_" + std::to_string(recorded++) + ".pb";
+        for (int k = 1; k < graph.node(node).input_size(); ++k)
+            if (graph.node(node).input(k) == name) {
+                tw_onnx::TensorProto t;
+                if (!t.ParseFromString(readFile(path)))
+                    throw std::runtime_error(path + " is not a tensor");
+                t.set_name(name);
+                *graph.add_initializer() = t;
+                changed = true;
+                break;
+            }
+    }
+    return changed;
+}
+
+Imported import(nvinfer1::IBuilder& builder, tw_onnx::ModelProto model, std::string const& folder, Logger& logger,
+                bool& baked)
+{
+    tw_onnx::ModelProto const original = model;
+    for (;;) {
+        Imported r;
+        r.network.reset(
+            builder.createNetworkV2(1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
+        if (!r.network)
+            throw Stop{"build", "no network"};
+        r.parser.reset(nvonnxparser::createParser(*r.network, logger));
+        std::string const bytes = model.SerializeAsString();
+        if (r.parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str()))
+            return r;
+        if (r.parser->getNbErrors() == 0)
+            throw Stop{"parse", "no error was recorded"};
+        nvonnxparser::IParserError const& e = *r.parser->getError(0);
+        if (baked || std::string(e.desc()).find("must be an initializer!") == std::string::npos ||
+            !bake(model = original, folder, e.node()))
+            throw Stop{"parse", e.desc()};
+        baked = true;
+        logger.clear();
+    }
+}
+
+void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
 {
     auto fail = [&](char const* stage, std::string const& what) {
         throw Stop{stage, what + (logger.firstError().empty() ? "" : ": " + logger.firstError())};
@@ -141,21 +204,15 @@ void run(std::string const& folder, bool parseOnly, Logger& logger)
     std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
     if (!builder)
         fail("build", "no builder");
-    std::unique_ptr<nvinfer1::INetworkDefinition> network(
-        builder->createNetworkV2(1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
-    if (!network)
-        fail("build", "no network");
-    std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
-    std::string const bytes = readFile(folder + "/model.onnx");
-    if (!parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str()))
-        throw Stop{"parse", parser->getNbErrors() ? parser->getError(0)->desc() : "no error was recorded"};
+    tw_onnx::ModelProto const model = readModel(folder);
+    Imported const imported = import(*builder, model, folder, logger, baked);
+    nvinfer1::INetworkDefinition* const network = imported.network.get();
     if (parseOnly)
         return;
 
     // Recorded inputs belong to the graph's inputs in order, those with initializers left out.
     std::vector<Recorded> inputs = readAll(folder + "/test_data_set_0", "input");
     std::vector<Recorded> const outputs = readAll(folder + "/test_data_set_0", "output");
-    tw_onnx::ModelProto const model = readModel(folder);
     std::set<std::string> initializers;
     for (auto const& t : model.graph().initializer())
         initializers.insert(t.name());
@@ -273,9 +330,10 @@ CaseFacts factsOf(std::string const& folder)
 CaseResult runCase(std::string const& folder, bool parseOnly, bool verbose)
 {
     Logger logger(verbose);
+    bool baked = false;
     try {
-        run(folder, parseOnly, logger);
-        return {true, "", ""};
+        run(folder, parseOnly, logger, baked);
+        return {true, baked ? "baked" : "", ""};
     } catch (Stop const& stop) {
         return {false, stop.stage, stop.message};
     } catch (std::exception const& e) {

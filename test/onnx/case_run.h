@@ -16,7 +16,8 @@ struct CaseFacts
 struct CaseResult
 {
     bool passed = false;
-    std::string stage;   // where it ended: read, parse, build, load, run, compare
+    std::string stage;   // where it failed: read, parse, build, load, run, compare; "baked" for a pass with inputs that
+                         // were given as initializers because the parser demands them there
     std::string message; // empty when passed
 };
 

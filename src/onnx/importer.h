@@ -55,7 +55,7 @@ struct Constant
     int64_t count = 1;
     std::string name; // of the initializer; empty for computed ones
 
-    nvinfer1::Weights weights() const { return {type, values, count}; }
+    nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
     int64_t intAt(int64_t i) const;  // any type; i < count
     double floatAt(int64_t i) const; // any type; i < count
     std::vector<int64_t> ints() const;

@@ -154,6 +154,8 @@ Recorded readRecorded(std::string const& path)
         double v = at(i);
         if (r.type == DataType::kINT32)
             v = std::clamp(v, double(INT32_MIN), double(INT32_MAX));
+        if (r.type == DataType::kFLOAT)
+            v = float(v); // DOUBLE beyond FLOAT is an infinity
         r.values.push_back(v);
         switch (r.type) {
         case DataType::kFLOAT:

@@ -106,9 +106,10 @@ void importClip(ImportContext& ctx)
 
 void importDropout(ImportContext& ctx)
 {
-    if (ctx.hasInput(2)) {
-        std::vector<int64_t> const training = ctx.constantInts(2, "training_mode");
-        ctx.check(training.size() == 1 && training[0] == 0, "dropout in training mode cannot be imported");
+    if (ctx.hasInput(2) && ctx.constant(2, "training_mode").intAt(0) != 0) {
+        // In training mode elements are dropped at random, unless the ratio says that none are.
+        ctx.check(ctx.hasInput(1) && ctx.constant(1, "ratio").floatAt(0) == 0,
+                  "dropout in training mode with a ratio above 0 cannot be imported");
     }
     ITensor& x = ctx.tensor(0);
     ctx.setOutput(0, x);

@@ -32,7 +32,6 @@ struct TensorSpec
     Blob const* constant = nullptr; // contents, when known at build time
     TensorRef contents;             // elements of a shape tensor at the optimum; null data: not known
     bool present = false;           // false: optional input that is not given
-    TensorRef contents;             // of a shape tensor: elements at the profile's optimum; no data when unknown
 };
 
 struct Problem

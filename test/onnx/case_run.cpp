@@ -140,8 +140,8 @@ struct Imported
     std::unique_ptr<nvinfer1::INetworkDefinition> network;
 };
 
-// Gives the graph inputs that `node` reads beside its first one as initializers, as a user does on the parser's "must be an
-// initializer!". False when there is none.
+// Gives the graph inputs that `node` reads beside its first one as initializers, as a user does on the parser's "must
+// be an initializer!". False when there is none.
 bool bake(tw_onnx::ModelProto& model, std::string const& folder, int node)
 {
     tw_onnx::GraphProto& graph = *model.mutable_graph();

@@ -42,6 +42,7 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
 {
     ops::Problem p;
     p.node = g.node;
+    uint32_t const shapeInputs = g.node->op->shapeInputs ? g.node->op->shapeInputs(*g.node) : 0;
     for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
         TensorRef const& t = g.nodeInputs[i];
         ir::Value const* v = g.node->inputs[i];
@@ -49,7 +50,8 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
         spec.type = t.type;
         spec.dims = spec.maxDims = t.dims;
         spec.constant = v && v->constant ? v->constant->data.get() : nullptr;
-        spec.contents = t;
+        if (i < 32 && (shapeInputs >> i & 1) != 0)
+            spec.contents = t;
         spec.present = t.data != nullptr;
         p.inputs.push_back(spec);
     }

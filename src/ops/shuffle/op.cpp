@@ -91,9 +91,9 @@ Result<Shape> reshapeTo(ir::InferContext& ctx, Shape const& c, std::vector<Dim> 
             d = c[i];
         } else if (!d.isConst() && range.lo < 0) {
             return unknownDims(ctx, int64_t(wanted.size()), total); // may turn out to be -1
-        } else if (placeholder && range.lo == 0 && range.hi < INT64_MAX && i < c.size() && !(d == c[i])) {
-            // May turn out to be 0 and then copies. (Without an upper bound no profile has set the range yet; sizes are
-            // taken as positive until then.)
+        } else if (placeholder && range.lo == 0 && range.hi < INT32_MAX && i < c.size() && !(d == c[i])) {
+            // May turn out to be 0 and then copies. (Without a real upper bound no profile has set the range yet; sizes
+            // are taken as positive until then.)
             d = d + Dim::make(ir::DimOp::kEqual, d, 0) * c[i];
         }
         others = others * d;

@@ -33,6 +33,9 @@ struct FullyConnectedLayer final : LayerObject<nvinfer1::IFullyConnectedLayer>
                              str(x->shape) + " must not be wildcards");
             volume = ir::mulSat(volume, x->shape[i].value());
         }
+        if (volume > INT32_MAX)
+            return error("the last three dimensions of input '" + inputs[0]->name + "' with shape " + str(x->shape) +
+                         " have 2^31 elements or more");
         ir::Value* w = ctx.in(1);
         if (!w) {
             TW_ASSIGN(w, ctx.weights(kernelWeights, {outputChannels, volume}, x->type, ir::WeightsRole::kKernel));

@@ -19,8 +19,8 @@ struct GatherLayer final : LayerObject<nvinfer1::IGatherLayer>
         a.mode = static_cast<ops::gather::Mode>(mode);
         // Both inputs have the implicit batch: each element of it gathers with its own indices.
         bool const perBatch = ctx.implicitBatch() && mode != nvinfer1::GatherMode::kELEMENT;
-        a.axis = axis + ctx.axisShift();
-        a.elementWiseDims = elementWiseDims + (perBatch ? 1 : 0);
+        a.axis = int64_t(axis) + ctx.axisShift();
+        a.elementWiseDims = int64_t(elementWiseDims) + (perBatch ? 1 : 0);
         TW_ASSIGN(ir::Node * node, ctx.add(ops::gather::def(), std::move(a), {ctx.in(0), ctx.in(1)}));
         ctx.output(0, node->outputs[0]);
         return {};

@@ -16,6 +16,8 @@ nvinfer1::Permutation identityPermutation()
 }
 
 // The first `rank` entries, moved behind an implicit batch. Entries past the rank do not count.
+// The first `rank` entries, behind the batch; those after them do not count and may hold anything. (Setters do not know
+// the rank: it is the op that refuses what is no permutation.)
 std::vector<int64_t> toAttribute(nvinfer1::Permutation const& p, int rank, int shift)
 {
     std::vector<int64_t> out;
@@ -23,7 +25,7 @@ std::vector<int64_t> toAttribute(nvinfer1::Permutation const& p, int rank, int s
     for (int i = 0; i < shift; ++i)
         out.push_back(i);
     for (int i = 0; i < rank - shift; ++i) {
-        out.push_back(p.order[i] + shift);
+        out.push_back(int64_t(p.order[i]) + shift);
         identity = identity && p.order[i] == i;
     }
     return identity ? std::vector<int64_t>() : out;
@@ -57,13 +59,23 @@ struct ShuffleLayer final : LayerObject<nvinfer1::IShuffleLayer>
         if (dims) {
             if (dims->rank() != 1 || !dims->shape[0].isConst())
                 return error("reshape dimensions '" + inputs[1]->name + "' must have one dimension of known size");
+            if (dims->shape[0].value() > kMaxRank)
+                return error("reshape dimensions '" + inputs[1]->name + "' are " + dims->shape[0].str() + " (limit " +
+                             std::to_string(kMaxRank) + ")");
             rank = int(dims->shape[0].value());
         } else if (reshape.nbDims >= 0) {
             a.hasReshape = true;
             if (shift) {
-                if (!zeroIsPlaceholder)
-                    return error("setZeroIsPlaceholder(false) needs an explicit batch dimension");
-                a.reshape.push_back(0); // the batch stays
+                // The batch stays, which only a placeholder can say.
+                for (int64_t d : toVector(reshape))
+                    if (d == 0 && !zeroIsPlaceholder)
+                        return error("reshape dimensions " + str(reshape) +
+                                     " with a size of zero need an explicit batch dimension");
+                if (reshape.nbDims + shift > kMaxRank)
+                    return error("reshape dimensions " + str(reshape) + " are too many beside the batch (limit " +
+                                 std::to_string(kMaxRank) + ")");
+                a.reshape.push_back(0);
+                a.zeroIsPlaceholder = true;
             }
             for (int64_t d : toVector(reshape))
                 a.reshape.push_back(d);
@@ -85,15 +97,6 @@ ShuffleLayer const& self(nvinfer1::IShuffleLayer const* l)
     return static_cast<ShuffleLayer const&>(*l);
 }
 
-Result<void> checkPermutation(ShuffleLayer const& l, nvinfer1::Permutation const& p)
-{
-    for (int32_t v : p.order)
-        if (v < 0 || v >= nvinfer1::Dims::MAX_DIMS)
-            return l.error("permutation entry " + std::to_string(v) + " must be in 0.." +
-                           std::to_string(int(nvinfer1::Dims::MAX_DIMS) - 1));
-    return {};
-}
-
 } // namespace
 
 namespace nvinfer1 {
@@ -107,7 +110,6 @@ IShuffleLayer* INetworkDefinition::addShuffle(ITensor& input) noexcept
 void IShuffleLayer::setFirstTranspose(Permutation permutation) noexcept
 {
     guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkPermutation(self(this), permutation));
         self(this).first = permutation;
         self(this).changed();
         return {};
@@ -120,7 +122,6 @@ Permutation IShuffleLayer::getFirstTranspose() const noexcept
 void IShuffleLayer::setSecondTranspose(Permutation permutation) noexcept
 {
     guardedVoid(self(this).reporter(), [&]() -> Result<void> {
-        TW_TRY(checkPermutation(self(this), permutation));
         self(this).second = permutation;
         self(this).changed();
         return {};
@@ -142,8 +143,8 @@ void IShuffleLayer::setReshapeDimensions(Dims dimensions) noexcept
         if (wildcards > 1)
             return l.error("reshape dimensions " + str(dimensions) + " have more than one -1");
         l.changed();
-        if (l.inputs.size() > 1)
-            l.inputs.resize(1);
+        while (l.inputs.size() > 1)
+            l.inputs.pop_back();
         l.reshape = dimensions;
         return {};
     });

@@ -43,8 +43,8 @@ struct SliceLayer final : LayerObject<nvinfer1::ISliceLayer>
         first.size = first.stride = {1};
         TW_ASSIGN(ir::Node * batch, ctx.add(ops::slice::def(), std::move(first), {shape->outputs[0]}, "batch"));
         ir::Value* rest = ctx.graph().addConstant(name + ".size", tw::DataType::kInt32, {size.nbDims}, size.d);
-        TW_ASSIGN(ir::Node * joined, ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(),
-                                             {batch->outputs[0], rest}, "size"));
+        TW_ASSIGN(ir::Node * joined,
+                  ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(), {batch->outputs[0], rest}, "size"));
         return joined->outputs[0];
     }
 

@@ -61,6 +61,14 @@ public:
     Memory& memory() const { return memory_; }
     void log(nvinfer1::ILogger::Severity severity, std::string const& message) const;
     std::string uniqueLayerName(std::string const& wanted);
+    // False when the computed constants of this model would need more than `limit` bytes.
+    bool takeComputed(int64_t sizeBytes, int64_t limit)
+    {
+        if (sizeBytes > limit - computedBytes_)
+            return false;
+        computedBytes_ += sizeBytes;
+        return true;
+    }
     bool takeWeightsName(std::string const& name) { return weightsNames_.insert(name).second; }
 
 private:
@@ -78,6 +86,7 @@ private:
     WeightReader weights_;
     int opset_ = 0;
     int nbImported_ = 0;
+    int64_t computedBytes_ = 0;
     std::unordered_map<std::string, Value> values_;
     std::unordered_set<std::string> layerNames_, tensorNames_, weightsNames_;
     std::unordered_map<std::string, int> nextSuffix_;

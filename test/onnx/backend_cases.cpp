@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: onnx_backend_cases <data> <exclusions.txt> <floors.txt> [--filter=GLOB] [--parse-only] [--verbose] [--all]
-//                           [--report=FILE] [--jobs=N]
+//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS] [--seed=N]
 // Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of
 // its own with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when
 // an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
@@ -132,7 +132,8 @@ int main(int argc, char** argv)
     std::string const data = argv[1];
     std::string filter, report;
     bool parseOnly = false, verbose = false, all = false;
-    int jobs = 2;
+    int jobs = 2, changed = 0;
+    unsigned seed = 1;
     for (int i = 4; i < argc; ++i) {
         std::string const a = argv[i];
         if (a.rfind("--filter=", 0) == 0)
@@ -141,6 +142,10 @@ int main(int argc, char** argv)
             report = a.substr(9);
         else if (a.rfind("--jobs=", 0) == 0)
             jobs = std::max(1, std::atoi(a.c_str() + 7));
+        else if (a.rfind("--changed=", 0) == 0)
+            changed = std::atoi(a.c_str() + 10);
+        else if (a.rfind("--seed=", 0) == 0)
+            seed = unsigned(std::atoi(a.c_str() + 7));
         else if (a == "--parse-only")
             parseOnly = true;
         else if (a == "--verbose")
@@ -182,7 +187,12 @@ int main(int argc, char** argv)
             if (pid == 0) {
                 ::close(fds[0]);
                 ::alarm(kTimeLimitS);
-                CaseResult const r = tw::test::runCase(data + "/" + cases[next].name, parseOnly, verbose);
+                std::string const folder = data + "/" + cases[next].name;
+                CaseResult r;
+                if (changed > 0)
+                    r = {true, std::to_string(tw::test::runChanged(folder, changed, seed + unsigned(next))), ""};
+                else
+                    r = tw::test::runCase(folder, parseOnly, verbose);
                 std::string text = std::string(r.passed ? "pass" : "fail") + "\n" + r.stage + "\n" + r.message;
                 text.resize(std::min<size_t>(text.size(), 4000)); // below what a pipe holds
                 bool const ok = ::write(fds[1], text.data(), text.size()) == ssize_t(text.size());
@@ -215,6 +225,20 @@ int main(int argc, char** argv)
         running.erase(it);
     }
 
+    if (changed > 0) {
+        int crashed = 0, refused = 0;
+        for (size_t i = 0; i < cases.size(); ++i) {
+            if (cases[i].crashed) {
+                ++crashed;
+                std::printf("CRASHED   %s: %s (--filter=%s --changed=%d --seed=%u)\n", cases[i].name.c_str(),
+                            cases[i].result.message.c_str(), cases[i].name.c_str(), changed, seed + unsigned(i));
+            }
+            refused += std::atoi(cases[i].result.stage.c_str());
+        }
+        std::printf("models %zu, copies %zu, refused %d, crashed %d\n", cases.size(), cases.size() * size_t(changed),
+                    refused, crashed);
+        return crashed ? 1 : 0;
+    }
     int passed = 0, baked = 0, failed = 0, problems = 0;
     std::map<std::string, int> excluded;
     for (Case& c : cases) {

@@ -7,8 +7,10 @@
 #include "cuda_runtime_api.h"
 
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <random>
 #include <stdexcept>
 
 #include <sys/stat.h>
@@ -318,7 +320,99 @@ void run(std::string const& folder, bool parseOnly, Logger& logger, bool& baked)
     }
 }
 
+// One number or name somewhere in a node, an initializer or an input.
+void changeField(tw_onnx::GraphProto& g, std::mt19937& random)
+{
+    static int64_t const kNumbers[]{0,  1,    -1,        2,         3,         -2,        7,
+                                    64, 1000, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int64_t(1) << 32};
+    auto number = [&] { return kNumbers[random() % std::size(kNumbers)]; };
+    auto pick = [&](int n) { return int(random() % unsigned(n)); };
+    switch (random() % 6) {
+    case 0:
+    case 1:
+        if (g.node_size()) {
+            auto& n = *g.mutable_node(pick(g.node_size()));
+            if (n.attribute_size()) {
+                auto& a = *n.mutable_attribute(pick(n.attribute_size()));
+                if (a.ints_size() && random() % 4)
+                    a.set_ints(pick(a.ints_size()), number());
+                else if (a.type() == tw_onnx::AttributeProto::INTS)
+                    a.add_ints(number());
+                else if (a.has_i())
+                    a.set_i(number());
+                else if (a.has_f())
+                    a.set_f(float(number()));
+                else
+                    a.Clear();
+            }
+        }
+        break;
+    case 2:
+        if (g.node_size()) {
+            auto& n = *g.mutable_node(pick(g.node_size()));
+            if (n.input_size() && random() % 2)
+                n.set_input(pick(n.input_size()), "");
+            else if (n.input_size())
+                n.mutable_input()->RemoveLast();
+            else
+                n.add_output("extra");
+        }
+        break;
+    case 3:
+        if (g.initializer_size()) {
+            auto& t = *g.mutable_initializer(pick(g.initializer_size()));
+            if (t.dims_size() && random() % 2)
+                t.set_dims(pick(t.dims_size()), number());
+            else
+                t.set_data_type(pick(18));
+        }
+        break;
+    case 4:
+    case 5:
+        if (g.input_size()) {
+            auto& type = *g.mutable_input(pick(g.input_size()))->mutable_type()->mutable_tensor_type();
+            auto& shape = *type.mutable_shape();
+            if (shape.dim_size() && random() % 3)
+                shape.mutable_dim(pick(shape.dim_size()))->set_dim_value(number());
+            else if (random() % 3)
+                shape.add_dim()->set_dim_value(number());
+            else if (shape.dim_size() && random() % 2)
+                shape.mutable_dim()->RemoveLast();
+            else
+                type.set_elem_type(pick(18));
+        }
+        break;
+    }
+}
+
 } // namespace
+
+int runChanged(std::string const& folder, int rounds, unsigned seed)
+{
+    std::string const good = readFile(folder + "/model.onnx");
+    std::mt19937 random(seed);
+    int refused = 0;
+    for (int round = 0; round < rounds; ++round) {
+        std::string bytes = good;
+        if (round % 2) {
+            tw_onnx::ModelProto model;
+            model.ParseFromString(good);
+            for (int i = 0, n = 1 + int(random() % 3); i < n; ++i)
+                changeField(*model.mutable_graph(), random);
+            bytes = model.SerializeAsString();
+        } else {
+            for (int i = 0, n = 1 + int(random() % 3); i < n && !bytes.empty(); ++i)
+                bytes[random() % bytes.size()] = char(random());
+        }
+        Logger logger(false);
+        std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
+        std::unique_ptr<nvinfer1::INetworkDefinition> network(
+            builder->createNetworkV2(1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
+        std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
+        refused += !parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str());
+    }
+    return refused;
+}
 
 CaseFacts factsOf(std::string const& folder)
 {

@@ -26,4 +26,8 @@ CaseFacts factsOf(std::string const& folder);
 // Imports the model, builds an engine through the public API, runs it on the recorded inputs and compares the outputs.
 CaseResult runCase(std::string const& folder, bool parseOnly, bool verbose);
 
+// Imports `rounds` models that differ from the case's in a few bytes, or in a few fields: nothing may crash or hang.
+// Gives the number of models that were refused. The same seed gives the same models.
+int runChanged(std::string const& folder, int rounds, unsigned seed);
+
 } // namespace tw::test

@@ -137,12 +137,12 @@ void importHardmax(ImportContext& ctx)
     int const extent = x->getDimensions().d[axis];
     ctx.check(extent >= 0, "the extent of axis " + std::to_string(axis) + " must be known");
     auto& top = ctx.added(ctx.network().addTopK(*x, nvinfer1::TopKOperation::kMAX, 1, 1u << axis));
-    std::vector<int64_t> count;
-    for (int i = 0; i < extent; ++i)
-        count.push_back(i);
     Dims line{flatRank, {1, 1, 1, 1, 1, 1, 1, 1}};
     line.d[axis] = extent;
-    ITensor& index = ctx.asTensor(Value(ctx.reshaped(ctx.intConstant(count), line)));
+    Constant count = ctx.newConstant(DataType::kINT32, line);
+    for (int i = 0; i < extent; ++i)
+        ctx.store(count, i, i);
+    ITensor& index = ctx.asTensor(Value(count));
     ITensor& hit = ctx.elementwise(ctx.out(top, 1), index, Op::kEQUAL);
     ITensor& y = ctx.cast(hit, x->getType());
     ctx.setOutput(0, flat ? ctx.reshape(y, sizes) : y);

@@ -3,7 +3,7 @@
 #   make build     everything, into build/release/{bin,lib}     make bench    benchmarks
 #   make demo      reads handwritten digits with trtexec        make format   clang-format on every source file
 #   make test      what every change must pass                  make fuzz     each fuzz target for FUZZ_SECONDS (600)
-#   make test-all  the long tests too                           make clean    removes build/
+#   make test-all  the long tests and the sanitizers            make clean    removes build/
 #   make train     trains the demo's model again
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
@@ -30,6 +30,7 @@ test test-all:
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@scripts/test.sh $(if $(filter test,$@),-LE '^long$$')
+	@$(if $(filter test-all,$@),scripts/sanitize.sh)
 
 bench:
 	@scripts/setup.sh build

@@ -1,89 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/fold.h"
 
-#include "onnx/model.h"
-#include "tw_onnx.pb.h"
+#include "onnx/fold_parts.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <optional>
 
 namespace tw::onnx {
 
 namespace {
-
-// Rearranging copies the data; above this size the network does it at run time instead.
-constexpr int64_t kMaxRearranged = 1 << 26;
-// Arithmetic is folded for shapes, not for weights, which keep their names for refitting.
-constexpr int64_t kMaxComputed = 4096;
-
-using Coordinates = std::vector<int64_t>;
-
-void* dataOf(Constant& c)
-{
-    return const_cast<void*>(c.values);
-}
-
-std::vector<int64_t> stridesOf(Dims const& d)
-{
-    std::vector<int64_t> s(size_t(d.nbDims), 1);
-    for (int i = d.nbDims - 2; i >= 0; --i)
-        s[size_t(i)] = s[size_t(i) + 1] * d.d[i + 1];
-    return s;
-}
-
-// y[p] = x[source(p)] for every position p of `dims`; false when a source index is outside x.
-template <class Source>
-std::optional<Constant> rearrange(ImportContext& ctx, Constant const& x, Dims const& dims, Source source)
-{
-    int64_t const n = volume(dims);
-    if (n < 0 || n > kMaxRearranged)
-        return {};
-    Constant y = ctx.newConstant(x.type, dims);
-    int64_t const size = sizeOf(x.type);
-    Coordinates p(size_t(dims.nbDims), 0);
-    for (int64_t i = 0; i < n; ++i) {
-        int64_t const from = source(p);
-        if (from < 0 || from >= x.count)
-            return {};
-        std::memcpy(static_cast<char*>(dataOf(y)) + i * size, static_cast<char const*>(x.values) + from * size,
-                    size_t(size));
-        for (int a = dims.nbDims - 1; a >= 0 && ++p[size_t(a)] == dims.d[a]; --a)
-            p[size_t(a)] = 0;
-    }
-    return y;
-}
-
-std::optional<Dims> broadcastDims(Dims const& a, Dims const& b)
-{
-    Dims y{std::max(a.nbDims, b.nbDims), {}};
-    for (int i = 0; i < y.nbDims; ++i) {
-        int const ia = i - (y.nbDims - a.nbDims), ib = i - (y.nbDims - b.nbDims);
-        int32_t const da = ia < 0 ? 1 : a.d[ia], db = ib < 0 ? 1 : b.d[ib];
-        if (da != db && da != 1 && db != 1)
-            return {};
-        y.d[i] = da == 1 ? db : da;
-    }
-    return y;
-}
-
-// Index in a constant of shape `from` for position p of a shape that it broadcasts to.
-int64_t broadcastIndex(Dims const& from, std::vector<int64_t> const& strides, Coordinates const& p)
-{
-    int64_t index = 0;
-    for (int i = 0; i < from.nbDims; ++i)
-        if (from.d[i] != 1)
-            index += strides[size_t(i)] * p[p.size() - size_t(from.nbDims - i)];
-    return index;
-}
-
-std::optional<Constant> expanded(ImportContext& ctx, Constant const& x, Dims const& dims)
-{
-    auto const strides = stridesOf(x.dims);
-    return rearrange(ctx, x, dims, [&](Coordinates const& p) { return broadcastIndex(x.dims, strides, p); });
-}
 
 // Integers of an attribute (old opsets) or of a constant input (new ones).
 std::optional<std::vector<int64_t>> attrOrInput(ImportContext& ctx, char const* attr, int input)
@@ -391,127 +316,6 @@ std::optional<Constant> foldNonZero(ImportContext& ctx)
         for (int64_t hit : hits)
             ctx.store(y, at++, double(hit / strides[size_t(a)] % x.dims.d[a]));
     return y;
-}
-
-std::optional<Constant> foldUnary(ImportContext& ctx)
-{
-    Constant const& x = ctx.input(0).constant();
-    std::string const& op = ctx.opType();
-    bool const real = isFloating(x.type);
-    if (x.count > kMaxComputed || ((op == "Not") != (x.type == DataType::kBOOL)) ||
-        ((op == "Sqrt" || op == "Reciprocal") && !real))
-        return {};
-    Constant y = ctx.newConstant(x.type, x.dims);
-    for (int64_t i = 0; i < x.count; ++i) {
-        double const v = x.floatAt(i);
-        ctx.store(y, i,
-                  op == "Neg"     ? -v
-                  : op == "Abs"   ? std::fabs(v)
-                  : op == "Ceil"  ? std::ceil(v)
-                  : op == "Floor" ? std::floor(v)
-                  : op == "Sqrt"  ? std::sqrt(v)
-                  : op == "Not"   ? double(v == 0)
-                                  : 1 / v);
-    }
-    return y;
-}
-
-// Doubles hold every INT32, and their sums and products before the wrap that stays unfolded.
-std::optional<double> compute(std::string const& op, double a, double b, DataType type)
-{
-    bool const real = isFloating(type);
-    double y = 0;
-    if (op == "Add" || op == "Sum")
-        y = a + b;
-    else if (op == "Sub")
-        y = a - b;
-    else if (op == "Mul")
-        y = a * b;
-    else if (op == "Div") {
-        if (!real && b == 0)
-            return {};
-        y = real ? a / b : std::trunc(a / b);
-    } else if (op == "Mod") {
-        if (b == 0 || real)
-            return {};
-        y = a - b * std::floor(a / b);
-    } else if (op == "Min")
-        y = std::min(a, b);
-    else if (op == "Max")
-        y = std::max(a, b);
-    else if (op == "Equal")
-        y = a == b;
-    else if (op == "Less")
-        y = a < b;
-    else if (op == "Greater")
-        y = a > b;
-    else if (op == "LessOrEqual")
-        y = a <= b;
-    else if (op == "GreaterOrEqual")
-        y = a >= b;
-    else if (op == "And")
-        y = a != 0 && b != 0;
-    else if (op == "Or")
-        y = a != 0 || b != 0;
-    else
-        return {};
-    if (type == DataType::kINT32 && (y < double(INT32_MIN) || y > double(INT32_MAX)))
-        return {};
-    return y;
-}
-
-std::optional<Constant> foldBinary(ImportContext& ctx)
-{
-    std::string const& op = ctx.opType();
-    if (ctx.nbInputs() != 2 || ctx.hasAttr("broadcast") || ctx.hasAttr("axis") || ctx.attrInt("fmod", 0) != 0)
-        return {};
-    Constant const &a = ctx.input(0).constant(), &b = ctx.input(1).constant();
-    auto const dims = broadcastDims(a.dims, b.dims);
-    if (!dims || a.type != b.type || a.type == DataType::kINT8 || volume(*dims) > kMaxComputed)
-        return {};
-    bool const logic = op == "And" || op == "Or";
-    if (logic != (a.type == DataType::kBOOL) && op != "Equal")
-        return {};
-    bool const truth =
-        logic || op == "Equal" || op == "Less" || op == "Greater" || op == "LessOrEqual" || op == "GreaterOrEqual";
-    auto const ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
-    Constant y = ctx.newConstant(truth ? DataType::kBOOL : a.type, *dims);
-    for (int64_t i = 0; i < y.count; ++i) {
-        auto const v = compute(op, ea->floatAt(i), eb->floatAt(i), a.type);
-        if (!v)
-            return {};
-        ctx.store(y, i, *v);
-    }
-    return y;
-}
-
-std::optional<Constant> foldWhere(ImportContext& ctx)
-{
-    Constant const &c = ctx.input(0).constant(), &a = ctx.input(1).constant(), &b = ctx.input(2).constant();
-    auto dims = broadcastDims(a.dims, b.dims);
-    dims = dims ? broadcastDims(*dims, c.dims) : std::nullopt;
-    if (!dims || a.type != b.type || volume(*dims) > kMaxComputed)
-        return {};
-    auto const ec = expanded(ctx, c, *dims), ea = expanded(ctx, a, *dims), eb = expanded(ctx, b, *dims);
-    Constant y = ctx.newConstant(a.type, *dims);
-    for (int64_t i = 0; i < y.count; ++i)
-        ctx.store(y, i, (ec->intAt(i) ? *ea : *eb).floatAt(i));
-    return y;
-}
-
-std::optional<Constant> foldReduce(ImportContext& ctx)
-{
-    Constant const& x = ctx.input(0).constant();
-    if (x.type != DataType::kINT32 || x.count > kMaxComputed || x.count == 0 || ctx.hasAttr("axes") ||
-        ctx.nbInputs() != 1)
-        return {};
-    double y = ctx.opType() == "ReduceProd" ? 1 : 0;
-    for (int64_t i = 0; i < x.count; ++i)
-        y = ctx.opType() == "ReduceProd" ? y * x.floatAt(i) : y + x.floatAt(i);
-    if (std::fabs(y) > double(INT32_MAX))
-        return {};
-    Dims dims{ctx.attrInt("keepdims", 1) ? x.dims.nbDims : 0, {1, 1, 1, 1, 1, 1, 1, 1}};
-    return ctx.filled(y, x.type, dims);
 }
 
 struct Rule

@@ -38,8 +38,8 @@ std::unique_ptr<Problem> makeProblem(ir::OpDef const& op, std::unique_ptr<ir::At
         tune::fillRandom(p->inputs.back(), tune::domainOf(*node, int(i)), i + 1);
         p->problem.inputs.push_back(ops::TensorSpec{.dims = shapes[i], .maxDims = shapes[i], .present = true});
     }
-    auto const shapes = interp::inferConcrete(*node, p->inputs);
-    for (auto const& o : *shapes) {
+    auto const outputs = interp::inferConcrete(*node, p->inputs);
+    for (auto const& o : *outputs) {
         p->storage.emplace_back(o.type, o.dims);
         p->outputs.push_back(p->storage.back().ref());
         p->problem.outputs.push_back(

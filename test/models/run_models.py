@@ -36,6 +36,15 @@ ACCURACY = {
 }
 
 
+# Inputs whose dimensions are dynamic: smallest, usual and largest shape of one engine that then runs the recorded ones.
+RANGES = {
+    "vespa_enc": [("input_ids", "1x1", "2x16", "4x64"), ("attention_mask", "1x1", "2x16", "4x64")],
+    "cifar_imgcls": [("modelInput", "1x3x32x32", "4x3x32x32", "8x3x32x32")],
+    "superres": [("input", "1x1x224x224", "1x1x224x224", "2x1x224x224")],
+    "dnsmos_v8": [("input_1", "1x900x120", "2x900x120", "4x900x120")],
+}
+
+
 def read_list():
     models = []
     for line in open(os.path.join(HERE, "models.txt"), encoding="utf-8"):
@@ -104,6 +113,25 @@ def shape_flags(args, name):
     return ["--loadInputsFrom=" + first_set(args, name)]
 
 
+def dynamic(args, name):
+    """One engine for a range of shapes, on every recorded data set."""
+    flags = ["--%sShapes=" % kind + ",".join("%s:%s" % (entry[0], entry[k]) for entry in RANGES[name])
+             for k, kind in enumerate(["min", "opt", "max"], start=1)]
+    folder = os.path.join(args.models, name)
+    with tempfile.TemporaryDirectory() as temporary:
+        plan = os.path.join(temporary, "plan")
+        status, text = run([os.path.join(args.bin, "trtexec"), "--onnx=" + os.path.join(folder, "model.onnx"),
+                            "--saveEngine=" + plan, "--buildOnly"] + flags)
+        sets = sorted(d for d in os.listdir(folder) if d.startswith("test_data_set_"))
+        for data in sets:
+            if status == 0:
+                status, text = run([os.path.join(args.bin, "trtexec"), "--loadEngine=" + plan, "--iterations=1",
+                                    "--duration=0", "--warmUp=0", "--loadInputsFrom=" + os.path.join(folder, data),
+                                    "--compare=" + os.path.join(folder, data)])
+    return status == 0, "one engine for %s to %s: %d data sets%s" % (
+        RANGES[name][0][1], RANGES[name][0][3], len(sets), "" if status == 0 else ": FAILED\n" + text[-3000:])
+
+
 def run_model(args, name):
     model = os.path.join(args.models, name, "model.onnx")
     lines, good = [], True
@@ -124,6 +152,10 @@ def run_model(args, name):
                                shape_flags(args, name))
     good = good and status == 0
     lines.append("trtexec: build, save, load, compare%s" % ("" if status == 0 else ": FAILED\n" + text[-3000:]))
+    if name in RANGES:
+        right, line = dynamic(args, name)
+        good = good and right
+        lines.append(line)
     if name in ACCURACY:
         right, line = accuracy(args, name)
         good = good and right

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: onnx_backend_cases <data> <exclusions.txt> <floors.txt> [--filter=GLOB] [--parse-only] [--verbose] [--all]
-//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS] [--seed=N]
+//                           [--report=FILE] [--jobs=N] [--changed=ROUNDS [--build]] [--seed=N]
 // Runs the ONNX backend cases below <data> (node, simple, pytorch-operator, pytorch-converted), each in a process of
 // its own with a time limit. A case passes, is excluded with a reason, or fails. It is an error when a case fails, when
 // an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
@@ -131,7 +131,7 @@ int main(int argc, char** argv)
     }
     std::string const data = argv[1];
     std::string filter, report;
-    bool parseOnly = false, verbose = false, all = false;
+    bool parseOnly = false, verbose = false, all = false, build = false;
     int jobs = 2, changed = 0;
     unsigned seed = 1;
     for (int i = 4; i < argc; ++i) {
@@ -146,6 +146,8 @@ int main(int argc, char** argv)
             changed = std::atoi(a.c_str() + 10);
         else if (a.rfind("--seed=", 0) == 0)
             seed = unsigned(std::atoi(a.c_str() + 7));
+        else if (a == "--build")
+            build = true;
         else if (a == "--parse-only")
             parseOnly = true;
         else if (a == "--verbose")
@@ -190,7 +192,7 @@ int main(int argc, char** argv)
                 std::string const folder = data + "/" + cases[next].name;
                 CaseResult r;
                 if (changed > 0)
-                    r = {true, std::to_string(tw::test::runChanged(folder, changed, seed + unsigned(next))), ""};
+                    r = {true, std::to_string(tw::test::runChanged(folder, changed, seed + unsigned(next), build)), ""};
                 else
                     r = tw::test::runCase(folder, parseOnly, verbose);
                 std::string text = std::string(r.passed ? "pass" : "fail") + "\n" + r.stage + "\n" + r.message;

@@ -387,7 +387,7 @@ void changeField(tw_onnx::GraphProto& g, std::mt19937& random)
 
 } // namespace
 
-int runChanged(std::string const& folder, int rounds, unsigned seed)
+int runChanged(std::string const& folder, int rounds, unsigned seed, bool build)
 {
     std::string const good = readFile(folder + "/model.onnx");
     std::mt19937 random(seed);
@@ -409,7 +409,21 @@ int runChanged(std::string const& folder, int rounds, unsigned seed)
         std::unique_ptr<nvinfer1::INetworkDefinition> network(
             builder->createNetworkV2(1u << uint32_t(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)));
         std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
-        refused += !parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str());
+        if (!parser->parse(bytes.data(), bytes.size(), (folder + "/model.onnx").c_str())) {
+            ++refused;
+            continue;
+        }
+        bool small = build;
+        for (int i = 0; i < network->getNbInputs(); ++i) {
+            int64_t elements = 1;
+            for (int64_t d : toVector(network->getInput(i)->getDimensions()))
+                elements = d < 0 || d > 4096 ? INT32_MAX : std::min<int64_t>(elements * d, INT32_MAX);
+            small = small && elements <= 1 << 16; // what is built is also run once by the tuner
+        }
+        if (small) {
+            std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+            std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+        }
     }
     return refused;
 }

@@ -28,6 +28,7 @@ CaseResult runCase(std::string const& folder, bool parseOnly, bool verbose);
 
 // Imports `rounds` models that differ from the case's in a few bytes, or in a few fields: nothing may crash or hang.
 // Gives the number of models that were refused. The same seed gives the same models.
-int runChanged(std::string const& folder, int rounds, unsigned seed);
+// `build`: engines are built from the models that are accepted and have small inputs of fixed shapes.
+int runChanged(std::string const& folder, int rounds, unsigned seed, bool build);
 
 } // namespace tw::test

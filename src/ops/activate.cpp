@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/blocks.h"
+
+namespace tw::ops {
+
+namespace {
+
+using activation::Kind;
+
+template <class T, class F>
+void each(T const* x, T* y, int64_t n, F f)
+{
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = f(x[i]);
+}
+
+// Comparisons are turned so that NaN goes through.
+template <class T>
+void compute(activation::Attrs const& attrs, T const* x, T* y, int64_t n)
+{
+    T const alpha = attrs.alpha, beta = attrs.beta;
+    switch (attrs.kind) {
+    case Kind::kRelu:
+        return each(x, y, n, [](T v) { return v < 0 ? T(0) : v; });
+    case Kind::kSigmoid:
+        return each(x, y, n, [](T v) { return 1 / (1 + std::exp(-v)); });
+    case Kind::kTanh:
+        return each(x, y, n, [](T v) { return std::tanh(v); });
+    case Kind::kLeakyRelu:
+        return each(x, y, n, [=](T v) { return v >= 0 ? v : alpha * v; });
+    case Kind::kElu:
+        return each(x, y, n, [=](T v) { return v >= 0 ? v : alpha * std::expm1(v); });
+    case Kind::kSelu:
+        return each(x, y, n, [=](T v) { return v > 0 ? beta * v : beta * (alpha * std::expm1(v)); });
+    case Kind::kSoftsign:
+        return each(x, y, n, [](T v) { return v / (1 + std::fabs(v)); });
+    case Kind::kSoftplus:
+        return each(x, y, n, [=](T v) {
+            T const u = beta * v;
+            return alpha * ((u < 0 ? T(0) : u) + std::log1p(std::exp(-std::fabs(u))));
+        });
+    case Kind::kClip:
+        return each(x, y, n, [=](T v) {
+            T const low = v > beta ? beta : v;
+            return low < alpha ? alpha : low;
+        });
+    case Kind::kHardSigmoid:
+        return each(x, y, n, [=](T v) {
+            T const u = alpha * v + beta;
+            T const low = u > 1 ? T(1) : u;
+            return low < 0 ? T(0) : low;
+        });
+    case Kind::kScaledTanh:
+        return each(x, y, n, [=](T v) { return alpha * std::tanh(beta * v); });
+    case Kind::kThresholdedRelu:
+        return each(x, y, n, [=](T v) { return v > alpha ? v : T(0); });
+    }
+}
+
+} // namespace
+
+void activate(activation::Attrs const& a, float const* x, float* y, int64_t n)
+{
+    compute(a, x, y, n);
+}
+
+void activate(activation::Attrs const& a, double const* x, double* y, int64_t n)
+{
+    compute(a, x, y, n);
+}
+
+std::string FusedActivation::check() const
+{
+    if (kind < kNone || kind >= activation::kKindCount)
+        return "there is no activation kind " + std::to_string(kind) + " (allowed: -1.." +
+               std::to_string(activation::kKindCount - 1) + ")";
+    if (!std::isfinite(alpha) || !std::isfinite(beta))
+        return "alpha " + std::to_string(alpha) + " and beta " + std::to_string(beta) + " must be finite";
+    return {};
+}
+
+void activateElements(FusedActivation const& f, DataType type, void* y, int64_t n)
+{
+    if (!f.any())
+        return;
+    activation::Attrs const a = f.attrs();
+    float buffer[kBlock];
+    for (int64_t at = 0; at < n; at += kBlock) {
+        int64_t const m = std::min(kBlock, n - at);
+        float* out = floatsAt(type, y, at, buffer);
+        activate(a, loadFloats(type, y, at, 1, m, buffer), out, m);
+        storeFloats(type, y, at, m, out);
+    }
+}
+
+Result<void> activateReference(FusedActivation const& f, TensorRef const& y)
+{
+    if (!f.any())
+        return {};
+    ir::Node node;
+    node.attrs = std::make_unique<activation::Attrs>(f.attrs());
+    RefContext ctx(node, {y}, {y});
+    return activation::reference(ctx);
+}
+
+} // namespace tw::ops

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activation functions on runs of numbers, and the end of a fused kernel: y = f(x + residual). For plain kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "ir/attrs.h"
+#include "ops/activation/op.h"
+
+namespace tw::ops {
+
+// y[i] = f(x[i]); x and y may be one. In float; in double for tables of i8. NaN goes through where the op says so.
+void activate(activation::Attrs const& a, float const* x, float* y, int64_t n);
+void activate(activation::Attrs const& a, double const* x, double* y, int64_t n);
+
+// Attributes of an activation that a fused op ends with; kNone: it has none.
+struct FusedActivation
+{
+    static constexpr int32_t kNone = -1;
+    int32_t kind = kNone; // activation::Kind
+    float alpha = 0, beta = 0;
+
+    FusedActivation() = default;
+    FusedActivation(activation::Kind k, float a = 0, float b = 0) : kind(int32_t(k)), alpha(a), beta(b) {}
+    explicit FusedActivation(activation::Attrs const& a) : FusedActivation(a.kind, a.alpha, a.beta) {}
+    bool any() const { return kind != kNone; }
+    activation::Attrs attrs() const { return activation::Attrs(activation::Kind(kind), alpha, beta); }
+    void visit(ir::AttrVisitor& v, int firstNumber)
+    {
+        v.field(firstNumber, "activation", kind);
+        v.field(firstNumber + 1, "alpha", alpha);
+        v.field(firstNumber + 2, "beta", beta);
+    }
+    // Empty when it is one that exists.
+    std::string check() const;
+};
+
+// In place on n elements of f32 or f16 (its bits).
+void activateElements(FusedActivation const& f, DataType type, void* y, int64_t n);
+// The same by the activation's reference.
+Result<void> activateReference(FusedActivation const& f, TensorRef const& y);
+
+} // namespace tw::ops

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused_convolution/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::fused_convolution {
+
+namespace {
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    if (std::string const why = ctx.attrs<Attrs>().activation.check(); !why.empty())
+        return ctx.error(why);
+    TW_TRY(convolution::def().infer(ctx));
+    if (!ctx.has(3))
+        return {};
+    ir::Shape const &y = ctx.outputs()[0].shape, &r = ctx.shape(3);
+    bool fits = ctx.type(3) == ctx.type(0) && r.size() == y.size();
+    for (size_t i = 0; fits && i < y.size(); ++i)
+        fits = r[i] == y[i] || !(r[i].isConst() && y[i].isConst());
+    return fits ? Result<void>() : ctx.error("residual " + ctx.describe(3) + " must have the output's shape " + str(y));
+}
+
+void cases(CaseList& list)
+{
+    using activation::Kind;
+    convolution::Attrs const plain = convolution::Attrs::plain(2);
+    convolution::Attrs padded = plain, grouped = plain;
+    padded.prePadding = padded.postPadding = {1, 1};
+    grouped.groups = 2;
+    grouped.strides = {2, 1};
+    auto weights = [](Extents const& e, std::vector<double> v = {}) {
+        return constant(DataType::kFloat, e, std::move(v));
+    };
+    // The sums of the windows are -2 and 4.
+    list.add("relu_by_hand", Attrs(plain, Kind::kRelu),
+             {f32({1, 1, 2, 3}, {1, -2, 3, 0, -1, 4}), weights({1, 1, 2, 2}, {1, 1, 1, 1})}, {{0, 4}});
+    list.add("residual_by_hand", Attrs(plain, Kind::kRelu),
+             {f32({1, 1, 2, 3}, {1, -2, 3, 0, -1, 4}), weights({1, 1, 2, 2}, {1, 1, 1, 1}), weights({1}, {1}),
+              f32({1, 1, 1, 2}, {2, -7})},
+             {{1, 0}});
+    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+        FusedActivation f;
+        f.kind = k;
+        f.alpha = 0.3f;
+        f.beta = 1.25f;
+        list.add("kind" + std::to_string(k + 1), Attrs(padded, f),
+                 {f32({2, 3, 7, 9}), weights({4, 3, 3, 3}), weights({4})});
+    }
+    list.add("groups", Attrs(grouped, {Kind::kClip, 0, 6}), {f32({1, 4, 6, 5}), weights({6, 2, 3, 3}), weights({6})});
+    list.add("residual", Attrs(padded, Kind::kRelu),
+             {f32({2, 3, 5, 5}), weights({4, 3, 3, 3}), weights({4}), f32({2, 4, 5, 5})});
+    list.add("residual_no_bias", Attrs(padded, Kind::kLeakyRelu),
+             {f32({2, 3, 5, 5}), weights({4, 3, 3, 3}), absent(), f32({2, 4, 5, 5})});
+    list.add("3d", Attrs(convolution::Attrs::plain(3), Kind::kRelu), {f32({1, 2, 4, 5, 6}), weights({3, 2, 2, 3, 3})});
+    list.add("empty", Attrs(plain, Kind::kRelu), {f32({0, 2, 4, 4}), weights({3, 2, 3, 3})});
+    for (bool residual : {false, true}) {
+        std::vector<CaseInput> in{input(DataType::kHalf, {1, 3, 6, 7}), constant(DataType::kHalf, {5, 3, 3, 3}),
+                                  constant(DataType::kHalf, {5})};
+        if (residual)
+            in.push_back(input(DataType::kHalf, {1, 5, 6, 7}));
+        list.add(residual ? "half_residual" : "half", Attrs(padded, Kind::kSigmoid), std::move(in));
+    }
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "fused_convolution",
+        .minInputs = 2,
+        .maxInputs = 4,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::fused_convolution

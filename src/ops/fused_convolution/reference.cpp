@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference.h"
+#include "ops/fused_convolution/op.h"
+
+namespace tw::ops::fused_convolution {
+
+// What the parts mean, one after the other.
+Result<void> reference(RefContext& ctx)
+{
+    TW_TRY(convolution::reference(ctx));
+    TensorRef const& y = ctx.out();
+    if (ctx.has(3))
+        for (int64_t i = 0; i < y.count(); ++i)
+            if (ctx.wants(i))
+                y.set(i, y.get(i) + ctx.in(3).get(i));
+    return activateReference(ctx.attrs<Attrs>().activation, y);
+}
+
+} // namespace tw::ops::fused_convolution

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/blocks.h"
+#include "ops/fused_matrix_multiply/op.h"
+#include "ops/multiply.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::fused_matrix_multiply {
+
+namespace {
+
+// Rows of y, a block at a time: bias and activation while the block is in cache.
+void finish(TensorRef const& y, TensorRef const& bias, FusedActivation const& f)
+{
+    int64_t const count = y.count(), n = bias.data ? bias.count() : count;
+    float yBuffer[kBlock], biasBuffer[kBlock];
+    for (int64_t row = 0; row < count; row += n)
+        for (int64_t at = 0; at < n; at += kBlock) {
+            int64_t const m = std::min(kBlock, n - at);
+            if (bias.data) {
+                float const* from = loadFloats(y.type, y.data, row + at, 1, m, yBuffer);
+                float const* add = loadFloats(bias.type, bias.data, at, 1, m, biasBuffer);
+                float* to = floatsAt(y.type, y.data, row + at, yBuffer);
+                for (int64_t i = 0; i < m; ++i)
+                    to[i] = from[i] + add[i];
+                if (f.any())
+                    activate(f.attrs(), to, to, m);
+                storeFloats(y.type, y.data, row + at, m, to);
+            } else {
+                activateElements(f, y.type, static_cast<std::byte*>(y.data) + (row + at) * sizeOf(y.type), m);
+            }
+        }
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    multiplyPlain(a, args.inputs[0], args.inputs[1], args.outputs[0], args.workspace);
+    if (args.outputs[0].count() > 0)
+        finish(args.outputs[0], args.inputs.size() > 2 ? args.inputs[2] : TensorRef{}, a.activation);
+    return {};
+}
+
+int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
+{
+    return multiplyPlainWorkspaceBytes(node.attrsAs<Attrs>(), in[0], in[1]);
+}
+
+constexpr PlainTactic kPlain{"fused_matrix_multiply_plain", 1, run, workspace};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::fused_matrix_multiply

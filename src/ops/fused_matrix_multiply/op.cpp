@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused_matrix_multiply/op.h"
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::fused_matrix_multiply {
+
+namespace {
+
+using matrix_multiply::MatrixOperation;
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    if (std::string const why = ctx.attrs<Attrs>().activation.check(); !why.empty())
+        return ctx.error(why);
+    TW_TRY(matrix_multiply::def().infer(ctx));
+    if (!ctx.has(2))
+        return {};
+    ir::Shape const& y = ctx.outputs()[0].shape;
+    if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
+        return ctx.error("a bias needs columns, but input 1 is a vector");
+    ir::Dim const n = ctx.rank(2) == 1 ? ctx.shape(2)[0] : ir::Dim(-1);
+    if (ctx.type(2) != ctx.type(0) || ctx.rank(2) != 1 || (n.isConst() && y.back().isConst() && !(n == y.back())))
+        return ctx.error("bias " + ctx.describe(2) + " must be " + nameOf(ctx.type(0)) + "[" + y.back().str() + "]");
+    return {};
+}
+
+void cases(CaseList& list)
+{
+    using enum MatrixOperation;
+    using activation::Kind;
+    auto add = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f,
+                   std::vector<CaseInput> in, std::vector<std::vector<double>> expected = {}) {
+        matrix_multiply::Attrs m;
+        m.a = opA;
+        m.b = opB;
+        list.add(name, Attrs(m, f), std::move(in), std::move(expected));
+    };
+    auto weights = [](Extents const& e, std::vector<double> v = {}) {
+        return constant(DataType::kFloat, e, std::move(v));
+    };
+    // The product is [5 -1; 14 -1].
+    CaseInput const a23 = f32({2, 3}, {1, 2, 3, 4, 5, 6}), b32 = weights({3, 2}, {1, 0, 2, 1, 0, -1});
+    add("bias_relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32, weights({2}, {-6, 3})}, {{0, 2, 8, 2}});
+    add("bias_by_hand", kNone, kNone, {}, {a23, b32, weights({2}, {-6, 3})}, {{-1, 2, 8, 2}});
+    add("relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32}, {{5, 0, 14, 0}});
+    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+        FusedActivation f;
+        f.kind = k;
+        f.alpha = 0.3f;
+        f.beta = 1.25f;
+        add("kind" + std::to_string(k + 1), kNone, kTranspose, f, {f32({5, 19}), weights({33, 19}), weights({33})});
+    }
+    for (auto opA : {kNone, kTranspose})
+        for (auto opB : {kNone, kTranspose}) {
+            std::string const ops = std::string(opA == kTranspose ? "t" : "n") + (opB == kTranspose ? "t" : "n");
+            add("column_" + ops, opA, opB, Kind::kTanh,
+                {f32(opA == kTranspose ? Extents{40, 9} : Extents{9, 40}),
+                 weights(opB == kTranspose ? Extents{1, 40} : Extents{40, 1}), weights({1})});
+            add("batch_" + ops, opA, opB, Kind::kRelu,
+                {f32(opA == kTranspose ? Extents{3, 2, 19, 6} : Extents{3, 2, 6, 19}),
+                 weights(opB == kTranspose ? Extents{1, 1, 11, 19} : Extents{1, 1, 19, 11}), weights({11})});
+        }
+    add("half", kNone, kNone, Kind::kSigmoid,
+        {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300})});
+    add("vector_a", kVector, kNone, Kind::kRelu, {f32({33}), weights({33, 9}), weights({9})});
+    add("vector_b", kNone, kVector, Kind::kRelu, {f32({9, 33}), weights({33})});
+    add("wide", kNone, kNone, Kind::kRelu, {f32({3, 40}), weights({40, 521}), weights({521})});
+    add("no_rows", kNone, kNone, Kind::kRelu, {f32({0, 4}), weights({4, 3}), weights({3})});
+    add("no_inner", kNone, kNone, Kind::kRelu, {f32({2, 0}), weights({0, 3}), weights({3})});
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "fused_matrix_multiply",
+        .minInputs = 2,
+        .maxInputs = 3,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::fused_matrix_multiply

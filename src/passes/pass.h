@@ -26,6 +26,7 @@ struct Pass
     Run run;
     ir::Form needs; // the graph has at least this form before
     ir::Form gives; // and this one after
+    int group = 0;  // neighbours of one group (not 0) run in turn until none of them changes anything
 };
 
 // The ordered list.
@@ -34,12 +35,13 @@ std::vector<Pass> const& pipeline();
 struct Options
 {
     std::vector<std::string> disabled;       // by name
-    int stopAfter = -1;                      // number of passes to run; -1: all
-    std::string const* dumpFolder = nullptr; // text form after every pass that changed something
+    int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
+    std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;
 };
 
-// Runs the pipeline: verifies after every pass, logs what changed and how long it took (verbose).
+// Runs the pipeline, on regions too: verifies after each pass that changed something, logs what changed and how long it
+// took (verbose).
 Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options = {});
 
 } // namespace tw::passes

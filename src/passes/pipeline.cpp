@@ -1,41 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 
-#include "passes/pass.h"
+#include "ir/text.h"
+#include "passes/list.h"
 
 namespace tw::passes {
 
 std::vector<Pass> const& pipeline()
 {
-    static std::vector<Pass> const list = {};
+    using ir::Form;
+    // The canonical passes make work for each other: they run again until none changes anything.
+    static std::vector<Pass> const list = {
+        {"remove_dead", removeDead, Form::kImported, Form::kImported, 1},
+        {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
+        {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
+        {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
+        // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
+        {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
+    };
     return list;
 }
 
-Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options)
+namespace {
+
+// Networks settle after two or three rounds; a pair of passes that undo each other must not hang the build.
+constexpr int kMaxRounds = 8;
+
+void raiseForm(ir::Graph& g, ir::Form form)
 {
-    int done = 0;
-    for (Pass const& p : pipeline()) {
-        if (options.stopAfter >= 0 && done++ >= options.stopAfter)
-            break;
-        if (std::find(options.disabled.begin(), options.disabled.end(), p.name) != options.disabled.end())
-            continue;
+    g.form = std::max(g.form, form);
+    for (auto& n : g.nodes)
+        for (auto& r : n->regions)
+            raiseForm(*r, form);
+}
+
+// Inner graphs first: what becomes unused there frees captures of the outer one.
+Result<bool> runOn(ir::Graph& g, Pass const& pass, PassContext const& ctx)
+{
+    bool changed = false;
+    for (auto& n : g.nodes)
+        for (auto& r : n->regions) {
+            TW_ASSIGN(bool const inner, runOn(*r, pass, ctx));
+            changed = changed || inner;
+        }
+    TW_ASSIGN(bool const outer, pass.run(g, ctx));
+    return changed || outer;
+}
+
+class Runner
+{
+public:
+    Runner(ir::Graph& g, PassContext const& ctx, Options const& options) : g_(g), ctx_(ctx), options_(options) {}
+
+    Result<void> run()
+    {
+        auto const& list = pipeline();
+        for (std::string const& name : options_.disabled)
+            if (std::none_of(list.begin(), list.end(), [&](Pass const& p) { return p.name == name; }))
+                ctx_.log.warning("there is no pass '" + name + "' to leave out");
+        for (size_t begin = 0; begin < list.size();) {
+            size_t end = begin + 1;
+            while (list[begin].group != 0 && end < list.size() && list[end].group == list[begin].group)
+                ++end;
+            int const rounds = list[begin].group != 0 ? kMaxRounds : 1;
+            for (int round = 0; round < rounds; ++round) {
+                bool changed = false;
+                for (size_t p = begin; p < end; ++p) {
+                    if (stopped())
+                        return {};
+                    TW_ASSIGN(bool const passChanged, runOne(list[p]));
+                    changed = changed || passChanged;
+                }
+                if (!changed)
+                    break;
+            }
+            begin = end;
+        }
+        return {};
+    }
+
+private:
+    bool stopped() const { return options_.stopAfter >= 0 && done_ >= options_.stopAfter; }
+
+    Result<bool> runOne(Pass const& p)
+    {
+        ++done_;
+        if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
+            return false;
         auto const begin = std::chrono::steady_clock::now();
-        auto changed = p.run(g, ctx);
+        auto changed = runOn(g_, p, ctx_);
         if (!changed.ok())
             return std::move(changed).error().in(std::string("pass ") + p.name);
-        g.form = std::max(g.form, p.gives);
-        if (options.verifyEach)
-            if (auto verified = ir::verify(g); !verified.ok())
+        raiseForm(g_, p.gives);
+        if (!*changed)
+            return false;
+        double const ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+        ctx_.log.verbose(std::string("pass ") + p.name + ": " + std::to_string(g_.nodes.size()) + " nodes, " +
+                         std::to_string(ms) + " ms");
+        if (options_.dumpFolder)
+            dump(p.name);
+        if (options_.verifyEach)
+            if (auto verified = ir::verify(g_); !verified.ok())
                 return std::move(verified).error().in(std::string("after pass ") + p.name);
-        if (*changed)
-            ctx.log.verbose(
-                std::string("pass ") + p.name + ": " + std::to_string(g.nodes.size()) + " nodes, " +
-                std::to_string(
-                    std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count()) +
-                " ms");
+        return true;
     }
-    return {};
+
+    // <folder>/<graph>.03.fold_constants.txt; a folder that cannot be written is a warning, not a failed build.
+    void dump(char const* pass)
+    {
+        std::string stem = g_.name.empty() ? "graph" : g_.name;
+        for (char& c : stem)
+            if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '_' && c != '-')
+                c = '_';
+        char number[16];
+        std::snprintf(number, sizeof number, ".%02d.", done_);
+        std::string const path = *options_.dumpFolder + "/" + stem + number + pass + ".txt";
+        ir::BlobTable large; // contents of large constants are named by hash only
+        std::ofstream file(path, std::ios::binary);
+        file << ir::print(g_, &large);
+        if (!file)
+            ctx_.log.warning("cannot write " + path);
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+    Options const& options_;
+    int done_ = 0;
+};
+
+} // namespace
+
+Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options)
+{
+    return Runner(g, ctx, options).run();
 }
 
 } // namespace tw::passes

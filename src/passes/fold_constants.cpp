@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes at build time what does not depend on the network's inputs.
+//   before: op(const, const) -> v        after: const v
+// A node whose inputs are all constant runs on its reference; a node whose output elements inference knows (the shape
+// of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
+// Leaves alone: nodes that make a graph output (it stays the output of a node), nodes with state (random numbers), with
+// regions, results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
+// work that would hold up the build, weights that refit can reach.
+#include <algorithm>
+
+#include "interp/interp.h"
+#include "ir/infer.h"
+#include "ir/op_def.h"
+#include "ops/registry.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+constexpr int64_t kGrowth = int64_t(1) << 20; // bytes
+constexpr int64_t kMaxSum = int64_t(1) << 32; // output elements x elements of the largest input, where ops sum
+
+bool isStateful(ir::Node const& n)
+{
+    return n.op->stateful && n.op->stateful(n);
+}
+
+// Outputs of a node that may be folded: read by nodes only.
+bool mayFold(ir::Graph const& g, ir::Node const& n)
+{
+    return n.regions.empty() && !n.outputs.empty() && !isStateful(n) &&
+           std::none_of(n.outputs.begin(), n.outputs.end(),
+                        [&](ir::Value const* v) { return g.isOutput(v) || v->quantization; });
+}
+
+bool hasConstantInputs(ir::Node const& n, bool refittable)
+{
+    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
+        return !v || (v->isConstant() && !(refittable && refitReaches(*v)));
+    });
+}
+
+// Elements of the output as inference knows them; null data when it does not.
+Tensor fromContent(ir::Value const& v)
+{
+    if (!v.content || !isStatic(v.shape) || ir::extentsOf(v.shape).volume() != int64_t(v.content->size()))
+        return {};
+    Tensor t(v.type, ir::extentsOf(v.shape));
+    for (size_t i = 0; i < v.content->size(); ++i) {
+        if (!(*v.content)[i].isConst())
+            return {};
+        t.ref().setInt(int64_t(i), (*v.content)[i].value());
+    }
+    return t;
+}
+
+// Whether running the node now is worth it.
+bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
+{
+    auto shapes = interp::inferConcrete(n, in);
+    if (!shapes.ok())
+        return false; // the build reports it where the shapes are resolved
+    int64_t inBytes = 0, largest = 1, outBytes = 0, outCount = 0;
+    for (TensorRef const& t : in) {
+        inBytes += t.data ? t.sizeBytes() : 0;
+        largest = std::max(largest, t.data ? t.count() : 1);
+    }
+    for (auto const& s : *shapes) {
+        outBytes = ir::addSat(outBytes, ir::mulSat(s.dims.volume(), sizeOf(s.type)));
+        outCount = ir::addSat(outCount, s.dims.volume());
+    }
+    bool const sums = n.op == &ops::convolution::def() || n.op == &ops::deconvolution::def() ||
+                      n.op == &ops::matrix_multiply::def() || n.op == &ops::fully_connected::def();
+    return outBytes <= ir::addSat(inBytes, kGrowth) && (!sums || ir::mulSat(outCount, largest) <= kMaxSum);
+}
+
+void toConstants(ir::Graph& g, ir::Node* n, std::vector<Tensor> const& values)
+{
+    for (size_t i = 0; i < n->outputs.size(); ++i) {
+        ir::Value* out = n->outputs[i];
+        ir::Value* c = g.addConstant(out->name, values[i].type(), values[i].dims(), values[i].data());
+        c->host = out->host;
+        g.replaceAllUses(out, c);
+    }
+    g.eraseNode(n);
+}
+
+} // namespace
+
+Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
+{
+    bool changed = false, sizesFound = false;
+    for (size_t i = 0; i < g.nodes.size(); ++i) {
+        ir::Node* n = g.nodes[i].get();
+        if (!mayFold(g, *n))
+            continue;
+        std::vector<Tensor> values;
+        if (hasConstantInputs(*n, ctx.refittable)) {
+            std::vector<TensorRef> in;
+            for (ir::Value const* v : n->inputs)
+                in.push_back(constantOf(v));
+            if (!isSmallWork(*n, in))
+                continue;
+            auto ran = interp::runNode(*n, in);
+            if (!ran.ok())
+                return std::move(ran).error();
+            values = std::move(*ran);
+        } else if (n->outputs.size() == 1) {
+            values.push_back(fromContent(*n->outputs[0]));
+            if (!values[0].data())
+                continue;
+        } else {
+            continue;
+        }
+        for (ir::Value const* v : n->outputs)
+            sizesFound = sizesFound || !isStatic(v->shape);
+        ctx.log.verbose("folded '" + n->name + "' (" + n->op->name + ") into a constant");
+        toConstants(g, n, values);
+        --i;
+        changed = true;
+    }
+    if (changed) {
+        g.eraseUnusedValues();
+        if (sizesFound)
+            TW_TRY(g.inferAll());
+    }
+    return changed;
+}
+
+} // namespace tw::passes

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one node of a convolution or matrix product and what is computed on its result element by element.
+//   conv(x, w, b) -> activation                  ->  fused_convolution(x, w, b)
+//   deconv(x, w, b), connected(x, w, b)          ->  fused_deconvolution, fused_fully_connected likewise
+//   conv(x, w, b) -> + r -> activation           ->  fused_convolution(x, w, b, r), r of the same shape; f may be none
+//   matmul(a, b) -> + const[n] -> activation     ->  fused_matrix_multiply(a, b, bias); one of the two may be missing
+// Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
+// of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
+// Leaves alone: results that others read too, and nodes whose wishes of the user differ.
+#include <algorithm>
+
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/fused_convolution/op.h"
+#include "ops/fused_deconvolution/op.h"
+#include "ops/fused_fully_connected/op.h"
+#include "ops/fused_matrix_multiply/op.h"
+#include "ops/registry.h"
+#include "ops/shuffle/op.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+// What will be one node, in order of execution.
+struct Chain
+{
+    std::vector<ir::Node*> nodes;
+    ir::Value* residual = nullptr; // of a convolution
+    ir::Value* bias = nullptr;     // of a matrix product: the sum's constant, of the result's rank
+    ops::FusedActivation activation;
+
+    ir::Value* result() const { return nodes.back()->outputs[0]; }
+};
+
+// The only reader of the chain's result when it may join the chain; else null.
+ir::Node* reader(ir::Graph const& g, Chain const& c)
+{
+    ir::Value const* y = c.result();
+    if (onlyProducer(g, y) == nullptr)
+        return nullptr;
+    for (auto const& n : g.nodes) {
+        if (std::find(n->inputs.begin(), n->inputs.end(), y) == n->inputs.end())
+            continue;
+        bool const fits = std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }) &&
+                          n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
+        return fits ? n.get() : nullptr;
+    }
+    return nullptr;
+}
+
+// The other operand when `n` adds something to `y`.
+ir::Value* addedTo(ir::Node const* n, ir::Value const* y)
+{
+    if (!n || n->op != &ops::elementwise::def() ||
+        n->attrsAs<ops::elementwise::Attrs>().operation != ops::elementwise::Operation::kSum)
+        return nullptr;
+    return n->inputs[n->inputs[0] == y ? 1 : 0];
+}
+
+bool isBias(ir::Value const& v, ir::Value const& y)
+{
+    if (!v.isConstant() || v.type != y.type || v.rank() != y.rank() || v.rank() == 0 || !y.shape.back().isConst())
+        return false;
+    for (int i = 0; i + 1 < v.rank(); ++i)
+        if (!v.shape[size_t(i)].is(1))
+            return false;
+    return v.shape.back() == y.shape.back();
+}
+
+void takeActivation(ir::Graph const& g, Chain& c)
+{
+    ir::Node* n = reader(g, c);
+    if (!n || n->op != &ops::activation::def())
+        return;
+    c.activation = ops::FusedActivation(n->attrsAs<ops::activation::Attrs>());
+    c.nodes.push_back(n);
+}
+
+Chain chainFrom(ir::Graph const& g, ir::Node* head)
+{
+    Chain c;
+    c.nodes = {head};
+    ir::Value const* y = c.result();
+    ir::Node* n = reader(g, c);
+    if (ir::Value* other = addedTo(n, y)) {
+        if (head->op == &ops::convolution::def()) {
+            if (other->type == y->type && other->shape == y->shape)
+                c.residual = other;
+        } else if (head->op == &ops::matrix_multiply::def() && isBias(*other, *y) &&
+                   head->attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector) {
+            c.bias = other;
+        }
+        if (!c.residual && !c.bias)
+            return c;
+        c.nodes.push_back(n);
+    }
+    takeActivation(g, c);
+    return c;
+}
+
+ir::Value* asVector(ir::Graph& g, ir::Value const& v)
+{
+    return g.addConstant(v.name, v.type, {v.shape.back().value()}, v.constant);
+}
+
+ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel)
+{
+    Tensor const zero(kernel.type, {kernel.shape[0].value()});
+    return g.addConstant(kernel.name + ".bias", kernel.type, zero.dims(), zero.data());
+}
+
+// The chain as a graph of its own; `inputs` are those of the fused node.
+Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, std::vector<ir::Value*> const& inputs)
+{
+    auto body = std::make_unique<ir::Graph>();
+    body->name = c.nodes[0]->name;
+    body->form = g.form;
+    body->symbols = g.symbols;
+    std::map<ir::Value const*, ir::Value*> to;
+    to[nullptr] = nullptr;
+    for (ir::Value const* v : inputs)
+        to[v] = body->addInput(v->name, v->type, v->shape);
+    if (c.bias) {
+        ops::shuffle::Attrs a;
+        a.hasReshape = true;
+        a.reshape.assign(size_t(c.bias->rank()), 1);
+        a.reshape.back() = c.bias->shape.back().value();
+        TW_ASSIGN(ir::Node * reshaped, body->addNode(ops::shuffle::def(), a.clone(), {to.at(inputs[2])}, c.bias->name));
+        to[c.bias] = reshaped->outputs[0];
+    }
+    for (ir::Node const* n : c.nodes) {
+        std::vector<ir::Value*> in;
+        for (ir::Value const* v : n->inputs)
+            in.push_back(to.at(v));
+        if (n == c.nodes[0] && c.residual && n->inputs.size() < 3)
+            in.push_back(to.at(inputs[2])); // the zero bias
+        to[n->outputs[0]] = body->cloneNode(*n, std::move(in))->outputs[0];
+    }
+    body->outputs = {to.at(c.result())};
+    return body;
+}
+
+Result<void> fuse(ir::Graph& g, Chain const& c)
+{
+    using namespace ops;
+    ir::Node const& head = *c.nodes[0];
+    std::vector<ir::Value*> inputs = head.inputs;
+    std::unique_ptr<ir::AttrsBase> attrs;
+    ir::OpDef const* op = nullptr;
+    if (head.op == &deconvolution::def()) {
+        op = &fused_deconvolution::def();
+        attrs = std::make_unique<fused_deconvolution::Attrs>(head.attrsAs<deconvolution::Attrs>(), c.activation);
+    } else if (head.op == &fully_connected::def()) {
+        op = &fused_fully_connected::def();
+        attrs = std::make_unique<fused_fully_connected::Attrs>(c.activation);
+    } else if (head.op == &convolution::def()) {
+        op = &fused_convolution::def();
+        attrs = std::make_unique<fused_convolution::Attrs>(head.attrsAs<convolution::Attrs>(), c.activation);
+        if (c.residual) {
+            if (inputs.size() < 3)
+                inputs.push_back(zeroBias(g, *inputs[1]));
+            inputs.push_back(c.residual);
+        }
+    } else {
+        op = &fused_matrix_multiply::def();
+        attrs = std::make_unique<fused_matrix_multiply::Attrs>(head.attrsAs<matrix_multiply::Attrs>(), c.activation);
+        if (c.bias)
+            inputs.push_back(asVector(g, *c.bias));
+    }
+    TW_ASSIGN(auto body, bodyOf(g, c, inputs));
+    TW_ASSIGN(ir::Node * fused,
+              g.addNode(*op, std::move(attrs), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
+    fused->layers = head.layers;
+    fused->precision = head.precision;
+    fused->device = head.device;
+    for (size_t i = 1; i < c.nodes.size(); ++i)
+        joinOrigins(*fused, *fused, *c.nodes[i]);
+    ir::Value *from = c.result(), *to = fused->outputs[0];
+    to->name = from->name;
+    to->quantization = from->quantization;
+    to->host = from->host;
+    g.replaceAllUses(from, to);
+    for (size_t i = c.nodes.size(); i-- > 0;)
+        g.eraseNode(c.nodes[i]);
+    return {};
+}
+
+} // namespace
+
+Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
+{
+    ir::OpDef const* const kinds[] = {&ops::convolution::def(), &ops::deconvolution::def(),
+                                      &ops::fully_connected::def(), &ops::matrix_multiply::def()};
+    std::vector<ir::Node*> heads;
+    for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
+        if (std::find(std::begin(kinds), std::end(kinds), (*n)->op) != std::end(kinds))
+            heads.push_back(n->get());
+    bool changed = false;
+    for (ir::Node* head : heads) {
+        Chain const c = chainFrom(g, head);
+        if (c.nodes.size() < 2)
+            continue;
+        std::string name;
+        for (ir::Node const* n : c.nodes)
+            name += (name.empty() ? "" : " + ") + n->name;
+        TW_TRY(fuse(g, c));
+        ctx.log.verbose("fused " + name);
+        changed = true;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pass, one declaration each; pipeline.cpp gives the order. What a pass does stands at the head of its file. A
+// pass works on one graph; the runner brings it to regions too.
+#pragma once
+
+#include "passes/pass.h"
+
+namespace tw::passes {
+
+Result<bool> removeDead(ir::Graph& g, PassContext const& ctx);
+Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
+Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
+Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
+Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
+
+} // namespace tw::passes

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to)
+{
+    if (from->quantization) {
+        // `to` takes the scale over: it has the same, or none and no reader that would see it appear.
+        bool const free = !to->quantization && !g.isOutput(to) && g.useCount(to) == 1;
+        if (to->quantization != from->quantization && !free)
+            return false;
+    }
+    if (g.isOutput(from)) {
+        if (!to->producer || g.isOutput(to))
+            return false;
+        to->name = from->name;
+    }
+    if (from->quantization)
+        to->quantization = from->quantization;
+    g.replaceAllUses(from, to);
+    return true;
+}
+
+ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
+{
+    if (!v || !v->producer || v->quantization || g.isOutput(v) || g.useCount(v) != 1)
+        return nullptr;
+    return v->producer;
+}
+
+bool canJoin(ir::Node const& first, ir::Node const& second)
+{
+    auto agree = [](auto const& a, auto const& b) { return !a.byUser || !b.byUser || a.value == b.value; };
+    if (!agree(first.precision, second.precision) || !agree(first.device, second.device))
+        return false;
+    return first.outputTypes.empty() || !first.outputTypes[0].byUser ||
+           first.outputTypes[0].value == first.outputs[0]->type;
+}
+
+void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second)
+{
+    std::vector<std::string> layers = first.layers;
+    layers.insert(layers.end(), second.layers.begin(), second.layers.end());
+    std::string name = first.name + " + " + second.name;
+    auto const precision = first.precision.byUser ? first.precision : second.precision;
+    auto const device = first.device.byUser ? first.device : second.device;
+    auto outputTypes = second.outputTypes;
+    node.layers = std::move(layers);
+    node.name = std::move(name);
+    node.precision = precision;
+    node.device = device;
+    node.outputTypes = std::move(outputTypes);
+    node.outputTypes.resize(node.outputs.size());
+}
+
+TensorRef constantOf(ir::Value const* v)
+{
+    if (!v || !v->isConstant())
+        return {};
+    return TensorRef{v->type, ir::extentsOf(v->shape), const_cast<void*>(v->constant->data->data())};
+}
+
+bool allEqual(ir::Value const* v, double wanted)
+{
+    if (!v)
+        return true;
+    TensorRef const t = constantOf(v);
+    if (!t.data)
+        return false;
+    int64_t const count = t.count();
+    for (int64_t i = 0; i < count; ++i)
+        if (!(t.get(i) == wanted))
+            return false;
+    return true;
+}
+
+bool refitReaches(ir::Value const& v)
+{
+    if (!v.isConstant())
+        return false;
+    ir::Constant const& c = *v.constant;
+    return !c.weightsName.empty() || (!c.layer.empty() && c.role != ir::WeightsRole::kConstant);
+}
+
+std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target)
+{
+    ReshapeDims r;
+    if (ir::isStatic(target)) {
+        r.placeholder = false;
+        for (ir::Dim const& d : target)
+            r.dims.push_back(d.value());
+        return r;
+    }
+    bool wildcard = false, maybeEmpty = false;
+    ir::Dim const total = volume(from);
+    for (size_t i = 0; i < target.size(); ++i) {
+        ir::Dim const& d = target[i];
+        if (d.isConst()) {
+            if (d.value() < 1)
+                return std::nullopt; // 0 would copy
+            r.dims.push_back(d.value());
+        } else if (i < from.size() && d == from[i]) {
+            r.dims.push_back(0);
+            maybeEmpty = maybeEmpty || d.range(g.symbols).lo < 1;
+        } else {
+            ir::Dim others = 1;
+            for (size_t k = 0; k < target.size(); ++k)
+                others = k == i ? others : others * target[k];
+            bool const follows = d * others == total || d == ir::floorDiv(total, others);
+            if (wildcard || !follows)
+                return std::nullopt;
+            r.dims.push_back(-1);
+            wildcard = true;
+        }
+    }
+    if (wildcard && maybeEmpty)
+        return std::nullopt; // nothing infers -1 beside a size of zero
+    return r;
+}
+
+} // namespace tw::passes

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes share: replacing values without touching what the user sees, joining two nodes into one, and small
+// questions about constants.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+// Uses of `from` become uses of `to`. A graph output keeps its name: where `from` is one, `to` takes the name over,
+// which only works when a node makes `to` and it is no output itself. False, and nothing changed, when it cannot be.
+bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to);
+
+// The node that makes `v` when nobody else reads it (no other use, no graph output, no quantization of its own); else
+// null.
+ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
+
+// Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
+// or the same, the type between them is as it was made.
+bool canJoin(ir::Node const& first, ir::Node const& second);
+// Gives `node` the name, layers and wishes of both. (`node` may be one of the two.)
+void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second);
+
+// Elements of a constant; an empty reference for any other value.
+TensorRef constantOf(ir::Value const* v);
+// Whether all elements of a constant are `wanted`; true for a value that is not there.
+bool allEqual(ir::Value const* v, double wanted);
+// A constant that refit can reach: its elements must stay what the user gave.
+bool refitReaches(ir::Value const& v);
+
+// Attribute dimensions for a shuffle that give `target` out of `from` whatever the symbols are: numbers, 0 where the
+// dimension is that of `from`, at most one -1. `placeholder`: what zeroIsPlaceholder must be.
+struct ReshapeDims
+{
+    std::vector<int64_t> dims;
+    bool placeholder = true;
+};
+std::optional<ReshapeDims> reshapeDims(ir::Graph const& g, ir::Shape const& from, ir::Shape const& target);
+
+} // namespace tw::passes

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes shape arithmetic out of the graph where inference knows what it gives.
+//   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
+//   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
+//   two shape tensors of equal elements  ->  one
+// Any form; expects inferred shapes. Stands behind fold_constants, whose constants it takes, and before remove_dead,
+// which takes the arithmetic that is left without users. Never changes a shape.
+#include <algorithm>
+
+#include "ops/fill/op.h"
+#include "ops/registry.h"
+#include "ops/resize/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+std::vector<int64_t> elementsOf(TensorRef const& t)
+{
+    std::vector<int64_t> v;
+    for (int64_t i = 0; i < t.count(); ++i)
+        v.push_back(t.getInt(i));
+    return v;
+}
+
+bool hasInput(ir::Node const& n, size_t i)
+{
+    return i < n.inputs.size() && n.inputs[i];
+}
+
+void dropInput(ir::Node& n, size_t i)
+{
+    n.inputs[i] = nullptr;
+    while (!n.inputs.empty() && !n.inputs.back() && int(n.inputs.size()) > n.op->minInputs)
+        n.inputs.pop_back();
+}
+
+// Moves constant input i into the attribute field.
+bool takeIn(ir::Node& n, size_t i, std::vector<int64_t>& field)
+{
+    if (!hasInput(n, i))
+        return false;
+    TensorRef const t = constantOf(n.inputs[i]);
+    if (!t.data)
+        return false;
+    field = elementsOf(t);
+    dropInput(n, i);
+    return true;
+}
+
+bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
+{
+    auto& a = n.attrsAs<ops::shuffle::Attrs>();
+    if (!hasInput(n, 1))
+        return false;
+    if (takeIn(n, 1, a.reshape)) {
+        a.hasReshape = true;
+        return true;
+    }
+    ir::Shape c = n.inputs[0]->shape, r = n.outputs[0]->shape;
+    for (size_t i = 0; i < a.firstTranspose.size(); ++i)
+        c[i] = n.inputs[0]->shape[size_t(a.firstTranspose[i])];
+    for (size_t i = 0; i < a.secondTranspose.size(); ++i)
+        r[size_t(a.secondTranspose[i])] = n.outputs[0]->shape[i];
+    // Static dimensions that come from unknown elements are checked when these are known; keep that.
+    auto const dims = n.inputs[1]->content ? reshapeDims(g, c, r) : std::nullopt;
+    if (!dims)
+        return false;
+    a.reshape = dims->dims;
+    a.zeroIsPlaceholder = dims->placeholder;
+    a.hasReshape = true;
+    dropInput(n, 1);
+    return true;
+}
+
+bool simplifySlice(ir::Node& n)
+{
+    auto& a = n.attrsAs<ops::slice::Attrs>();
+    bool changed = takeIn(n, 1, a.start);
+    changed = takeIn(n, 2, a.size) || changed;
+    return takeIn(n, 3, a.stride) || changed;
+}
+
+bool simplifyResize(ir::Node& n)
+{
+    return takeIn(n, 1, n.attrsAs<ops::resize::Attrs>().outputDims);
+}
+
+bool simplifyFill(ir::Node& n)
+{
+    return takeIn(n, 0, n.attrsAs<ops::fill::Attrs>().dims);
+}
+
+bool simplifyNode(ir::Graph const& g, ir::Node& n)
+{
+    if (n.op == &ops::shuffle::def())
+        return simplifyShuffle(g, n);
+    if (n.op == &ops::slice::def())
+        return simplifySlice(n);
+    if (n.op == &ops::resize::def())
+        return simplifyResize(n);
+    if (n.op == &ops::fill::def())
+        return simplifyFill(n);
+    return false;
+}
+
+bool equalElements(ir::Value const& a, ir::Value const& b)
+{
+    return a.type == b.type && a.shape == b.shape && *a.content == *b.content;
+}
+
+} // namespace
+
+Result<bool> simplifyShapes(ir::Graph& g, PassContext const&)
+{
+    bool changed = false;
+    std::vector<ir::Value*> known; // with elements that are expressions, in order of execution
+    for (ir::Value* v : g.inputs)
+        if (v->content)
+            known.push_back(v);
+    for (auto& n : g.nodes) {
+        if (simplifyNode(g, *n)) {
+            TW_TRY(g.inferNode(*n));
+            changed = true;
+        }
+        for (ir::Value* v : n->outputs) {
+            if (!v->content || v->quantization)
+                continue;
+            auto same = std::find_if(known.begin(), known.end(), [&](ir::Value* k) { return equalElements(*k, *v); });
+            if (same == known.end())
+                known.push_back(v);
+            else if (g.useCount(v) != 0 && !g.isOutput(v))
+                changed = replaceValue(g, v, *same) || changed;
+        }
+    }
+    return changed;
+}
+
+} // namespace tw::passes

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/op.h"
+#include "ops/fill/op.h"
+#include "ops/gather/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+using Operation = ops::elementwise::Operation;
+
+ir::Value* binary(GraphMaker& m, Operation o, ir::Value* a, ir::Value* b, char const* name)
+{
+    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(o), {a, b}, name);
+}
+
+} // namespace
+
+TEST(FoldConstants, ChainOfConstants)
+{
+    GraphMaker m;
+    ir::Value* sum = binary(m, Operation::kSum, m.constant("a", {2, 3}), m.constant("b", {2, 3}), "sum");
+    ir::Value* product = binary(m, Operation::kProd, sum, m.constant("c", {2, 3}), "product");
+    m.output(binary(m, Operation::kSub, m.input("x", ir::shapeOf({2, 3})), product, "difference"), "y");
+    checkPass(m.g, passes::foldConstants, true);
+    EXPECT_EQ(nodesOf(m.g), "difference:elementwise");
+}
+
+TEST(FoldConstants, ElementsThatInferenceKnows)
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3});
+    ir::Value* shape = m.add(ops::shape::def(), {x}, "shape");
+    ir::Value* second = m.add(ops::gather::def(), ops::gather::Attrs{}, {shape, m.i32("one", {1})}, "second");
+    ir::Value* z = m.input("z", ir::shapeOf({1}), DataType::kInt32);
+    m.output(binary(m, Operation::kSum, z, second, "sum"), "y");
+    checkPass(m.g, passes::foldConstants, true);
+    EXPECT_EQ(nodesOf(m.g), "shape:shape, sum:elementwise"); // remove_dead takes the shape
+}
+
+TEST(FoldConstants, OutputsStayNodes)
+{
+    GraphMaker m;
+    m.output(binary(m, Operation::kSum, m.constant("a", {2}), m.constant("b", {2}), "sum"), "y");
+    checkPass(m.g, passes::foldConstants, false);
+}
+
+TEST(FoldConstants, NothingThatGrows)
+{
+    GraphMaker m;
+    ops::fill::Attrs zeros;
+    zeros.dims = {1 << 19};
+    ops::fill::Attrs few;
+    few.dims = {8};
+    ir::Value* x = m.input("x", ir::shapeOf({1}));
+    ir::Value* large = m.add(ops::fill::def(), zeros, {}, "large"); // 2 MiB
+    ir::Value* small = m.add(ops::fill::def(), few, {}, "small");
+    m.output(binary(m, Operation::kSum, x, large, "with_large"), "y");
+    m.output(binary(m, Operation::kSum, x, small, "with_small"), "z");
+    checkPass(m.g, passes::foldConstants, true);
+    EXPECT_EQ(nodesOf(m.g), "large:fill, with_large:elementwise, with_small:elementwise");
+}
+
+TEST(FoldConstants, NothingRandom)
+{
+    GraphMaker m;
+    ops::fill::Attrs a;
+    a.operation = ops::fill::Operation::kRandomUniform;
+    a.dims = {4};
+    ir::Value* noise = m.add(ops::fill::def(), a, {}, "noise");
+    m.output(binary(m, Operation::kSum, m.input("x", ir::shapeOf({4})), noise, "sum"), "y");
+    checkPass(m.g, passes::foldConstants, false);
+}
+
+TEST(FoldConstants, SizesThatDependOnConstants)
+{
+    GraphMaker m;
+    ir::Value* where = m.add(ops::non_zero::def(), {m.constant("mask", {4}, {0, 1, 0, 1})}, "where"); // [1, 2]
+    ir::Value* x = m.input("x", ir::shapeOf({1, 2}), DataType::kInt32);
+    ir::Value* y = binary(m, Operation::kSum, x, where, "sum");
+    m.output(y, "y");
+    checkPass(m.g, passes::foldConstants, true);
+    EXPECT_EQ(nodesOf(m.g), "sum:elementwise");
+    EXPECT_EQ(str(y->shape), "[1,2]");
+}
+
+TEST(FoldConstants, RefitKeepsWeights)
+{
+    for (bool refittable : {false, true}) {
+        GraphMaker m;
+        Tensor const w(DataType::kFloat, {2});
+        auto c = std::make_shared<ir::Constant>();
+        c->data = Blob::copy(w.data(), 8);
+        c->layer = "scale1";
+        c->role = ir::WeightsRole::kScale;
+        ir::Value* weights = m.g.addConstant("w", DataType::kFloat, {2}, c);
+        ir::Value* sum = binary(m, Operation::kSum, weights, m.constant("b", {2}), "sum");
+        m.output(binary(m, Operation::kProd, m.input("x", ir::shapeOf({2})), sum, "product"), "y");
+        PassCheck check;
+        check.refittable = refittable;
+        checkPass(m.g, passes::foldConstants, !refittable, check);
+    }
+}
+
+} // namespace tw::test

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation/op.h"
+#include "ops/convolution/op.h"
+#include "ops/deconvolution/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/fused_convolution/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+using ops::activation::Kind;
+using Operation = ops::elementwise::Operation;
+
+ir::Value* convolution(GraphMaker& m, ir::Value* x, std::string const& name, bool bias = true)
+{
+    auto a = ops::convolution::Attrs::plain(2);
+    a.prePadding = a.postPadding = {1, 1};
+    std::vector<ir::Value*> in{x, m.constant(name + ".w", {3, 3, 3, 3})};
+    if (bias)
+        in.push_back(m.constant(name + ".b", {3}));
+    return m.add(ops::convolution::def(), a, in, name);
+}
+
+ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name, Kind kind = Kind::kRelu)
+{
+    return m.add(ops::activation::def(), ops::activation::Attrs(kind, 0.3f, 1.25f), {x}, name);
+}
+
+ir::Value* sum(GraphMaker& m, ir::Value* a, ir::Value* b, std::string const& name)
+{
+    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum), {a, b}, name);
+}
+
+ir::Value* image(GraphMaker& m)
+{
+    return m.input("x", {ir::Dim::symbol("N"), 3, 6, 5});
+}
+
+// The fused node's body gives the node's result.
+void checkBody(ir::Node const& n)
+{
+    ASSERT_NE(n.body, nullptr);
+    std::vector<Tensor> inputs;
+    for (ir::Value const* v : n.body->inputs) {
+        Extents dims;
+        for (ir::Dim const& d : v->shape)
+            dims.push(d.isConst() ? d.value() : 2);
+        inputs.emplace_back(v->type, dims);
+        fillRandom(inputs.back().ref(), {}, hashText(v->name));
+    }
+    auto whole = interp::runNode(n, refsOf(inputs));
+    auto parts = interp::run(*n.body, refsOf(inputs));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_TRUE(parts.ok()) << parts.error().message;
+    expectSame(refsOf(*whole), *parts);
+}
+
+} // namespace
+
+TEST(FuseActivation, EveryKindBehindAConvolution)
+{
+    for (int k = 0; k < ops::activation::kKindCount; ++k) {
+        GraphMaker m;
+        m.output(activation(m, convolution(m, image(m), "conv1", k % 2 == 0), "act1", Kind(k)), "y");
+        checkPass(m.g, passes::fuseActivation, true);
+        EXPECT_EQ(nodesOf(m.g), "conv1 + act1:fused_convolution");
+        EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"conv1", "act1"}));
+        EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "conv1:convolution, act1:activation");
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+TEST(FuseActivation, Residual)
+{
+    for (bool bias : {false, true})
+        for (bool first : {false, true}) {
+            GraphMaker m;
+            ir::Value* x = image(m);
+            ir::Value* y = convolution(m, x, "conv1", bias);
+            m.output(activation(m, first ? sum(m, x, y, "add") : sum(m, y, x, "add"), "relu"), "y");
+            checkPass(m.g, passes::fuseActivation, true);
+            EXPECT_EQ(nodesOf(m.g), "conv1 + add + relu:fused_convolution");
+            checkBody(*m.g.nodes[0]);
+        }
+}
+
+TEST(FuseActivation, TheLaterOfTwoConvolutionsTakesTheSum)
+{
+    GraphMaker m;
+    ir::Value* x = image(m);
+    ir::Value* a = convolution(m, x, "conv1");
+    ir::Value* b = convolution(m, activation(m, x, "relu0"), "conv2");
+    m.output(sum(m, a, b, "add"), "y");
+    checkPass(m.g, passes::fuseActivation, true);
+    EXPECT_EQ(nodesOf(m.g), "conv1:convolution, relu0:activation, conv2 + add:fused_convolution");
+}
+
+TEST(FuseActivation, MatrixProducts)
+{
+    using enum ops::matrix_multiply::MatrixOperation;
+    for (bool transposed : {false, true})
+        for (int parts = 1; parts < 4; ++parts) { // bias, activation, both
+            GraphMaker m;
+            ops::matrix_multiply::Attrs a;
+            a.b = transposed ? kTranspose : kNone;
+            ir::Value* w = m.constant("w", transposed ? Extents{1, 5, 4} : Extents{1, 4, 5});
+            ir::Value* y = m.add(ops::matrix_multiply::def(), a, {m.input("x", {ir::Dim::symbol("N"), 3, 4}), w}, "mm");
+            if (parts & 1)
+                y = sum(m, m.constant("bias", {1, 1, 5}), y, "add");
+            if (parts & 2)
+                y = activation(m, y, "sigmoid", Kind::kSigmoid);
+            m.output(y, "y");
+            checkPass(m.g, passes::fuseActivation, true);
+            std::string const name = std::string("mm") + (parts & 1 ? " + add" : "") + (parts & 2 ? " + sigmoid" : "");
+            EXPECT_EQ(nodesOf(m.g), name + ":fused_matrix_multiply");
+            checkBody(*m.g.nodes[0]);
+        }
+}
+
+TEST(FuseActivation, DeconvolutionAndFullyConnected)
+{
+    GraphMaker m;
+    auto a = ops::deconvolution::Attrs::plain(2);
+    a.strides = {2, 2};
+    ir::Value* y = m.add(ops::deconvolution::def(), a, {image(m), m.constant("w", {3, 4, 3, 3})}, "deconv");
+    m.output(activation(m, y, "relu1"), "y");
+    ir::Value* z = m.input("z", ir::shapeOf({2, 3, 4, 5}));
+    z = m.add(ops::fully_connected::def(), {z, m.constant("v", {7, 60}), m.constant("b", {7})}, "fc");
+    m.output(activation(m, z, "tanh1", Kind::kTanh), "z_out");
+    checkPass(m.g, passes::fuseActivation, true);
+    EXPECT_EQ(nodesOf(m.g), "deconv + relu1:fused_deconvolution, fc + tanh1:fused_fully_connected");
+    for (auto const& n : m.g.nodes)
+        checkBody(*n);
+}
+
+TEST(FuseActivation, ReasonsNotTo)
+{
+    auto with = [](auto change) {
+        GraphMaker m;
+        change(m, convolution(m, image(m), "conv1"));
+        checkPass(m.g, passes::fuseActivation, false);
+    };
+    with([](GraphMaker& m, ir::Value* y) { // others read the convolution
+        m.output(activation(m, y, "relu"), "y");
+        m.output(y, "z");
+    });
+    with([](GraphMaker& m, ir::Value* y) { m.output(sum(m, y, y, "twice"), "y"); });
+    with([](GraphMaker& m, ir::Value* y) { // stretched by the sum
+        m.output(sum(m, y, m.constant("row", {1, 1, 1, 5}), "add"), "y");
+    });
+    with([](GraphMaker& m, ir::Value* y) { // wishes differ
+        ir::Value* z = activation(m, y, "relu");
+        y->producer->precision = {DataType::kHalf, true};
+        z->producer->precision = {DataType::kFloat, true};
+        m.output(z, "y");
+    });
+    with([](GraphMaker& m, ir::Value* y) { // a scale between them
+        y->quantization = ir::Quantization{{0.5}, -1, ir::Quantization::Origin::kDynamicRange};
+        m.output(activation(m, y, "relu"), "y");
+    });
+    GraphMaker m; // the sum's constant is no row
+    ir::Value* product = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs{},
+                               {m.input("x", ir::shapeOf({3, 4})), m.constant("w", {4, 5})}, "mm");
+    m.output(sum(m, product, m.constant("column", {3, 1}), "add"), "y");
+    checkPass(m.g, passes::fuseActivation, false);
+}
+
+} // namespace tw::test

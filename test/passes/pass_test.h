@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every pass must keep: the graph is sound, the numbers are the same, outputs keep name, type and shape, and a
+// second run changes nothing.
+#pragma once
+
+#include "passes/list.h"
+#include "support/graph_maker.h"
+
+namespace tw::test {
+
+// "conv1 + relu1:fused_convolution, ..." in order of execution.
+inline std::string nodesOf(ir::Graph const& g)
+{
+    std::string s;
+    for (auto const& n : g.nodes)
+        s += (s.empty() ? "" : ", ") + n->name + ":" + n->op->name;
+    return s;
+}
+
+struct PassCheck
+{
+    ir::Bindings sizes;
+    bool refittable = false;
+    double tolerance = 1e-5;
+};
+
+inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
+{
+    auto const inputs = randomInputs(g, check.sizes);
+    uint64_t state = 1;
+    interp::Options options;
+    options.randomState = &state;
+    auto before = interp::run(g, refsOf(inputs), options);
+    ASSERT_TRUE(before.ok()) << before.error().message;
+    struct Seen
+    {
+        std::string name;
+        DataType type;
+        ir::Shape shape;
+    };
+    std::vector<Seen> outputs;
+    for (ir::Value const* v : g.outputs)
+        outputs.push_back({v->name, v->type, v->shape});
+
+    NullLog log;
+    passes::PassContext const ctx{log, check.refittable};
+    auto changed = pass(g, ctx);
+    ASSERT_TRUE(changed.ok()) << changed.error().message;
+    EXPECT_EQ(*changed, expectChange);
+    auto verified = ir::verify(g);
+    ASSERT_TRUE(verified.ok()) << verified.error().message;
+    ASSERT_EQ(g.outputs.size(), outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        EXPECT_EQ(g.outputs[i]->name, outputs[i].name);
+        EXPECT_EQ(g.outputs[i]->type, outputs[i].type);
+        EXPECT_EQ(g.outputs[i]->shape, outputs[i].shape) << str(g.outputs[i]->shape) << str(outputs[i].shape);
+    }
+    state = 1;
+    auto after = interp::run(g, refsOf(inputs), options);
+    ASSERT_TRUE(after.ok()) << after.error().message;
+    expectSame(refsOf(*after), *before, check.tolerance);
+
+    std::string const once = nodesOf(g);
+    changed = pass(g, ctx);
+    ASSERT_TRUE(changed.ok()) << changed.error().message;
+    EXPECT_FALSE(*changed);
+    EXPECT_EQ(nodesOf(g), once);
+}
+
+} // namespace tw::test

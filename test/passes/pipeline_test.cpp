@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner: order, repetition, regions, what can be left out, what it writes.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/text.h"
+#include "ops/activation/op.h"
+#include "ops/concatenation/op.h"
+#include "ops/convolution/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/gather/op.h"
+#include "ops/identity/op.h"
+#include "ops/shuffle/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+struct CollectingLog final : Log
+{
+    void write(Severity s, std::string const& message) override
+    {
+        (s == Severity::kVerbose ? verboseLines : loudLines).push_back(message);
+    }
+    std::vector<std::string> verboseLines, loudLines;
+};
+
+ir::Value* relu(GraphMaker& m, ir::Value* x, char const* name)
+{
+    return m.add(ops::activation::def(), ops::activation::Attrs(ops::activation::Kind::kRelu), {x}, name);
+}
+
+// conv -> identity -> relu -> reshape to [shape(x)[0], -1], twice.
+void network(GraphMaker& m)
+{
+    m.g.symbols["N"].range = {1, 8};
+    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 2, 4, 4});
+    ir::Value* y =
+        m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2), {x, m.constant("w", {3, 2, 1, 1})}, "conv");
+    y = relu(m, m.add(ops::identity::def(), ops::identity::Attrs(), {y}, "identity"), "relu");
+    for (std::string const s : {"a", "b"}) {
+        ir::Value* n = m.add(ops::gather::def(), ops::gather::Attrs{},
+                             {m.add(ops::shape::def(), {y}, s + ".shape"), m.i32(s + ".zero", {0})}, s + ".n");
+        ir::Value* dims =
+            m.add(ops::concatenation::def(), ops::concatenation::Attrs(0), {n, m.i32(s + ".rest", {-1})}, s + ".dims");
+        y = m.add(ops::shuffle::def(), ops::shuffle::Attrs{}, {y, dims}, s);
+    }
+    m.output(y, "y");
+}
+
+Result<bool> whole(ir::Graph& g, passes::PassContext const& ctx)
+{
+    std::string const before = nodesOf(g);
+    TW_TRY(passes::run(g, ctx));
+    return nodesOf(g) != before;
+}
+
+} // namespace
+
+TEST(Pipeline, PassesWorkTogether)
+{
+    GraphMaker m;
+    network(m);
+    checkPass(m.g, whole, true);
+    // b read past a, which the arithmetic for b still needed; then nothing did.
+    EXPECT_EQ(nodesOf(m.g), "conv + relu:fused_convolution, b:shuffle");
+    EXPECT_EQ(m.g.form, ir::Form::kFused);
+}
+
+TEST(Pipeline, NamesAreUniqueAndFormsGrow)
+{
+    std::set<std::string> names;
+    ir::Form form = ir::Form::kImported;
+    for (auto const& p : passes::pipeline()) {
+        EXPECT_TRUE(names.insert(p.name).second) << p.name;
+        EXPECT_LE(p.needs, form) << p.name;
+        form = std::max(form, p.gives);
+    }
+    EXPECT_EQ(form, ir::Form::kFused);
+}
+
+TEST(Pipeline, DisableByNameAndStopAfter)
+{
+    CollectingLog log;
+    GraphMaker m;
+    network(m);
+    passes::Options options;
+    options.disabled = {"fuse_activation", "no_such_pass"};
+    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    EXPECT_EQ(nodesOf(m.g), "conv:convolution, relu:activation, b:shuffle");
+    ASSERT_EQ(log.loudLines.size(), 1u);
+    EXPECT_NE(log.loudLines[0].find("no_such_pass"), std::string::npos);
+
+    GraphMaker n;
+    network(n);
+    std::string const before = nodesOf(n.g);
+    options.disabled = {};
+    options.stopAfter = 0;
+    ASSERT_TRUE(passes::run(n.g, {log}, options).ok());
+    EXPECT_EQ(nodesOf(n.g), before);
+}
+
+TEST(Pipeline, DumpsTextThatParses)
+{
+    std::string const folder = testing::TempDir() + "tensorwright_pipeline_test";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    GraphMaker m;
+    network(m);
+    m.g.name = "a/../b c"; // no path comes of a name
+    passes::Options options;
+    options.dumpFolder = &folder;
+    NullLog log;
+    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    std::set<std::string> files;
+    for (auto const& f : std::filesystem::directory_iterator(folder))
+        files.insert(f.path().filename().string());
+    ASSERT_FALSE(files.empty());
+    EXPECT_NE(files.rbegin()->find("fuse_activation"), std::string::npos) << *files.rbegin();
+    std::ifstream last(folder + "/" + *files.rbegin());
+    std::stringstream text;
+    text << last.rdbuf();
+    EXPECT_NE(text.str().find("conv + relu"), std::string::npos);
+    auto parsed = ir::parse(text.str(), ops::find);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    EXPECT_EQ(nodesOf(**parsed), nodesOf(m.g));
+    std::filesystem::remove_all(folder);
+
+    CollectingLog loud;
+    GraphMaker n;
+    network(n);
+    std::string const missing = folder + "/missing";
+    options.dumpFolder = &missing;
+    EXPECT_TRUE(passes::run(n.g, {loud}, options).ok());
+    EXPECT_FALSE(loud.loudLines.empty());
+}
+
+TEST(Pipeline, RegionsToo)
+{
+    GraphMaker m, branch[2];
+    std::vector<std::unique_ptr<ir::Graph>> regions;
+    for (GraphMaker& b : branch) {
+        network(b);
+        regions.push_back(b.take());
+    }
+    m.g.symbols["N"].range = {1, 8};
+    ir::Value* c = m.input("c", {}, DataType::kBool);
+    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 2, 4, 4});
+    ir::Node* n = m.addNode(ops::conditional::def(), std::make_unique<ir::NoAttrs>(), {c, x}, "if", std::move(regions));
+    m.output(n->outputs[0], "y");
+    checkPass(m.g, whole, false); // the outer graph stays as it is
+    for (auto const& r : n->regions)
+        EXPECT_EQ(nodesOf(*r), "conv + relu:fused_convolution, b:shuffle");
+}
+
+} // namespace tw::test

@@ -219,12 +219,21 @@ void tryAlias(Instance& inst, size_t index)
     int64_t const size = sizeOf(node.outputs[0]->type);
     if (aliases[0].outputInInput) {
         ir::Value const* u = node.inputs[size_t(aliases[0].input)];
-        ValueState const& us = inst.values[size_t(inst.block->indexOf(u))];
-        if (g.isOutput(node.outputs[0]) || us.hasContents)
+        int const ui = inst.block->indexOf(u);
+        ValueState& us = inst.values[size_t(ui)];
+        if (us.hasContents)
             return;
-        ValueState& s = inst.values[size_t(outIndex)];
-        s.root = inst.block->indexOf(u);
-        s.rootOffset = aliases[0].offset * size;
+        if (g.isOutput(node.outputs[0])) {
+            // The caller's memory holds the view; what it is a view of is written there, if that is all of it.
+            bool const whole = in[size_t(aliases[0].input)].sizeBytes() == out[0].sizeBytes();
+            if (!whole || !u->producer || us.external || us.root != ui || g.isOutput(u))
+                return;
+            us.root = outIndex;
+            us.rootOffset = 0;
+        } else {
+            inst.values[size_t(outIndex)].root = ui;
+            inst.values[size_t(outIndex)].rootOffset = aliases[0].offset * size;
+        }
         inst.skipped[index] = true;
         return;
     }

@@ -53,6 +53,20 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+// Nothing but dimensions of size 1 before the axis: the inputs lie one behind the other.
+std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    if (out[0].dims.volume(0, node.attrsAs<Attrs>().axis) != 1)
+        return {};
+    std::vector<ir::Alias> list;
+    int64_t offset = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+        list.push_back(ir::Alias{false, int(i), offset});
+        offset += in[i].count();
+    }
+    return list;
+}
+
 void cases(CaseList& list)
 {
     list.add("by_hand", Attrs(1), {f32({2, 1}, {1, 2}), f32({2, 2}, {3, 4, 5, 6})}, {{1, 3, 4, 2, 5, 6}});
@@ -81,6 +95,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .aliases = aliases,
     };
     return kDef;
 }

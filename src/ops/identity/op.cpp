@@ -60,6 +60,11 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{0, 255, true, false};
 }
 
+std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    return in[0].type == out[0].type ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
+}
+
 void cases(CaseList& list)
 {
     double const nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
@@ -96,6 +101,7 @@ ir::OpDef const& def()
         .domain = domain,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .aliases = aliases,
     };
     return kDef;
 }

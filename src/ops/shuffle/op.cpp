@@ -171,6 +171,29 @@ uint32_t shapeInputs(ir::Node const&)
     return 1u << 1;
 }
 
+// Whether a permutation of these dimensions leaves the elements in their order: only dimensions of size 1 move.
+bool keepsOrder(Extents const& e, std::vector<int64_t> const& permutation)
+{
+    int64_t last = -1;
+    for (int64_t p : permutation) {
+        if (e[int(p)] == 1)
+            continue;
+        if (p < last)
+            return false;
+        last = p;
+    }
+    return true;
+}
+
+std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    if (!keepsOrder(in[0].dims, a.firstTranspose) ||
+        !keepsOrder(unpermuted(out[0].dims, a.secondTranspose), a.secondTranspose))
+        return {};
+    return {ir::Alias{true, 0, 0}};
+}
+
 void cases(CaseList& list)
 {
     auto shuffle = [&](char const* name, CaseInput x, auto change, std::vector<std::vector<double>> expected = {},
@@ -263,6 +286,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .aliases = aliases,
     };
     return kDef;
 }

@@ -151,6 +151,29 @@ uint32_t shapeInputs(ir::Node const&)
     return 1u << 1 | 1u << 2 | 1u << 3;
 }
 
+// A part of the input that lies in one piece: the dimensions before some axis have one element, those behind it are
+// taken whole.
+std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    auto given = [&](size_t i) { return i < node.inputs.size() && node.inputs[i]; };
+    auto data = [&](size_t i) { return given(i) ? in[i] : TensorRef{}; };
+    Extents const &x = in[0].dims, &y = out[0].dims;
+    if ((given(1) && !in[1].data) || (given(3) && !in[3].data) || y.volume() == 0)
+        return {};
+    Steps const s = stepsOf(node.attrsAs<Attrs>(), data(1), data(3), x.rank);
+    Extents const strides = stridesOf(x);
+    bool whole = true; // all dimensions behind this one
+    int64_t offset = 0;
+    for (int d = x.rank - 1; d >= 0; --d) {
+        bool const inside = s.start[d] >= 0 && s.start[d] <= x[d] - y[d];
+        if (!inside || (y[d] > 1 && (s.stride[d] != 1 || !whole)))
+            return {};
+        whole = whole && y[d] == x[d];
+        offset += s.start[d] * strides[d];
+    }
+    return {ir::Alias{true, 0, offset}};
+}
+
 void cases(CaseList& list)
 {
     auto slice = [&](std::string const& name, CaseInput x, std::vector<int64_t> start, std::vector<int64_t> size,
@@ -225,6 +248,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .aliases = aliases,
     };
     return kDef;
 }

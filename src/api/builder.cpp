@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // IBuilder: from a network and a config to a plan.
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include "api/config.h"
 #include "api/engine.h"
@@ -142,6 +144,26 @@ plan::Profile batchProfile(NetworkObject const& n, int32_t maxBatch)
     return out;
 }
 
+// For looking into a build that went wrong; the library reads these once a build.
+//   TENSORWRIGHT_DISABLE_PASSES=a,b   leaves passes out        TENSORWRIGHT_STOP_AFTER_PASS=<number of pass runs>
+//   TENSORWRIGHT_DUMP_PASSES=<folder>  writes the graph's text after each pass that changed it
+passes::Options passesFromEnvironment(std::string& dumpFolder)
+{
+    passes::Options options;
+    if (char const* disabled = std::getenv("TENSORWRIGHT_DISABLE_PASSES")) {
+        std::istringstream list(disabled);
+        for (std::string name; std::getline(list, name, ',');)
+            options.disabled.push_back(name);
+    }
+    if (char const* stop = std::getenv("TENSORWRIGHT_STOP_AFTER_PASS"); stop && *stop)
+        options.stopAfter = std::atoi(stop);
+    if (char const* folder = std::getenv("TENSORWRIGHT_DUMP_PASSES"); folder && *folder) {
+        dumpFolder = folder;
+        options.dumpFolder = &dumpFolder;
+    }
+    return options;
+}
+
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
 {
     TW_TRY(checkSettings(n, c, b.reporter));
@@ -190,6 +212,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         contents.profiles.emplace_back();
 
     builder::Options options;
+    std::string dumpFolder;
+    options.passes = passesFromEnvironment(dumpFolder);
     options.fingerprint = b.cpu.fingerprint();
     options.log = &b.reporter;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);

@@ -71,8 +71,9 @@ void importConvTranspose(ImportContext& ctx)
     ctx.check(isStatic(w.dims()), "the kernel's dimensions must be known, they are " + describe(w.dims()));
     Dims const wDims = w.dims();
     WindowAttrs window = readWindow(ctx, spatial, {wDims.d + 2, wDims.d + 2 + spatial});
-    int64_t const groups = ctx.attrInt("group", 1), maps = groups * w.dims().d[1];
-    if (groups < 1 || groups > INT32_MAX || maps > INT32_MAX)
+    int64_t const groups = ctx.attrInt("group", 1);
+    int64_t const maps = groups >= 1 && groups <= INT32_MAX ? groups * w.dims().d[1] : -1;
+    if (maps < 0 || maps > INT32_MAX)
         ctx.invalid("group is " + std::to_string(groups) + ", with " + std::to_string(w.dims().d[1]) +
                     " output maps each");
     Trim trim = trimOf(ctx, window, x->getDimensions(), spatial);

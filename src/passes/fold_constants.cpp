@@ -20,7 +20,7 @@ namespace tw::passes {
 namespace {
 
 constexpr int64_t kGrowth = int64_t(1) << 20; // bytes
-constexpr int64_t kMaxSum = int64_t(1) << 32; // output elements x elements of the largest input, where ops sum
+constexpr int64_t kMaxSum = int64_t(1) << 28; // output elements x elements of the largest input, where ops sum
 
 bool isStateful(ir::Node const& n)
 {
@@ -72,7 +72,8 @@ bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
         outCount = ir::addSat(outCount, s.dims.volume());
     }
     bool const sums = n.op == &ops::convolution::def() || n.op == &ops::deconvolution::def() ||
-                      n.op == &ops::matrix_multiply::def() || n.op == &ops::fully_connected::def();
+                      n.op == &ops::matrix_multiply::def() || n.op == &ops::fully_connected::def() ||
+                      n.op == &ops::pooling::def() || n.op == &ops::lrn::def();
     return outBytes <= ir::addSat(inBytes, kGrowth) && (!sums || ir::mulSat(outCount, largest) <= kMaxSum);
 }
 

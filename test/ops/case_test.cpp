@@ -101,6 +101,21 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
     }
 }
 
+// Storage that the op says input and output can share holds the same bytes.
+void checkAliases(CaseGraph const& g, std::vector<Tensor> const& want)
+{
+    TensorRef const out[] = {want[0].ref()};
+    for (ir::Alias const& a : g.node->op->aliases(*g.node, g.nodeInputs, std::span(out, 1))) {
+        TensorRef const& in = g.nodeInputs[size_t(a.input)];
+        TensorRef const &whole = a.outputInInput ? in : out[0], &part = a.outputInInput ? out[0] : in;
+        ASSERT_GE(a.offset, 0);
+        ASSERT_LE(a.offset + part.count(), whole.count());
+        EXPECT_EQ(
+            std::memcmp(whole.as<std::byte>() + a.offset * sizeOf(whole.type), part.data, size_t(part.sizeBytes())), 0)
+            << "alias of input " << a.input;
+    }
+}
+
 void runCase(ir::OpDef const& op, ops::Case const& c)
 {
     SCOPED_TRACE(std::string(op.name) + "." + c.name);
@@ -122,6 +137,8 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
             expected.ref().set(k, c.expected[i][size_t(k)]);
         EXPECT_EQ(compare(got, expected.ref(), toleranceOf(*g.node, got.type)), "") << "reference, output " << i;
     }
+    if (op.aliases)
+        checkAliases(g, *want);
     if (!op.cpuTactics)
         return; // control flow: the executor runs it, see test/runtime
     auto const tactics = op.cpuTactics();

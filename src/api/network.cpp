@@ -217,6 +217,10 @@ Result<std::string> NetworkObject::symbolFor(TensorObject const& t, int axis)
         std::string out;
         for (char c : s)
             out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+        // Expressions are made of these names, and their text is limited: long ones keep their beginning and a hash.
+        constexpr size_t kMaxNameBytes = 128;
+        if (out.size() > kMaxNameBytes)
+            out = out.substr(0, kMaxNameBytes) + "." + std::to_string(hashText(s));
         return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "_" + out : out;
     };
     auto it = t.dimensionNames.find(axis);

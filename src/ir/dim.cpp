@@ -2,6 +2,7 @@
 #include "ir/dim.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/check.h"
 
@@ -59,6 +60,9 @@ struct Dim::Expr
 };
 
 namespace {
+
+constexpr size_t kMaxTextBytes = 4096; // of str(); parse() reads no more either
+constexpr size_t kMaxNumberBytes = 24; // a coefficient of int64 with what stands round it
 
 std::string keyOf(std::vector<AtomPtr> const& atoms)
 {
@@ -133,6 +137,13 @@ Dim Dim::fromExpr(Expr&& e)
 {
     if (e.terms.empty())
         return Dim(e.constant);
+    // Hostile networks can combine expressions for ever, and each max() of two doubles the text: past this size the
+    // result is a symbol that nothing binds.
+    size_t textBytes = kMaxNumberBytes;
+    for (auto const& [key, t] : e.terms)
+        textBytes += key.size() + kMaxNumberBytes;
+    if (textBytes > kMaxTextBytes)
+        return Dim::symbol("$too_complex");
     Dim d;
     d.expr_ = std::make_shared<Expr const>(std::move(e));
     return d;
@@ -170,8 +181,7 @@ Dim operator*(Dim const& a, Dim const& b)
         return Dim(mulSat(a.value_, b.value_));
     Dim::Expr const e = a.toExpr();
     Dim::Expr const f = b.toExpr();
-    // Hostile networks can multiply sums for ever: past this size the result is a symbol that nothing binds.
-    if (e.terms.size() * f.terms.size() > 256 || e.terms.size() + f.terms.size() > 256)
+    if (e.terms.size() * f.terms.size() > 256) // see fromExpr()
         return Dim::symbol("$too_complex");
     Dim::Expr out;
     out.constant = mulSat(e.constant, f.constant);
@@ -235,8 +245,8 @@ Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
         Expr const num = a.toExpr();
         Expr const den = b.toExpr();
         bool const single = den.terms.empty() || (den.terms.size() == 1 && den.constant == 0);
-        if (single) {
-            int64_t const c = den.terms.empty() ? den.constant : den.terms.begin()->second.coefficient;
+        int64_t const c = den.terms.empty() ? den.constant : den.terms.begin()->second.coefficient;
+        if (single && c != -1) { // INT64_MIN / -1 does not exist
             std::vector<AtomPtr> const atoms =
                 den.terms.empty() ? std::vector<AtomPtr>{} : den.terms.begin()->second.atoms;
             bool exact = atoms.empty() ? num.constant % c == 0 : num.constant == 0;
@@ -416,7 +426,7 @@ public:
     }
 
 private:
-    static constexpr int kMaxDepth = 64;
+    static constexpr int kMaxDepth = 600; // no text of kMaxTextBytes that str() writes is nested deeper
     Error bad(std::string const& what) const
     {
         return invalidArgument("dimension '" + text_ + "': " + what + " at character " + std::to_string(at_));
@@ -474,10 +484,11 @@ private:
             ++at_;
             while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')
                 ++at_;
-            std::string const digits = text_.substr(start, at_ - start);
-            if (digits == "-" || digits.size() > 18)
+            int64_t number = 0;
+            auto const [end, error] = std::from_chars(text_.data() + start, text_.data() + at_, number);
+            if (error != std::errc() || end != text_.data() + at_)
                 return bad("number expected");
-            return Dim(int64_t(std::stoll(digits)));
+            return Dim(number);
         }
         while (at_ < text_.size() && isNameChar(text_[at_]))
             ++at_;
@@ -510,8 +521,8 @@ private:
 
 Result<Dim> Dim::parse(std::string const& text)
 {
-    if (text.size() > 4096)
-        return invalidArgument("dimension expression longer than 4096 characters");
+    if (text.size() > kMaxTextBytes)
+        return invalidArgument("dimension expression longer than " + std::to_string(kMaxTextBytes) + " characters");
     return DimParser(text).parse();
 }
 

@@ -42,6 +42,32 @@ Result<void> verifyInference(Graph const& g, Node const& n)
     return {};
 }
 
+// Ranks, dimensions and element counts within what the API allows, so that later arithmetic on them cannot overflow.
+Result<void> verifyLimits(Graph const& g, Value const& v)
+{
+    if (v.rank() > kMaxRank)
+        return bad(g, "value '" + v.name + "' has rank " + std::to_string(v.rank()) + ", the limit is " +
+                          std::to_string(kMaxRank));
+    int64_t elements = 1;
+    for (Dim const& d : v.shape) {
+        if (!d.isConst())
+            continue;
+        if (d.value() < 0 || d.value() > INT32_MAX)
+            return bad(g, "value '" + v.name + "' has dimension " + std::to_string(d.value()) + " in " + str(v.shape) +
+                              " (allowed: 0..2^31 - 1)");
+        elements = mulSat(elements, d.value());
+    }
+    if (isStatic(v.shape) && elements > INT32_MAX)
+        return bad(g, "value '" + v.name + "' with shape " + str(v.shape) +
+                          " has 2^31 elements or more; the limit is 2^31 - 1");
+    if (v.content && int64_t(v.content->size()) > kMaxContent)
+        return bad(g, "value '" + v.name + "' has more contents than shape arithmetic keeps");
+    if (v.content && isStatic(v.shape) && int64_t(v.content->size()) != elements)
+        return bad(g, "value '" + v.name + "' of " + std::to_string(elements) + " elements has contents for " +
+                          std::to_string(v.content->size()));
+    return {};
+}
+
 Result<void> verifyGraph(Graph const& g, int depth)
 {
     if (depth > kMaxNesting)
@@ -49,6 +75,7 @@ Result<void> verifyGraph(Graph const& g, int depth)
     std::set<Value const*> owned, ready;
     for (auto const& v : g.values()) {
         owned.insert(v.get());
+        TW_TRY(verifyLimits(g, *v));
         if (v->isConstant()) {
             if (!isStatic(v->shape) || int(v->shape.size()) > kMaxRank)
                 return bad(g, "constant '" + v->name + "' has no static shape");
@@ -63,7 +90,8 @@ Result<void> verifyGraph(Graph const& g, int depth)
     for (Value const* v : g.inputs) {
         if (!owned.contains(v) || v->producer || v->isConstant())
             return bad(g, "input list names a value that is no input");
-        ready.insert(v);
+        if (!ready.insert(v).second)
+            return bad(g, "input list names '" + v->name + "' twice");
     }
     for (auto const& n : g.nodes) {
         if (!n->op || !n->attrs)

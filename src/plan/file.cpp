@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/file.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "base/hash.h"
@@ -26,6 +27,15 @@ Error damaged(std::string const& what)
 
 } // namespace
 
+uint64_t fileHash(void const* bytes, size_t sizeBytes)
+{
+    auto const* p = static_cast<char const*>(bytes);
+    Hasher h;
+    h.bytes(p, offsetof(FileHeader, hash));
+    h.bytes(p + sizeof(FileHeader), sizeBytes - sizeof(FileHeader));
+    return h.value();
+}
+
 std::string packFile(std::vector<Section> const& sections)
 {
     uint64_t at = aligned(sizeof(FileHeader) + sections.size() * sizeof(SectionEntry));
@@ -46,7 +56,8 @@ std::string packFile(std::vector<Section> const& sections)
     for (size_t i = 0; i < sections.size(); ++i)
         if (sections[i].sizeBytes > 0)
             std::memcpy(out.data() + table[i].offset, sections[i].data, size_t(sections[i].sizeBytes));
-    h.hash = hashBytes(out.data() + sizeof h, out.size() - sizeof h);
+    std::memcpy(out.data(), &h, sizeof h);
+    h.hash = fileHash(out.data(), out.size());
     std::memcpy(out.data(), &h, sizeof h);
     return out;
 }
@@ -55,6 +66,8 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
 {
     auto const* p = static_cast<char const*>(bytes);
     FileHeader h;
+    if (!bytes)
+        return damaged("it is a null pointer");
     if (sizeBytes < sizeof h)
         return damaged("it has " + std::to_string(sizeBytes) + " bytes, fewer than its header");
     std::memcpy(&h, p, sizeof h);
@@ -77,7 +90,7 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
     uint64_t const tableEnd = sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
     if (h.fileBytes < tableEnd)
         return damaged("its section table does not fit");
-    if (hashBytes(p + sizeof h, size_t(h.fileBytes) - sizeof h) != h.hash)
+    if (fileHash(p, size_t(h.fileBytes)) != h.hash)
         return damaged("its contents do not match their hash");
     std::vector<Section> sections;
     for (uint32_t i = 0; i < h.sectionCount; ++i) {
@@ -86,6 +99,13 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
         if (e.offset < tableEnd || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
             e.offset % kAlignment != 0)
             return damaged("section " + std::to_string(i) + " lies outside the file");
+        bool const oneOf =
+            e.kind >= static_cast<uint32_t>(SectionKind::kMeta) && e.kind < static_cast<uint32_t>(SectionKind::kTarget);
+        if ((!oneOf && e.kind != static_cast<uint32_t>(SectionKind::kTarget)) || e.reserved != 0)
+            return damaged("section " + std::to_string(i) + " is of the unknown kind " + std::to_string(e.kind));
+        for (Section const& s : sections)
+            if (oneOf && static_cast<uint32_t>(s.kind) == e.kind)
+                return damaged("section " + std::to_string(i) + " repeats kind " + std::to_string(e.kind));
         sections.push_back(Section{static_cast<SectionKind>(e.kind), p + e.offset, e.sizeBytes});
     }
     return sections;

@@ -32,7 +32,7 @@ struct FileHeader
     uint32_t library[4];
     uint32_t sectionCount;
     uint64_t fileBytes;
-    uint64_t hash; // of everything behind the header
+    uint64_t hash; // fileHash()
 };
 static_assert(sizeof(FileHeader) == 48);
 
@@ -52,6 +52,8 @@ struct Section
     uint64_t sizeBytes = 0;
 };
 
+// Of a whole file, its hash field taken as zero. `sizeBytes` is at least the header's.
+uint64_t fileHash(void const* bytes, size_t sizeBytes);
 // Sections in the order given.
 std::string packFile(std::vector<Section> const& sections);
 // Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.

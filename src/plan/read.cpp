@@ -2,6 +2,8 @@
 // Reads a plan that may be hostile: flatbuffers are verified first, then every index, number and range is checked where
 // it is used, and the graph as a whole by ir::verify.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ops/registry.h"
 #include "plan/file.h"
@@ -13,16 +15,11 @@ namespace tw::plan {
 namespace {
 
 constexpr int kMaxNesting = 32;
-constexpr size_t kMaxTables = 4'000'000; // flatbuffers tables in one section
+constexpr size_t kMaxProfiles = 1024;
 
 Error bad(std::string const& what)
 {
     return Error{ErrorCode::kFailedInitialization, "the plan is damaged: " + what};
-}
-
-std::string text(flatbuffers::String const* s)
-{
-    return s ? s->str() : std::string();
 }
 
 template <class V>
@@ -31,16 +28,53 @@ auto sizeOf(V const* v) -> flatbuffers::uoffset_t
     return v ? v->size() : 0;
 }
 
-template <class T>
-std::vector<T> listOf(flatbuffers::Vector<T> const* v)
+// Copies texts and lists out of one section. Flatbuffers may share them, so that a few bytes could name gigabytes: what
+// is copied is limited by the section's size.
+class Copier
 {
-    return v ? std::vector<T>(v->begin(), v->end()) : std::vector<T>();
-}
+public:
+    explicit Copier(uint64_t sectionBytes) : left_(kFree + kCopiesPerByte * sectionBytes) {}
 
-std::string bytesOf(flatbuffers::Vector<uint8_t> const* v)
-{
-    return v ? std::string(reinterpret_cast<char const*>(v->data()), v->size()) : std::string();
-}
+    std::string text(flatbuffers::String const* s) { return spend(sizeOf(s)) && s ? s->str() : std::string(); }
+    template <class T>
+    std::vector<T> list(flatbuffers::Vector<T> const* v)
+    {
+        return spend(uint64_t(sizeOf(v)) * sizeof(T)) && v ? std::vector<T>(v->begin(), v->end()) : std::vector<T>();
+    }
+    std::string bytes(flatbuffers::Vector<uint8_t> const* v)
+    {
+        return spend(sizeOf(v)) && v ? std::string(reinterpret_cast<char const*>(v->data()), v->size()) : std::string();
+    }
+    // Equal texts are parsed once.
+    Result<ir::Dim> dim(flatbuffers::String const* s)
+    {
+        std::string const t = text(s);
+        if (auto it = dims_.find(t); it != dims_.end())
+            return it->second;
+        spend(kDimCost * t.size());
+        TW_TRY(status());
+        TW_ASSIGN(ir::Dim d, ir::Dim::parse(t));
+        return dims_[t] = d;
+    }
+    Result<void> status() const
+    {
+        if (spent_)
+            return bad("its texts and lists are many times larger than the file");
+        return {};
+    }
+
+private:
+    static constexpr uint64_t kFree = 1 << 20, kCopiesPerByte = 256, kDimCost = 64;
+    bool spend(uint64_t bytes)
+    {
+        spent_ = spent_ || bytes > left_;
+        left_ -= spent_ ? 0 : bytes;
+        return !spent_;
+    }
+    uint64_t left_;
+    bool spent_ = false;
+    std::map<std::string, ir::Dim> dims_;
+};
 
 Result<DataType> typeOf(uint8_t t)
 {
@@ -52,33 +86,38 @@ Result<DataType> typeOf(uint8_t t)
 class GraphReader
 {
 public:
-    GraphReader(Section weights, std::shared_ptr<void const> owner) : weights_(weights), owner_(std::move(owner)) {}
+    GraphReader(Section weights, std::shared_ptr<void const> owner, Copier& copy)
+        : weights_(weights), owner_(std::move(owner)), copy_(copy)
+    {}
 
     Result<std::unique_ptr<ir::Graph>> graph(fb::Graph const& in, int depth)
     {
         if (depth > kMaxNesting)
             return bad("graphs are nested deeper than " + std::to_string(kMaxNesting));
         auto g = std::make_unique<ir::Graph>();
-        g->name = text(in.name());
+        g->name = copy_.text(in.name());
         if (in.form() < 0 || in.form() > static_cast<int32_t>(ir::Form::kScheduled))
             return bad("graph form " + std::to_string(in.form()));
         g->form = static_cast<ir::Form>(in.form());
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.symbols()); ++i) {
             fb::Symbol const* s = in.symbols()->Get(i);
-            g->symbols[text(s->name())] = ir::Symbol{ir::Range{s->lo(), s->hi()}, s->bound_by_node()};
+            std::string const name = copy_.text(s->name());
+            if (s->lo() > s->hi())
+                return bad("symbol '" + name + "' has an empty range");
+            g->symbols[name] = ir::Symbol{ir::Range{s->lo(), s->hi()}, s->bound_by_node()};
         }
         std::vector<ir::Value*> values;
         std::vector<fb::ValueKind> kinds;
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.values()); ++i) {
             fb::Value const* v = in.values()->Get(i);
             TW_ASSIGN(ir::Value * made, value(*g, *v));
+            TW_TRY(copy_.status());
             values.push_back(made);
             kinds.push_back(v->kind());
         }
         auto pick = [&](flatbuffers::Vector<int32_t> const* list, bool optional) -> Result<std::vector<ir::Value*>> {
             std::vector<ir::Value*> out;
-            for (flatbuffers::uoffset_t i = 0; i < sizeOf(list); ++i) {
-                int32_t const p = list->Get(i);
+            for (int32_t const p : copy_.list(list)) {
                 if (optional && p == -1) {
                     out.push_back(nullptr);
                     continue;
@@ -90,11 +129,12 @@ public:
             return out;
         };
         TW_ASSIGN(g->inputs, pick(in.inputs(), false));
+        std::set<ir::Value const*> const graphInputs(g->inputs.begin(), g->inputs.end());
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.nodes()); ++i) {
             fb::Node const* n = in.nodes()->Get(i);
             TW_ASSIGN(auto inputs, pick(n->inputs(), true));
             TW_ASSIGN(auto outputs, pick(n->outputs(), false));
-            TW_TRY(node(*g, *n, std::move(inputs), std::move(outputs), depth));
+            TW_TRY(node(*g, *n, std::move(inputs), std::move(outputs), graphInputs, depth));
         }
         TW_ASSIGN(g->outputs, pick(in.outputs(), false));
         for (size_t i = 0; i < values.size(); ++i)
@@ -108,7 +148,7 @@ private:
     {
         std::vector<ir::Dim> out;
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(list); ++i) {
-            TW_ASSIGN(ir::Dim d, ir::Dim::parse(list->Get(i)->str()));
+            TW_ASSIGN(ir::Dim d, copy_.dim(list->Get(i)));
             out.push_back(std::move(d));
         }
         return out;
@@ -116,7 +156,7 @@ private:
 
     Result<ir::Value*> value(ir::Graph& g, fb::Value const& in)
     {
-        std::string const name = text(in.name());
+        std::string const name = copy_.text(in.name());
         TW_ASSIGN(DataType const type, typeOf(in.type()));
         if (sizeOf(in.shape()) > kMaxRank)
             return bad("value '" + name + "' has rank " + std::to_string(in.shape()->size()));
@@ -131,8 +171,10 @@ private:
         if (fb::Quantization const* q = in.quantization()) {
             if (q->origin() < 0 || q->origin() > static_cast<int32_t>(ir::Quantization::Origin::kCalibrated))
                 return bad("value '" + name + "' has an unknown quantization");
-            v->quantization =
-                ir::Quantization{listOf(q->scales()), q->axis(), static_cast<ir::Quantization::Origin>(q->origin())};
+            if (q->axis() < -1 || q->axis() >= v->rank())
+                return bad("value '" + name + "' is quantized along axis " + std::to_string(q->axis()));
+            v->quantization = ir::Quantization{copy_.list(q->scales()), q->axis(),
+                                               static_cast<ir::Quantization::Origin>(q->origin())};
         }
         if (in.kind() != fb::ValueKind_Constant)
             return v;
@@ -143,29 +185,45 @@ private:
             bytes = ir::mulSat(bytes, d.value());
         }
         uint64_t const offset = in.weights_offset(), size = in.weights_size();
-        if (offset > weights_.sizeBytes || size > weights_.sizeBytes - offset || size != uint64_t(bytes))
+        if (offset % kAlignment != 0 || offset > weights_.sizeBytes || size > weights_.sizeBytes - offset ||
+            size != uint64_t(bytes))
             return bad("constant '" + name + "' of " + std::to_string(bytes) + " bytes lies outside the weights");
         if (in.role() < 0 || in.role() > static_cast<int32_t>(ir::WeightsRole::kAny))
             return bad("constant '" + name + "' has an unknown role");
         auto c = std::make_shared<ir::Constant>();
-        void const* data = static_cast<char const*>(weights_.data) + offset;
-        c->data = owner_ ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
-        c->layer = text(in.layer());
+        TW_ASSIGN(c->data, blob(offset, size));
+        c->layer = copy_.text(in.layer());
         c->role = static_cast<ir::WeightsRole>(in.role());
-        c->weightsName = text(in.weights_name());
+        c->weightsName = copy_.text(in.weights_name());
         v->constant = std::move(c);
         return v;
     }
 
+    // A range of the weights that several constants name is kept once; ranges that overlap otherwise are no plan of
+    // ours and could ask for any amount of memory.
+    Result<BlobPtr> blob(uint64_t offset, uint64_t size)
+    {
+        auto [it, isNew] = blobs_.try_emplace({offset, size});
+        if (!isNew)
+            return it->second;
+        if (size > weights_.sizeBytes - blobBytes_)
+            return bad("constants overlap in the weights");
+        blobBytes_ += size;
+        void const* data = static_cast<char const*>(weights_.data) + offset;
+        it->second = owner_ ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
+        return it->second;
+    }
+
     Result<void> node(ir::Graph& g, fb::Node const& in, std::vector<ir::Value*> inputs, std::vector<ir::Value*> outputs,
-                      int depth)
+                      std::set<ir::Value const*> const& graphInputs, int depth)
     {
         auto n = std::make_unique<ir::Node>();
         n->id = in.id();
-        n->name = text(in.name());
-        n->op = ops::find(text(in.op()));
+        n->name = copy_.text(in.name());
+        n->op = ops::find(copy_.text(in.op()));
         if (!n->op)
-            return bad("node '" + n->name + "' is of op '" + text(in.op()) + "', which this library does not have");
+            return bad("node '" + n->name + "' is of op '" + copy_.text(in.op()) +
+                       "', which this library does not have");
         n->attrs = n->op->makeAttrs();
         std::vector<ir::FieldValue> fields;
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.fields()); ++i) {
@@ -173,8 +231,8 @@ private:
             if (f->kind() > static_cast<uint8_t>(ir::FieldValue::Kind::kReals) || f->number() <= 0)
                 return bad("node '" + n->name + "' has an unknown attribute");
             fields.push_back(ir::FieldValue{f->number(), std::to_string(f->number()),
-                                            static_cast<ir::FieldValue::Kind>(f->kind()), listOf(f->integers()),
-                                            listOf(f->reals()), bytesOf(f->text())});
+                                            static_cast<ir::FieldValue::Kind>(f->kind()), copy_.list(f->integers()),
+                                            copy_.list(f->reals()), copy_.bytes(f->text())});
         }
         std::string why;
         if (!ir::setFields(*n->attrs, fields, why))
@@ -183,7 +241,7 @@ private:
         n->outputs = std::move(outputs);
         for (size_t i = 0; i < n->outputs.size(); ++i) {
             ir::Value* v = n->outputs[i];
-            if (v->producer || v->isConstant() || std::find(g.inputs.begin(), g.inputs.end(), v) != g.inputs.end())
+            if (v->producer || v->isConstant() || graphInputs.contains(v))
                 return bad("value '" + v->name + "' is made twice");
             v->producer = n.get();
             v->producerIndex = int(i);
@@ -196,7 +254,7 @@ private:
             TW_ASSIGN(n->body, graph(*in.body(), depth + 1));
         }
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.layers()); ++i)
-            n->layers.push_back(in.layers()->Get(i)->str());
+            n->layers.push_back(copy_.text(in.layers()->Get(i)));
         if (in.precision()) {
             TW_ASSIGN(DataType const type, typeOf(in.precision()->type()));
             n->precision = {type, in.precision()->by_user()};
@@ -211,11 +269,14 @@ private:
             return bad("node '" + n->name + "' is placed on an unknown device");
         n->device = {{static_cast<ir::DeviceKind>(in.device_kind()), in.device_core()}, in.device_by_user()};
         g.adoptNode(std::move(n));
-        return {};
+        return copy_.status();
     }
 
     Section weights_;
     std::shared_ptr<void const> owner_;
+    Copier& copy_;
+    std::map<std::pair<uint64_t, uint64_t>, BlobPtr> blobs_; // (offset, size)
+    uint64_t blobBytes_ = 0;
 };
 
 Result<Extents> extents(flatbuffers::Vector<int64_t> const* list)
@@ -223,23 +284,32 @@ Result<Extents> extents(flatbuffers::Vector<int64_t> const* list)
     if (sizeOf(list) > kMaxRank)
         return bad("a profile has a shape of rank " + std::to_string(list->size()));
     Extents e;
+    int64_t elements = 1;
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(list); ++i) {
         if (list->Get(i) < 0 || list->Get(i) > INT32_MAX)
             return bad("a profile has the dimension " + std::to_string(list->Get(i)));
         e.push(list->Get(i));
+        elements = ir::mulSat(elements, list->Get(i));
     }
+    if (elements > INT32_MAX)
+        return bad("a profile has the shape " + e.str() + " of 2^31 elements or more");
     return e;
 }
 
-Result<void> readMeta(fb::Meta const& m, Contents& c)
+Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
 {
-    c.engineName = text(m.engine_name());
+    c.engineName = copy.text(m.engine_name());
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(m.io()); ++i) {
         fb::IoTensor const* t = m.io()->Get(i);
-        IoTensor io{
-            text(t->name()), t->is_input(), t->is_shape_tensor(), t->is_execution(), t->broadcast_across_batch(), {}};
+        IoTensor io{copy.text(t->name()),        t->is_input(),
+                    t->is_shape_tensor(),        t->is_execution(),
+                    t->broadcast_across_batch(), {}};
+        if (sizeOf(t->dimension_names()) > kMaxRank)
+            return bad("tensor '" + io.name + "' has " + std::to_string(t->dimension_names()->size()) +
+                       " dimension names");
         for (flatbuffers::uoffset_t k = 0; k < sizeOf(t->dimension_names()); ++k)
-            io.dimensionNames.push_back(t->dimension_names()->Get(k)->str());
+            io.dimensionNames.push_back(copy.text(t->dimension_names()->Get(k)));
+        TW_TRY(copy.status());
         c.io.push_back(std::move(io));
     }
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(m.profiles()); ++i) {
@@ -252,14 +322,15 @@ Result<void> readMeta(fb::Meta const& m, Contents& c)
             TW_ASSIGN(r.min, extents(in->min()));
             TW_ASSIGN(r.opt, extents(in->opt()));
             TW_ASSIGN(r.max, extents(in->max()));
-            r.minValues = listOf(in->min_values());
-            r.optValues = listOf(in->opt_values());
-            r.maxValues = listOf(in->max_values());
+            r.minValues = copy.list(in->min_values());
+            r.optValues = copy.list(in->opt_values());
+            r.maxValues = copy.list(in->max_values());
             bool const even = r.min.rank == r.opt.rank && r.opt.rank == r.max.rank &&
                               r.minValues.size() == r.optValues.size() && r.optValues.size() == r.maxValues.size();
+            TW_TRY(copy.status());
             if (!even)
                 return bad("a profile's minimum, optimum and maximum differ in rank");
-            p.inputs[text(in->name())] = std::move(r);
+            p.inputs[copy.text(in->name())] = std::move(r);
         }
         c.profiles.push_back(std::move(p));
     }
@@ -270,11 +341,18 @@ Result<void> readMeta(fb::Meta const& m, Contents& c)
     c.engineCapability = m.engine_capability();
     c.tacticSources = m.tactic_sources();
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(m.notes()); ++i)
-        c.notes[text(m.notes()->Get(i)->key())] = text(m.notes()->Get(i)->value());
-    return {};
+        c.notes[copy.text(m.notes()->Get(i)->key())] = copy.text(m.notes()->Get(i)->value());
+    // Numbers of public enumerations with three values each.
+    if (c.profilingVerbosity < 0 || c.profilingVerbosity > 2 || c.engineCapability < 0 || c.engineCapability > 2)
+        return bad("an unknown profiling verbosity or engine capability");
+    if (c.maxBatchSize < 1)
+        return bad("maximum batch size " + std::to_string(c.maxBatchSize));
+    if (c.profiles.empty() || c.profiles.size() > kMaxProfiles)
+        return bad(std::to_string(c.profiles.size()) + " optimization profiles");
+    return copy.status();
 }
 
-Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, int depth)
+Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, int depth)
 {
     if (depth > kMaxNesting)
         return bad("blocks are nested deeper than " + std::to_string(kMaxNesting));
@@ -288,13 +366,14 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, int depth)
         Step step;
         step.node = s->node();
         if (fb::Choice const* c = s->choice())
-            step.choice = Choice{c->tactic(),         text(c->name()),     c->version(),
-                                 listOf(c->config()), bytesOf(c->image()), c->microseconds()};
+            step.choice = Choice{
+                c->tactic(),      copy.text(c->name()), c->version(), copy.list(c->config()), copy.bytes(c->image()),
+                c->microseconds()};
         ir::Node const& n = *g.nodes[i];
         if (sizeOf(s->regions()) != n.regions.size())
             return bad("a step has another number of regions than its node");
         for (flatbuffers::uoffset_t r = 0; r < sizeOf(s->regions()); ++r) {
-            TW_ASSIGN(Block region, readBlock(*s->regions()->Get(r), *n.regions[r], depth + 1));
+            TW_ASSIGN(Block region, readBlock(*s->regions()->Get(r), *n.regions[r], copy, depth + 1));
             step.regions.push_back(std::move(region));
         }
         out.steps.push_back(std::move(step));
@@ -302,6 +381,8 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, int depth)
     for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.slots()); ++i) {
         std::vector<Slot> list;
         auto const* slots = in.slots()->Get(i)->slots();
+        if (sizeOf(slots) > g.values().size())
+            return bad("a block has more memory slots than values");
         for (flatbuffers::uoffset_t k = 0; k < sizeOf(slots); ++k) {
             Slot const s{slots->Get(k)->value(), slots->Get(k)->offset(), slots->Get(k)->size_bytes()};
             if (s.value < 0 || size_t(s.value) >= g.values().size() || s.offset < 0 || s.sizeBytes < 0)
@@ -310,15 +391,64 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, int depth)
         }
         out.slots.push_back(std::move(list));
     }
-    out.arenaBytes = listOf(in.arena_bytes());
+    out.arenaBytes = copy.list(in.arena_bytes());
+    TW_TRY(copy.status());
     return out;
+}
+
+// Inputs and outputs, and what profiles say about inputs, must fit the graph.
+Result<void> checkAgainstGraph(Contents const& c)
+{
+    std::map<std::string, ir::Value const*> inputs;
+    std::set<std::string> names, listed;
+    for (ir::Value const* v : c.graph->inputs) {
+        inputs[v->name] = v;
+        names.insert(v->name);
+    }
+    for (ir::Value const* v : c.graph->outputs)
+        names.insert(v->name);
+    size_t const count = c.graph->inputs.size() + c.graph->outputs.size();
+    if (names.size() != count)
+        return bad("inputs and outputs of the graph do not have names of their own");
+    for (IoTensor const& t : c.io)
+        if (!names.contains(t.name) || t.isInput != inputs.contains(t.name) || !listed.insert(t.name).second)
+            return bad("tensor '" + t.name + "' is not what the graph has");
+    if (listed.size() != count)
+        return bad("it does not list every input and output of its graph");
+    for (size_t p = 0; p < c.profiles.size(); ++p) {
+        for (auto const& [name, r] : c.profiles[p].inputs) {
+            std::string const where = "optimization profile " + std::to_string(p) + ": input '" + name + "'";
+            auto it = inputs.find(name);
+            if (it == inputs.end())
+                return bad(where + " is not in the graph");
+            ir::Value const& v = *it->second;
+            if (r.hasShape && r.max.rank != v.rank())
+                return bad(where + " has rank " + std::to_string(r.max.rank) + ", the graph has " + str(v.shape));
+            for (int d = 0; r.hasShape && d < v.rank(); ++d) {
+                bool const ordered = r.min[d] <= r.opt[d] && r.opt[d] <= r.max[d];
+                bool const fits =
+                    !v.shape[size_t(d)].isConst() || (v.shape[size_t(d)].is(r.min[d]) && r.min[d] == r.max[d]);
+                if (!ordered || !fits)
+                    return bad(where + " ranges over " + r.min.str() + ", " + r.opt.str() + ", " + r.max.str() +
+                               ", the graph has " + str(v.shape));
+            }
+            if (!r.optValues.empty() && (!isStatic(v.shape) || isFloating(v.type) ||
+                                         ir::extentsOf(v.shape).volume() != int64_t(r.optValues.size())))
+                return bad(where + " has " + std::to_string(r.optValues.size()) + " values, the graph has " +
+                           nameOf(v.type) + str(v.shape));
+        }
+    }
+    return {};
 }
 
 template <class Table>
 Result<Table const*> verified(Section const& s, char const* name)
 {
-    flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting, kMaxTables);
-    if (s.sizeBytes < 8 || !v.VerifyBuffer<Table>(nullptr))
+    // A table has at least an offset that names it and one to its fields; ours are never named twice.
+    constexpr uint64_t kMinTableBytes = 8;
+    flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting,
+                            flatbuffers::uoffset_t(s.sizeBytes / kMinTableBytes));
+    if (s.sizeBytes < kMinTableBytes || s.sizeBytes > FLATBUFFERS_MAX_BUFFER_SIZE || !v.VerifyBuffer<Table>(nullptr))
         return bad(std::string("section ") + name + " is malformed");
     return flatbuffers::GetRoot<Table>(s.data);
 }
@@ -344,21 +474,25 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
         return bad("a section is missing");
     Contents c;
     TW_ASSIGN(fb::Meta const* m, verified<fb::Meta>(*meta, "META"));
-    TW_TRY(readMeta(*m, c));
+    Copier metaCopy(meta->sizeBytes);
+    TW_TRY(readMeta(*m, metaCopy, c));
     TW_ASSIGN(fb::Graph const* g, verified<fb::Graph>(*graph, "GRAPH"));
-    GraphReader reader(*weights, aligned.empty() ? options.owner : nullptr);
+    Copier graphCopy(graph->sizeBytes);
+    GraphReader reader(*weights, aligned.empty() ? options.owner : nullptr, graphCopy);
     TW_ASSIGN(c.graph, reader.graph(*g, 0));
     TW_TRY(ir::verify(*c.graph));
+    TW_TRY(checkAgainstGraph(c));
     for (Section const& s : sections) {
         if (s.kind != SectionKind::kTarget)
             continue;
         TW_ASSIGN(fb::Target const* t, verified<fb::Target>(s, "TARGET"));
         if (!t->root())
             return bad("section TARGET has no steps");
+        Copier copy(s.sizeBytes);
         Target target;
-        target.backend = text(t->backend());
-        target.fingerprint = text(t->fingerprint());
-        TW_ASSIGN(target.root, readBlock(*t->root(), *c.graph, 0));
+        target.backend = copy.text(t->backend());
+        target.fingerprint = copy.text(t->fingerprint());
+        TW_ASSIGN(target.root, readBlock(*t->root(), *c.graph, copy, 0));
         c.targets.push_back(std::move(target));
     }
     return c;

@@ -205,10 +205,11 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                 list[best].tactic->estimate(problem, list[best].config))
                 best = i;
     } else if (list.size() > 1) {
-        TW_ASSIGN(Buffers buffers, makeBuffers(problem));
-        timeAll(list, buffers, options.rounds);
+        auto buffers = makeBuffers(problem); // without buffers (no memory, no inputs that suit) the first is taken
+        if (buffers.ok())
+            timeAll(list, *buffers, options.rounds);
         auto median = [&](size_t i) { return list[i].ratios[list[i].ratios.size() / 2]; };
-        for (size_t i = 1; i < list.size(); ++i)
+        for (size_t i = 1; buffers.ok() && i < list.size(); ++i)
             if (median(i) * kTie < median(best))
                 best = i;
     }

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "interp/interp.h"
+#include "ops/activation/op.h"
+#include "ops/registry.h"
+#include "plan/file.h"
+#include "plan/network.h"
+
+namespace tw::test {
+
+namespace {
+
+std::string written(plan::Contents const& c)
+{
+    auto bytes = plan::write(c);
+    EXPECT_TRUE(bytes.ok()) << bytes.error().message;
+    return bytes.ok() ? *bytes : std::string();
+}
+
+// Reads and writes again; the bytes must stay.
+void expectStable(std::string const& bytes)
+{
+    auto read = plan::read(bytes.data(), bytes.size());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_TRUE(written(*read) == bytes) << "a plan that was read is written differently";
+}
+
+TEST(PlanRoundTrip, ImportedGraphsOfEveryCase)
+{
+    ASSERT_GT(opCases().size(), 100u);
+    for (NamedCase const& c : opCases()) {
+        SCOPED_TRACE(c.name);
+        std::string const bytes = written(contentsOf(c.graph->graph));
+        EXPECT_TRUE(written(contentsOf(c.graph->graph)) == bytes) << "equal contents, other bytes";
+        expectStable(bytes);
+    }
+}
+
+TEST(PlanRoundTrip, BuiltGraphsOfEveryCaseRun)
+{
+    int withRegions = 0;
+    for (NamedCase const& c : opCases()) {
+        SCOPED_TRACE(c.name);
+        if (c.graph->node->op->stateful && c.graph->node->op->stateful(*c.graph->node))
+            continue;
+        plan::Contents contents = contentsOf(c.graph->graph);
+        auto want = interp::run(c.graph->graph, c.graph->graphInputs);
+        ASSERT_TRUE(want.ok()) << want.error().message;
+        auto built = buildContents(contents);
+        ASSERT_TRUE(built.ok()) << built.error().message;
+        std::string const bytes = written(contents);
+        expectStable(bytes);
+        auto read = plan::read(bytes.data(), bytes.size());
+        ASSERT_TRUE(read.ok());
+        EXPECT_EQ(read->targets.at(0).root, contents.targets.at(0).root);
+        withRegions += !read->targets[0].root.steps.empty() && !read->targets[0].root.steps[0].regions.empty();
+        auto engine = loadEngine(std::move(*read));
+        ASSERT_TRUE(engine.ok()) << engine.error().message;
+        auto got = runEngine(*engine, c.graph->graphInputs);
+        ASSERT_TRUE(got.ok()) << got.error().message;
+        for (size_t i = 0; i < want->size(); ++i)
+            EXPECT_EQ(compare((*got)[i].ref(), (*want)[i].ref(), toleranceOf(*c.graph->node, (*want)[i].type())), "");
+    }
+    EXPECT_GT(withRegions, 0);
+}
+
+TEST(PlanRoundTrip, BodiesAndSharedWeights)
+{
+    plan::Contents c = smallNetwork();
+    ir::Graph& g = *c.graph;
+    // Two constants on one blob, and a node whose body captures it too.
+    std::shared_ptr<ir::Constant const> shared;
+    for (auto const& v : g.values())
+        if (v->name == "fc.w")
+            shared = v->constant;
+    g.addConstant("fc.w again", DataType::kFloat, {64, 10}, shared);
+    auto body = std::make_unique<ir::Graph>();
+    body->symbols = g.symbols;
+    ir::Value* in = body->addInput("in", DataType::kFloat, g.outputs[0]->shape);
+    body->addConstant("captured", DataType::kFloat, {10, 64}, shared);
+    auto inner = body->addNode(ops::activation::def(), std::make_unique<ops::activation::Attrs>(), {in}, "inner");
+    ASSERT_TRUE(inner.ok());
+    body->outputs = (*inner)->outputs;
+    auto fused = g.addNode(ops::activation::def(), std::make_unique<ops::activation::Attrs>(), {g.outputs[0]}, "fused",
+                           {}, -1, std::move(body));
+    ASSERT_TRUE(fused.ok());
+    g.outputs[0]->name = "inside";
+    g.outputs = (*fused)->outputs;
+    g.outputs[0]->name = "y";
+    std::string const bytes = written(c);
+    expectStable(bytes);
+    EXPECT_LT(bytes.size(), written(smallNetwork()).size() + 64 * 10 * sizeof(float)) << "shared weights are written once";
+}
+
+TEST(PlanRoundTrip, EverySettingSurvives)
+{
+    plan::Contents c = smallNetwork();
+    c.profiles.push_back(c.profiles[0]);
+    c.profiles[1].inputs["x"].max = {3, 1, 8, 8};
+    ASSERT_TRUE(buildContents(c).ok());
+    c.implicitBatch = true;
+    c.maxBatchSize = 17;
+    c.refittable = true;
+    c.profilingVerbosity = 2;
+    c.engineCapability = 1;
+    c.tacticSources = 5;
+    c.io[0].broadcastAcrossBatch = true;
+    c.io[0].isExecution = false;
+    c.io[1].isShapeTensor = true;
+    c.io[1].dimensionNames = {"", "classes"};
+    c.graph->values()[1]->quantization = ir::Quantization{{0.5, 0.25, 1, 2}, 0, ir::Quantization::Origin::kCalibrated};
+    c.graph->nodes[0]->precision = {DataType::kHalf, true};
+    c.graph->nodes[0]->outputTypes[0] = {DataType::kFloat, true};
+    c.graph->nodes[0]->device = {{ir::DeviceKind::kDla, 1}, true};
+    c.graph->nodes[0]->layers = {"conv", "and more"};
+    c.targets[0].root.steps[0].choice.image = std::string("bytes\0with zeros", 16);
+    c.targets[0].root.steps[0].choice.config = {1, -2, 3};
+    c.targets.push_back(plan::Target{"cuda", "sm_90", c.targets[0].root});
+    std::string const bytes = written(c);
+    expectStable(bytes);
+    auto r = plan::read(bytes.data(), bytes.size());
+    ASSERT_TRUE(r.ok()) << r.error().message;
+    EXPECT_EQ(r->io, c.io);
+    EXPECT_EQ(r->profiles, c.profiles);
+    EXPECT_EQ(r->notes, c.notes);
+    EXPECT_EQ(r->engineName, c.engineName);
+    EXPECT_TRUE(r->implicitBatch && r->refittable);
+    EXPECT_EQ(r->maxBatchSize, 17);
+    EXPECT_EQ(r->profilingVerbosity, 2);
+    EXPECT_EQ(r->engineCapability, 1);
+    EXPECT_EQ(r->tacticSources, 5u);
+    ASSERT_EQ(r->targets.size(), 2u);
+    EXPECT_EQ(r->targets[1].backend, "cuda");
+    EXPECT_EQ(r->targets[1].fingerprint, "sm_90");
+    EXPECT_EQ(r->targets[1].root, c.targets[1].root);
+    ir::Node const &a = *r->graph->nodes[0], &b = *c.graph->nodes[0];
+    EXPECT_EQ(a.precision, b.precision);
+    EXPECT_EQ(a.outputTypes, b.outputTypes);
+    EXPECT_EQ(a.device, b.device);
+    EXPECT_EQ(a.layers, b.layers);
+    EXPECT_EQ(r->graph->symbols, c.graph->symbols);
+    EXPECT_EQ(r->graph->form, ir::Form::kScheduled);
+}
+
+TEST(PlanRoundTrip, SameNetworkAndCacheGiveTheSameBytes)
+{
+    tune::TimingCache cache("test");
+    std::string first;
+    for (int round = 0; round < 3; ++round) {
+        plan::Contents c = smallNetwork();
+        auto built = buildContents(c, &cache);
+        ASSERT_TRUE(built.ok()) << built.error().message;
+        std::string const bytes = written(c);
+        if (round == 0)
+            first = bytes;
+        EXPECT_TRUE(bytes == first) << "build " << round << " differs";
+    }
+    // A cache that was saved and loaded counts as the same.
+    std::string const saved = cache.serialize();
+    auto loaded = tune::TimingCache::deserialize(saved.data(), saved.size(), "test");
+    ASSERT_TRUE(loaded.ok());
+    plan::Contents c = smallNetwork();
+    ASSERT_TRUE(buildContents(c, loaded->cache.get()).ok());
+    EXPECT_TRUE(written(c) == first);
+}
+
+TEST(PlanRoundTrip, KeepsNoReferenceToTheCallersBytes)
+{
+    plan::Contents c = smallNetwork();
+    Tensor const x = smallNetworkInput(3);
+    auto want = interp::run(*c.graph, {x.ref()});
+    ASSERT_TRUE(want.ok());
+    ASSERT_TRUE(buildContents(c).ok());
+    std::string bytes = written(c);
+    for (size_t shift : {size_t(0), size_t(1), size_t(8)}) { // a client's blob may lie anywhere
+        std::vector<char> blob(bytes.size() + shift);
+        std::memcpy(blob.data() + shift, bytes.data(), bytes.size());
+        auto read = plan::read(blob.data() + shift, bytes.size());
+        ASSERT_TRUE(read.ok()) << read.error().message;
+        std::fill(blob.begin(), blob.end(), char(0xff));
+        blob = {};
+        auto engine = loadEngine(std::move(*read));
+        ASSERT_TRUE(engine.ok()) << engine.error().message;
+        auto got = runEngine(*engine, {x.ref()});
+        ASSERT_TRUE(got.ok()) << got.error().message;
+        EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "");
+    }
+}
+
+TEST(PlanRoundTrip, SectionsAreAligned)
+{
+    plan::Contents c = smallNetwork();
+    ASSERT_TRUE(buildContents(c).ok());
+    std::string const bytes = written(c);
+    auto sections = plan::unpackFile(bytes.data(), bytes.size(), true);
+    ASSERT_TRUE(sections.ok());
+    ASSERT_EQ(sections->size(), 4u);
+    for (plan::Section const& s : *sections)
+        EXPECT_EQ((static_cast<char const*>(s.data) - bytes.data()) % int64_t(plan::kAlignment), 0);
+    EXPECT_EQ(bytes.size() % plan::kAlignment, 0u);
+}
+
+// Plans of each minor version stay readable and keep their meaning, on any CPU.
+TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
+{
+    for (char const* version : {"v1_0"}) {
+        SCOPED_TRACE(version);
+        std::string const stem = std::string(TW_SAVED_PLANS) + "/" + version;
+        std::ifstream file(stem + ".plan", std::ios::binary);
+        std::string const bytes((std::istreambuf_iterator<char>(file)), {});
+        ASSERT_FALSE(bytes.empty()) << stem << ".plan";
+        auto read = plan::read(bytes.data(), bytes.size());
+        ASSERT_TRUE(read.ok()) << read.error().message;
+        EXPECT_EQ(read->notes.at("made by"), "test_plan");
+        auto engine = loadEngine(std::move(*read));
+        ASSERT_TRUE(engine.ok()) << engine.error().message;
+        Tensor const x = smallNetworkInput(2);
+        auto got = runEngine(*engine, {x.ref()});
+        ASSERT_TRUE(got.ok()) << got.error().message;
+        Tensor want(DataType::kFloat, {2, 10});
+        std::ifstream text(stem + ".txt");
+        double v = 0, lo = 1, hi = 0;
+        for (int64_t i = 0; i < want.count(); ++i) {
+            ASSERT_TRUE(text >> v) << stem << ".txt ends at " << i;
+            want.ref().set(i, v);
+            lo = std::min(lo, v);
+            hi = std::max(hi, v);
+        }
+        EXPECT_GT(hi - lo, 0.05) << "nearly constant outputs prove nothing";
+        EXPECT_EQ(compare((*got)[0].ref(), want.ref(), {}), "");
+    }
+}
+
+} // namespace
+
+} // namespace tw::test

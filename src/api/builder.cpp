@@ -18,10 +18,17 @@ namespace tw::api {
 
 struct BuilderObject final : nvinfer1::IBuilder
 {
-    explicit BuilderObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger), cpu(device::probeCpu()) {}
+    explicit BuilderObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger), cpu(device::probeCpu())
+    {
+        maxMemoryBytes = device::physicalMemoryBytes();
+        if (char const* mebibytes = std::getenv("TENSORWRIGHT_MAX_MEMORY_MB"))
+            if (int64_t const n = std::strtoll(mebibytes, nullptr, 10); n > 0 && n <= INT64_MAX >> 20)
+                maxMemoryBytes = maxMemoryBytes > 0 ? std::min(maxMemoryBytes, n << 20) : n << 20;
+    }
     mutable Reporter reporter;
     LoggerUse use;
     device::CpuInfo cpu;
+    int64_t maxMemoryBytes = 0; // see builder::Options
     int32_t maxBatchSize = 1;
     int32_t maxThreads = 1;
     nvinfer1::IGpuAllocator* allocator = nullptr;
@@ -216,6 +223,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.passes = passesFromEnvironment(dumpFolder);
     options.fingerprint = b.cpu.fingerprint();
     options.log = &b.reporter;
+    options.maxMemoryBytes = b.maxMemoryBytes;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
     options.tune.rounds = std::max(4, c.avgTimingIterations); // 8.5 measures at least four times
     std::shared_ptr<tune::TimingCache> cache;

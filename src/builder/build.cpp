@@ -123,6 +123,46 @@ size_t countNodes(ir::Graph const& g)
     return n;
 }
 
+std::string mebibytes(int64_t bytes)
+{
+    return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+// Tuning holds a layer's inputs and its outputs twice (the kernel's and the reference's). What cannot fit is refused
+// here, where layer and tensor have names.
+Result<void> checkTuningMemory(runtime::LoadedBlock const& block, runtime::Instance const& inst, int64_t limit)
+{
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        ir::Node const& node = *block.steps[i].node;
+        int64_t bytes = 0, most = -1;
+        ir::Value const* largest = nullptr;
+        auto count = [&](ir::Value const* v, int64_t copies) {
+            if (!v || v->isConstant())
+                return;
+            runtime::ValueState const& s = inst.values[size_t(block.indexOf(v))];
+            int64_t const size = s.known ? TensorRef{v->type, s.dims, nullptr}.sizeBytes() : 0;
+            bytes = ir::addSat(bytes, ir::mulSat(copies, size));
+            if (size > most) {
+                most = size;
+                largest = v;
+            }
+        };
+        for (ir::Value const* v : node.inputs)
+            count(v, 1);
+        for (ir::Value const* v : node.outputs)
+            count(v, 2);
+        if (bytes > limit)
+            return Error{ErrorCode::kFailedAllocation,
+                         "layer '" + node.name + "': building it takes " + mebibytes(bytes) + " (tensor '" +
+                             largest->name + "' has " + mebibytes(most) + "), the limit is " + mebibytes(limit) +
+                             "; make the optimum shapes of the optimization profile smaller, or build on a machine "
+                             "with more memory"};
+        for (size_t r = 0; r < inst.regions[i].size(); ++r)
+            TW_TRY(checkTuningMemory(*block.steps[i].regions[r], *inst.regions[i][r], limit));
+    }
+    return {};
+}
+
 // Slots and arena sizes of the block and its regions for one more profile.
 void recordMemory(plan::Block& out, runtime::Instance const& inst)
 {
@@ -175,6 +215,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
                                                                                     : ", maximum shapes"));
             at[int(s)] = std::move(*resolved);
         }
+        if (p == 0 && options.maxMemoryBytes > 0)
+            TW_TRY(checkTuningMemory(*block, *at[1], options.maxMemoryBytes));
         if (p == 0) {
             TW_ASSIGN(target.root, chooser.choose(*block, *at[1], *at[2]));
             // Kernels tell their workspaces: load them as the runtime will.
@@ -182,6 +224,11 @@ Result<void> build(plan::Contents& contents, Options const& options)
                                         {options.tune.providers, options.fingerprint, nullptr}));
         }
         runtime::placeInArena(*at[2]);
+        if (options.maxMemoryBytes > 0 && at[2]->arenaBytes > options.maxMemoryBytes)
+            return Error{ErrorCode::kFailedAllocation,
+                         "optimization profile " + std::to_string(p) + ": the activations take " +
+                             mebibytes(at[2]->arenaBytes) + " at its maximum shapes, the limit is " +
+                             mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
         recordMemory(target.root, *at[2]);
         arena = std::max(arena, at[2]->arenaBytes);
         bound = std::max(bound, at[2]->arenaLowerBound);

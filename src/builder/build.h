@@ -19,6 +19,7 @@ struct Options
     tune::Options tune;
     std::string fingerprint; // of the device that tactics are chosen for
     bool refittable = false;
+    int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit
     Log* log = nullptr;
 };
 

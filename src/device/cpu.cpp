@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cpu.h"
 
+#include <unistd.h>
+
 #include <cpuid.h>
 #include <cstdint>
 #include <cstring>
@@ -89,6 +91,12 @@ std::string CpuInfo::fingerprint() const
     add(avx512fp16, "avx512fp16");
     add(avx512bf16, "avx512bf16");
     return s;
+}
+
+int64_t physicalMemoryBytes()
+{
+    long const pages = ::sysconf(_SC_PHYS_PAGES), pageBytes = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && pageBytes > 0 ? int64_t(pages) * pageBytes : 0;
 }
 
 } // namespace tw::device

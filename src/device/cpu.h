@@ -2,6 +2,7 @@
 // What this CPU is and can do. Probed once by the caller and passed down.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace tw::device {
@@ -17,5 +18,7 @@ struct CpuInfo
 };
 
 CpuInfo probeCpu();
+// Of the machine; 0 when the system does not say.
+int64_t physicalMemoryBytes();
 
 } // namespace tw::device

@@ -163,7 +163,7 @@ private:
         auto const here = std::source_location::current();
         if (!path)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "no file name", here};
-        int const fd = ::open(path, O_RDONLY | O_CLOEXEC);
+        int const fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block
         struct stat info
         {};
         if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {

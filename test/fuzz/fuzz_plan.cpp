@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan reader from hostile bytes: what is read can be written, stays the same, and is loaded and run or refused. The
+// mutator changes bytes inside the sections and sets the hash right, so that the checks behind it are reached.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "plan/file.h"
+#include "plan/plan.h"
+#include "runtime/context.h"
+#include "runtime/engine.h"
+
+extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
+
+namespace {
+
+using namespace tw;
+
+// Larger networks are loaded and not run: a fuzzer wants many short runs.
+constexpr int64_t kMaxElements = 8192;
+
+bool hasLoop(ir::Graph const& g)
+{
+    for (auto const& n : g.nodes) {
+        if (std::string_view(n->op->name) == "while_loop")
+            return true;
+        for (auto const& r : n->regions)
+            if (hasLoop(*r))
+                return true;
+    }
+    return false;
+}
+
+void run(std::shared_ptr<runtime::Engine const> engine)
+{
+    runtime::Context context(engine);
+    context.setProfile(0);
+    std::vector<Tensor> storage;
+    auto shapes = runtime::profileInputs(engine->contents(), 0, runtime::Select::kOpt, storage);
+    if (!shapes.ok())
+        return;
+    std::vector<Tensor> inputs;
+    std::vector<TensorRef> refs;
+    for (size_t i = 0; i < shapes->size(); ++i) {
+        runtime::InputState const& s = (*shapes)[i];
+        if (s.dims.volume() > kMaxElements || !context.setInputShape(int(i), s.dims).ok())
+            return;
+        inputs.emplace_back(engine->graph().inputs[i]->type, s.dims);
+        TensorRef const& t = inputs.back().ref();
+        for (int64_t k = 0; k < t.count(); ++k)
+            s.contents.data ? t.setInt(k, s.contents.getInt(k)) : t.set(k, double(k % 7 - 3));
+        if (!context.setInputContents(int(i), t).ok())
+            return;
+        refs.push_back(t);
+    }
+    auto instance = context.instance();
+    if (!instance.ok())
+        return;
+    int64_t elements = (*instance)->arenaBytes;
+    for (runtime::ValueState const& s : (*instance)->values)
+        elements += s.known ? s.dims.volume() : kMaxElements + 1;
+    if (elements > 4 * kMaxElements || hasLoop(engine->graph()))
+        return;
+    Tensor arena(DataType::kInt8, {(*instance)->arenaBytes});
+    std::vector<Tensor> results;
+    std::vector<TensorRef> outputs;
+    for (ir::Value const* v : engine->graph().outputs) {
+        results.emplace_back(v->type, (*instance)->values[size_t(engine->block().indexOf(v))].dims);
+        outputs.push_back(results.back().ref());
+    }
+    runtime::ExecuteArgs args;
+    args.arena = arena.data();
+    args.inputs = refs;
+    args.outputs = outputs;
+    args.randomState = context.randomState();
+    (void)runtime::execute(**instance, args).ok();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
+{
+    auto contents = plan::read(data, size);
+    if (!contents.ok()) {
+        if (contents.error().message.empty())
+            std::abort();
+        return 0;
+    }
+    auto bytes = plan::write(*contents);
+    if (!bytes.ok())
+        std::abort();
+    auto again = plan::read(bytes->data(), bytes->size());
+    if (!again.ok())
+        std::abort();
+    auto same = plan::write(*again);
+    if (!same.ok() || *same != *bytes)
+        std::abort();
+    auto engine = runtime::Engine::load(std::move(*again), runtime::LoadOptions{{}, "fuzz", nullptr});
+    if (engine.ok())
+        run(*engine);
+    return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maxSize, unsigned seed)
+{
+    std::mt19937 random(seed);
+    plan::FileHeader h{};
+    size_t const first = sizeof h + sizeof(plan::SectionEntry);
+    if (size < first || random() % 32 == 0) {
+        size = LLVMFuzzerMutate(data, size, maxSize);
+        if (size < sizeof h)
+            return size;
+    }
+    std::memcpy(&h, data, sizeof h);
+    std::memcpy(h.magic, plan::kMagic, sizeof h.magic);
+    h.major = plan::kMajor;
+    h.minor = plan::kMinor;
+    h.fileBytes = size;
+    h.sectionCount = std::min<uint32_t>(h.sectionCount, plan::kMaxSections);
+    // A section in place (its length stays, so that the others keep their offsets), now and then the table.
+    uint32_t const which = h.sectionCount ? uint32_t(random()) % h.sectionCount : 0;
+    size_t const at = sizeof h + which * sizeof(plan::SectionEntry);
+    if (h.sectionCount > 0 && at + sizeof(plan::SectionEntry) <= size) {
+        plan::SectionEntry e;
+        std::memcpy(&e, data + at, sizeof e);
+        bool const inside = e.offset < size && e.sizeBytes <= size - e.offset && e.sizeBytes > 0;
+        if (inside && random() % 16 != 0) {
+            size_t const part = std::min<size_t>(e.sizeBytes, 1 + random() % 64), skip = random() % e.sizeBytes;
+            size_t const n = std::min<size_t>(part, e.sizeBytes - skip);
+            LLVMFuzzerMutate(data + e.offset + skip, n, n);
+        } else {
+            LLVMFuzzerMutate(data + at, sizeof e, sizeof e);
+        }
+    }
+    std::memcpy(data, &h, sizeof h);
+    h.hash = plan::fileHash(data, size);
+    std::memcpy(data, &h, sizeof h);
+    return size;
+}

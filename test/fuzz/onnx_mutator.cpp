@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes ONNX models as models: operators, edges, attributes, shapes, weights. Plain byte mutations break the protobuf
+// nearly always; one in eight stays one.
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tw_onnx.pb.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
+
+namespace {
+
+using namespace tw_onnx;
+
+char const* const kOps[] = {"Abs",
+                            "Acos",
+                            "Acosh",
+                            "Add",
+                            "And",
+                            "ArgMax",
+                            "ArgMin",
+                            "Asin",
+                            "Asinh",
+                            "Atan",
+                            "Atanh",
+                            "AveragePool",
+                            "BatchNormalization",
+                            "Cast",
+                            "CastLike",
+                            "Ceil",
+                            "Celu",
+                            "Clip",
+                            "Concat",
+                            "Constant",
+                            "ConstantOfShape",
+                            "Conv",
+                            "ConvTranspose",
+                            "Cos",
+                            "Cosh",
+                            "DepthToSpace",
+                            "Div",
+                            "Dropout",
+                            "Elu",
+                            "Equal",
+                            "Erf",
+                            "Exp",
+                            "Expand",
+                            "EyeLike",
+                            "Flatten",
+                            "Floor",
+                            "Gather",
+                            "GatherElements",
+                            "GatherND",
+                            "Gelu",
+                            "Gemm",
+                            "GlobalAveragePool",
+                            "GlobalLpPool",
+                            "GlobalMaxPool",
+                            "Greater",
+                            "GreaterOrEqual",
+                            "HardSigmoid",
+                            "HardSwish",
+                            "Hardmax",
+                            "Identity",
+                            "InstanceNormalization",
+                            "IsInf",
+                            "IsNaN",
+                            "LRN",
+                            "LayerNormalization",
+                            "LeakyRelu",
+                            "Less",
+                            "LessOrEqual",
+                            "Log",
+                            "LogSoftmax",
+                            "LpNormalization",
+                            "LpPool",
+                            "MatMul",
+                            "Max",
+                            "MaxPool",
+                            "Mean",
+                            "MeanVarianceNormalization",
+                            "Min",
+                            "Mish",
+                            "Mod",
+                            "Mul",
+                            "Neg",
+                            "NonZero",
+                            "Not",
+                            "OneHot",
+                            "Or",
+                            "PRelu",
+                            "Pad",
+                            "Pow",
+                            "RandomNormal",
+                            "RandomNormalLike",
+                            "RandomUniform",
+                            "RandomUniformLike",
+                            "Range",
+                            "Reciprocal",
+                            "ReduceL1",
+                            "ReduceL2",
+                            "ReduceLogSum",
+                            "ReduceLogSumExp",
+                            "ReduceMax",
+                            "ReduceMean",
+                            "ReduceMin",
+                            "ReduceProd",
+                            "ReduceSum",
+                            "ReduceSumSquare",
+                            "Relu",
+                            "Reshape",
+                            "Resize",
+                            "Round",
+                            "ScaledTanh",
+                            "Selu",
+                            "Shape",
+                            "Shrink",
+                            "Sigmoid",
+                            "Sign",
+                            "Sin",
+                            "Sinh",
+                            "Size",
+                            "Slice",
+                            "Softmax",
+                            "Softplus",
+                            "Softsign",
+                            "SpaceToDepth",
+                            "Split",
+                            "Sqrt",
+                            "Squeeze",
+                            "Sub",
+                            "Sum",
+                            "Tan",
+                            "Tanh",
+                            "ThresholdedRelu",
+                            "Tile",
+                            "TopK",
+                            "Transpose",
+                            "Trilu",
+                            "Unsqueeze",
+                            "Upsample",
+                            "Where",
+                            "Xor",
+                            "NoSuchOp"};
+char const* const kAttributes[] = {"allowzero",
+                                   "alpha",
+                                   "approximate",
+                                   "auto_pad",
+                                   "axes",
+                                   "axis",
+                                   "batch_dims",
+                                   "beta",
+                                   "bias",
+                                   "blocksize",
+                                   "broadcast",
+                                   "ceil_mode",
+                                   "coordinate_transformation_mode",
+                                   "count_include_pad",
+                                   "cubic_coeff_a",
+                                   "detect_negative",
+                                   "detect_positive",
+                                   "dilations",
+                                   "dtype",
+                                   "end",
+                                   "ends",
+                                   "epsilon",
+                                   "exclude_outside",
+                                   "extrapolation_value",
+                                   "fmod",
+                                   "gamma",
+                                   "group",
+                                   "high",
+                                   "k",
+                                   "keep_aspect_ratio_policy",
+                                   "keepdims",
+                                   "kernel_shape",
+                                   "lambd",
+                                   "largest",
+                                   "low",
+                                   "mean",
+                                   "mode",
+                                   "nearest_mode",
+                                   "noop_with_empty_axes",
+                                   "output_padding",
+                                   "output_shape",
+                                   "p",
+                                   "paddings",
+                                   "pads",
+                                   "perm",
+                                   "scale",
+                                   "scales",
+                                   "seed",
+                                   "select_last_index",
+                                   "shape",
+                                   "size",
+                                   "spatial",
+                                   "split",
+                                   "start",
+                                   "starts",
+                                   "stash_type",
+                                   "strides",
+                                   "to",
+                                   "training_mode",
+                                   "transA",
+                                   "transB",
+                                   "upper",
+                                   "value",
+                                   "value_float",
+                                   "value_floats",
+                                   "value_int",
+                                   "value_ints",
+                                   "width_scale",
+                                   "height_scale"};
+char const* const kWords[] = {"NOTSET",
+                              "SAME_UPPER",
+                              "SAME_LOWER",
+                              "VALID",
+                              "constant",
+                              "reflect",
+                              "edge",
+                              "wrap",
+                              "nearest",
+                              "linear",
+                              "cubic",
+                              "asymmetric",
+                              "half_pixel",
+                              "align_corners",
+                              "pytorch_half_pixel",
+                              "tf_crop_and_resize",
+                              "floor",
+                              "ceil",
+                              "round_prefer_floor",
+                              "DCR",
+                              "CRD",
+                              "tanh",
+                              "none",
+                              ""};
+
+class Mutator
+{
+public:
+    Mutator(ModelProto& model, unsigned seed) : model_(model), g_(*model.mutable_graph()), random_(seed) {}
+
+    void once()
+    {
+        switch (below(16)) {
+        case 0:
+            if (NodeProto* n = node())
+                n->set_op_type(kOps[below(std::size(kOps))]);
+            return;
+        case 1:
+            if (NodeProto* n = node(); n && n->input_size() > 0)
+                n->set_input(int(below(size_t(n->input_size()))), anyName());
+            return;
+        case 2:
+            if (NodeProto* n = node())
+                n->add_input(anyName());
+            return;
+        case 3:
+            if (NodeProto* n = node(); n && n->input_size() > 0)
+                n->mutable_input()->RemoveLast();
+            return;
+        case 4:
+        case 5:
+            if (NodeProto* n = node())
+                changeAttribute(*n);
+            return;
+        case 6:
+            changeShape();
+            return;
+        case 7:
+        case 8:
+            if (g_.initializer_size() > 0)
+                changeTensor(*g_.mutable_initializer(int(below(size_t(g_.initializer_size())))));
+            return;
+        case 9:
+        case 10:
+            addNode();
+            return;
+        case 11:
+            if (g_.node_size() > 1)
+                g_.mutable_node()->DeleteSubrange(int(below(size_t(g_.node_size()))), 1);
+            return;
+        case 12: {
+            TensorProto& t = *g_.add_initializer();
+            t.set_name("c" + std::to_string(below(1000)));
+            t.set_data_type(below(3) ? TensorProto::INT64 : TensorProto::FLOAT);
+            t.add_dims(int64_t(below(5)));
+            for (int64_t i = 0; i < t.dims(0); ++i)
+                t.data_type() == TensorProto::INT64 ? t.add_int64_data(number()) : t.add_float_data(float(number()));
+            return;
+        }
+        case 13:
+            if (g_.output_size() > 0)
+                g_.mutable_output(int(below(size_t(g_.output_size()))))->set_name(anyName());
+            return;
+        case 14:
+            if (model_.opset_import_size() > 0)
+                model_.mutable_opset_import(0)->set_version(int64_t(1 + below(20)));
+            return;
+        default:
+            if (NodeProto* n = node())
+                n->add_output("v" + std::to_string(below(1000)));
+        }
+    }
+
+private:
+    size_t below(size_t n) { return n ? random_() % n : 0; }
+    NodeProto* node() { return g_.node_size() ? g_.mutable_node(int(below(size_t(g_.node_size())))) : nullptr; }
+    int64_t number()
+    {
+        static int64_t const odd[] = {0,       1,         2,         3,         4,          5,         7,
+                                      8,       16,        64,        -1,        -2,         -3,        -4,
+                                      1 << 16, INT32_MAX, INT32_MIN, 1ll << 32, -(1 << 20), INT64_MAX, INT64_MIN};
+        return odd[below(4) ? below(14) : below(std::size(odd))];
+    }
+    std::string anyName()
+    {
+        std::vector<std::string const*> names;
+        for (auto const& v : g_.input())
+            names.push_back(&v.name());
+        for (auto const& t : g_.initializer())
+            names.push_back(&t.name());
+        for (auto const& n : g_.node())
+            for (auto const& o : n.output())
+                names.push_back(&o);
+        return names.empty() || below(32) == 0 ? std::string() : *names[below(names.size())];
+    }
+    void changeAttribute(NodeProto& n)
+    {
+        AttributeProto* a = nullptr;
+        if (n.attribute_size() > 0 && below(3)) {
+            a = n.mutable_attribute(int(below(size_t(n.attribute_size()))));
+        } else {
+            a = n.add_attribute();
+            a->set_name(kAttributes[below(std::size(kAttributes))]);
+            AttributeProto::AttributeType const types[] = {AttributeProto::INT, AttributeProto::INTS,
+                                                           AttributeProto::FLOAT, AttributeProto::FLOATS,
+                                                           AttributeProto::STRING};
+            a->set_type(types[below(5)]);
+        }
+        switch (a->type()) {
+        case AttributeProto::INT:
+            a->set_i(number());
+            break;
+        case AttributeProto::FLOAT:
+            a->set_f(float(number()) / (below(2) ? 1.f : 3.f));
+            break;
+        case AttributeProto::STRING:
+            a->set_s(kWords[below(std::size(kWords))]);
+            break;
+        case AttributeProto::INTS:
+            if (a->ints_size() > 0 && below(3))
+                a->set_ints(int(below(size_t(a->ints_size()))), number());
+            else if (below(2))
+                a->add_ints(number());
+            else if (a->ints_size() > 0)
+                a->mutable_ints()->RemoveLast();
+            break;
+        case AttributeProto::FLOATS:
+            a->add_floats(float(number()) / 2);
+            break;
+        case AttributeProto::TENSOR:
+            changeTensor(*a->mutable_t());
+            break;
+        default:
+            a->set_type(AttributeProto::INT);
+        }
+    }
+    void changeShape()
+    {
+        if (g_.input_size() == 0)
+            return;
+        auto& t = *g_.mutable_input(int(below(size_t(g_.input_size()))))->mutable_type()->mutable_tensor_type();
+        auto& s = *t.mutable_shape();
+        switch (below(6)) {
+        case 0:
+            s.add_dim()->set_dim_value(number());
+            break;
+        case 1:
+            if (s.dim_size() > 0)
+                s.mutable_dim()->RemoveLast();
+            break;
+        case 2:
+            t.set_elem_type(int(below(14)));
+            break;
+        default:
+            if (s.dim_size() > 0) {
+                auto& d = *s.mutable_dim(int(below(size_t(s.dim_size()))));
+                below(3) ? d.set_dim_value(number()) : d.set_dim_param(below(2) ? "N" : "M");
+            }
+        }
+    }
+    void changeTensor(TensorProto& t)
+    {
+        switch (below(6)) {
+        case 0:
+            t.set_data_type(int(below(14)));
+            return;
+        case 1:
+            if (t.dims_size() > 0)
+                t.set_dims(int(below(size_t(t.dims_size()))), number());
+            return;
+        case 2: // another shape of the same size
+            if (t.dims_size() > 1)
+                t.mutable_dims()->SwapElements(0, t.dims_size() - 1);
+            else
+                t.add_dims(1);
+            return;
+        default:
+            if (t.int64_data_size() > 0)
+                t.set_int64_data(int(below(size_t(t.int64_data_size()))), number());
+            else if (t.float_data_size() > 0)
+                t.set_float_data(int(below(size_t(t.float_data_size()))), float(number()));
+            else if (t.raw_data().size() >= 8) {
+                int64_t const v = number();
+                std::memcpy(t.mutable_raw_data()->data() + below(t.raw_data().size() / 8) * 8, &v, 8);
+            }
+        }
+    }
+    // A node behind an old one: the outputs of the graph may name it.
+    void addNode()
+    {
+        NodeProto& n = *g_.add_node();
+        n.set_op_type(kOps[below(std::size(kOps))]);
+        for (size_t i = below(4); i > 0 || n.input_size() == 0; i -= i > 0)
+            n.add_input(anyName());
+        std::string const name = "v" + std::to_string(below(100000));
+        n.add_output(name);
+        if (g_.output_size() > 0 && below(2))
+            g_.mutable_output(int(below(size_t(g_.output_size()))))->set_name(name);
+        for (size_t i = below(3); i > 0; --i)
+            changeAttribute(n);
+    }
+
+    ModelProto& model_;
+    GraphProto& g_;
+    std::mt19937_64 random_;
+};
+
+} // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maxSize, unsigned seed)
+{
+    ModelProto model;
+    std::string bytes;
+    if (seed % 8 != 0 && model.ParsePartialFromArray(data, int(size)) && model.has_graph()) {
+        Mutator mutator(model, seed);
+        for (unsigned i = 0; i <= seed / 8 % 3; ++i)
+            mutator.once();
+        model.SerializePartialToString(&bytes);
+    }
+    if (bytes.empty() || bytes.size() > maxSize)
+        return LLVMFuzzerMutate(data, size, maxSize);
+    std::memcpy(data, bytes.data(), bytes.size());
+    return bytes.size();
+}

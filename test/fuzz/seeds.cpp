@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: fuzz_seeds <folder> [every-nth]
+// Writes seeds of our own making below <folder>/<target>: plans and texts of the ops' cases, timing caches, and small
+// ONNX models. With every-nth only each n-th case is taken (the corpus in the repository: 16).
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "ir/text.h"
+#include "plan/network.h"
+#include "tw_onnx.pb.h"
+
+namespace {
+
+using namespace tw;
+namespace fs = std::filesystem;
+
+fs::path root;
+
+void save(std::string const& target, std::string const& name, std::string const& bytes)
+{
+    fs::create_directories(root / target);
+    std::ofstream(root / target / name, std::ios::binary) << bytes;
+}
+
+void saveModel(std::string const& name, tw_onnx::ModelProto const& model)
+{
+    for (char const* target : {"fuzz_onnx", "fuzz_parse_and_build"})
+        save(target, name + ".onnx", model.SerializeAsString());
+}
+
+tw_onnx::ValueInfoProto& value(tw_onnx::ValueInfoProto& v, std::string const& name, std::vector<int64_t> const& dims)
+{
+    v.set_name(name);
+    auto& t = *v.mutable_type()->mutable_tensor_type();
+    t.set_elem_type(tw_onnx::TensorProto::FLOAT);
+    for (int64_t d : dims) {
+        auto& dim = *t.mutable_shape()->add_dim();
+        d < 0 ? dim.set_dim_param("N") : dim.set_dim_value(d);
+    }
+    return v;
+}
+
+tw_onnx::NodeProto& node(tw_onnx::GraphProto& g, std::string const& op, std::vector<std::string> const& in,
+                         std::string const& out)
+{
+    auto& n = *g.add_node();
+    n.set_op_type(op);
+    for (auto const& i : in)
+        n.add_input(i);
+    n.add_output(out);
+    return n;
+}
+
+template <class T>
+void tensor(tw_onnx::GraphProto& g, std::string const& name, std::vector<int64_t> const& dims,
+            std::vector<T> const& elements)
+{
+    auto& t = *g.add_initializer();
+    t.set_name(name);
+    for (int64_t d : dims)
+        t.add_dims(d);
+    if constexpr (std::is_same_v<T, float>) {
+        t.set_data_type(tw_onnx::TensorProto::FLOAT);
+        for (float e : elements)
+            t.add_float_data(e);
+    } else {
+        t.set_data_type(tw_onnx::TensorProto::INT64);
+        for (int64_t e : elements)
+            t.add_int64_data(e);
+    }
+}
+
+tw_onnx::ModelProto model(std::vector<int64_t> const& x, int opset)
+{
+    tw_onnx::ModelProto m;
+    m.set_ir_version(8);
+    m.add_opset_import()->set_version(opset);
+    m.mutable_graph()->set_name("seed");
+    value(*m.mutable_graph()->add_input(), "x", x);
+    m.mutable_graph()->add_output()->set_name("y");
+    return m;
+}
+
+void writeModels()
+{
+    auto conv = model({1, 2, 5, 5}, 13);
+    tensor<float>(*conv.mutable_graph(), "w", {3, 2, 3, 3}, std::vector<float>(54, 0.25f));
+    node(*conv.mutable_graph(), "Conv", {"x", "w"}, "c");
+    node(*conv.mutable_graph(), "Relu", {"c"}, "r");
+    node(*conv.mutable_graph(), "GlobalAveragePool", {"r"}, "y");
+    saveModel("conv", conv);
+
+    auto shapes = model({-1, 6}, 17); // y = reshape(x, [N, 2, 3]) by shape arithmetic
+    auto& g = *shapes.mutable_graph();
+    node(g, "Shape", {"x"}, "s");
+    tensor<int64_t>(g, "zero", {1}, {0});
+    node(g, "Gather", {"s", "zero"}, "n");
+    tensor<int64_t>(g, "rest", {2}, {2, 3});
+    auto& axis = *node(g, "Concat", {"n", "rest"}, "to").add_attribute();
+    axis.set_name("axis");
+    axis.set_type(tw_onnx::AttributeProto::INT);
+    axis.set_i(0);
+    node(g, "Reshape", {"x", "to"}, "y");
+    saveModel("shapes", shapes);
+
+    auto slices = model({-1, 4, 4}, 13);
+    tensor<int64_t>(*slices.mutable_graph(), "one", {1}, {1});
+    tensor<int64_t>(*slices.mutable_graph(), "end", {1}, {3});
+    node(*slices.mutable_graph(), "Slice", {"x", "one", "end", "one"}, "s");
+    node(*slices.mutable_graph(), "Softmax", {"s"}, "p");
+    tensor<int64_t>(*slices.mutable_graph(), "tiles", {3}, {1, 2, 1});
+    node(*slices.mutable_graph(), "Tile", {"p", "tiles"}, "y");
+    saveModel("slices", slices);
+
+    auto gemm = model({2, 3}, 7);
+    tensor<float>(*gemm.mutable_graph(), "b", {3, 4}, std::vector<float>(12, 0.5f));
+    tensor<float>(*gemm.mutable_graph(), "c", {4}, {1, 2, 3, 4});
+    node(*gemm.mutable_graph(), "Gemm", {"x", "b", "c"}, "y");
+    saveModel("gemm", gemm);
+
+    auto resize = model({1, 1, 4, 4}, 13);
+    tensor<float>(*resize.mutable_graph(), "roi", {0}, {});
+    tensor<float>(*resize.mutable_graph(), "scales", {4}, {1, 1, 2, 2});
+    node(*resize.mutable_graph(), "Resize", {"x", "roi", "scales"}, "y");
+    saveModel("resize", resize);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: fuzz_seeds <folder> [every-nth]\n");
+        return 1;
+    }
+    root = argv[1];
+    size_t const every = argc > 2 ? std::max(1, std::atoi(argv[2])) : 1;
+    tune::TimingCache cache("device");
+    size_t index = 0;
+    for (test::NamedCase const& c : test::opCases()) {
+        if (index++ % every != 0)
+            continue;
+        plan::Contents imported = test::contentsOf(c.graph->graph), built = test::contentsOf(c.graph->graph);
+        save("fuzz_text", c.name + ".txt", ir::print(c.graph->graph));
+        if (auto bytes = plan::write(imported); bytes.ok() && every == 1)
+            save("fuzz_plan", c.name + ".imported.plan", *bytes);
+        if (test::buildContents(built).ok())
+            if (auto bytes = plan::write(built); bytes.ok())
+                save("fuzz_plan", c.name + ".plan", *bytes);
+        cache.insert(c.name, tune::CacheEntry{index, {1, 2, 3}, double(index)});
+        if (index < 4)
+            save("fuzz_timing_cache", c.name + ".cache", cache.serialize());
+    }
+    plan::Contents network = test::smallNetwork();
+    if (test::buildContents(network).ok())
+        if (auto bytes = plan::write(network); bytes.ok())
+            save("fuzz_plan", "small_network.plan", *bytes);
+    writeModels();
+    return 0;
+}

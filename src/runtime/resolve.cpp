@@ -125,8 +125,15 @@ Result<void> resolveStep(Instance& inst, size_t index)
             for (size_t i = first; i < in.refs.size(); ++i)
                 regionInputs.push_back(
                     InputState{in.refs[i].dims, in.exact, loop && i < node.outputs.size() ? TensorRef{} : in.refs[i]});
-            TW_ASSIGN(auto child, resolve(*step.regions[r], regionInputs, true));
-            inst.regions[index].push_back(std::move(child));
+            auto child = resolve(*step.regions[r], regionInputs, true);
+            if (!child.ok()) { // elements that this region refuses matter only if it is taken
+                for (InputState& input : regionInputs)
+                    input.contents = TensorRef{};
+                child = resolve(*step.regions[r], regionInputs, true);
+            }
+            if (!child.ok())
+                return std::move(child).error();
+            inst.regions[index].push_back(std::move(*child));
         }
     }
     return {};

@@ -6,80 +6,15 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <string_view>
 
 #include "plan/file.h"
 #include "plan/plan.h"
-#include "runtime/context.h"
 #include "runtime/engine.h"
+#include "support/run_small.h"
 
 extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
 
-namespace {
-
 using namespace tw;
-
-// Larger networks are loaded and not run: a fuzzer wants many short runs.
-constexpr int64_t kMaxElements = 8192;
-
-bool hasLoop(ir::Graph const& g)
-{
-    for (auto const& n : g.nodes) {
-        if (std::string_view(n->op->name) == "while_loop")
-            return true;
-        for (auto const& r : n->regions)
-            if (hasLoop(*r))
-                return true;
-    }
-    return false;
-}
-
-void run(std::shared_ptr<runtime::Engine const> engine)
-{
-    runtime::Context context(engine);
-    context.setProfile(0);
-    std::vector<Tensor> storage;
-    auto shapes = runtime::profileInputs(engine->contents(), 0, runtime::Select::kOpt, storage);
-    if (!shapes.ok())
-        return;
-    std::vector<Tensor> inputs;
-    std::vector<TensorRef> refs;
-    for (size_t i = 0; i < shapes->size(); ++i) {
-        runtime::InputState const& s = (*shapes)[i];
-        if (s.dims.volume() > kMaxElements || !context.setInputShape(int(i), s.dims).ok())
-            return;
-        inputs.emplace_back(engine->graph().inputs[i]->type, s.dims);
-        TensorRef const& t = inputs.back().ref();
-        for (int64_t k = 0; k < t.count(); ++k)
-            s.contents.data ? t.setInt(k, s.contents.getInt(k)) : t.set(k, double(k % 7 - 3));
-        if (!context.setInputContents(int(i), t).ok())
-            return;
-        refs.push_back(t);
-    }
-    auto instance = context.instance();
-    if (!instance.ok())
-        return;
-    int64_t elements = (*instance)->arenaBytes;
-    for (runtime::ValueState const& s : (*instance)->values)
-        elements += s.known ? s.dims.volume() : kMaxElements + 1;
-    if (elements > 4 * kMaxElements || hasLoop(engine->graph()))
-        return;
-    Tensor arena(DataType::kInt8, {(*instance)->arenaBytes});
-    std::vector<Tensor> results;
-    std::vector<TensorRef> outputs;
-    for (ir::Value const* v : engine->graph().outputs) {
-        results.emplace_back(v->type, (*instance)->values[size_t(engine->block().indexOf(v))].dims);
-        outputs.push_back(results.back().ref());
-    }
-    runtime::ExecuteArgs args;
-    args.arena = arena.data();
-    args.inputs = refs;
-    args.outputs = outputs;
-    args.randomState = context.randomState();
-    (void)runtime::execute(**instance, args).ok();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
 {
@@ -100,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
         std::abort();
     auto engine = runtime::Engine::load(std::move(*again), runtime::LoadOptions{{}, "fuzz", nullptr});
     if (engine.ok())
-        run(*engine);
+        test::runSmall(*engine);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "plan/file.h"
 #include "plan/network.h"
 #include "plan_generated.h"
+#include "support/run_small.h"
 
 namespace tw::test {
 
@@ -55,11 +56,8 @@ void survive(std::string const& bytes)
         EXPECT_FALSE(r.error().message.empty());
         return;
     }
-    auto engine = loadEngine(std::move(*r));
-    if (!engine.ok() || (*engine)->arenaBytes() > 1 << 24)
-        return;
-    Tensor const x = smallNetworkInput(2);
-    (void)runEngine(*engine, {x.ref()}).ok();
+    if (auto engine = loadEngine(std::move(*r)); engine.ok())
+        runSmall(*engine);
 }
 
 TEST(PlanHostile, NotAPlan)

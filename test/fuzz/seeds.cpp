@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: fuzz_seeds <folder> [every-nth]
 // Writes seeds of our own making below <folder>/<target>: plans and texts of the ops' cases, timing caches, and small
-// ONNX models. With every-nth only each n-th case is taken (the corpus in the repository: 16).
+// ONNX models. With every-nth only each n-th case is taken (the corpus in the repository: 48).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -144,7 +144,7 @@ int main(int argc, char** argv)
         if (index++ % every != 0)
             continue;
         plan::Contents imported = test::contentsOf(c.graph->graph), built = test::contentsOf(c.graph->graph);
-        save("fuzz_text", c.name + ".txt", ir::print(c.graph->graph));
+        save("fuzz_text", c.name + ".graph", ir::print(c.graph->graph));
         if (auto bytes = plan::write(imported); bytes.ok() && every == 1)
             save("fuzz_plan", c.name + ".imported.plan", *bytes);
         if (test::buildContents(built).ok())

@@ -94,7 +94,8 @@ TEST(PlanRoundTrip, BodiesAndSharedWeights)
     g.outputs[0]->name = "y";
     std::string const bytes = written(c);
     expectStable(bytes);
-    EXPECT_LT(bytes.size(), written(smallNetwork()).size() + 64 * 10 * sizeof(float)) << "shared weights are written once";
+    EXPECT_LT(bytes.size(), written(smallNetwork()).size() + 64 * 10 * sizeof(float))
+        << "shared weights are written once";
 }
 
 TEST(PlanRoundTrip, EverySettingSurvives)

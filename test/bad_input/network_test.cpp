@@ -13,11 +13,9 @@ TEST_F(BadNetwork, Inputs)
 {
     auto n = newNetwork();
     EXPECT_EQ(n->addInput(nullptr, DataType::kFLOAT, Dims2(1, 2)), nullptr);
-    expectRefused("addInput");
-    EXPECT_EQ(n->addInput("", DataType::kFLOAT, Dims2(1, 2)), nullptr);
-    expectRefused("addInput");
+    expectRefused("the name is a null pointer");
     EXPECT_EQ(n->addInput(std::string(5000, 'a').c_str(), DataType::kFLOAT, Dims2(1, 2)), nullptr);
-    expectRefused("addInput");
+    expectRefused("4096 bytes");
     EXPECT_EQ(n->addInput("x", static_cast<DataType>(99), Dims2(1, 2)), nullptr);
     expectRefused("99");
     EXPECT_EQ(n->addInput("x", DataType::kFLOAT, Dims2(1, -2)), nullptr);
@@ -57,13 +55,11 @@ TEST_F(BadNetwork, Layers)
     expectRefused("addConcatenation");
     ITensor* two[] = {x, nullptr};
     EXPECT_EQ(n->addConcatenation(two, 2), nullptr);
-    expectRefused("addConcatenation");
+    expectRefused("input 1 is a null pointer");
     EXPECT_EQ(n->addConcatenation(two, -1), nullptr);
     expectRefused("-1");
     EXPECT_EQ(n->addTopK(*x, TopKOperation::kMAX, 0, 2), nullptr);
     expectRefused("addTopK");
-    EXPECT_EQ(n->addConstant(Dims2(4, 4), Weights{DataType::kFLOAT, weights.data(), 15}), nullptr);
-    expectRefused("15");
     EXPECT_EQ(n->addConstant(Dims2(65536, 65536), Weights{DataType::kFLOAT, weights.data(), 0}), nullptr);
     expectRefused("addConstant");
     ISliceLayer* s = n->addSlice(*x, Dims4(0, 0, 0, 0), Dims4(1, 2, 4, 5), Dims4(1, 1, 1, 1));
@@ -72,6 +68,12 @@ TEST_F(BadNetwork, Layers)
         EXPECT_EQ(build(*n), nullptr);
     }
     expectRefused("slice");
+    n = newNetwork(); // weights may be set later: the count is checked when the network is built
+    if (IConstantLayer* c = n->addConstant(Dims2(4, 4), Weights{DataType::kFLOAT, weights.data(), 15})) {
+        n->markOutput(*c->getOutput(0));
+        EXPECT_EQ(build(*n), nullptr);
+    }
+    expectRefused("has count 15 but 16 was expected");
 }
 
 TEST_F(BadNetwork, EqualNamesAndCycles)
@@ -102,7 +104,7 @@ TEST_F(BadNetwork, MoreThanTheMachineHas)
 {
     auto n = newNetwork();
     ITensor* x = n->addInput("x", DataType::kFLOAT, Dims2(1, 1));
-    // 40 tensors of 2^31 - 1 elements each: the sizes are legal, the sum is not.
+    // 8 GiB each: legal sizes, more than this builder may take.
     IFillLayer* fill = n->addFill(Dims{1, {INT32_MAX}}, FillOperation::kLINSPACE);
     ITensor* t = fill->getOutput(0);
     for (int i = 0; i < 3; ++i)
@@ -132,9 +134,9 @@ TEST_F(BadNetwork, Profiles)
     EXPECT_FALSE(p->setDimensions(nullptr, OptProfileSelector::kMIN, Dims2(1, 3)));
     expectRefused("setDimensions");
     EXPECT_FALSE(p->setDimensions("x", OptProfileSelector::kMIN, Dims{99, {}}));
-    expectRefused("setDimensions");
+    expectRefused("nbDims 99");
     EXPECT_FALSE(p->setShapeValues("x", OptProfileSelector::kMIN, nullptr, 3));
-    expectRefused("setShapeValues");
+    expectRefused("null pointer");
     EXPECT_EQ(config->addOptimizationProfile(nullptr), -1);
     forget();
     p->setDimensions("x", OptProfileSelector::kMIN, Dims2(1, 4));

@@ -13,7 +13,7 @@ namespace tw::onnx {
 using Coordinates = std::vector<int64_t>;
 
 // Rearranging copies the data; above this size the network does it at run time instead.
-constexpr int64_t kMaxRearranged = 1 << 26;
+constexpr int64_t kMaxRearranged = 1 << 24;
 
 inline void* dataOf(Constant& c)
 {

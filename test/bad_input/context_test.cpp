@@ -130,6 +130,7 @@ TEST_F(BadCalls, OwnMemoryIsMissing)
     context.reset(); // gives its profile back
     std::unique_ptr<IExecutionContext> bare(engine->createExecutionContextWithoutDeviceMemory());
     ASSERT_NE(bare, nullptr);
+    ASSERT_TRUE(bare->setOptimizationProfileAsync(0, nullptr)) << lastError();
     ASSERT_TRUE(bare->setInputShape("x", Dims4(3, 1, 4, 4)));
     void* both[] = {x.data(), y.data()};
     if (engine->getDeviceMemorySize() > 0) {

@@ -149,6 +149,37 @@ TEST(Dim, HostileProductsStayBounded)
     EXPECT_LT(d.str().size(), 100000u);
 }
 
+// Each max() of an expression with itself doubles the text, each product of names lengthens it.
+TEST(Dim, EveryExpressionCanBeReadBack)
+{
+    Dim doubled = kN, product = kN, sum = kN, deep = kN;
+    for (int i = 0; i < 500; ++i) {
+        std::string const name = "s" + std::to_string(i);
+        doubled = max(doubled, doubled * 2 + 1);
+        product = product * Dim::symbol(name);
+        sum = sum + Dim::symbol(name);
+        deep = floorDiv(deep + 1, 2);
+        for (Dim const& d : {doubled, product, sum, deep}) {
+            ASSERT_LE(d.str().size(), 4096u);
+            auto const again = Dim::parse(d.str());
+            ASSERT_TRUE(again.ok()) << again.error().message;
+            ASSERT_EQ(*again, d);
+        }
+    }
+}
+
+TEST(Dim, EndsOfTheIntegers)
+{
+    for (int64_t v : {INT64_MIN, INT64_MIN + 1, INT64_MAX}) {
+        EXPECT_EQ(Dim::parse(std::to_string(v)).value(), Dim(v));
+        Dim const d = kN * Dim(v) + Dim(v);
+        EXPECT_EQ(Dim::parse(d.str()).value(), d);
+        (void)floorDiv(d, Dim(-1)).str(); // INT64_MIN / -1 would trap
+        (void)ceilDiv(Dim(v), Dim(-1)).str();
+        (void)floorDiv(d, kN * Dim(-1)).str();
+    }
+}
+
 TEST(Shape, VolumeAndText)
 {
     EXPECT_EQ(volume({}), Dim(1));

@@ -14,8 +14,7 @@ using nvonnxparser::ErrorCode;
 
 namespace {
 
-[[noreturn]] void fail(ErrorCode code, std::string message,
-                       std::source_location where = std::source_location::current())
+[[noreturn]] void fail(ErrorCode code, std::string message, SourceLocation where = SourceLocation::current())
 {
     throw ImportError{code, std::move(message), where};
 }
@@ -40,10 +39,10 @@ std::string cleanName(std::string const& name)
 
 } // namespace
 
-ParserError::ParserError(ErrorCode code, std::string desc, std::source_location where, int node)
-    : code_(code), desc_(std::move(desc)), func_(where.function_name()), line_(int(where.line())), node_(node)
+ParserError::ParserError(ErrorCode code, std::string desc, SourceLocation where, int node)
+    : code_(code), desc_(std::move(desc)), func_(where.function), line_(int(where.line)), node_(node)
 {
-    file_ = where.file_name();
+    file_ = where.file;
     // Paths of the machine that built the library are nobody's business.
     if (size_t const at = file_.rfind("src/"); at != std::string::npos)
         file_ = file_.substr(at);

@@ -26,7 +26,7 @@ struct ParserError final : nvonnxparser::IParserError
     std::string desc_, file_, func_;
     int line_, node_;
 
-    ParserError(nvonnxparser::ErrorCode code, std::string desc, std::source_location where, int node);
+    ParserError(nvonnxparser::ErrorCode code, std::string desc, SourceLocation where, int node);
     nvonnxparser::ErrorCode code() const override { return code_; }
     char const* desc() const override { return desc_.c_str(); }
     char const* file() const override { return file_.c_str(); }

@@ -117,9 +117,9 @@ private:
             } catch (ImportError const& e) {
                 report(e, -1, "");
             } catch (std::bad_alloc const&) {
-                report({ErrorCode::kMEM_ALLOC_FAILED, "out of memory", std::source_location::current()}, -1, "");
+                report({ErrorCode::kMEM_ALLOC_FAILED, "out of memory", SourceLocation::current()}, -1, "");
             } catch (std::exception const& e) {
-                report({ErrorCode::kINTERNAL_ERROR, e.what(), std::source_location::current()}, -1, "");
+                report({ErrorCode::kINTERNAL_ERROR, e.what(), SourceLocation::current()}, -1, "");
             }
         } catch (...) { // no memory even for the report
         }
@@ -138,7 +138,7 @@ private:
     // The model stays for the life of the parser: weights point into it.
     tw_onnx::ModelProto const& read(void const* data, size_t size)
     {
-        auto const here = std::source_location::current();
+        auto const here = SourceLocation::current();
         if (!data || size == 0)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
         if (size > size_t(INT_MAX))
@@ -160,7 +160,7 @@ private:
 
     static std::string readFile(char const* path)
     {
-        auto const here = std::source_location::current();
+        auto const here = SourceLocation::current();
         if (!path)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "no file name", here};
         int const fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block

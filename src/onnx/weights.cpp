@@ -22,8 +22,7 @@ namespace {
 
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max(); // the API's limit for one tensor
 
-[[noreturn]] void fail(ErrorCode code, std::string message,
-                       std::source_location where = std::source_location::current())
+[[noreturn]] void fail(ErrorCode code, std::string message, SourceLocation where = SourceLocation::current())
 {
     throw ImportError{code, std::move(message), where};
 }

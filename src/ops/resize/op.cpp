@@ -160,13 +160,13 @@ void cases(CaseList& list)
                                                                   {Rounding::kHalfDown, {1, 2, 4}},
                                                                   {Rounding::kFloor, {1, 2, 3}},
                                                                   {Rounding::kCeil, {2, 3, 4}}};
-    for (auto const& [rounding, want] : roundings)
-        to("rounding_" + std::to_string(int(rounding)), four, {3},
+    for (auto const& r : roundings)
+        to("rounding_" + std::to_string(int(r.first)), four, {3},
            [&](Attrs& a) {
                a.coordinates = Coordinates::kHalfPixel;
-               a.rounding = rounding;
+               a.rounding = r.first;
            },
-           {want});
+           {r.second});
     // 1 / 3 and 0.7 are no floats; the sizes and the elements are those of the fractions.
     by("scale_third", f32({9}, {0, 1, 2, 3, 4, 5, 6, 7, 8}), {double(1.0f / 3)}, none, {{0, 3, 6}});
     by("scale_0.7", f32({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), {double(0.7f)}, none, {{0, 1, 2, 4, 5, 7, 8}});

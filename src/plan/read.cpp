@@ -2,6 +2,7 @@
 // Reads a plan that may be hostile: flatbuffers are verified first, then every index, number and range is checked where
 // it is used, and the graph as a whole by ir::verify.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -36,10 +37,16 @@ public:
     explicit Copier(uint64_t sectionBytes) : left_(kFree + kCopiesPerByte * sectionBytes) {}
 
     std::string text(flatbuffers::String const* s) { return spend(sizeOf(s)) && s ? s->str() : std::string(); }
+    // The verifier checks the alignment of a list's length, not that of its elements.
     template <class T>
     std::vector<T> list(flatbuffers::Vector<T> const* v)
     {
-        return spend(uint64_t(sizeOf(v)) * sizeof(T)) && v ? std::vector<T>(v->begin(), v->end()) : std::vector<T>();
+        std::vector<T> out;
+        if (!spend(uint64_t(sizeOf(v)) * sizeof(T)) || sizeOf(v) == 0)
+            return out;
+        out.resize(v->size());
+        std::memcpy(out.data(), v->Data(), out.size() * sizeof(T));
+        return out;
     }
     std::string bytes(flatbuffers::Vector<uint8_t> const* v)
     {
@@ -279,17 +286,17 @@ private:
     uint64_t blobBytes_ = 0;
 };
 
-Result<Extents> extents(flatbuffers::Vector<int64_t> const* list)
+Result<Extents> extents(std::vector<int64_t> const& list)
 {
-    if (sizeOf(list) > kMaxRank)
-        return bad("a profile has a shape of rank " + std::to_string(list->size()));
+    if (list.size() > kMaxRank)
+        return bad("a profile has a shape of rank " + std::to_string(list.size()));
     Extents e;
     int64_t elements = 1;
-    for (flatbuffers::uoffset_t i = 0; i < sizeOf(list); ++i) {
-        if (list->Get(i) < 0 || list->Get(i) > INT32_MAX)
-            return bad("a profile has the dimension " + std::to_string(list->Get(i)));
-        e.push(list->Get(i));
-        elements = ir::mulSat(elements, list->Get(i));
+    for (int64_t d : list) {
+        if (d < 0 || d > INT32_MAX)
+            return bad("a profile has the dimension " + std::to_string(d));
+        e.push(d);
+        elements = ir::mulSat(elements, d);
     }
     if (elements > INT32_MAX)
         return bad("a profile has the shape " + e.str() + " of 2^31 elements or more");
@@ -319,9 +326,9 @@ Result<void> readMeta(fb::Meta const& m, Copier& copy, Contents& c)
             fb::ProfileInput const* in = inputs->Get(k);
             ProfileRange r;
             r.hasShape = in->has_shape();
-            TW_ASSIGN(r.min, extents(in->min()));
-            TW_ASSIGN(r.opt, extents(in->opt()));
-            TW_ASSIGN(r.max, extents(in->max()));
+            TW_ASSIGN(r.min, extents(copy.list(in->min())));
+            TW_ASSIGN(r.opt, extents(copy.list(in->opt())));
+            TW_ASSIGN(r.max, extents(copy.list(in->max())));
             r.minValues = copy.list(in->min_values());
             r.optValues = copy.list(in->opt_values());
             r.maxValues = copy.list(in->max_values());

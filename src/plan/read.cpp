@@ -439,8 +439,8 @@ Result<void> checkAgainstGraph(Contents const& c)
                     return bad(where + " ranges over " + r.min.str() + ", " + r.opt.str() + ", " + r.max.str() +
                                ", the graph has " + str(v.shape));
             }
-            if (!r.optValues.empty() && (!isStatic(v.shape) || isFloating(v.type) ||
-                                         ir::extentsOf(v.shape).volume() != int64_t(r.optValues.size())))
+            if (!r.optValues.empty() &&
+                (!isStatic(v.shape) || ir::extentsOf(v.shape).volume() != int64_t(r.optValues.size())))
                 return bad(where + " has " + std::to_string(r.optValues.size()) + " values, the graph has " +
                            nameOf(v.type) + str(v.shape));
         }

@@ -2,25 +2,36 @@
 // What the ONNX targets share: the public objects round one model.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "NvInfer.h"
 #include "NvOnnxParser.h"
 
 namespace tw::fuzz {
 
-// Counts errors and shows nothing.
+// Counts errors and shows nothing, until a finding is reported.
 class QuietLogger final : public nvinfer1::ILogger
 {
 public:
     void log(Severity severity, char const* message) noexcept override
     {
         if (!message)
-            std::abort();
-        errors += severity <= Severity::kERROR;
+            finding("a log line without text");
+        if (severity > Severity::kERROR)
+            return;
+        ++errors;
+        last = message;
+    }
+    [[noreturn]] void finding(char const* what) const
+    {
+        std::fprintf(stderr, "finding: %s; last error: %s\n", what, last.c_str());
+        std::abort();
     }
     int errors = 0;
+    std::string last;
 };
 
 struct Client
@@ -36,10 +47,10 @@ struct Client
     {
         bool const ok = parser->parse(data, size);
         if (!ok && (parser->getNbErrors() == 0 || logger.errors == 0))
-            std::abort();
+            logger.finding("a refusal without a reason");
         for (int i = 0; i < parser->getNbErrors(); ++i)
             if (!parser->getError(i)->desc() || !*parser->getError(i)->desc())
-                std::abort();
+                logger.finding("an error without text");
         return ok;
     }
 };

@@ -25,6 +25,8 @@ if(CCACHE_PROGRAM)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# clang does not know all of g++'s names.
+add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -fno-math-errno -ffp-contract=off)
 if(TW_SANITIZE)
     add_compile_options(-fsanitize=${TW_SANITIZE} -fno-omit-frame-pointer -g1)

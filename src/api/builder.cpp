@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 
 #include "api/config.h"
 #include "api/engine.h"
@@ -10,6 +11,7 @@
 #include "api/network.h"
 #include "builder/build.h"
 #include "device/cpu.h"
+#include "ir/shape_values.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -18,7 +20,8 @@ namespace tw::api {
 
 struct BuilderObject final : nvinfer1::IBuilder
 {
-    explicit BuilderObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger), cpu(device::probeCpu())
+    BuilderObject(nvinfer1::ILogger* logger, Environment const& e)
+        : reporter(logger), use(logger), environment(e), cpu(device::probeCpu())
     {
         maxMemoryBytes = device::physicalMemoryBytes();
         if (char const* mebibytes = std::getenv("TENSORWRIGHT_MAX_MEMORY_MB"))
@@ -27,6 +30,7 @@ struct BuilderObject final : nvinfer1::IBuilder
     }
     mutable Reporter reporter;
     LoggerUse use;
+    Environment environment;
     device::CpuInfo cpu;
     int64_t maxMemoryBytes = 0; // see builder::Options
     int32_t maxBatchSize = 1;
@@ -171,6 +175,36 @@ passes::Options passesFromEnvironment(std::string& dumpFolder)
     return options;
 }
 
+// Whether a node that is no shape computation reads the input's elements (not its dimensions, nor to decide a shape).
+bool isReadAsData(ir::Graph const& g, ir::Value const* input)
+{
+    auto const shapes = ir::shapeValues(g);
+    for (auto const& node : g.nodes) {
+        bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                      [&](ir::Value const* v) { return shapes.contains(v); });
+        uint32_t const decides = node->op->shapeInputs ? node->op->shapeInputs(*node) : 0;
+        if (host || std::string_view(node->op->name) == "shape")
+            continue;
+        for (size_t i = 0; i < node->inputs.size(); ++i)
+            if (node->inputs[i] == input && !(i < 32 && (decides >> i & 1)))
+                return true;
+    }
+    return false;
+}
+
+// Shape tensors among network inputs: INT32 vectors or scalars of a known, small size.
+Result<void> checkShapeInput(ir::Value const& v)
+{
+    constexpr int64_t kMaxElements = 64;
+    bool const known = v.rank() <= 1 && isStatic(v.shape);
+    if (v.type == DataType::kInt32 && known && ir::extentsOf(v.shape).volume() <= kMaxElements)
+        return {};
+    return invalidArgument("network input '" + v.name +
+                           "' decides the shape of something, so it must be kINT32 with at "
+                           "most one dimension, which is constant and at most " +
+                           std::to_string(kMaxElements) + "; it is " + nameOf(v.type) + str(v.shape));
+}
+
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
 {
     TW_TRY(checkSettings(n, c, b.reporter));
@@ -189,6 +223,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         io.name = t.name;
         io.isInput = true;
         io.isShapeTensor = contents.graph->inputs[i]->host;
+        io.isExecution = !io.isShapeTensor || isReadAsData(*contents.graph, contents.graph->inputs[i]);
+        if (io.isShapeTensor)
+            TW_TRY(checkShapeInput(*contents.graph->inputs[i]));
         io.broadcastAcrossBatch = t.broadcastAcrossBatch;
         for (auto const& [axis, dimensionName] : t.dimensionNames) {
             io.dimensionNames.resize(std::max(io.dimensionNames.size(), size_t(axis) + 1));
@@ -200,8 +237,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     for (ir::Value const* v : contents.graph->outputs) {
         plan::IoTensor io;
         io.name = v->name;
-        io.isShapeTensor = std::any_of(n.shapeOutputs.begin(), n.shapeOutputs.end(),
-                                       [&](TensorObject const* t) { return t->name == v->name; });
+        io.isShapeTensor = v->host;
+        io.isExecution =
+            std::any_of(n.outputs.begin(), n.outputs.end(), [&](TensorObject const* t) { return t->name == v->name; });
         contents.io.push_back(std::move(io));
     }
     if (n.implicitBatch) {
@@ -270,8 +308,8 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config)));
         // Through the bytes: the engine must not refer to the caller's weights.
         TW_ASSIGN(std::string bytes, plan::write(contents));
-        TW_ASSIGN(plan::Contents copy, plan::read(bytes.data(), bytes.size()));
-        TW_ASSIGN(EngineObject * engine, makeEngine(b.reporter, std::move(copy), std::move(bytes), b.allocator));
+        TW_ASSIGN(EngineObject * engine,
+                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator));
         return engine;
     });
 }
@@ -399,9 +437,9 @@ extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noex
     auto* log = static_cast<nvinfer1::ILogger*>(logger);
     if (!checkClientVersion(log, version, "createInferBuilder"))
         return nullptr;
-    try {
-        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log));
-    } catch (std::exception const&) {
-        return nullptr;
-    }
+    Reporter reporter(log);
+    return guarded<nvinfer1::IBuilder*>(reporter, nullptr, [&]() -> Result<nvinfer1::IBuilder*> {
+        TW_ASSIGN(Environment const environment, readEnvironment());
+        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log, environment));
+    });
 }

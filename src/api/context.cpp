@@ -1,321 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// IExecutionContext: addresses, streams, allocators and profiling around a runtime::Context.
-#include <dlfcn.h>
-
+// IExecutionContext without its runs (context_run.cpp): shapes, addresses, allocators and settings.
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
+#include <cstring>
 
 #include "api/engine.h"
-#include "hostcuda/host_cuda_table.h"
+#include "api/stream.h"
 
 using namespace tw;
 using namespace tw::api;
-
-namespace tw::api {
-
-// ---- memory
-
-Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator)
-{
-    constexpr uint64_t kAlignment = 256;
-    reset();
-    if (sizeBytes <= 0)
-        return {};
-    uint64_t const rounded = (uint64_t(sizeBytes) + kAlignment - 1) / kAlignment * kAlignment;
-    data_ = allocator ? allocator->allocate(rounded, kAlignment, 0) : std::aligned_alloc(kAlignment, rounded);
-    if (!data_)
-        return Error{ErrorCode::kFailedAllocation,
-                     "no memory for " + std::to_string(rounded) + " bytes of activations"};
-    allocator_ = allocator;
-    size_ = sizeBytes;
-    return {};
-}
-
-void DeviceMemory::reset()
-{
-    if (data_ && allocator_)
-        allocator_->deallocate(data_);
-    else
-        std::free(data_);
-    data_ = nullptr;
-    size_ = 0;
-}
-
-// ---- the client's CUDA runtime
-
-namespace {
-
-// Our stand-in in this process, or null.
-TwHostCudaTable const* hostCuda()
-{
-    auto const* table = static_cast<TwHostCudaTable const*>(dlsym(RTLD_DEFAULT, "twHostCuda"));
-    bool const fits = table && table->version == kTwHostCudaVersion && table->sizeBytes >= sizeof(TwHostCudaTable);
-    return fits ? table : nullptr;
-}
-
-Error noStream(char const* what)
-{
-    return unsupported(std::string(what) + " needs the CUDA runtime of this project: the engine runs on the CPU, and "
-                                           "the process has no lib/hostcuda/libcudart"
-                                           " (link it instead of the real one on machines without a GPU)");
-}
-
-// Times the steps of one run.
-class LayerTimes final : public runtime::StepObserver
-{
-public:
-    void before(runtime::LoadedStep const&) override { begin_ = std::chrono::steady_clock::now(); }
-    void after(runtime::LoadedStep const& step) override
-    {
-        std::chrono::duration<float, std::milli> const d = std::chrono::steady_clock::now() - begin_;
-        times.emplace_back(step.node->name, d.count());
-    }
-    std::vector<std::pair<std::string, float>> times;
-
-private:
-    std::chrono::steady_clock::time_point begin_;
-};
-
-} // namespace
-
-// ---- ContextObject
-
-ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, std::shared_ptr<EngineState> s)
-    : reporter(r), engine(&e), state(s), context(s->core), io(size_t(s->ioCount()))
-{
-    // The first context has profile 0 without asking; with static shapes every context does.
-    std::lock_guard lock(state->mutex);
-    bool const first = !state->firstContextMade;
-    state->firstContextMade = true;
-    if (!state->isDynamic()) {
-        context.setProfile(0);
-    } else if (first) {
-        context.setProfile(0);
-        state->profilesInUse.insert(0);
-    }
-}
-
-ContextObject::~ContextObject()
-{
-    std::lock_guard lock(state->mutex);
-    if (state->isDynamic() && context.profile() >= 0)
-        if (auto it = state->profilesInUse.find(context.profile()); it != state->profilesInUse.end())
-            state->profilesInUse.erase(it);
-}
-
-Result<void> ContextObject::chooseProfile(int profile)
-{
-    int const count = int(std::max<size_t>(state->core->contents().profiles.size(), 1));
-    if (profile < 0 || profile >= count)
-        return invalidArgument("optimization profile " + std::to_string(profile) + " does not exist; the engine has " +
-                               std::to_string(count));
-    if (profile == context.profile())
-        return {};
-    std::lock_guard lock(state->mutex);
-    if (state->isDynamic()) {
-        if (state->profilesInUse.contains(profile))
-            return invalidState("optimization profile " + std::to_string(profile) +
-                                " is in use by another execution context; each context needs a profile of its own");
-        if (auto it = state->profilesInUse.find(context.profile()); it != state->profilesInUse.end())
-            state->profilesInUse.erase(it);
-        state->profilesInUse.insert(profile);
-    }
-    context.setProfile(profile);
-    return {};
-}
-
-int ContextObject::ioIndex(char const* tensor, char const* method) const
-{
-    int const i = tensor ? state->core->ioIndex(tensor) : -1;
-    if (i < 0)
-        reporter.error(invalidArgument(std::string(method) + ": the engine has no tensor named '" +
-                                       (tensor ? tensor : "(null)") + "'"));
-    return i;
-}
-
-int ContextObject::inputPosition(int index) const
-{
-    auto const& inputs = state->core->graph().inputs;
-    auto it = std::find(inputs.begin(), inputs.end(), &state->core->ioValue(index));
-    return it == inputs.end() ? -1 : int(it - inputs.begin());
-}
-
-Result<std::shared_ptr<runtime::Instance>> ContextObject::prepare()
-{
-    for (int i = 0; i < state->ioCount(); ++i) {
-        int const in = inputPosition(i);
-        if (in < 0 || !context.needsContents(in) || !context.hasInputShape(in))
-            continue;
-        if (io[size_t(i)].address) {
-            ir::Value const& v = state->core->ioValue(i);
-            TW_TRY(context.setInputContents(in, TensorRef{v.type, context.inputShape(in), io[size_t(i)].address}));
-        } else if (!context.hasInputContents(in)) {
-            return invalidState("shape tensor '" + state->core->ioValue(i).name +
-                                "' has no values: call setTensorAddress() or setInputShapeBinding()");
-        }
-    }
-    return context.instance();
-}
-
-namespace {
-
-// One run, as it is handed to a stream: everything it needs, by value, so that a captured graph can replay it.
-struct Request
-{
-    ContextObject* context = nullptr;
-    std::shared_ptr<EngineState> state;
-    std::shared_ptr<runtime::Instance> instance;
-    std::vector<TensorRef> inputs, outputs;              // graph order
-    std::vector<nvinfer1::IOutputAllocator*> allocators; // of outputs whose size only the run tells; else null
-    std::vector<std::string> outputNames;
-    void* arena = nullptr;
-    std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
-    bool failed = false;
-};
-
-Result<void> runRequest(Request& r)
-{
-    LayerTimes times;
-    std::vector<TensorRef> outputs = r.outputs;
-    bool const profile = r.context->profiler != nullptr;
-    runtime::ExecuteArgs args{r.arena, r.inputs, outputs, r.context->context.randomState(), profile ? &times : nullptr};
-    TW_TRY(runtime::execute(*r.instance, args));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!r.allocators[i])
-            continue;
-        uint64_t const bytes = uint64_t(outputs[i].sizeBytes());
-        void* to =
-            r.allocators[i]->reallocateOutput(r.outputNames[i].c_str(), nullptr, std::max<uint64_t>(bytes, 1), 256);
-        if (!to && bytes > 0)
-            return Error{ErrorCode::kFailedAllocation, "output '" + r.outputNames[i] +
-                                                           "': its IOutputAllocator gave no memory for " +
-                                                           std::to_string(bytes) + " bytes"};
-        if (bytes > 0)
-            std::memcpy(to, outputs[i].data, bytes);
-        nvinfer1::Dims d{};
-        for (int64_t v : outputs[i].dims)
-            d.d[d.nbDims++] = int32_t(v);
-        r.allocators[i]->notifyShape(r.outputNames[i].c_str(), d);
-    }
-    if (profile) {
-        r.context->lastProfile = std::move(times.times);
-        if (r.context->emitsProfile)
-            for (auto const& [layer, ms] : r.context->lastProfile)
-                r.context->profiler->reportLayerTime(layer.c_str(), ms);
-    }
-    return {};
-}
-
-void runRequestOnStream(void* arg)
-{
-    Request& r = **static_cast<std::shared_ptr<Request>*>(arg);
-    r.failed = !guarded<bool>(r.context->reporter, false, [&]() -> Result<bool> {
-        TW_TRY(runRequest(r));
-        return true;
-    });
-}
-
-void destroyRequest(void* arg)
-{
-    delete static_cast<std::shared_ptr<Request>*>(arg);
-}
-
-} // namespace
-
-Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStream_t stream, bool useAllocators)
-{
-    runtime::Engine const& core = *state->core;
-    ir::Graph const& g = core.graph();
-    auto request = std::make_shared<Request>();
-    TW_ASSIGN(request->instance, prepare());
-    runtime::Instance const& inst = *request->instance;
-    request->context = this;
-    request->state = state;
-    request->inputs.resize(g.inputs.size());
-    request->outputs.resize(g.outputs.size());
-    request->allocators.resize(g.outputs.size(), nullptr);
-    request->outputNames.resize(g.outputs.size());
-    for (int i = 0; i < state->ioCount(); ++i) {
-        ir::Value const& v = core.ioValue(i);
-        void* address = addresses[size_t(i)];
-        if (int const in = inputPosition(i); in >= 0) {
-            if (!address && context.inputContents(in))
-                address = context.inputContents(in)->data();
-            if (!address)
-                return invalidState("input '" + v.name + "' has no address: call setTensorAddress()");
-            request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address};
-            continue;
-        }
-        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
-        runtime::ValueState const& s = inst.values[size_t(core.block().indexOf(&v))];
-        request->outputNames[out] = v.name;
-        nvinfer1::IOutputAllocator* allocator = useAllocators ? io[size_t(i)].allocator : nullptr;
-        if (allocator && !s.exact) {
-            request->allocators[out] = allocator;
-            address = nullptr;
-        } else if (allocator) {
-            uint64_t const bytes = uint64_t(TensorRef{v.type, s.dims, nullptr}.sizeBytes());
-            address = allocator->reallocateOutput(v.name.c_str(), address, std::max<uint64_t>(bytes, 1), 256);
-            if (!address)
-                return Error{ErrorCode::kFailedAllocation, "output '" + v.name +
-                                                               "': its IOutputAllocator gave no memory for " +
-                                                               std::to_string(bytes) + " bytes"};
-            nvinfer1::Dims d{};
-            for (int64_t k : s.dims)
-                d.d[d.nbDims++] = int32_t(k);
-            allocator->notifyShape(v.name.c_str(), d);
-        } else if (!address) {
-            return invalidState("output '" + v.name +
-                                "' has no address and no allocator: call setTensorAddress() or "
-                                "setOutputAllocator()");
-        }
-        request->outputs[out] = TensorRef{v.type, s.dims, address};
-    }
-    request->arena = ownsMemory ? own.data() : given;
-    if (!ownsMemory && !given && inst.arenaBytes > 0)
-        return invalidState("the context was created without device memory: call setDeviceMemory() first");
-    if (inst.arenaBytes > core.arenaBytes()) {
-        request->extraArena = std::make_shared<DeviceMemory>();
-        TW_TRY(request->extraArena->allocate(inst.arenaBytes, temporary ? temporary : state->allocator));
-        request->arena = request->extraArena->data();
-    }
-    TwHostCudaTable const* cuda = hostCuda();
-    if (!cuda) {
-        if (stream)
-            return noStream("a stream");
-        return runRequest(*request);
-    }
-    int const status = cuda->enqueue(stream, runRequestOnStream, new std::shared_ptr<Request>(request), destroyRequest);
-    if (status != 0)
-        return Error{ErrorCode::kFailedExecution, "the stream took no work: CUDA error " + std::to_string(status)};
-    if (request->failed)
-        return Error{ErrorCode::kFailedExecution, "the run failed; the line before says why"};
-    return {};
-}
-
-Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) const
-{
-    if (!bindings)
-        return invalidArgument("the array of bindings is a null pointer");
-    if (context.profile() < 0)
-        return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first");
-    size_t const count = size_t(state->ioCount()), base = count * size_t(context.profile());
-    std::vector<void*> addresses(bindings + base, bindings + base + count);
-    for (size_t i = 0; i < count; ++i) {
-        if (!addresses[i] && base > 0 && bindings[i]) { // given at profile 0's place
-            addresses[i] = bindings[i];
-            reporter.warning("binding '" + state->bindingNames[base + i] +
-                             "' is null; the address at profile 0's place is used");
-        }
-        if (!addresses[i])
-            return invalidArgument("binding " + std::to_string(base + i) + " ('" + state->bindingNames[base + i] +
-                                   "') is a null pointer; empty tensors need an address too");
-    }
-    return addresses;
-}
-
-} // namespace tw::api
 
 namespace nvinfer1 {
 
@@ -361,6 +53,15 @@ int ioOfBinding(ContextObject& c, int32_t binding, char const* method)
                            std::to_string(binding + count * c.context.profile()));
     }
     return binding % count;
+}
+
+// Elements of a value that are known without a run; null data when they are not.
+TensorRef contentsOf(ContextObject const& c, runtime::Instance const& inst, ir::Value const& v)
+{
+    runtime::ValueState const& s = inst.values[size_t(c.state->core->block().indexOf(&v))];
+    if (v.isConstant())
+        return TensorRef{v.type, s.dims, const_cast<void*>(v.constant->data->data())};
+    return s.hasContents ? s.contents.ref() : TensorRef{};
 }
 
 bool setShape(ContextObject& c, int io, Dims const& dims, char const* method)
@@ -420,92 +121,6 @@ Dims currentShape(ContextObject& c, int io)
 }
 
 } // namespace
-
-bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexcept
-{
-    ContextObject& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        if (!enqueue(batchSize, bindings, nullptr, nullptr))
-            return false;
-        if (TwHostCudaTable const* cuda = hostCuda())
-            cuda->synchronize(nullptr);
-        return true;
-    });
-}
-
-bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaStream_t stream,
-                                cudaEvent_t* inputConsumed) noexcept
-{
-    ContextObject& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        plan::Contents const& contents = c.state->core->contents();
-        if (!contents.implicitBatch)
-            return invalidState(
-                "the engine has an explicit batch dimension: use executeV2(), enqueueV2() or enqueueV3()");
-        if (batchSize < 1 || batchSize > contents.maxBatchSize)
-            return invalidArgument("batch size " + std::to_string(batchSize) + " is outside 1.." +
-                                   std::to_string(contents.maxBatchSize) + " (IBuilder::setMaxBatchSize)");
-        auto const& inputs = c.state->core->graph().inputs;
-        for (size_t i = 0; i < inputs.size(); ++i) {
-            Extents e;
-            for (ir::Dim const& d : inputs[i]->shape)
-                e.push(d.isConst() ? d.value() : batchSize);
-            TW_TRY(c.context.setInputShape(int(i), e));
-        }
-        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
-        TW_TRY(c.submit(addresses, stream, false));
-        if (inputConsumed && *inputConsumed)
-            if (TwHostCudaTable const* cuda = hostCuda())
-                cuda->recordEvent(*inputConsumed, stream);
-        return true;
-    });
-}
-
-bool IExecutionContext::executeV2(void* const* bindings) noexcept
-{
-    ContextObject& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        if (c.state->core->contents().implicitBatch)
-            return invalidState("the engine has an implicit batch dimension: use execute()");
-        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
-        TW_TRY(c.submit(addresses, nullptr, false));
-        if (TwHostCudaTable const* cuda = hostCuda())
-            cuda->synchronize(nullptr);
-        return true;
-    });
-}
-
-bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cudaEvent_t* inputConsumed) noexcept
-{
-    ContextObject& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        if (c.state->core->contents().implicitBatch)
-            return invalidState("the engine has an implicit batch dimension: use enqueue()");
-        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
-        TW_TRY(c.submit(addresses, stream, false));
-        if (inputConsumed && *inputConsumed)
-            if (TwHostCudaTable const* cuda = hostCuda())
-                cuda->recordEvent(*inputConsumed, stream);
-        return true;
-    });
-}
-
-bool IExecutionContext::enqueueV3(cudaStream_t stream) noexcept
-{
-    ContextObject& c = self(this);
-    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        if (c.state->core->contents().implicitBatch)
-            return invalidState("the engine has an implicit batch dimension: use enqueue()");
-        std::vector<void*> addresses;
-        for (auto const& io : c.io)
-            addresses.push_back(io.address);
-        TW_TRY(c.submit(addresses, stream, true));
-        if (c.inputConsumed)
-            if (TwHostCudaTable const* cuda = hostCuda())
-                cuda->recordEvent(c.inputConsumed, stream);
-        return true;
-    });
-}
 
 // ---- shapes
 
@@ -596,19 +211,17 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
                ir::Value const& v = c.state->core->ioValue(io);
                if (int const in = c.inputPosition(io); in >= 0) {
                    if (!c.context.hasInputContents(in))
-                       return false;
+                       return invalidState("getShapeBinding: '" + v.name +
+                                           "' has no values yet, or is no shape tensor");
                    std::memcpy(data, c.context.inputContents(in)->data(),
                                size_t(c.context.inputContents(in)->ref().sizeBytes()));
                    return true;
                }
                TW_ASSIGN(auto inst, c.prepare());
-               runtime::ValueState const& s = inst->values[size_t(c.state->core->block().indexOf(&v))];
-               if (v.isConstant())
-                   std::memcpy(data, v.constant->data->data(), size_t(TensorRef{v.type, s.dims, nullptr}.sizeBytes()));
-               else if (s.hasContents)
-                   std::memcpy(data, s.contents.data(), size_t(s.contents.ref().sizeBytes()));
-               else
-                   return false;
+               TensorRef const t = contentsOf(c, *inst, v);
+               if (!c.state->core->contents().io[size_t(io)].isShapeTensor || !t.data)
+                   return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
+               std::memcpy(data, t.data, size_t(t.sizeBytes()));
                return true;
            });
 }
@@ -654,6 +267,15 @@ int32_t IExecutionContext::inferShapes(int32_t nbMaxNames, char const** tensorNa
         if (missing > 0)
             return missing;
         TW_ASSIGN(auto inst, c.prepare());
+        // Output shape tensors whose memory is known are written at once.
+        for (int i = 0; i < c.state->ioCount(); ++i) {
+            ir::Value const& v = c.state->core->ioValue(i);
+            if (c.inputPosition(i) >= 0 || !c.state->core->contents().io[size_t(i)].isShapeTensor ||
+                !c.io[size_t(i)].address)
+                continue;
+            if (TensorRef const t = contentsOf(c, *inst, v); t.data)
+                std::memcpy(c.io[size_t(i)].address, t.data, size_t(t.sizeBytes()));
+        }
         return 0;
     });
 }
@@ -667,6 +289,7 @@ bool IExecutionContext::setTensorAddress(char const* tensorName, void* data) noe
     if (io < 0)
         return false;
     c.io[size_t(io)].address = data;
+    c.io[size_t(io)].allocated = nullptr;
     return true;
 }
 void const* IExecutionContext::getTensorAddress(char const* tensorName) const noexcept
@@ -691,6 +314,8 @@ void* IExecutionContext::getOutputTensorAddress(char const* tensorName) const no
 {
     ContextObject& c = self(this);
     int const io = c.ioIndex(tensorName, "getOutputTensorAddress");
+    if (io >= 0 && c.inputPosition(io) >= 0)
+        c.reporter.error(invalidArgument("getOutputTensorAddress: '" + std::string(tensorName) + "' is an input"));
     return io < 0 || c.inputPosition(io) >= 0 ? nullptr : c.io[size_t(io)].address;
 }
 bool IExecutionContext::setOutputAllocator(char const* tensorName, IOutputAllocator* outputAllocator) noexcept
@@ -703,6 +328,8 @@ bool IExecutionContext::setOutputAllocator(char const* tensorName, IOutputAlloca
         c.reporter.error(invalidArgument("setOutputAllocator: '" + std::string(tensorName) + "' is an input"));
         return false;
     }
+    if (c.io[size_t(io)].allocator != outputAllocator)
+        c.io[size_t(io)].allocated = nullptr;
     c.io[size_t(io)].allocator = outputAllocator;
     return true;
 }
@@ -715,9 +342,11 @@ int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexce
 {
     ContextObject& c = self(this);
     int const io = c.ioIndex(tensorName, "getMaxOutputSize");
-    if (io < 0 || c.inputPosition(io) >= 0)
+    if (io < 0)
         return -1;
     return guarded<int64_t>(c.reporter, -1, [&]() -> Result<int64_t> {
+        if (c.inputPosition(io) >= 0)
+            return invalidArgument("getMaxOutputSize: '" + std::string(tensorName) + "' is an input");
         TW_ASSIGN(auto inst, c.prepare());
         ir::Value const& v = c.state->core->ioValue(io);
         runtime::ValueState const& s = inst->values[size_t(c.state->core->block().indexOf(&v))];
@@ -726,7 +355,10 @@ int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexce
 }
 bool IExecutionContext::setTemporaryStorageAllocator(IGpuAllocator* allocator) noexcept
 {
-    self(this).temporary = allocator;
+    ContextObject& c = self(this);
+    if (c.temporary != allocator)
+        c.extra.reset();
+    c.temporary = allocator;
     return true;
 }
 IGpuAllocator* IExecutionContext::getTemporaryStorageAllocator() const noexcept
@@ -828,8 +460,15 @@ bool IExecutionContext::setNvtxVerbosity(ProfilingVerbosity verbosity) noexcept
     auto const rank = [](ProfilingVerbosity v) {
         return v == ProfilingVerbosity::kNONE ? 0 : v == ProfilingVerbosity::kLAYER_NAMES_ONLY ? 1 : 2;
     };
-    if (rank(verbosity) > rank(static_cast<ProfilingVerbosity>(c.state->core->contents().profilingVerbosity)))
+    int const number = static_cast<int>(verbosity);
+    if (number < 0 || number >= EnumMax<ProfilingVerbosity>()) {
+        c.reporter.error(invalidArgument("setNvtxVerbosity: verbosity " + std::to_string(number) + " does not exist"));
         return false;
+    }
+    if (rank(verbosity) > rank(static_cast<ProfilingVerbosity>(c.state->core->contents().profilingVerbosity))) {
+        c.reporter.error(invalidArgument("setNvtxVerbosity: the engine was built with less profiling verbosity"));
+        return false;
+    }
     c.nvtxVerbosity = verbosity;
     return true;
 }

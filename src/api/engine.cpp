@@ -61,14 +61,43 @@ Dims toDims(Extents const& e, bool implicitBatch)
     return d;
 }
 
+bool checkProfile(EngineObject const& e, int32_t profile, char const* method)
+{
+    size_t const count = e.contents().profiles.size();
+    if (profile >= 0 && size_t(profile) < count)
+        return true;
+    e.reporter.error(invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
+                                     " does not exist; the engine has " + std::to_string(count)));
+    return false;
+}
+bool checkSelect(EngineObject const& e, OptProfileSelector select, char const* method)
+{
+    int const number = static_cast<int>(select);
+    if (number >= 0 && number < EnumMax<OptProfileSelector>())
+        return true;
+    e.reporter.error(invalidArgument(std::string(method) + ": selector " + std::to_string(number) + " does not exist"));
+    return false;
+}
+// Position in io of a binding of this profile, or of profile 0, whose bindings stand for those of every profile.
+int ioOfProfile(EngineObject const& e, int32_t binding, int32_t profile, char const* method)
+{
+    int const i = e.ioOfBinding(binding, method);
+    if (i < 0 || !checkProfile(e, profile, method))
+        return -1;
+    int const of = binding / e.state->ioCount();
+    if (of == 0 || of == profile)
+        return i;
+    e.reporter.error(invalidArgument(std::string(method) + ": binding index " + std::to_string(binding) +
+                                     " belongs to optimization profile " + std::to_string(of) + ", not to " +
+                                     std::to_string(profile)));
+    return -1;
+}
+
 Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSelector select, char const* method)
 {
     auto const& profiles = e.contents().profiles;
-    if (profile < 0 || profile >= int32_t(profiles.size())) {
-        e.reporter.error(invalidArgument(std::string(method) + ": optimization profile " + std::to_string(profile) +
-                                         " does not exist; the engine has " + std::to_string(profiles.size())));
+    if (!checkProfile(e, profile, method) || !checkSelect(e, select, method))
         return noDims();
-    }
     plan::IoTensor const& t = e.contents().io[size_t(io)];
     if (!t.isInput) {
         e.reporter.error(invalidArgument(std::string(method) + ": '" + t.name + "' is no input"));
@@ -145,7 +174,7 @@ bool ICudaEngine::isShapeInferenceIO(char const* tensorName) const noexcept
 }
 TensorIOMode ICudaEngine::getTensorIOMode(char const* tensorName) const noexcept
 {
-    int const i = tensorName ? self(this).core().ioIndex(tensorName) : -1;
+    int const i = self(this).ioIndex(tensorName, "getTensorIOMode");
     if (i < 0)
         return TensorIOMode::kNONE;
     return self(this).contents().io[size_t(i)].isInput ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
@@ -249,20 +278,23 @@ int32_t ICudaEngine::getBindingVectorizedDim(int32_t bindingIndex) const noexcep
 Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
                                        OptProfileSelector select) const noexcept
 {
-    int const i = self(this).ioOfBinding(bindingIndex, "getProfileDimensions");
+    int const i = ioOfProfile(self(this), bindingIndex, profileIndex, "getProfileDimensions");
     return i < 0 ? noDims() : profileShape(self(this), i, profileIndex, select, "getProfileDimensions");
 }
 int32_t const* ICudaEngine::getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
                                                   OptProfileSelector select) const noexcept
 {
     EngineObject const& e = self(this);
-    int const i = e.ioOfBinding(inputIndex, "getProfileShapeValues");
-    auto const& profiles = e.contents().profiles;
-    if (i < 0 || profileIndex < 0 || profileIndex >= int32_t(profiles.size()))
+    int const i = ioOfProfile(e, inputIndex, profileIndex, "getProfileShapeValues");
+    if (i < 0 || !checkSelect(e, select, "getProfileShapeValues"))
         return nullptr;
-    auto it = profiles[size_t(profileIndex)].inputs.find(e.contents().io[size_t(i)].name);
-    if (it == profiles[size_t(profileIndex)].inputs.end() || it->second.optValues.empty())
+    std::string const& name = e.contents().io[size_t(i)].name;
+    auto const& profile = e.contents().profiles[size_t(profileIndex)];
+    auto it = profile.inputs.find(name);
+    if (it == profile.inputs.end() || it->second.optValues.empty()) {
+        e.reporter.error(invalidArgument("getProfileShapeValues: '" + name + "' is no input shape tensor"));
         return nullptr;
+    }
     plan::ProfileRange const& r = it->second;
     return (select == OptProfileSelector::kMIN   ? r.minValues
             : select == OptProfileSelector::kOPT ? r.optValues
@@ -294,7 +326,8 @@ IHostMemory* ICudaEngine::serialize() const noexcept
 {
     EngineObject const& e = self(this);
     return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
-        return static_cast<IHostMemory*>(new HostMemoryObject(e.plan));
+        return static_cast<IHostMemory*>(
+            new HostMemoryObject(std::string(reinterpret_cast<char const*>(e.plan->data.get()), e.plan->sizeBytes)));
     });
 }
 IExecutionContext* ICudaEngine::createExecutionContext() noexcept

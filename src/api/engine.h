@@ -11,6 +11,7 @@
 
 #include "NvInfer.h"
 #include "api/entry.h"
+#include "api/environment.h"
 #include "api/report.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -19,12 +20,21 @@ namespace tw::api {
 
 struct RuntimeObject final : nvinfer1::IRuntime
 {
-    explicit RuntimeObject(nvinfer1::ILogger* logger) : reporter(logger), use(logger) {}
+    RuntimeObject(nvinfer1::ILogger* logger, Environment const& e) : reporter(logger), use(logger), environment(e) {}
     mutable Reporter reporter;
     LoggerUse use;
+    Environment environment;
     nvinfer1::IGpuAllocator* allocator = nullptr;
     int32_t maxThreads = 1;
     int32_t dlaCore = -1;
+};
+
+// A plan's bytes in aligned memory: the engine uses weights where they lie, and serialize() gives the bytes back.
+struct PlanBytes
+{
+    std::unique_ptr<std::byte[], void (*)(void*)> data{nullptr, nullptr};
+    size_t sizeBytes = 0;
+    static Result<std::shared_ptr<PlanBytes const>> copy(void const* bytes, size_t sizeBytes);
 };
 
 // What an engine and its contexts share: it outlives the engine object while contexts exist.
@@ -34,8 +44,8 @@ struct EngineState
     std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
     nvinfer1::IGpuAllocator* allocator = nullptr;
     std::mutex mutex;
-    std::multiset<int> profilesInUse; // of contexts, only for dynamic engines
-    bool firstContextMade = false;
+    std::set<int> profilesInUse; // of contexts, only for dynamic engines
+    int liveContexts = 0;
 
     int ioCount() const { return int(core->contents().io.size()); }
     bool isDynamic() const;
@@ -48,7 +58,7 @@ struct EngineObject final : nvinfer1::ICudaEngine
     EngineObject(Reporter const& r, std::shared_ptr<EngineState> s) : reporter(r), state(std::move(s)) {}
     mutable Reporter reporter;
     std::shared_ptr<EngineState> state;
-    std::string plan; // for serialize(): the bytes it was made from
+    std::shared_ptr<PlanBytes const> plan;
 
     runtime::Engine const& core() const { return *state->core; }
     plan::Contents const& contents() const { return state->core->contents(); }
@@ -84,8 +94,9 @@ struct ContextObject final : nvinfer1::IExecutionContext
 
     struct Io
     {
-        void* address = nullptr;
+        void* address = nullptr; // of the client
         nvinfer1::IOutputAllocator* allocator = nullptr;
+        void* allocated = nullptr; // what the allocator returned last
     };
 
     mutable Reporter reporter;
@@ -95,8 +106,9 @@ struct ContextObject final : nvinfer1::IExecutionContext
     std::vector<Io> io; // as contents().io
     std::string name;
     bool ownsMemory = true;
-    DeviceMemory own;      // arena, and what exceeds the client's
-    void* given = nullptr; // setDeviceMemory
+    DeviceMemory own;                    // arena
+    std::shared_ptr<DeviceMemory> extra; // a larger one, for shapes that need more than was planned
+    void* given = nullptr;               // setDeviceMemory
     nvinfer1::IProfiler* profiler = nullptr;
     nvinfer1::IGpuAllocator* temporary = nullptr;
     cudaEvent_t inputConsumed = nullptr;
@@ -104,6 +116,8 @@ struct ContextObject final : nvinfer1::IExecutionContext
     size_t persistentCacheLimit = 0;
     nvinfer1::ProfilingVerbosity nvtxVerbosity = nvinfer1::ProfilingVerbosity::kLAYER_NAMES_ONLY;
     std::vector<std::pair<std::string, float>> lastProfile; // layer, ms
+    // Runs that a CUDA graph keeps hold a weak reference: a launch after the context is gone does nothing.
+    std::shared_ptr<ContextObject*> alive;
 
     int ioIndex(char const* tensor, char const* method) const;
     Result<void> chooseProfile(int profile);
@@ -111,8 +125,12 @@ struct ContextObject final : nvinfer1::IExecutionContext
     int inputPosition(int ioIndex) const;
     // Shape tensors' contents from their addresses, then everything that follows.
     Result<std::shared_ptr<runtime::Instance>> prepare();
-    // Runs now, or is recorded into the stream's capture. Addresses: one for each of contents().io.
-    Result<void> submit(std::vector<void*> const& addresses, cudaStream_t stream, bool useAllocators);
+    // Runs now, or is recorded into the stream's capture; then records `consumed`, if any. Addresses: one for each of
+    // contents().io.
+    Result<void> submit(std::vector<void*> const& addresses, cudaStream_t stream, cudaEvent_t consumed,
+                        bool useAllocators);
+    // After runs of the null stream: all of it is done.
+    Result<void> finish();
     // Addresses from bindings of this context's profile.
     Result<std::vector<void*>> fromBindings(void* const* bindings) const;
 };
@@ -134,8 +152,8 @@ inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
     return static_cast<ContextObject const&>(c);
 }
 
-// An engine object from a plan in memory: what deserializeCudaEngine and buildEngineWithConfig share.
-Result<EngineObject*> makeEngine(Reporter const& reporter, plan::Contents contents, std::string planBytes,
-                                 nvinfer1::IGpuAllocator* allocator);
+// An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
+Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator);
 
 } // namespace tw::api

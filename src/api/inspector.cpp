@@ -35,6 +35,12 @@ char const* typeText(DataType t)
     return "";
 }
 
+// Names are the client's: bytes that are no UTF-8 are replaced.
+std::string text(Json const& j, int indent = -1)
+{
+    return j.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 // Dimensions as far as known: -1 where only a context's shapes tell.
 Json dimsOf(InspectorObject const& i, ir::Value const& v)
 {
@@ -77,9 +83,9 @@ std::string InspectorObject::layer(int index, bool json) const
     runtime::LoadedStep const& step = state->core->block().steps[size_t(index)];
     ir::Node const& node = *step.node;
     if (contents.profilingVerbosity == kNone)
-        return {};
+        return json ? "{}" : "";
     if (contents.profilingVerbosity == kNamesOnly)
-        return json ? Json(node.name).dump() : node.name;
+        return json ? text(Json(node.name)) : node.name;
     Json j;
     j["Name"] = node.name;
     j["LayerType"] = node.op->name;
@@ -121,10 +127,10 @@ std::string InspectorObject::layer(int index, bool json) const
         if (double const us = p.steps[size_t(index)].choice.microseconds; us > 0)
             j["TimeMicroseconds"] = us;
     if (json)
-        return j.dump();
+        return text(j);
     std::string line;
     for (auto const& [key, value] : j.items())
-        line += (line.empty() ? "" : ", ") + key + ": " + (value.is_string() ? value.get<std::string>() : value.dump());
+        line += (line.empty() ? "" : ", ") + key + ": " + (value.is_string() ? value.get<std::string>() : text(value));
     return line;
 }
 
@@ -173,7 +179,9 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
                                    " is out of range (the engine has " + std::to_string(count) + " layers)");
         if (!isFormat(format))
             return invalidArgument("getLayerInformation: unknown format");
-        i.layerText = i.layer(layerIndex, format == LayerInformationFormat::kJSON) + "\n";
+        i.layerText = i.layer(layerIndex, format == LayerInformationFormat::kJSON);
+        if (!i.layerText.empty())
+            i.layerText += '\n';
         return i.layerText.c_str();
     });
 }
@@ -185,7 +193,11 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
             return invalidArgument("getEngineInformation: unknown format");
         plan::Contents const& contents = i.state->core->contents();
         bool const none = contents.profilingVerbosity == static_cast<int>(ProfilingVerbosity::kNONE);
-        int const count = none ? 0 : int(i.state->core->block().steps.size());
+        int const count = int(i.state->core->block().steps.size());
+        if (none) { // nothing, as text and as JSON
+            i.engineText = format == LayerInformationFormat::kJSON ? "{}\n" : "";
+            return i.engineText.c_str();
+        }
         if (format == LayerInformationFormat::kONELINE) {
             i.engineText = "Layers:\n";
             for (int k = 0; k < count; ++k)
@@ -200,7 +212,7 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         for (int k = 0; k < count; ++k)
             j["Layers"].push_back(Json::parse(i.layer(k, true)));
         j["Bindings"] = i.state->bindingNames;
-        i.engineText = j.dump(1) + "\n";
+        i.engineText = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
         return i.engineText.c_str();
     });
 }

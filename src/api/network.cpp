@@ -7,8 +7,11 @@
 #include <set>
 
 #include "ir/shape_values.h"
+#include "ops/concatenation/op.h"
 #include "ops/identity/op.h"
 #include "ops/registry.h"
+#include "ops/shape/op.h"
+#include "ops/slice/op.h"
 
 namespace tw::api {
 
@@ -93,6 +96,65 @@ Result<std::string> checkName(char const* name, std::string const& what)
 }
 
 // ---- LowerContext
+
+namespace {
+
+// The symbol of the implicit batch dimension.
+constexpr char const* kBatch = "batch";
+
+bool hasBatch(ir::Value const* v)
+{
+    return v->rank() > 0 && v->shape[0] == ir::Dim::symbol(kBatch);
+}
+
+// v of shape [1, ...] repeated over the batch, by a slice that does not step along it; v itself when no input has a
+// batch. `name` is for the nodes, `layer` where they come from.
+Result<ir::Value*> overBatch(ir::Graph& g, ir::Value* v, std::string const& name, std::string const& layer)
+{
+    auto const source = std::find_if(g.inputs.begin(), g.inputs.end(), hasBatch);
+    if (source == g.inputs.end())
+        return v;
+    auto add = [&](ir::OpDef const& op, auto attrs, std::vector<ir::Value*> inputs,
+                   char const* part) -> Result<ir::Value*> {
+        TW_ASSIGN(ir::Node * node, g.addNode(op, std::make_unique<decltype(attrs)>(std::move(attrs)), std::move(inputs),
+                                             name + " [" + part + "]"));
+        node->layers = {layer};
+        return node->outputs[0];
+    };
+    TW_ASSIGN(ir::Value * size, add(ops::shape::def(), ir::NoAttrs(), {*source}, "batch shape"));
+    ops::slice::Attrs first;
+    first.start = {0};
+    first.size = first.stride = {1};
+    TW_ASSIGN(size, add(ops::slice::def(), std::move(first), {size}, "batch size"));
+    if (v->rank() > 1) {
+        TW_ASSIGN(ir::Value * whole, add(ops::shape::def(), ir::NoAttrs(), {v}, "item shape"));
+        ops::slice::Attrs rest;
+        rest.start = rest.stride = {1};
+        rest.size = {v->rank() - 1};
+        TW_ASSIGN(whole, add(ops::slice::def(), std::move(rest), {whole}, "item size"));
+        TW_ASSIGN(size, add(ops::concatenation::def(), ops::concatenation::Attrs(), {size, whole}, "batched shape"));
+    }
+    ops::slice::Attrs repeat;
+    repeat.start.assign(size_t(v->rank()), 0);
+    repeat.stride.assign(size_t(v->rank()), 1);
+    repeat.stride[0] = 0;
+    return add(ops::slice::def(), std::move(repeat), {v, nullptr, size}, "batched");
+}
+
+} // namespace
+
+Result<void> LowerContext::shareBatch(std::vector<ir::Value*>& values)
+{
+    auto batched = [](ir::Value const* v) { return v && hasBatch(v); };
+    if (!implicitBatch() || std::none_of(values.begin(), values.end(), batched))
+        return {};
+    for (size_t i = 0; i < values.size(); ++i)
+        if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1)) {
+            TW_ASSIGN(values[i],
+                      overBatch(graph_, values[i], layer_.name + " input " + std::to_string(i), layer_.name));
+        }
+    return {};
+}
 
 bool LowerContext::implicitBatch() const
 {
@@ -244,8 +306,8 @@ Result<void> NetworkObject::lowerInputs()
     for (auto const& t : inputs) {
         ir::Shape shape;
         if (implicitBatch) {
-            graph_.symbols["batch"] = ir::Symbol{ir::Range{0, INT32_MAX}, false};
-            shape.push_back(t->broadcastAcrossBatch ? ir::Dim(1) : ir::Dim::symbol("batch"));
+            graph_.symbols[kBatch] = ir::Symbol{ir::Range{0, INT32_MAX}, false};
+            shape.push_back(t->broadcastAcrossBatch ? ir::Dim(1) : ir::Dim::symbol(kBatch));
         }
         for (int i = 0; i < t->dims.nbDims; ++i) {
             if (t->dims.d[i] >= 0) {
@@ -366,8 +428,20 @@ bool NetworkObject::isShapeTensor(TensorObject const& t)
         for (auto const& out : l->outputs)
             if (!lowered(*out).ok())
                 break; // reported when the network is built
+    // Outputs for shapes count, and what they are computed from.
+    graph_.outputs.clear();
+    for (TensorObject* s : shapeOutputs) {
+        if (auto it = values_.find(s); it != values_.end()) {
+            it->second->host = true;
+            graph_.outputs.push_back(it->second);
+        }
+    }
+    auto const shapes = ir::shapeValues(graph_);
+    for (ir::Value* v : graph_.outputs)
+        v->host = false;
+    graph_.outputs.clear();
     auto it = values_.find(&t);
-    return t.isShapeOutput || (it != values_.end() && ir::shapeValues(graph_).contains(it->second));
+    return t.isShapeOutput || (it != values_.end() && shapes.contains(it->second));
 }
 
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
@@ -390,6 +464,9 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
         if (!names.insert(t.name).second)
             return invalidArgument("two network inputs or outputs are named '" + t.name + "'");
         ir::Value* v = values_.at(&t);
+        if (implicitBatch && v->rank() > 0 && v->shape[0].is(1)) { // outputs have the batch like any other
+            TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
+        }
         bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
         DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
         if (taken || want != v->type) {
@@ -427,9 +504,12 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
             if (!t->isOutput)
                 graph_.outputs[at++]->name = t->name;
         copy = graph_.clone();
-        auto const needed = ir::shapeValues(graph_);
-        for (size_t i = 0; i < graph_.inputs.size(); ++i)
-            copy->inputs[i]->host = needed.contains(graph_.inputs[i]);
+        for (ir::Value* v : copy->outputs)
+            v->host = std::any_of(shapeOutputs.begin(), shapeOutputs.end(),
+                                  [&](TensorObject const* t) { return t->name == v->name; });
+        auto const needed = ir::shapeValues(*copy);
+        for (ir::Value* v : copy->inputs)
+            v->host = needed.contains(v);
     }
     graph_.outputs.clear();
     graph_.rollBack(mark);

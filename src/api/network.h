@@ -97,6 +97,10 @@ public:
     // Public axes count without the batch dimension in implicit batch mode.
     int axisShift() const { return implicitBatch() ? 1 : 0; }
 
+    // Implicit batch: values that are the same for the whole batch (constants, inputs with broadcastAcrossBatch) are
+    // repeated over it, if any of the others has it. For layers whose inputs must agree in the batch.
+    Result<void> shareBatch(std::vector<ir::Value*>& values);
+
     // Appends a node named after the layer; `part` tells several nodes of one layer apart ("" for the main one).
     Result<ir::Node*> add(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
                           std::string const& part = "");

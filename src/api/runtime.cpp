@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <cstring>
+
 #include "api/engine.h"
 #include "device/cpu.h"
 
@@ -24,12 +27,31 @@ nvinfer1::Dims EngineState::dimsOf(int io) const
     return d;
 }
 
-Result<EngineObject*> makeEngine(Reporter const& reporter, plan::Contents contents, std::string planBytes,
-                                 nvinfer1::IGpuAllocator* allocator)
+Result<std::shared_ptr<PlanBytes const>> PlanBytes::copy(void const* bytes, size_t sizeBytes)
 {
+    constexpr size_t kAlignment = 256; // of sections in a plan
+    if (sizeBytes > SIZE_MAX - kAlignment)
+        return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
+    auto plan = std::make_shared<PlanBytes>();
+    size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    plan->data = {static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free};
+    if (!plan->data)
+        return Error{ErrorCode::kFailedAllocation, "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
+    std::memcpy(plan->data.get(), bytes, sizeBytes);
+    plan->sizeBytes = sizeBytes;
+    return std::shared_ptr<PlanBytes const>(std::move(plan));
+}
+
+Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator)
+{
+    TW_ASSIGN(auto bytes, PlanBytes::copy(plan, sizeBytes));
+    TW_ASSIGN(plan::Contents contents,
+              plan::read(bytes->data.get(), sizeBytes, plan::ReadOptions{bytes, environment.strictPlan}));
     Reporter log(reporter);
     runtime::LoadOptions options;
     options.fingerprint = device::probeCpu().fingerprint();
+    options.strictDevice = environment.strictPlan;
     options.log = &log;
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
@@ -40,7 +62,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, plan::Contents conten
         for (plan::IoTensor const& t : core->contents().io)
             state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
-    engine->plan = std::move(planBytes);
+    engine->plan = std::move(bytes);
     return engine.release();
 }
 
@@ -67,9 +89,7 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
     return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
-        TW_ASSIGN(plan::Contents contents, plan::read(blob, size));
-        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, std::move(contents),
-                                                    std::string(static_cast<char const*>(blob), size), r.allocator));
+        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator));
         return engine;
     });
 }
@@ -140,9 +160,9 @@ extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noex
     auto* log = static_cast<nvinfer1::ILogger*>(logger);
     if (!checkClientVersion(log, version, "createInferRuntime"))
         return nullptr;
-    try {
-        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log));
-    } catch (std::bad_alloc const&) {
-        return nullptr;
-    }
+    Reporter reporter(log);
+    return guarded<nvinfer1::IRuntime*>(reporter, nullptr, [&]() -> Result<nvinfer1::IRuntime*> {
+        TW_ASSIGN(Environment const environment, readEnvironment());
+        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log, environment));
+    });
 }

@@ -186,6 +186,10 @@ Result<void> build(plan::Contents& contents, Options const& options)
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
     TW_TRY(passes::run(g, passes::PassContext{log, options.refittable}, options.passes));
+    for (ir::Value* v : g.outputs)
+        v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
+                      return !t.isInput && t.isShapeTensor && t.name == v->name;
+                  });
     for (ir::Value const* v : ir::shapeValues(g))
         const_cast<ir::Value*>(v)->host = true;
     g.form = ir::Form::kScheduled;

@@ -200,10 +200,11 @@ void Graph::eraseUnusedValues()
 void Graph::rollBack(Mark m)
 {
     nodes.resize(m.nodes);
+    std::set<Value const*> dropped;
+    for (size_t i = m.values; i < values_.size(); ++i)
+        dropped.insert(values_[i].get());
+    std::erase_if(inputs, [&](Value const* v) { return dropped.contains(v); });
     values_.resize(m.values);
-    std::erase_if(inputs, [&](Value* v) {
-        return std::none_of(values_.begin(), values_.end(), [&](auto const& p) { return p.get() == v; });
-    });
 }
 
 Node* Graph::cloneNode(Node const& node, std::vector<Value*> newInputs)

@@ -11,6 +11,9 @@ namespace tw::ir {
 std::set<Value const*> shapeValues(Graph const& g)
 {
     std::set<Value const*> needed;
+    for (Value const* v : g.outputs)
+        if (v->host)
+            needed.insert(v);
     for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n) {
         Node const& node = **n;
         bool const makesNeeded =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape tensors of a graph: values whose elements decide the shape of something, and all that those are computed from.
+// Shape tensors of a graph: values whose elements decide the shape of something, outputs that are marked as host
+// values, and all that those are computed from.
 #pragma once
 
 #include <set>

@@ -38,6 +38,10 @@ struct WindowParams // along one axis
 // O as an expression of I. Numbers in, number out.
 ir::Dim windowOutput(WindowKind kind, PaddingMode mode, ir::Dim const& in, WindowParams const& p);
 
+// Text of what is wrong when the window does not fit: a known input with elements gives no output, or any input a
+// negative one. Empty when it fits, or when only a run tells.
+std::string windowMisfit(WindowKind kind, ir::Dim const& in, ir::Dim const& out, WindowParams const& p);
+
 struct WindowPadding
 {
     int64_t before = 0, after = 0;

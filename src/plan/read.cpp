@@ -217,7 +217,8 @@ private:
             return bad("constants overlap in the weights");
         blobBytes_ += size;
         void const* data = static_cast<char const*>(weights_.data) + offset;
-        it->second = owner_ ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
+        bool const inPlace = owner_ && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0; // the widest type
+        it->second = inPlace ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
         return it->second;
     }
 

@@ -191,9 +191,23 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     }
     if (c.io.size() != c.graph->inputs.size() + c.graph->outputs.size())
         return invalidArgument("the plan does not list every input and output of its graph");
-    for (plan::Target const& t : c.targets)
-        if (t.backend == "cpu" && (!e->planned_ || t.fingerprint == options.fingerprint))
-            e->planned_ = &t.root;
+    std::string tunedOn = c.targets.empty() ? "no device" : c.targets.front().fingerprint;
+    bool exactDevice = false;
+    for (plan::Target const& t : c.targets) {
+        bool const fits = t.fingerprint == options.fingerprint;
+        if (t.backend != "cpu" || exactDevice || (e->planned_ && !fits))
+            continue;
+        e->planned_ = &t.root;
+        tunedOn = t.fingerprint;
+        exactDevice = fits;
+    }
+    if (!exactDevice && options.strictDevice)
+        return Error{ErrorCode::kFailedInitialization,
+                     "the plan was generated on an incompatible device, expecting compute " + options.fingerprint +
+                         " got compute " + tunedOn + ", please rebuild"};
+    if (!exactDevice && e->planned_ && options.log)
+        options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on " +
+                             tunedOn + ", this is " + options.fingerprint + ". Build it here for speed.");
     e->block_ = outlineBlock(*c.graph);
     int replaced = 0;
     for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {

@@ -20,6 +20,7 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
+    bool strictDevice = false; // refuse plans that were tuned on other devices only
 };
 
 enum class Select

@@ -21,6 +21,7 @@ struct ConcatenationLayer final : LayerObject<nvinfer1::IConcatenationLayer>
         std::vector<ir::Value*> parts;
         for (int i = 0; i < ctx.inputCount(); ++i)
             parts.push_back(ctx.in(i));
+        TW_TRY(ctx.shareBatch(parts));
         int const rank = parts[0]->rank() - ctx.axisShift();
         ops::concatenation::Attrs a(axis.value_or(defaultAxis(rank)) + ctx.axisShift());
         TW_ASSIGN(ir::Node * node, ctx.add(ops::concatenation::def(), std::move(a), std::move(parts)));

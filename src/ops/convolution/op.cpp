@@ -47,10 +47,8 @@ Result<void> infer(ir::InferContext& ctx)
         if (std::string why = checkWindow(WindowKind::kConvolution, a.paddingMode, p); !why.empty())
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
         ir::Dim const out = windowOutput(WindowKind::kConvolution, a.paddingMode, x[channelAxis + 1 + i], p);
-        if (out.isConst() && out.value() < 0)
-            return ctx.error("window axis " + std::to_string(i) + ": the window extent " + std::to_string(p.extent()) +
-                             " does not fit into input " + x[channelAxis + 1 + i].str() + " with padding " +
-                             std::to_string(p.before) + ", " + std::to_string(p.after));
+        if (std::string why = windowMisfit(WindowKind::kConvolution, x[channelAxis + 1 + i], out, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
         y.push_back(out);
     }
     ctx.output(0, ctx.type(0), std::move(y));

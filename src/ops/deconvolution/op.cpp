@@ -46,11 +46,8 @@ Result<void> infer(ir::InferContext& ctx)
         if (std::string why = checkWindow(WindowKind::kDeconvolution, a.paddingMode, p); !why.empty())
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
         ir::Dim const out = windowOutput(WindowKind::kDeconvolution, a.paddingMode, x[channelAxis + 1 + i], p);
-        if (out.isConst() && out.value() < 0)
-            return ctx.error("window axis " + std::to_string(i) + ": padding " + std::to_string(p.before) + ", " +
-                             std::to_string(p.after) + " trims more than the output that input " +
-                             x[channelAxis + 1 + i].str() + " and window extent " + std::to_string(p.extent()) +
-                             " make");
+        if (std::string why = windowMisfit(WindowKind::kDeconvolution, x[channelAxis + 1 + i], out, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
         y.push_back(out);
     }
     ctx.output(0, ctx.type(0), std::move(y));

@@ -21,7 +21,9 @@ struct GatherLayer final : LayerObject<nvinfer1::IGatherLayer>
         bool const perBatch = ctx.implicitBatch() && mode != nvinfer1::GatherMode::kELEMENT;
         a.axis = int64_t(axis) + ctx.axisShift();
         a.elementWiseDims = int64_t(elementWiseDims) + (perBatch ? 1 : 0);
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::gather::def(), std::move(a), {ctx.in(0), ctx.in(1)}));
+        std::vector<ir::Value*> in{ctx.in(0), ctx.in(1)};
+        TW_TRY(ctx.shareBatch(in));
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::gather::def(), std::move(a), std::move(in)));
         ctx.output(0, node->outputs[0]);
         return {};
     }

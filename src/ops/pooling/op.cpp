@@ -34,10 +34,8 @@ Result<void> infer(ir::InferContext& ctx)
         if (std::string why = checkWindow(WindowKind::kPooling, a.paddingMode, p); !why.empty())
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
         ir::Dim const out = windowOutput(WindowKind::kPooling, a.paddingMode, d, p);
-        if (out.isConst() && out.value() < 0)
-            return ctx.error("window axis " + std::to_string(i) + ": the window " + std::to_string(p.size) +
-                             " does not fit into input " + d.str() + " with padding " + std::to_string(p.before) +
-                             ", " + std::to_string(p.after));
+        if (std::string why = windowMisfit(WindowKind::kPooling, d, out, p); !why.empty())
+            return ctx.error("window axis " + std::to_string(i) + ": " + why);
         d = out;
     }
     ctx.output(0, ctx.type(0), std::move(y));

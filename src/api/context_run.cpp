@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of an execution context: what is checked before, what a stream (or a captured graph) keeps of a run, profiling.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "api/engine.h"
+#include "api/stream.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+namespace {
+
+// Times the steps of one run.
+class LayerTimes final : public runtime::StepObserver
+{
+public:
+    void before(runtime::LoadedStep const&) override { begin_ = std::chrono::steady_clock::now(); }
+    void after(runtime::LoadedStep const& step) override
+    {
+        std::chrono::duration<float, std::milli> const d = std::chrono::steady_clock::now() - begin_;
+        measured_.emplace_back(&step, d.count());
+    }
+    // Every layer once, in order; 0 for those that these shapes left nothing to do for.
+    std::vector<std::pair<std::string, float>> ofLayers(runtime::LoadedBlock const& block) const
+    {
+        std::vector<std::pair<std::string, float>> out;
+        size_t next = 0;
+        for (runtime::LoadedStep const& step : block.steps) {
+            bool const ran = next < measured_.size() && measured_[next].first == &step;
+            out.emplace_back(step.node->name, ran ? measured_[next].second : 0.0F);
+            next += ran;
+        }
+        return out;
+    }
+
+private:
+    std::chrono::steady_clock::time_point begin_;
+    std::vector<std::pair<runtime::LoadedStep const*, float>> measured_;
+};
+
+// One run, as it is handed to a stream: everything it needs, so that a captured graph can replay it.
+struct Request
+{
+    std::weak_ptr<ContextObject*> context;
+    std::shared_ptr<EngineState> state;
+    std::shared_ptr<runtime::Instance> instance;
+    std::vector<TensorRef> inputs, outputs; // graph order
+    std::vector<int> lateOutputs;           // position in io of outputs whose size only the run tells; else -1
+    void* arena = nullptr;
+    std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
+    bool failed = false;
+};
+
+nvinfer1::Dims toDims(Extents const& e)
+{
+    nvinfer1::Dims d{};
+    for (int64_t v : e)
+        d.d[d.nbDims++] = int32_t(v);
+    return d;
+}
+
+// Memory for an output from its allocator. The order of calls is reallocateOutput, then notifyShape.
+Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, TensorRef const& t)
+{
+    constexpr uint64_t kAlignment = 256;
+    uint64_t const bytes = uint64_t(std::max<int64_t>(t.sizeBytes(), 1)); // empty tensors have an address too
+    void* const current = io.allocated ? io.allocated : io.address;
+    void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kAlignment);
+    if (!memory)
+        return Error{ErrorCode::kFailedAllocation, "output '" + name + "': its IOutputAllocator gave no memory for " +
+                                                       std::to_string(bytes) + " bytes (shape " + t.dims.str() + ")"};
+    io.allocated = memory;
+    io.allocator->notifyShape(name.c_str(), toDims(t.dims));
+    return memory;
+}
+
+Result<void> runRequest(Request& r, ContextObject& c)
+{
+    LayerTimes times;
+    std::vector<TensorRef> outputs = r.outputs;
+    bool const profile = c.profiler != nullptr;
+    runtime::ExecuteArgs args{r.arena, r.inputs, outputs, c.context.randomState(), profile ? &times : nullptr};
+    TW_TRY(runtime::execute(*r.instance, args));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        int const late = r.lateOutputs[i];
+        if (late < 0)
+            continue;
+        if (!c.io[size_t(late)].allocator)
+            return invalidState("output '" + r.state->core->ioValue(late).name + "' has lost its IOutputAllocator");
+        TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], r.state->core->ioValue(late).name, outputs[i]));
+        if (outputs[i].sizeBytes() > 0)
+            std::memcpy(to, outputs[i].data, size_t(outputs[i].sizeBytes()));
+    }
+    if (profile) {
+        c.lastProfile = times.ofLayers(r.state->core->block());
+        if (c.emitsProfile)
+            for (auto const& [layer, ms] : c.lastProfile)
+                c.profiler->reportLayerTime(layer.c_str(), ms);
+    }
+    return {};
+}
+
+void runRequestOnStream(void* arg)
+{
+    Request& r = **static_cast<std::shared_ptr<Request>*>(arg);
+    auto const context = r.context.lock();
+    if (!context)
+        return; // a graph that was captured from a context that is gone
+    r.failed = !guarded<bool>((*context)->reporter, false, [&]() -> Result<bool> {
+        TW_TRY(runRequest(r, **context));
+        return true;
+    });
+}
+
+void destroyRequest(void* arg)
+{
+    delete static_cast<std::shared_ptr<Request>*>(arg);
+}
+
+} // namespace
+
+Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStream_t stream, cudaEvent_t consumed,
+                                   bool useAllocators)
+{
+    TwHostCudaTable const* cuda = hostCuda();
+    if (!cuda && stream)
+        return needsHostCuda("a stream");
+    if (!cuda && consumed)
+        return needsHostCuda("an event");
+    runtime::Engine const& core = *state->core;
+    ir::Graph const& g = core.graph();
+    auto request = std::make_shared<Request>();
+    TW_ASSIGN(request->instance, prepare());
+    runtime::Instance const& inst = *request->instance;
+    auto stateOf = [&](ir::Value const& v) -> runtime::ValueState const& {
+        return inst.values[size_t(core.block().indexOf(&v))];
+    };
+    if (!ownsMemory && !given && inst.arenaBytes > 0)
+        return invalidState("the context was created without device memory: call setDeviceMemory() first");
+    request->context = alive;
+    request->state = state;
+    request->inputs.resize(g.inputs.size());
+    request->outputs.resize(g.outputs.size());
+    request->lateOutputs.resize(g.outputs.size(), -1);
+    for (int i = 0; i < state->ioCount(); ++i) { // everything is checked before the first allocator is called
+        ir::Value const& v = core.ioValue(i);
+        void* address = addresses[size_t(i)];
+        if (int const in = inputPosition(i); in >= 0) {
+            runtime::ValueState const& s = stateOf(v);
+            if (s.hasContents) // the values that the shapes were computed from, also when a graph is replayed
+                address = const_cast<std::byte*>(static_cast<std::byte const*>(s.contents.data()));
+            if (!address)
+                return invalidState("input '" + v.name + "' has no address: call setTensorAddress()");
+            request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address};
+            continue;
+        }
+        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address};
+        bool const allocates = useAllocators && io[size_t(i)].allocator;
+        if (!address && !allocates && (useAllocators || core.contents().io[size_t(i)].isExecution))
+            return invalidState("output '" + v.name +
+                                "' has no address and no allocator: call setTensorAddress() or "
+                                "setOutputAllocator()");
+    }
+    for (int i = 0; i < state->ioCount(); ++i) {
+        ir::Value const& v = core.ioValue(i);
+        if (inputPosition(i) >= 0 || !useAllocators || !io[size_t(i)].allocator)
+            continue;
+        size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
+        request->outputs[out].data = nullptr;
+        if (stateOf(v).exact) {
+            TW_ASSIGN(request->outputs[out].data, allocateOutput(io[size_t(i)], v.name, request->outputs[out]));
+        } else {
+            request->lateOutputs[out] = i;
+        }
+    }
+    request->arena = ownsMemory ? own.data() : given;
+    if (inst.arenaBytes > core.arenaBytes()) {
+        if (!extra || extra->sizeBytes() < inst.arenaBytes) {
+            extra = std::make_shared<DeviceMemory>();
+            TW_TRY(extra->allocate(inst.arenaBytes, temporary ? temporary : state->allocator));
+        }
+        request->extraArena = extra;
+        request->arena = extra->data();
+    }
+    if (!cuda)
+        return runRequest(*request, *this);
+    if (int const status =
+            cuda->enqueue(stream, runRequestOnStream, new std::shared_ptr<Request>(request), destroyRequest))
+        return cudaFailed("the stream took no work", status);
+    if (request->failed)
+        return Error{ErrorCode::kFailedExecution, "the run failed; the line before says why"};
+    if (consumed)
+        if (int const status = cuda->recordEvent(consumed, stream))
+            return cudaFailed("the event for consumed inputs was not recorded", status);
+    return {};
+}
+
+Result<void> ContextObject::finish()
+{
+    if (TwHostCudaTable const* cuda = hostCuda())
+        if (int const status = cuda->synchronize(nullptr))
+            return cudaFailed("the null stream did not finish", status);
+    return {};
+}
+
+Result<std::vector<void*>> ContextObject::fromBindings(void* const* bindings) const
+{
+    if (!bindings)
+        return invalidArgument("the array of bindings is a null pointer");
+    if (context.profile() < 0)
+        return invalidState("the context has no optimization profile: call setOptimizationProfileAsync() first");
+    size_t const count = size_t(state->ioCount()), base = count * size_t(context.profile());
+    std::vector<void*> addresses(bindings + base, bindings + base + count);
+    for (size_t i = 0; i < count; ++i) {
+        if (!addresses[i] && base > 0 && bindings[i]) { // given at profile 0's place
+            addresses[i] = bindings[i];
+            reporter.warning("binding '" + state->bindingNames[base + i] +
+                             "' is null; the address at profile 0's place is used");
+        }
+        if (!addresses[i] && state->core->contents().io[i].isExecution)
+            return invalidArgument("binding " + std::to_string(base + i) + " ('" + state->bindingNames[base + i] +
+                                   "') is a null pointer; empty tensors need an address too");
+    }
+    return addresses;
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+ContextObject& self(IExecutionContext* c)
+{
+    return objectOf(*c);
+}
+
+} // namespace
+
+bool IExecutionContext::execute(int32_t batchSize, void* const* bindings) noexcept
+{
+    ContextObject& c = self(this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (!enqueue(batchSize, bindings, nullptr, nullptr))
+            return false;
+        TW_TRY(c.finish());
+        return true;
+    });
+}
+
+bool IExecutionContext::enqueue(int32_t batchSize, void* const* bindings, cudaStream_t stream,
+                                cudaEvent_t* inputConsumed) noexcept
+{
+    ContextObject& c = self(this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        plan::Contents const& contents = c.state->core->contents();
+        if (!contents.implicitBatch)
+            return invalidState(
+                "the engine has an explicit batch dimension: use executeV2(), enqueueV2() or enqueueV3()");
+        if (batchSize < 1 || batchSize > contents.maxBatchSize)
+            return invalidArgument("batch size " + std::to_string(batchSize) + " is outside 1.." +
+                                   std::to_string(contents.maxBatchSize) + " (IBuilder::setMaxBatchSize)");
+        auto const& inputs = c.state->core->graph().inputs;
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            Extents e;
+            for (ir::Dim const& d : inputs[i]->shape)
+                e.push(d.isConst() ? d.value() : batchSize);
+            TW_TRY(c.context.setInputShape(int(i), e));
+        }
+        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
+        TW_TRY(c.submit(addresses, stream, inputConsumed ? *inputConsumed : nullptr, false));
+        return true;
+    });
+}
+
+bool IExecutionContext::executeV2(void* const* bindings) noexcept
+{
+    ContextObject& c = self(this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (c.state->core->contents().implicitBatch)
+            return invalidState("the engine has an implicit batch dimension: use execute()");
+        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
+        TW_TRY(c.submit(addresses, nullptr, nullptr, false));
+        TW_TRY(c.finish());
+        return true;
+    });
+}
+
+bool IExecutionContext::enqueueV2(void* const* bindings, cudaStream_t stream, cudaEvent_t* inputConsumed) noexcept
+{
+    ContextObject& c = self(this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (c.state->core->contents().implicitBatch)
+            return invalidState("the engine has an implicit batch dimension: use enqueue()");
+        TW_ASSIGN(auto addresses, c.fromBindings(bindings));
+        TW_TRY(c.submit(addresses, stream, inputConsumed ? *inputConsumed : nullptr, false));
+        return true;
+    });
+}
+
+bool IExecutionContext::enqueueV3(cudaStream_t stream) noexcept
+{
+    ContextObject& c = self(this);
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (c.state->core->contents().implicitBatch)
+            return invalidState("the engine has an implicit batch dimension: use enqueue()");
+        std::vector<void*> addresses;
+        for (auto const& io : c.io)
+            addresses.push_back(io.address);
+        TW_TRY(c.submit(addresses, stream, c.inputConsumed, true));
+        return true;
+    });
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/environment.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string_view>
+
+namespace tw::api {
+
+namespace {
+
+std::string_view variable(char const* name)
+{
+    char const* value = std::getenv(name);
+    return value ? value : "";
+}
+
+bool isCuda(std::string_view device)
+{
+    if (device.substr(0, 4) != "cuda")
+        return false;
+    std::string_view const index = device.substr(4);
+    return index.empty() ||
+           (index.size() > 1 && index[0] == ':' &&
+            std::all_of(index.begin() + 1, index.end(), [](unsigned char c) { return std::isdigit(c); }));
+}
+
+} // namespace
+
+Result<Environment> readEnvironment()
+{
+    Environment e;
+    std::string_view const device = variable("TENSORWRIGHT_DEVICE");
+    if (isCuda(device))
+        return Error{ErrorCode::kFailedInitialization,
+                     "TENSORWRIGHT_DEVICE=" + std::string(device) +
+                         " asks for a GPU, but this build has no CUDA backend; set it to cpu, or unset it"};
+    if (!device.empty() && device != "cpu")
+        return invalidArgument("TENSORWRIGHT_DEVICE=" + std::string(device) +
+                               " is no device (allowed: cpu, cuda, cuda:N)");
+    std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");
+    if (!strict.empty() && strict != "0" && strict != "1")
+        return invalidArgument("TENSORWRIGHT_STRICT_PLAN=" + std::string(strict) + " must be 0 or 1");
+    e.strictPlan = strict == "1";
+    return e;
+}
+
+} // namespace tw::api

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams and events of the client's CUDA runtime. Only our stand-in can order work of the CPU device.
+#pragma once
+
+#include "base/result.h"
+#include "hostcuda/host_cuda_table.h"
+
+namespace tw::api {
+
+// Our stand-in in this process, or null.
+TwHostCudaTable const* hostCuda();
+// Why a stream or an event (`what`) cannot be used without the stand-in.
+Error needsHostCuda(char const* what);
+// A CUDA status of the stand-in as an error: "<what>: CUDA error 400 (invalid stream or event)".
+Error cudaFailed(char const* what, int status);
+
+} // namespace tw::api

@@ -11,7 +11,9 @@ namespace {
 
 void makeNetwork(Maker& m, std::vector<float>& weights)
 {
-    weights.assign(9 * 2 * 2, 0.5F);
+    weights = ramp(9 * 2 * 2, -18);
+    for (float& w : weights)
+        w *= 0.02F;
     ITensor* x = m.input("x", {-1, 2, 6, 6});
     IConvolutionLayer* conv =
         m.network->addConvolutionNd(*x, 2, Dims2(3, 3), {DataType::kFLOAT, weights.data(), int64_t(weights.size())},

@@ -192,17 +192,19 @@ bool isReadAsData(ir::Graph const& g, ir::Value const* input)
     return false;
 }
 
-// Shape tensors among network inputs: INT32 vectors or scalars of a known, small size.
-Result<void> checkShapeInput(ir::Value const& v)
+// Shape tensors among network inputs are vectors or scalars of a known, small size. 8.5 takes INT32 only; numbers of
+// other types are converted by the network itself.
+Result<void> checkShapeInput(ir::Value const& v, Log& log)
 {
     constexpr int64_t kMaxElements = 64;
-    bool const known = v.rank() <= 1 && isStatic(v.shape);
-    if (v.type == DataType::kInt32 && known && ir::extentsOf(v.shape).volume() <= kMaxElements)
-        return {};
-    return invalidArgument("network input '" + v.name +
-                           "' decides the shape of something, so it must be kINT32 with at "
-                           "most one dimension, which is constant and at most " +
-                           std::to_string(kMaxElements) + "; it is " + nameOf(v.type) + str(v.shape));
+    std::string const what =
+        "network input '" + v.name + "' (" + nameOf(v.type) + str(v.shape) + ") decides the shape of something";
+    if (v.rank() > 1 || !isStatic(v.shape) || ir::extentsOf(v.shape).volume() > kMaxElements)
+        return invalidArgument(what + ", so it must have at most one dimension, which is constant and at most " +
+                               std::to_string(kMaxElements));
+    if (v.type != DataType::kInt32)
+        log.warning(what + "; programs that shall run on 8.5 too must make it kINT32");
+    return {};
 }
 
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
@@ -225,7 +227,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         io.isShapeTensor = contents.graph->inputs[i]->host;
         io.isExecution = !io.isShapeTensor || isReadAsData(*contents.graph, contents.graph->inputs[i]);
         if (io.isShapeTensor)
-            TW_TRY(checkShapeInput(*contents.graph->inputs[i]));
+            TW_TRY(checkShapeInput(*contents.graph->inputs[i], b.reporter));
         io.broadcastAcrossBatch = t.broadcastAcrossBatch;
         for (auto const& [axis, dimensionName] : t.dimensionNames) {
             io.dimensionNames.resize(std::max(io.dimensionNames.size(), size_t(axis) + 1));

@@ -64,6 +64,14 @@ TensorRef contentsOf(ContextObject const& c, runtime::Instance const& inst, ir::
     return s.hasContents ? s.contents.ref() : TensorRef{};
 }
 
+Result<void> checkInt32(ir::Value const& v, char const* method)
+{
+    if (v.type == tw::DataType::kInt32)
+        return {};
+    return invalidArgument(std::string(method) + ": '" + v.name + "' is " + nameOf(v.type) +
+                           ", no kINT32 shape tensor; use setTensorAddress()");
+}
+
 bool setShape(ContextObject& c, int io, Dims const& dims, char const* method)
 {
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
@@ -196,6 +204,7 @@ bool IExecutionContext::setInputShapeBinding(int32_t bindingIndex, int32_t const
                if (!data)
                    return invalidArgument("setInputShapeBinding: data is a null pointer");
                ir::Value const& v = c.state->core->ioValue(io);
+               TW_TRY(checkInt32(v, "setInputShapeBinding"));
                TW_TRY(c.context.setInputContents(
                    in, TensorRef{v.type, c.context.inputShape(in), const_cast<int32_t*>(data)}));
                return true;
@@ -209,6 +218,7 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
                if (!data)
                    return invalidArgument("getShapeBinding: data is a null pointer");
                ir::Value const& v = c.state->core->ioValue(io);
+               TW_TRY(checkInt32(v, "getShapeBinding"));
                if (int const in = c.inputPosition(io); in >= 0) {
                    if (!c.context.hasInputContents(in))
                        return invalidState("getShapeBinding: '" + v.name +

@@ -66,10 +66,9 @@ nvinfer1::Dims toDims(Extents const& e)
 // Memory for an output from its allocator. The order of calls is reallocateOutput, then notifyShape.
 Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, TensorRef const& t)
 {
-    constexpr uint64_t kAlignment = 256;
     uint64_t const bytes = uint64_t(std::max<int64_t>(t.sizeBytes(), 1)); // empty tensors have an address too
     void* const current = io.allocated ? io.allocated : io.address;
-    void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kAlignment);
+    void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kArenaAlignment);
     if (!memory)
         return Error{ErrorCode::kFailedAllocation, "output '" + name + "': its IOutputAllocator gave no memory for " +
                                                        std::to_string(bytes) + " bytes (shape " + t.dims.str() + ")"};

@@ -5,33 +5,28 @@
 
 namespace tw::api {
 
-namespace {
-
-constexpr uint64_t kAlignment = 256; // of an arena and of the client's output memory
-
-}
-
 Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator)
 {
     reset();
     if (sizeBytes <= 0)
         return {};
-    if (sizeBytes > INT64_MAX - int64_t(kAlignment))
+    if (sizeBytes > INT64_MAX - int64_t(kArenaAlignment))
         return Error{ErrorCode::kFailedAllocation, "activations of " + std::to_string(sizeBytes) + " bytes cannot be"};
-    uint64_t const rounded = (uint64_t(sizeBytes) + kAlignment - 1) / kAlignment * kAlignment;
+    uint64_t const rounded = (uint64_t(sizeBytes) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     std::string const what = std::to_string(rounded) + " bytes of activations";
     if (!allocator) {
-        data_ = std::aligned_alloc(kAlignment, rounded);
+        data_ = std::aligned_alloc(kArenaAlignment, rounded);
         if (!data_)
             return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
     } else {
-        void* const given = allocator->allocate(rounded, kAlignment, 0);
+        void* const given = allocator->allocate(rounded, kArenaAlignment, 0);
         if (!given)
             return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + what};
-        if (reinterpret_cast<uintptr_t>(given) % kAlignment != 0) {
+        if (reinterpret_cast<uintptr_t>(given) % kArenaAlignment != 0) {
             allocator->deallocate(given);
             return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave memory for " + what +
-                                                           " that is not aligned to " + std::to_string(kAlignment)};
+                                                           " that is not aligned to " +
+                                                           std::to_string(kArenaAlignment)};
         }
         data_ = given;
     }

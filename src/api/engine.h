@@ -68,6 +68,9 @@ struct EngineObject final : nvinfer1::ICudaEngine
     int ioOfBinding(int32_t binding, char const* method) const;
 };
 
+// Of device memory: what cudaMalloc promises.
+inline constexpr uint64_t kArenaAlignment = 256;
+
 // Memory through the client's allocator, or aligned host memory.
 class DeviceMemory
 {

@@ -140,6 +140,8 @@ TEST_F(Runs, MemoryOfTheClient)
     constexpr size_t kGuard = 256;
     ASSERT_EQ(cudaMalloc(&memory, size + kGuard), cudaSuccess);
     std::memset(memory, 0x5a, size + kGuard);
+    c->setDeviceMemory(static_cast<char*>(memory) + 16);
+    EXPECT_TRUE(m.oneError("multiple of 256"));
     c->setDeviceMemory(memory);
     EXPECT_TRUE(c->executeV2(bindings));
     EXPECT_EQ(y, expected);

@@ -381,9 +381,9 @@ void IExecutionContext::setDeviceMemory(void* memory) noexcept
     if (c.ownsMemory)
         c.reporter.error(invalidState("setDeviceMemory: the context was created with device memory of its own; use "
                                       "createExecutionContextWithoutDeviceMemory()"));
-    else if (reinterpret_cast<uintptr_t>(memory) % kArenaAlignment != 0)
+    else if (reinterpret_cast<uintptr_t>(memory) % kDeviceAlignment != 0)
         c.reporter.error(invalidArgument("setDeviceMemory: the address must be a multiple of " +
-                                         std::to_string(kArenaAlignment) + ", as cudaMalloc gives it"));
+                                         std::to_string(kDeviceAlignment) + ", as cudaMalloc gives it"));
     else
         c.given = memory;
 }

@@ -68,7 +68,7 @@ Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, Ten
 {
     uint64_t const bytes = uint64_t(std::max<int64_t>(t.sizeBytes(), 1)); // empty tensors have an address too
     void* const current = io.allocated ? io.allocated : io.address;
-    void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kArenaAlignment);
+    void* const memory = io.allocator->reallocateOutput(name.c_str(), current, bytes, kDeviceAlignment);
     if (!memory)
         return Error{ErrorCode::kFailedAllocation, "output '" + name + "': its IOutputAllocator gave no memory for " +
                                                        std::to_string(bytes) + " bytes (shape " + t.dims.str() + ")"};

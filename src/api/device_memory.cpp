@@ -10,23 +10,23 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
     reset();
     if (sizeBytes <= 0)
         return {};
-    if (sizeBytes > INT64_MAX - int64_t(kArenaAlignment))
+    if (sizeBytes > INT64_MAX - int64_t(kDeviceAlignment))
         return Error{ErrorCode::kFailedAllocation, "activations of " + std::to_string(sizeBytes) + " bytes cannot be"};
-    uint64_t const rounded = (uint64_t(sizeBytes) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    uint64_t const rounded = (uint64_t(sizeBytes) + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
     std::string const what = std::to_string(rounded) + " bytes of activations";
     if (!allocator) {
-        data_ = std::aligned_alloc(kArenaAlignment, rounded);
+        data_ = std::aligned_alloc(kDeviceAlignment, rounded);
         if (!data_)
             return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
     } else {
-        void* const given = allocator->allocate(rounded, kArenaAlignment, 0);
+        void* const given = allocator->allocate(rounded, kDeviceAlignment, 0);
         if (!given)
             return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + what};
-        if (reinterpret_cast<uintptr_t>(given) % kArenaAlignment != 0) {
+        if (reinterpret_cast<uintptr_t>(given) % kDeviceAlignment != 0) {
             allocator->deallocate(given);
             return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave memory for " + what +
                                                            " that is not aligned to " +
-                                                           std::to_string(kArenaAlignment)};
+                                                           std::to_string(kDeviceAlignment)};
         }
         data_ = given;
     }

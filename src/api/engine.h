@@ -69,7 +69,7 @@ struct EngineObject final : nvinfer1::ICudaEngine
 };
 
 // Of device memory: what cudaMalloc promises.
-inline constexpr uint64_t kArenaAlignment = 256;
+inline constexpr uint64_t kDeviceAlignment = 256;
 
 // Memory through the client's allocator, or aligned host memory.
 class DeviceMemory

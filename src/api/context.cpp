@@ -218,19 +218,21 @@ bool IExecutionContext::getShapeBinding(int32_t bindingIndex, int32_t* data) con
                if (!data)
                    return invalidArgument("getShapeBinding: data is a null pointer");
                ir::Value const& v = c.state->core->ioValue(io);
+               if (!c.state->core->contents().io[size_t(io)].isShapeTensor)
+                   return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
                TW_TRY(checkInt32(v, "getShapeBinding"));
                if (int const in = c.inputPosition(io); in >= 0) {
                    if (!c.context.hasInputContents(in))
                        return invalidState("getShapeBinding: '" + v.name +
-                                           "' has no values yet, or is no shape tensor");
+                                           "' has no values yet: call setInputShapeBinding()");
                    std::memcpy(data, c.context.inputContents(in)->data(),
                                size_t(c.context.inputContents(in)->ref().sizeBytes()));
                    return true;
                }
                TW_ASSIGN(auto inst, c.prepare());
                TensorRef const t = contentsOf(c, *inst, v);
-               if (!c.state->core->contents().io[size_t(io)].isShapeTensor || !t.data)
-                   return invalidArgument("getShapeBinding: '" + v.name + "' is no shape tensor");
+               if (!t.data)
+                   return invalidState("getShapeBinding: the values of '" + v.name + "' are not known before a run");
                std::memcpy(data, t.data, size_t(t.sizeBytes()));
                return true;
            });

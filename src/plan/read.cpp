@@ -218,7 +218,8 @@ private:
         blobBytes_ += size;
         void const* data = static_cast<char const*>(weights_.data) + offset;
         bool const inPlace = owner_ && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0; // the widest type
-        it->second = inPlace ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
+        it->second =
+            inPlace ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
         return it->second;
     }
 

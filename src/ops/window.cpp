@@ -28,12 +28,13 @@ Dim windowOutput(WindowKind kind, PaddingMode mode, Dim const& in, WindowParams 
 
 std::string windowMisfit(WindowKind kind, Dim const& in, Dim const& out, WindowParams const& p)
 {
-    bool const hasElements = in.isConst() && in.value() > 0;
-    if (!out.isConst() || out.value() >= (hasElements ? 1 : 0))
+    // What a deconvolution trims may be all that it makes; nothing slides there.
+    bool const needsOne = kind != WindowKind::kDeconvolution && in.isConst() && in.value() > 0;
+    if (!out.isConst() || out.value() >= (needsOne ? 1 : 0))
         return {};
     std::string const padding = std::to_string(p.before) + ", " + std::to_string(p.after);
     if (kind == WindowKind::kDeconvolution)
-        return "the window does not fit: padding " + padding + " trims all of the output that input " + in.str() +
+        return "the window does not fit: padding " + padding + " trims more than the output that input " + in.str() +
                " and window extent " + std::to_string(p.extent()) + " make";
     return "the window does not fit: its extent " + std::to_string(p.extent()) + " is larger than input " + in.str() +
            " with padding " + padding;

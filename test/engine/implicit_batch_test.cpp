@@ -220,7 +220,7 @@ TEST(Windows, MustFit)
                 y = m.network->addPoolingNd(*x, PoolingType::kMAX, Dims2(3, 3))->getOutput(0);
             } else {
                 IDeconvolutionLayer* d = m.network->addDeconvolutionNd(*x, 1, Dims2(3, 3), kernel, none);
-                d->setPaddingNd(Dims2(2, 2)); // 2 - 1 + 3 - 4 = 0
+                d->setPaddingNd(Dims2(3, 3)); // 2 - 1 + 3 - 6 < 0
                 y = d->getOutput(0);
             }
             if (!dynamic) {

@@ -63,13 +63,23 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
                            ": safety and DLA standalone engines are not available yet");
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
-    auto permission = [&](BuilderFlag flag, char const* what) {
-        if (c.has(flag))
-            log.warning(std::string(what) +
-                        " was allowed, but this device has no kernels for it yet: the engine runs in FP32");
-    };
-    permission(BuilderFlag::kFP16, "FP16");
-    permission(BuilderFlag::kINT8, "INT8");
+    std::string allowed = c.has(BuilderFlag::kFP16) ? "FP16" : "";
+    if (c.has(BuilderFlag::kINT8))
+        allowed += allowed.empty() ? "INT8" : " and INT8";
+    if (!allowed.empty())
+        log.warning(allowed + " may be used, but this device has no kernels for that yet: the engine runs in FP32");
+    // A layer's precision is a wish; only these two flags make it more.
+    for (auto const& l : n.layers) {
+        bool const reduced = l->precision == nvinfer1::DataType::kHALF || l->precision == nvinfer1::DataType::kINT8;
+        if (!reduced)
+            continue;
+        std::string const what = "layer '" + l->name + "' asks for " + nameOf(toCore(*l->precision)) +
+                                 ", for which this device has no kernels yet";
+        if (c.has(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS))
+            return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+        if (c.has(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS))
+            log.warning(what + ": it runs in FP32");
+    }
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
     for (auto const* list : {&n.outputs, &n.shapeOutputs})

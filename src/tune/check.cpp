@@ -85,7 +85,7 @@ std::vector<bool> sample(int64_t count)
 
 } // namespace
 
-Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName)
+Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName)
 {
     ir::Node const& node = *problem.node;
     std::vector<Tensor> storage;
@@ -109,7 +109,7 @@ Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel,
     // Random inputs may be none that the node accepts (indices, bounds of a slice): then there is nothing to compare.
     auto const inferred = interp::inferConcrete(node, inputs);
     if (!inferred.ok())
-        return {};
+        return inferred.error().message;
     auto const& shapes = *inferred;
     std::vector<Tensor> wantStorage, gotStorage;
     std::vector<TensorRef> want, got;
@@ -128,8 +128,8 @@ Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel,
         ops::RefContext ctx(node, inputs, want);
         ctx.randomState = &refState;
         ctx.setWanted(wanted);
-        if (!node.op->reference(ctx).ok())
-            return {};
+        if (auto done = node.op->reference(ctx); !done.ok())
+            return done.error().message;
         for (size_t i = 0; i < want.size(); ++i)
             want[i].dims = ctx.out(int(i)).dims;
     } else { // a fused node: what it replaced
@@ -138,7 +138,7 @@ Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel,
         options.wanted = wanted;
         auto reference = interp::run(*node.body, inputs, options);
         if (!reference.ok())
-            return {};
+            return reference.error().message;
         wantStorage = std::move(*reference);
         for (size_t i = 0; i < want.size(); ++i)
             want[i] = wantStorage[i].ref();
@@ -155,7 +155,7 @@ Result<void> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel,
             return Error{ErrorCode::kFailedComputation, "tactic " + std::string(tacticName) +
                                                             " computes wrong values for layer '" + node.name +
                                                             "', output " + std::to_string(i) + ", " + why};
-    return {};
+    return std::string();
 }
 
 } // namespace tw::tune

@@ -184,12 +184,21 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                 continue;
             }
             c.kernel = std::move(*kernel);
-            if (auto checked = checkKernel(problem, *c.kernel, t->name()); !checked.ok()) {
+            auto checked = checkKernel(problem, *c.kernel, t->name());
+            if (!checked.ok()) {
                 refuse(*t, checked.error().message);
                 if (options.log)
                     options.log->warning(where + ": " + checked.error().message + "; the tactic is not used");
                 continue;
             }
+            // What cannot be compared is not chosen, but for the op's plain tactic: it is the best there is then.
+            bool const isPlain = problem.node->op->cpuTactics && t == problem.node->op->cpuTactics().back();
+            if (!checked->empty() && !isPlain) {
+                refuse(*t, "it cannot be checked: " + *checked);
+                continue;
+            }
+            if (!checked->empty() && options.log)
+                options.log->info(where + ": tactic " + t->name() + " is used unchecked: " + *checked);
             list.push_back(std::move(c));
         }
     }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tuner: a tactic that computes wrong values is never chosen, however fast; what the cache knows is not measured
+// again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ops/activation/op.h"
+#include "ops/registry.h"
+#include "tune/timing_cache.h"
+#include "tune/tuner.h"
+
+namespace tw::tune {
+
+namespace {
+
+class Messages final : public Log
+{
+public:
+    void write(Severity, std::string const& message) override { text += message + "\n"; }
+    std::string text;
+};
+
+// ReLU of n floats.
+struct Relu
+{
+    ir::Graph graph;
+    ops::Problem problem;
+
+    explicit Relu(int64_t n)
+    {
+        ir::Value* x = graph.addInput("x", DataType::kFloat, {ir::Dim(n)});
+        problem.node = *graph.addNode(ops::activation::def(), std::make_unique<ops::activation::Attrs>(), {x}, "relu");
+        ops::TensorSpec const spec{.type = DataType::kFloat, .dims = {n}, .maxDims = {n}, .present = true};
+        problem.inputs = problem.outputs = {spec};
+    }
+};
+
+int64_t floats(ops::RunArgs& args)
+{
+    return args.outputs[0].count();
+}
+
+// Right, and faster than the plain one on large tensors: it does nothing more than needed.
+Result<void> right(ir::Node const&, ops::RunArgs& args)
+{
+    float const* x = args.inputs[0].as<float>();
+    float* y = args.outputs[0].as<float>();
+    for (int64_t i = 0, n = floats(args); i < n; ++i)
+        y[i] = x[i] > 0 ? x[i] : 0.0f;
+    return {};
+}
+// Wrong in the last element only: the usual tail.
+Result<void> offByOneTail(ir::Node const& node, ops::RunArgs& args)
+{
+    TW_TRY(right(node, args));
+    args.outputs[0].as<float>()[floats(args) - 1] = -1;
+    return {};
+}
+// Wrong from element 8 on when there is more than one block.
+Result<void> staleBlock(ir::Node const&, ops::RunArgs& args)
+{
+    for (int64_t i = 0, n = floats(args); i < n; ++i)
+        args.outputs[0].as<float>()[i] = std::max(args.inputs[0].as<float>()[i % 8], 0.0f);
+    return {};
+}
+// As fast as can be.
+Result<void> doesNothing(ir::Node const&, ops::RunArgs&)
+{
+    return {};
+}
+Result<void> fails(ir::Node const&, ops::RunArgs&)
+{
+    return Error{ErrorCode::kFailedExecution, "it fails"};
+}
+
+class Provider final : public ops::TacticProvider
+{
+public:
+    explicit Provider(std::vector<ops::Tactic const*> list) : list_(std::move(list)) {}
+    void tactics(ir::Node const&, ops::Backend, std::vector<ops::Tactic const*>& out) const override
+    {
+        out.insert(out.end(), list_.begin(), list_.end());
+    }
+
+private:
+    std::vector<ops::Tactic const*> list_;
+};
+
+Result<plan::Choice> chooseWith(ops::Problem const& problem, std::vector<ops::Tactic const*> extra, Messages& log,
+                                TimingCache* cache = nullptr)
+{
+    Provider const provider(std::move(extra));
+    ops::TacticProvider const* const providers[] = {&provider};
+    Options options;
+    options.providers = providers;
+    options.log = &log;
+    options.cache = cache;
+    options.device = "test";
+    return choose(problem, options);
+}
+
+} // namespace
+
+TEST(Tuner, WrongTacticsAreRefusedHoweverFast)
+{
+    static constexpr ops::PlainTactic kWrong[] = {
+        {"relu_off_by_one_tail", 1, offByOneTail},
+        {"relu_stale_block", 1, staleBlock},
+        {"relu_does_nothing", 1, doesNothing},
+        {"relu_fails", 1, fails},
+    };
+    for (int64_t n : {1, 7, 8, 9, 4095, 4097, 100000}) {
+        Relu const relu(n);
+        Messages log;
+        std::vector<ops::Tactic const*> wrong;
+        for (ops::PlainTactic const& t : kWrong)
+            if (n > 8 || std::string(t.name()) != "relu_stale_block")
+                wrong.push_back(&t);
+        auto const chosen = chooseWith(relu.problem, wrong, log);
+        ASSERT_TRUE(chosen.ok()) << chosen.error().message;
+        EXPECT_EQ(chosen->name, "activation_plain") << n;
+        for (ops::Tactic const* t : wrong)
+            EXPECT_NE(log.text.find(t->name()), std::string::npos)
+                << t->name() << " is refused without a word, n = " << n;
+    }
+}
+
+TEST(Tuner, NoCandidateLeftNamesEveryReason)
+{
+    static constexpr ops::PlainTactic kFails{"relu_fails", 1, fails};
+    Relu relu(16);
+    ir::OpDef lonely = ops::activation::def();
+    lonely.cpuTactics = nullptr;
+    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    Messages log;
+    auto const chosen = chooseWith(relu.problem, {&kFails}, log);
+    ASSERT_FALSE(chosen.ok());
+    EXPECT_NE(chosen.error().message.find("could not find any implementation for node relu"), std::string::npos);
+    EXPECT_NE(chosen.error().message.find("relu_fails: it fails"), std::string::npos) << chosen.error().message;
+}
+
+TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)
+{
+    static constexpr ops::PlainTactic kRight{"relu_right", 1, right};
+    Relu const relu(64);
+    Messages log;
+    std::string const key = regionKey(relu.problem, "test");
+    TimingCache known("test");
+    ASSERT_TRUE(known.insert(key, CacheEntry{kRight.id(), {}, 3.5}));
+    auto const hit = chooseWith(relu.problem, {&kRight}, log, &known);
+    ASSERT_TRUE(hit.ok());
+    EXPECT_EQ(hit->name, "relu_right");
+    EXPECT_EQ(hit->microseconds, 3.5);
+    // The tactic of the entry is not there: an ordinary choice follows, without an error.
+    TimingCache alien("test");
+    ASSERT_TRUE(alien.insert(key, CacheEntry{12345, {7}, 1.0}));
+    auto const miss = chooseWith(relu.problem, {}, log, &alien);
+    ASSERT_TRUE(miss.ok());
+    EXPECT_EQ(miss->name, "activation_plain");
+}
+
+TEST(Tuner, KeysTellProblemsApart)
+{
+    Relu const a(64), b(65);
+    EXPECT_NE(regionKey(a.problem, "test"), regionKey(b.problem, "test"));
+    EXPECT_NE(regionKey(a.problem, "test"), regionKey(a.problem, "other"));
+    EXPECT_EQ(regionKey(a.problem, "test"), regionKey(Relu(64).problem, "test"));
+}
+
+} // namespace tw::tune

@@ -79,10 +79,10 @@ struct InputState
     TensorRef contents; // of shape tensors, null data when not known
 };
 
-// Dimensions of every value. `outputsInArena`: the caller has no memory for outputs (loop bodies).
-Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
-                                          bool outputsInArena = false);
-// Offsets of every value and workspace. Kernels must be loaded.
+// Dimensions of every value, and the contents of shape tensors.
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs);
+// Offsets of every value and workspace. Kernels must be loaded. `outputsInArena`: the caller has no memory for outputs
+// (regions).
 void placeInArena(Instance& instance, bool outputsInArena = false);
 
 struct StepObserver

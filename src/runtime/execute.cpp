@@ -160,7 +160,7 @@ private:
             std::vector<InputState> states;
             for (TensorRef const& t : inputs)
                 states.push_back(InputState{t.dims, true, {}});
-            TW_ASSIGN(late_[r], resolve(*step.regions[r], states, true));
+            TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
             child = late_[r].get();
             placeInArena(*child, true);
             lateArena_[r] = Tensor(DataType::kInt8, {child->arenaBytes});

@@ -125,11 +125,11 @@ Result<void> resolveStep(Instance& inst, size_t index)
             for (size_t i = first; i < in.refs.size(); ++i)
                 regionInputs.push_back(
                     InputState{in.refs[i].dims, in.exact, loop && i < node.outputs.size() ? TensorRef{} : in.refs[i]});
-            auto child = resolve(*step.regions[r], regionInputs, true);
+            auto child = resolve(*step.regions[r], regionInputs);
             if (!child.ok()) { // elements that this region refuses matter only if it is taken
                 for (InputState& input : regionInputs)
                     input.contents = TensorRef{};
-                child = resolve(*step.regions[r], regionInputs, true);
+                child = resolve(*step.regions[r], regionInputs);
             }
             if (!child.ok())
                 return std::move(child).error();
@@ -141,8 +141,7 @@ Result<void> resolveStep(Instance& inst, size_t index)
 
 } // namespace
 
-Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
-                                          bool /*outputsInArena*/)
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs)
 {
     auto inst = std::make_unique<Instance>();
     inst->block = &block;

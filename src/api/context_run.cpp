@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "api/cuda_driver.h"
 #include "api/engine.h"
 #include "api/stream.h"
 
@@ -126,10 +127,18 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
                                    bool useAllocators)
 {
     TwHostCudaTable const* cuda = hostCuda();
-    if (!cuda && stream)
+    // With the real CUDA the run waits for the stream, then takes place here and now.
+    std::unique_ptr<CudaDriver> const driver = cuda ? nullptr : CudaDriver::ofProcess();
+    if (!cuda && !driver && stream)
         return needsHostCuda("a stream");
-    if (!cuda && consumed)
+    if (!cuda && !driver && consumed)
         return needsHostCuda("an event");
+    if (driver) {
+        for (int i = 0; i < state->ioCount(); ++i)
+            if (addresses[size_t(i)])
+                TW_TRY(driver->checkReachable(addresses[size_t(i)], state->core->ioValue(i).name));
+        TW_TRY(driver->finish(stream));
+    }
     runtime::Engine const& core = *state->core;
     ir::Graph const& g = core.graph();
     auto request = std::make_shared<Request>();
@@ -186,8 +195,10 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         request->extraArena = extra;
         request->arena = extra->data();
     }
-    if (!cuda)
-        return runRequest(*request, *this);
+    if (!cuda) {
+        TW_TRY(runRequest(*request, *this));
+        return driver && consumed ? driver->record(consumed, stream) : Result<void>();
+    }
     if (int const status =
             cuda->enqueue(stream, runRequestOnStream, new std::shared_ptr<Request>(request), destroyRequest))
         return cudaFailed("the stream took no work", status);

@@ -14,8 +14,24 @@ namespace tw::onnx {
 using nvonnxparser::ErrorCode;
 using tw_onnx::AttributeProto;
 
+namespace {
+
+// Models decide how many elements a constant has; the importer knows how many it needs.
+void checkElement(Constant const& c, int64_t i)
+{
+    if (i < 0 || i >= c.count)
+        throw ImportError{ErrorCode::kINVALID_NODE,
+                          (c.name.empty() ? std::string("a computed constant") : "constant '" + c.name + "'") +
+                              " has " + std::to_string(c.count) + " elements; element " + std::to_string(i) +
+                              " is needed",
+                          SourceLocation::current()};
+}
+
+} // namespace
+
 int64_t Constant::intAt(int64_t i) const
 {
+    checkElement(*this, i);
     switch (type) {
     case DataType::kINT32:
         return static_cast<int32_t const*>(values)[i];
@@ -34,6 +50,7 @@ int64_t Constant::intAt(int64_t i) const
 
 double Constant::floatAt(int64_t i) const
 {
+    checkElement(*this, i);
     switch (type) {
     case DataType::kFLOAT:
         return static_cast<float const*>(values)[i];

@@ -68,8 +68,8 @@ struct Constant
     std::string name; // of the initializer; empty for computed ones
 
     nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
-    int64_t intAt(int64_t i) const;  // any type; i < count
-    double floatAt(int64_t i) const; // any type; i < count
+    int64_t intAt(int64_t i) const;  // any type; an import error where there is no element i
+    double floatAt(int64_t i) const; // likewise
     std::vector<int64_t> ints() const;
     std::vector<float> floats() const;
 };

@@ -26,7 +26,7 @@ demo:
 	@scripts/demo.sh
 
 test test-all:
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test $(if $(filter test-all,$@),fuzz)
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@scripts/test.sh $(if $(filter test,$@),-LE '^long$$')

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: scripts/sanitize.sh
-# The tests again under AddressSanitizer and UBSan, and those with threads under ThreadSanitizer: a part of `make test-all`.
+# The tests again under AddressSanitizer and UBSan (the clang build that `make fuzz` uses too), and those with threads under
+# ThreadSanitizer: a part of `make test-all`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
 
-# Tests of built programs only: house rules, headers and packages do not depend on the build type.
-unit='^(ir|ops|api|engine|passes|runtime|plan|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_replay.*)$'
+# Programs of ours; house rules, headers and packages do not depend on the build type.
+programs=(test_ir test_ops test_passes test_runtime test_api test_engine test_plan test_tune test_bad_input
+    trtexec_test hostcuda_test onnx_parser_test onnx_backend_cases fuzz_seeds fuzz_replay_plan fuzz_replay_onnx
+    fuzz_replay_parse_and_build fuzz_replay_text fuzz_replay_timing_cache)
+tests='^(ir|ops|passes|runtime|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache))$'
 
-cmake --preset asan
-cmake --build --preset asan -j "$jobs"
+cmake --preset fuzz
+cmake --build --preset fuzz -j "$jobs" --target "${programs[@]}"
 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    ctest --test-dir build/asan -R "$unit" --output-on-failure --timeout 1800 -j "$jobs" </dev/null
+    ctest --test-dir build/fuzz -R "$tests" --output-on-failure --timeout 1800 -j "$jobs" </dev/null
 
 cmake --preset tsan
 cmake --build --preset tsan -j "$jobs" --target test_engine test_api hostcuda_test

@@ -189,7 +189,7 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
         auto const affine = isScale ? affineOfScale(*s, *target) : affineOfElementwise(*s, *target);
         if (!affine || !apply(g, *target, *affine))
             continue;
-        ctx.log.verbose("folded '" + s->name + "' into '" + target->node->name + "'");
+        ctx.log.info("folded '" + s->name + "' into '" + target->node->name + "'");
         joinOrigins(*target->node, *target->node, *s);
         // The node that is left makes what the scale made: its tensor's name, and its quantization.
         ir::Value* out = s->outputs[0];

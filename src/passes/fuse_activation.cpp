@@ -207,7 +207,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
         for (ir::Node const* n : c.nodes)
             name += (name.empty() ? "" : " + ") + n->name;
         TW_TRY(fuse(g, c));
-        ctx.log.verbose("fused " + name);
+        ctx.log.info("fused " + name);
         changed = true;
     }
     if (changed)

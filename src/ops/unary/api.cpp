@@ -13,6 +13,10 @@ struct UnaryLayer final : LayerObject<nvinfer1::IUnaryLayer>
 
     Result<void> lower(LowerContext& ctx) override
     {
+        constexpr int kMaxUnaryRank = 7; // the API's limit
+        if (int const rank = ctx.in(0)->rank() - ctx.axisShift(); rank > kMaxUnaryRank)
+            return error("input '" + inputs[0]->name + "' has rank " + std::to_string(rank) + "; the limit is " +
+                         std::to_string(kMaxUnaryRank));
         ops::unary::Attrs a(static_cast<ops::unary::Operation>(operation));
         TW_ASSIGN(ir::Node * node, ctx.add(ops::unary::def(), std::move(a), {ctx.in(0)}));
         ctx.output(0, node->outputs[0]);

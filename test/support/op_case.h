@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns an op's case into a graph of one node with input tensors, and compares tensors with the op's tolerance.
+// Turns an op's case into a graph of one node with input tensors.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -13,34 +10,15 @@
 #include "base/tensor.h"
 #include "ir/op_def.h"
 #include "ops/cases.h"
+#include "tune/check.h"
 
 namespace tw::test {
 
-// Values of a domain; deterministic for a seed.
-inline void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
-{
-    std::mt19937_64 random(seed);
-    for (int64_t i = 0; i < t.count(); ++i) {
-        double const u = double(random() >> 11) * 0x1p-53;
-        double v = domain.lo + u * (domain.hi - domain.lo);
-        bool const whole = domain.integer || !isFloating(t.type);
-        if (whole)
-            v = std::floor(domain.lo + u * (domain.hi - domain.lo + 1));
-        if (t.type == DataType::kBool)
-            v = double(random() & 1);
-        t.set(i, v);
-    }
-}
-
-inline ops::Domain domainOf(ir::Node const& node, int i)
-{
-    ops::Domain d;
-    if (node.inputs[i] && !isFloating(node.inputs[i]->type))
-        d = ops::Domain{-4, 4, true, false};
-    if (node.op->domain)
-        node.op->domain(node, i, d);
-    return d;
-}
+// What the tuner fills and compares with, so that a test means by "equal" what a build does.
+using tune::compare;
+using tune::domainOf;
+using tune::fillRandom;
+using tune::toleranceOf;
 
 struct CaseGraph
 {
@@ -91,33 +69,6 @@ inline Result<std::unique_ptr<CaseGraph>> makeCase(ir::OpDef const& op, ops::Cas
             g->nodeInputs.push_back(in.present ? t : TensorRef{});
     }
     return g;
-}
-
-// Empty when equal within the tolerance, else where and how much.
-inline std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance)
-{
-    if (got.type != want.type || !(got.dims == want.dims))
-        return std::string("got ") + nameOf(got.type) + got.dims.str() + ", want " + nameOf(want.type) +
-               want.dims.str();
-    double maxAbs = 0;
-    for (int64_t i = 0; i < want.count(); ++i)
-        if (std::isfinite(want.get(i)))
-            maxAbs = std::max(maxAbs, std::fabs(want.get(i)));
-    for (int64_t i = 0; i < want.count(); ++i) {
-        double const a = got.get(i), b = want.get(i);
-        bool equal = a == b || (std::isnan(a) && std::isnan(b));
-        if (!equal && isFloating(want.type) && std::isfinite(a) && std::isfinite(b))
-            equal = std::fabs(a - b) <= tolerance.absolute * maxAbs + tolerance.relative * std::fabs(b);
-        if (!equal)
-            return "element " + std::to_string(i) + ": got " + std::to_string(a) + ", want " + std::to_string(b) +
-                   " (max |want| " + std::to_string(maxAbs) + ")";
-    }
-    return {};
-}
-
-inline ops::Tolerance toleranceOf(ir::Node const& node, DataType type)
-{
-    return node.op->tolerance ? node.op->tolerance(node, type) : ops::Tolerance::forType(type);
 }
 
 } // namespace tw::test

@@ -4,12 +4,11 @@
 #pragma once
 
 #include "api/network.h"
-#include "ops/window.h"
+#include "ops/kernel_window.h"
 
 namespace tw::api {
 
-// Attrs: of the op, with the members of convolution::Attrs.
-template <class PublicLayer, class Attrs>
+template <class PublicLayer>
 struct KernelLayer : LayerObject<PublicLayer>
 {
     int32_t outputMaps = 0;
@@ -99,7 +98,7 @@ struct KernelLayer : LayerObject<PublicLayer>
     Result<void> lower(LowerContext& ctx) override
     {
         ir::Value* x = ctx.in(0);
-        Attrs a;
+        ops::KernelWindowAttrs a;
         a.strides = toVector(stride);
         a.dilations = toVector(dilation);
         a.prePadding = toVector(prePadding);

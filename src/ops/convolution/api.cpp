@@ -7,7 +7,7 @@ using namespace tw::api;
 
 namespace {
 
-struct ConvolutionLayer final : KernelLayer<nvinfer1::IConvolutionLayer, ops::convolution::Attrs>
+struct ConvolutionLayer final : KernelLayer<nvinfer1::IConvolutionLayer>
 {
     ir::OpDef const& op() const override { return ops::convolution::def(); }
     Result<Extents> kernelChannels(int64_t inputChannels) const override

@@ -7,7 +7,7 @@ using namespace tw::api;
 
 namespace {
 
-struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer, ops::deconvolution::Attrs>
+struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer>
 {
     ir::OpDef const& op() const override { return ops::deconvolution::def(); }
     Result<Extents> kernelChannels(int64_t inputChannels) const override

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorRef: a typed view of dense row-major elements that somebody else owns. Tensor: one that owns them.
+// TensorRef: a typed view of elements that somebody else owns, row-major without gaps if not said otherwise. Tensor:
+// one that owns them.
 #pragma once
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/extents.h"
+#include "base/format.h"
 #include "base/types.h"
 
 namespace tw {
@@ -21,9 +23,19 @@ struct TensorRef
     DataType type = DataType::kFloat;
     Extents dims;
     void* data = nullptr;
+    Format format = Format::kLinear;
+    // Elements from pixel to pixel of a channels-last tensor that is a part of a larger one; 0: the format's own.
+    int64_t stride = 0;
 
     int64_t count() const { return dims.volume(); }
-    int64_t sizeBytes() const { return count() * sizeOf(type); }
+    // Of its storage, gaps included (of the whole, where it is a part).
+    int64_t sizeBytes() const
+    {
+        if (stride > 0 && format == Format::kChannelsLast)
+            return dims[0] * dims.volume(2, dims.rank) * stride * sizeOf(type);
+        return storageCount(format, type, dims) * sizeOf(type);
+    }
+    int64_t pixelStride() const { return stride > 0 ? stride : pixelStrideOf(type, dims[1]); }
 
     template <class T>
     T* as() const
@@ -31,7 +43,16 @@ struct TensorRef
         return static_cast<T*>(data);
     }
 
-    // Element i as a double: exact for every type.
+    // Where element i (in row-major order) lies, for every format.
+    int64_t place(int64_t i) const
+    {
+        if (format == Format::kLinear)
+            return i;
+        int64_t const pixels = dims.volume(2, dims.rank), image = dims[1] * pixels;
+        return (i / image * pixels + i % pixels) * pixelStride() + i % image / pixels;
+    }
+
+    // Element i of its storage as a double: exact for every type.
     double get(int64_t i) const
     {
         switch (type) {
@@ -129,10 +150,11 @@ class Tensor
 {
 public:
     Tensor() = default;
-    Tensor(DataType type, Extents const& dims)
+    Tensor(DataType type, Extents const& dims, Format format = Format::kLinear)
     {
         ref_.type = type;
         ref_.dims = dims;
+        ref_.format = format;
         size_t const bytes = static_cast<size_t>(ref_.sizeBytes());
         size_t const rounded = (bytes + 63) / 64 * 64 + 64; // never empty: an empty tensor has an address too
         store_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));

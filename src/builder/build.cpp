@@ -227,7 +227,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
             TW_TRY(runtime::loadKernels(*block, &target.root, *at[1], *at[2],
                                         {options.tune.providers, options.fingerprint, nullptr}));
         }
-        runtime::placeInArena(*at[2]);
+        TW_TRY(runtime::placeInArena(*at[2]));
         if (options.maxMemoryBytes > 0 && at[2]->arenaBytes > options.maxMemoryBytes)
             return Error{ErrorCode::kFailedAllocation,
                          "optimization profile " + std::to_string(p) + ": the activations take " +

@@ -226,6 +226,7 @@ Node* Graph::cloneNode(Node const& node, std::vector<Value*> newInputs)
     for (Value const* v : node.outputs) {
         Value* w = newValue(v->name, v->type, v->shape);
         w->host = v->host;
+        w->format = v->format;
         w->quantization = v->quantization;
         w->content = v->content;
         w->producer = copy.get();
@@ -256,6 +257,7 @@ std::unique_ptr<Graph> Graph::clone() const
             continue;
         Value* w = g->newValue(v->name, v->type, v->shape);
         w->host = v->host;
+        w->format = v->format;
         w->quantization = v->quantization;
         w->constant = v->constant;
         w->content = v->content;

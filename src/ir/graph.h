@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/blob.h"
+#include "base/format.h"
 #include "base/result.h"
 #include "base/types.h"
 #include "ir/attrs.h"
@@ -62,6 +63,7 @@ struct Value
     DataType type = DataType::kFloat;
     Shape shape;
     bool host = false; // placed on the host: a shape tensor
+    Format format = Format::kLinear;
     std::optional<Quantization> quantization;
     std::shared_ptr<Constant const> constant; // set for constants only; shape is static then
     // The elements as expressions, where shape arithmetic knows them (i32 and bool, at most kMaxContent of them).

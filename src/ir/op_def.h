@@ -55,6 +55,7 @@ struct OpDef
     void (*cases)(ops::CaseList&) = nullptr;
     // Best first; the last accepts everything that infer() accepts.
     std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
+    std::span<ops::Tactic const* const> (*cudaTactics)() = nullptr;
     // When every listed alias is realized, the kernel is not run. Empty: no alias for these shapes. Null: never.
     std::vector<Alias> (*aliases)(Node const&, std::span<TensorRef const> inputs,
                                   std::span<TensorRef const> outputs) = nullptr;

@@ -184,6 +184,8 @@ private:
         TW_ASSIGN(v.type, dataType());
         TW_ASSIGN(v.shape, dims(size_t(kMaxRank)));
         v.host = takeWord("host");
+        if (takeWord(nameOf(Format::kChannelsLast)))
+            v.format = Format::kChannelsLast;
         if (takeWord("quantized")) {
             Quantization q;
             TW_TRY(expectMark("("));
@@ -302,6 +304,7 @@ private:
         TW_ASSIGN(int64_t const number, value(v));
         Value* to = g.addInput(v.name, v.type, v.shape);
         to->host = v.host;
+        to->format = v.format;
         to->quantization = v.quantization;
         if (takeWord("content")) {
             TW_ASSIGN(to->content, dims(size_t(kMaxContent)));
@@ -336,6 +339,7 @@ private:
         }
         Value* to = g.addConstant(v.name, v.type, extentsOf(v.shape), std::move(c));
         to->host = v.host;
+        to->format = v.format;
         to->quantization = v.quantization;
         return define(values, number, to, line);
     }
@@ -564,6 +568,7 @@ private:
             types.push_back(v.type);
             Value* to = g.newValue(v.name, v.type, v.shape);
             to->host = v.host;
+        to->format = v.format;
             to->quantization = v.quantization;
             to->producer = &n;
             to->producerIndex = int(n.outputs.size());

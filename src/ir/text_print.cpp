@@ -190,6 +190,8 @@ private:
         std::string s = use(&v) + " " + quoted(v.name) + " " + nameOf(v.type) + str(v.shape);
         if (v.host)
             s += " host";
+        if (v.format != Format::kLinear)
+            s += std::string(" ") + nameOf(v.format);
         if (v.quantization)
             s += " quantized(axis " + std::to_string(v.quantization->axis) + ", origin " +
                  std::to_string(int(v.quantization->origin)) + ", scales " +

@@ -60,6 +60,10 @@ Result<void> verifyLimits(Graph const& g, Value const& v)
     if (isStatic(v.shape) && elements > INT32_MAX)
         return bad(g, "value '" + v.name + "' with shape " + str(v.shape) +
                           " has 2^31 elements or more; the limit is 2^31 - 1");
+    bool const mayBeLast = v.rank() >= 3 && !v.host && !v.isConstant();
+    if (!isKnown(v.format) || (v.format == Format::kChannelsLast && !mayBeLast))
+        return bad(g, "value '" + v.name + "' cannot be in format " + nameOf(v.format) +
+                          ": that is for tensors of rank 3 and up that are computed on the device");
     if (v.content && int64_t(v.content->size()) > kMaxContent)
         return bad(g, "value '" + v.name + "' has more contents than shape arithmetic keeps");
     if (v.content && isStatic(v.shape) && int64_t(v.content->size()) != elements)
@@ -90,6 +94,8 @@ Result<void> verifyGraph(Graph const& g, int depth)
     for (Value const* v : g.inputs) {
         if (!owned.contains(v) || v->producer || v->isConstant())
             return bad(g, "input list names a value that is no input");
+        if (v->format != Format::kLinear)
+            return bad(g, "input '" + v->name + "' is not linear");
         if (!ready.insert(v).second)
             return bad(g, "input list names '" + v->name + "' twice");
     }
@@ -124,6 +130,9 @@ Result<void> verifyGraph(Graph const& g, int depth)
     for (Value const* v : g.outputs)
         if (!ready.contains(v))
             return bad(g, "output list names a value that nothing makes");
+    for (Value const* v : g.outputs)
+        if (v->format != Format::kLinear)
+            return bad(g, "output '" + v->name + "' is not linear");
     return {};
 }
 

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "base/tensor.h"
+#include "base/workers.h"
 #include "ir/graph.h"
 
 namespace tw::ops {
@@ -32,6 +33,7 @@ struct TensorSpec
     Blob const* constant = nullptr; // contents, when known at build time
     TensorRef contents;             // elements of a shape tensor at the optimum; null data: not known
     bool present = false;           // false: optional input that is not given
+    Format format = Format::kLinear;
 };
 
 struct Problem
@@ -39,7 +41,20 @@ struct Problem
     ir::Node const* node = nullptr;
     std::vector<TensorSpec> inputs;
     std::vector<TensorSpec> outputs;
+    int threads = 1; // workers that run() may be given
 };
+
+// One combination of formats, for each input (linear where none is given) and output.
+struct Formats
+{
+    std::vector<Format> inputs, outputs;
+    bool operator==(Formats const&) const = default;
+};
+Formats linearFormats(Problem const& problem);
+// Every input and output of rank 3 and up that is no constant in channels-last, the others linear.
+Formats channelsLastFormats(Problem const& problem);
+Formats formatsOf(Problem const& problem);
+void setFormats(Problem& problem, Formats const& formats);
 
 struct Support
 {
@@ -53,12 +68,22 @@ struct Support
 // Tile sizes and such; what the numbers mean is the tactic's own matter. Stored in plan and cache.
 using Config = std::vector<int64_t>;
 
+// What a kernel works out once for a set of shapes: loop bounds, code for them.
+class Prepared
+{
+public:
+    virtual ~Prepared() = default;
+};
+
 struct RunArgs
 {
     std::span<TensorRef const> inputs; // null data: optional input that is not given
     std::span<TensorRef> outputs;      // a kernel with data-dependent sizes lowers outputs[i].dims
     void* workspace = nullptr;         // workspaceBytes() bytes, 64-byte aligned
     uint64_t* randomState = nullptr;   // of the execution context
+    Workers* workers = &serialWorkers();
+    Prepared const* prepared = nullptr; // what Kernel::prepare() made for these shapes
+    void* stream = nullptr;             // CUDA: the CUstream that run() puts its work on
 };
 
 // Loaded and ready; shared by all contexts of an engine, so run() keeps nothing in the object.
@@ -70,6 +95,13 @@ public:
     virtual int64_t workspaceBytes(std::span<TensorRef const> /*inputs*/, std::span<TensorRef const> /*outputs*/) const
     {
         return 0;
+    }
+    // Called once for a set of shapes (addresses are not known yet), before run() with them; the result may be shared
+    // by contexts. Null: the kernel needs nothing.
+    virtual Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> /*inputs*/,
+                                                            std::span<TensorRef const> /*outputs*/) const
+    {
+        return std::shared_ptr<Prepared const>();
     }
     // Does not allocate, lock, throw or read the environment. An error is one the data caused.
     virtual Result<void> run(RunArgs& args) const = 0;
@@ -94,7 +126,10 @@ public:
         return h.value();
     }
 
+    // In any of formats(); the problem's specs say which.
     virtual Support supports(Problem const&) const { return Support::yes(); }
+    // The formats it can work in, best first; those of the problem are not looked at.
+    virtual std::vector<Formats> formats(Problem const& problem) const { return {linearFormats(problem)}; }
     virtual std::vector<Config> configs(Problem const&) const { return {Config{}}; }
     // Expected time in microseconds, only to order and prune; 0 when unknown.
     virtual double estimate(Problem const&, Config const&) const { return 0; }
@@ -113,6 +148,9 @@ private:
     int version_;
     Backend backend_;
 };
+
+// Whether the tactic works in the problem's formats and supports it.
+Support supportsFormats(Tactic const& tactic, Problem const& problem);
 
 // A tactic that is one function: the plain one that closes every list.
 class PlainTactic final : public Tactic

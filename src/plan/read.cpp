@@ -170,6 +170,9 @@ private:
         TW_ASSIGN(ir::Shape shape, dims(in.shape()));
         ir::Value* v = g.newValue(name, type, shape);
         v->host = in.host();
+        v->format = Format(in.format());
+        if (!isKnown(v->format))
+            return bad("value '" + name + "' has the unknown format " + std::to_string(in.format()));
         if (in.has_content()) {
             if (sizeOf(in.content()) > ir::kMaxContent)
                 return bad("value '" + name + "' has too much content");

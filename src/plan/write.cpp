@@ -106,7 +106,8 @@ private:
                           : v.producer   ? fb::ValueKind_Produced
                                          : fb::ValueKind_Input;
         return fb::CreateValue(b_, name, static_cast<uint8_t>(v.type), shape, kind, v.host, q, content,
-                               v.content.has_value(), offset, size, layer, role, weightsName);
+                               v.content.has_value(), offset, size, layer, role, weightsName,
+                               static_cast<int32_t>(v.format));
     }
     Offset<fb::Node> node(ir::Node const& n, Vector<int32_t> inputs, Vector<int32_t> outputs)
     {

@@ -50,6 +50,7 @@ struct ValueState
     bool external = false;  // the caller's memory (block input, or block output that is written in place)
     int root = -1;          // value whose storage this is a part of (itself when not aliased)
     int64_t rootOffset = 0; // bytes into the root's storage
+    int64_t stride = 0;     // TensorRef::stride
     int64_t offset = -1;    // of a root in the arena
     Tensor contents;        // host values: elements, once computed
     bool hasContents = false;
@@ -60,7 +61,8 @@ struct Instance
     LoadedBlock const* block = nullptr;
     std::vector<ValueState> values;
     std::vector<int64_t> workspaceOffset; // for each step
-    std::vector<bool> skipped;            // for each step: aliased away, or host work that is done
+    std::vector<std::shared_ptr<ops::Prepared const>> prepared;
+    std::vector<bool> skipped; // for each step: aliased away, or host work that is done
     std::vector<std::vector<std::unique_ptr<Instance>>> regions;
     int64_t arenaBytes = 0;
     int64_t arenaLowerBound = 0;
@@ -69,6 +71,8 @@ struct Instance
     std::vector<TensorRef> stepInputs, stepOutputs;
     std::vector<Tensor> heap; // values without a bound
 
+    // The value at a dense index as kernels see it, without its address.
+    TensorRef shapeOf(int value) const;
     std::vector<plan::Slot> slots() const; // for the plan: values in the arena
 };
 
@@ -81,9 +85,9 @@ struct InputState
 
 // Dimensions of every value, and the contents of shape tensors.
 Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs);
-// Offsets of every value and workspace. Kernels must be loaded. `outputsInArena`: the caller has no memory for outputs
-// (regions).
-void placeInArena(Instance& instance, bool outputsInArena = false);
+// Offsets of every value and workspace, and what kernels prepare for these shapes. Kernels must be loaded.
+// `outputsInArena`: the caller has no memory for outputs (regions).
+Result<void> placeInArena(Instance& instance, bool outputsInArena = false);
 
 struct StepObserver
 {
@@ -99,6 +103,7 @@ struct ExecuteArgs
     std::span<TensorRef> outputs; // null data: left in the arena (data is set); dims are set to the real ones
     uint64_t* randomState = nullptr;
     StepObserver* observer = nullptr; // top level only
+    Workers* workers = &serialWorkers();
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);
 

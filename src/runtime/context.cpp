@@ -145,7 +145,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
     }
     TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
     std::shared_ptr<Instance> made = std::move(fresh);
-    placeInArena(*made);
+    TW_TRY(placeInArena(*made));
     cache_.emplace_front(k, made);
     if (cache_.size() > kCachedInstances)
         cache_.pop_back();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "runtime/linear_adapter.h"
 
 namespace tw::runtime {
 
@@ -17,6 +18,7 @@ ops::TensorSpec specOf(ir::Value const* v, Instance const& opt, Instance const& 
         return spec;
     size_t const i = size_t(opt.block->indexOf(v));
     spec.type = v->type;
+    spec.format = v->format;
     spec.dims = opt.values[i].dims;
     spec.maxDims = max.values[i].dims;
     spec.constant = v->constant ? v->constant->data.get() : nullptr;
@@ -69,7 +71,8 @@ private:
     {
         if (choice && choice->tactic != 0) {
             ops::Tactic const* t = findTactic(*step.node, choice->tactic, options_);
-            ops::Support const s = t ? t->supports(problem) : ops::Support::no("this library does not have it");
+            ops::Support const s =
+                t ? ops::supportsFormats(*t, problem) : ops::Support::no("this library does not have it");
             if (s.ok) {
                 auto kernel = t->load(problem, choice->config, choice->image);
                 if (kernel.ok()) {
@@ -90,6 +93,8 @@ private:
                                ") has no CPU implementation");
         step.tactic = list.back();
         TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, {}));
+        if (!(ops::formatsOf(problem) == ops::linearFormats(problem)))
+            step.kernel = linearAdapter(std::move(step.kernel));
         return {};
     }
     void warn(ir::Node const& node, std::string const& tactic, std::string const& why)
@@ -219,7 +224,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         if (p == 0) {
             TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
         }
-        placeInArena(*max);
+        TW_TRY(placeInArena(*max));
         e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
     }
     if (options.log && replaced > 0 && !e->planned_)

@@ -51,9 +51,7 @@ private:
         for (size_t v = 0; v < inst_.values.size(); ++v) {
             ValueState const& s = inst_.values[v];
             TensorRef& r = inst_.refs[v];
-            r.type = block_.values[v]->type;
-            r.dims = s.dims;
-            r.data = nullptr;
+            r = inst_.shapeOf(int(v));
             if (block_.values[v]->isConstant())
                 r.data = const_cast<void*>(block_.values[v]->constant->data->data());
             else if (s.hasContents)
@@ -102,10 +100,10 @@ private:
             size_t const v = size_t(block_.indexOf(node.outputs[i]));
             ValueState const& s = inst_.values[v];
             TensorRef& r = inst_.refs[v];
-            int64_t const capacity = s.known && r.data ? TensorRef{r.type, s.dims, nullptr}.sizeBytes() : -1;
+            int64_t const capacity = s.known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
             r.dims = shapes[i].dims;
             if (r.sizeBytes() > capacity) {
-                inst_.heap.emplace_back(r.type, r.dims);
+                inst_.heap.emplace_back(r.type, r.dims, r.format);
                 r.data = inst_.heap.back().data();
                 if (!r.data)
                     return noMemory(node);
@@ -136,7 +134,13 @@ private:
             if (!workspace)
                 return noMemory(node);
         }
-        ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState};
+        ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState, args_.workers};
+        run.prepared = inst_.prepared[index].get();
+        std::shared_ptr<ops::Prepared const> latePrepared;
+        if (!exact) {
+            TW_ASSIGN(latePrepared, step.kernel->prepare(inst_.stepInputs, inst_.stepOutputs));
+            run.prepared = latePrepared.get();
+        }
         TW_TRY(step.kernel->run(run));
         if (!exact)
             for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -162,14 +166,14 @@ private:
                 states.push_back(InputState{t.dims, true, {}});
             TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
             child = late_[r].get();
-            placeInArena(*child, true);
+            TW_TRY(placeInArena(*child, true));
             lateArena_[r] = Tensor(DataType::kInt8, {child->arenaBytes});
             arena = lateArena_[r].data();
             if (!arena)
                 return noMemory(*step.node);
         }
         std::vector<TensorRef> outputs(child->block->graph->outputs.size());
-        ExecuteArgs args{arena, inputs, outputs, args_.randomState, nullptr};
+        ExecuteArgs args{arena, inputs, outputs, args_.randomState, nullptr, args_.workers};
         TW_TRY(execute(*child, args));
         return outputs;
     }
@@ -179,7 +183,7 @@ private:
         TensorRef& r = inst_.refs[size_t(block_.indexOf(to))];
         ValueState const& s = inst_.values[size_t(block_.indexOf(to))];
         r.dims = from.dims;
-        int64_t const capacity = s.known && r.data ? TensorRef{r.type, s.dims, nullptr}.sizeBytes() : -1;
+        int64_t const capacity = s.known && r.data ? inst_.shapeOf(block_.indexOf(to)).sizeBytes() : -1;
         if (r.sizeBytes() > capacity) {
             inst_.heap.emplace_back(r.type, r.dims);
             r.data = inst_.heap.back().data();

@@ -148,6 +148,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     inst->values.resize(block.values.size());
     inst->skipped.assign(block.steps.size(), false);
     inst->workspaceOffset.assign(block.steps.size(), -1);
+    inst->prepared.resize(block.steps.size());
     inst->regions.resize(block.steps.size());
     for (size_t i = 0; i < block.values.size(); ++i) {
         ValueState& s = inst->values[i];
@@ -209,8 +210,9 @@ void tryAlias(Instance& inst, size_t index)
             ValueState const& s = inst.values[size_t(inst.block->indexOf(v))];
             if (!s.exact)
                 return;
-            r = v->isConstant() ? constantRef(*v)
-                                : TensorRef{v->type, s.dims, s.hasContents ? s.contents.data() : nullptr};
+            r = v->isConstant() ? constantRef(*v) : inst.shapeOf(inst.block->indexOf(v));
+            if (s.hasContents)
+                r.data = s.contents.data();
         }
         in.push_back(r);
     }
@@ -218,7 +220,10 @@ void tryAlias(Instance& inst, size_t index)
     ValueState const& outState = inst.values[size_t(outIndex)];
     if (!outState.exact)
         return;
-    out.push_back(TensorRef{node.outputs[0]->type, outState.dims, nullptr});
+    out.push_back(inst.shapeOf(outIndex));
+    for (TensorRef const& r : in)
+        if (r.format != Format::kLinear || out[0].format != Format::kLinear)
+            return; // aliases are told in row-major elements
     std::vector<ir::Alias> const aliases = node.op->aliases(node, in, out);
     if (aliases.empty())
         return;
@@ -261,7 +266,14 @@ void tryAlias(Instance& inst, size_t index)
 
 } // namespace
 
-void placeInArena(Instance& inst, bool outputsInArena)
+TensorRef Instance::shapeOf(int value) const
+{
+    ValueState const& s = values[size_t(value)];
+    ir::Value const& v = *block->values[size_t(value)];
+    return TensorRef{v.type, s.dims, nullptr, v.format, s.stride};
+}
+
+Result<void> placeInArena(Instance& inst, bool outputsInArena)
 {
     LoadedBlock const& block = *inst.block;
     ir::Graph const& g = *block.graph;
@@ -298,15 +310,14 @@ void placeInArena(Instance& inst, bool outputsInArena)
         s.offset = -1;
         if (s.root != int(v) || s.external || s.hasContents || !s.known || first[v] < 0)
             continue;
-        TensorRef const t{block.values[v]->type, s.dims, nullptr};
-        buffers.push_back({first[v], last[v], t.sizeBytes()});
+        buffers.push_back({first[v], last[v], inst.shapeOf(int(v)).sizeBytes()});
         targets.push_back(&s.offset);
     }
     for (int i = 0; i < steps; ++i) {
         LoadedStep const& step = block.steps[size_t(i)];
         int64_t workspace = 0;
         for (auto& child : inst.regions[size_t(i)]) {
-            placeInArena(*child, true);
+            TW_TRY(placeInArena(*child, true));
             workspace = std::max(workspace, child->arenaBytes);
         }
         if (step.kernel && !inst.skipped[size_t(i)]) {
@@ -315,15 +326,17 @@ void placeInArena(Instance& inst, bool outputsInArena)
             for (ir::Value const* v : step.node->inputs) {
                 ValueState const* s = v ? &inst.values[size_t(block.indexOf(v))] : nullptr;
                 known = known && (!s || s->known);
-                in.push_back(s ? TensorRef{v->type, s->dims, nullptr} : TensorRef{});
+                in.push_back(s ? inst.shapeOf(block.indexOf(v)) : TensorRef{});
             }
             for (ir::Value const* v : step.node->outputs) {
                 ValueState const& s = inst.values[size_t(block.indexOf(v))];
                 known = known && s.known;
-                out.push_back(TensorRef{v->type, s.dims, nullptr});
+                out.push_back(inst.shapeOf(block.indexOf(v)));
             }
-            if (known)
+            if (known) {
                 workspace = step.kernel->workspaceBytes(in, out);
+                TW_ASSIGN(inst.prepared[size_t(i)], step.kernel->prepare(in, out));
+            }
         }
         if (workspace > 0) {
             buffers.push_back({i, i, workspace});
@@ -341,6 +354,7 @@ void placeInArena(Instance& inst, bool outputsInArena)
         most = std::max({most, s.node->inputs.size(), s.node->outputs.size()});
     inst.stepInputs.reserve(most);
     inst.stepOutputs.reserve(most);
+    return {};
 }
 
 std::vector<plan::Slot> Instance::slots() const
@@ -348,8 +362,7 @@ std::vector<plan::Slot> Instance::slots() const
     std::vector<plan::Slot> out;
     for (size_t v = 0; v < values.size(); ++v)
         if (values[v].offset >= 0)
-            out.push_back(plan::Slot{block->values[v]->id, values[v].offset,
-                                     TensorRef{block->values[v]->type, values[v].dims, nullptr}.sizeBytes()});
+            out.push_back(plan::Slot{block->values[v]->id, values[v].offset, shapeOf(int(v)).sizeBytes()});
     return out;
 }
 

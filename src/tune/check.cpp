@@ -5,6 +5,7 @@
 #include <random>
 
 #include "interp/interp.h"
+#include "ops/convert_format.h"
 #include "ops/reference.h"
 
 namespace tw::tune {
@@ -61,6 +62,26 @@ std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance 
                    " (max |want| " + std::to_string(maxAbs) + ")";
     }
     return {};
+}
+
+Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
+                                         std::vector<Tensor>& storage)
+{
+    std::vector<TensorRef> out(tensors.begin(), tensors.end());
+    for (size_t i = 0; i < out.size(); ++i) {
+        if (!specs[i].present || specs[i].format == out[i].format)
+            continue;
+        storage.emplace_back(out[i].type, out[i].dims, specs[i].format);
+        if (!storage.back().data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for a tensor in format " + std::string(nameOf(specs[i].format))};
+        TensorRef const& copy = storage.back().ref();
+        std::memset(copy.data, 0xff, size_t(copy.sizeBytes())); // gaps hold NaN: who reads them shows
+        if (out[i].data)
+            ops::convertFormat(out[i], copy);
+        out[i] = copy;
+    }
+    return out;
 }
 
 namespace {
@@ -143,11 +164,21 @@ Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& 
         for (size_t i = 0; i < want.size(); ++i)
             want[i] = wantStorage[i].ref();
     }
-    Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(inputs, got)});
+    std::vector<Tensor> copies;
+    TW_ASSIGN(auto kernelInputs, inFormats(inputs, problem.inputs, copies));
+    TW_ASSIGN(auto kernelOutputs, inFormats(got, problem.outputs, copies));
+    Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(kernelInputs, kernelOutputs)});
     if (!workspace.data())
         return Error{ErrorCode::kFailedAllocation, "no workspace to check tactic " + std::string(tacticName)};
-    ops::RunArgs args{inputs, got, workspace.data(), &kernelState};
+    TW_ASSIGN(auto prepared, kernel.prepare(kernelInputs, kernelOutputs));
+    ops::RunArgs args{kernelInputs, kernelOutputs, workspace.data(), &kernelState};
+    args.prepared = prepared.get();
     TW_TRY(kernel.run(args));
+    for (size_t i = 0; i < got.size(); ++i) {
+        got[i].dims = kernelOutputs[i].dims;
+        if (kernelOutputs[i].data != got[i].data)
+            ops::convertFormat(kernelOutputs[i], got[i]);
+    }
     for (size_t i = 0; i < want.size(); ++i)
         if (std::string why =
                 compare(got[i], want[i], toleranceOf(node, want[i].type), i == 0 ? wanted : std::vector<bool>{});

@@ -2,6 +2,7 @@
 // Check before choose: random inputs that suit an op, and comparison with its reference.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed);
 // much.
 std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
                     std::vector<bool> const& wanted = {});
+
+// The tensors in the formats of the specs: copies in `storage` where they differ (without elements, if the tensor has
+// no data), else the tensors themselves. An error when memory runs out.
+Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
+                                         std::vector<Tensor>& storage);
 
 // Runs the kernel on inputs at the problem's optimum and compares with the reference: everywhere on small outputs, at
 // sampled elements (corners, tails and random ones) on large ones. Random inputs where the problem knows no contents.

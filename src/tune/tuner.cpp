@@ -29,6 +29,7 @@ std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
     for (auto const& t : specs) {
         for (int64_t i = 0; t.contents.data && i < t.contents.count(); ++i)
             s += std::to_string(t.contents.getInt(i)) + ";";
+        s += t.format != Format::kLinear ? std::string(nameOf(t.format)) + ":" : "";
         s += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") + " "
                        : "- ";
     }
@@ -68,14 +69,17 @@ Result<Buffers> makeBuffers(ops::Problem const& p)
             return Error{ErrorCode::kFailedAllocation, "no memory for timing"};
         b.outputs.push_back(b.storage.back().ref());
     }
+    TW_ASSIGN(b.inputs, inFormats(b.inputs, p.inputs, b.storage));
+    TW_ASSIGN(b.outputs, inFormats(b.outputs, p.outputs, b.storage));
     return b;
 }
 
-double timeOnce(Candidate const& c, Buffers const& b, void* workspace)
+double timeOnce(Candidate const& c, Buffers const& b, void* workspace, ops::Prepared const* prepared)
 {
     std::vector<TensorRef> outputs = b.outputs;
     uint64_t state = 1;
     ops::RunArgs args{b.inputs, outputs, workspace, &state};
+    args.prepared = prepared;
     auto const begin = std::chrono::steady_clock::now();
     (void)c.kernel->run(args).ok(); // checked before; a failing run cannot win
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
@@ -85,13 +89,17 @@ double timeOnce(Candidate const& c, Buffers const& b, void* workspace)
 void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds)
 {
     std::vector<Tensor> workspaces;
-    for (Candidate const& c : list)
+    std::vector<std::shared_ptr<ops::Prepared const>> prepared;
+    for (Candidate const& c : list) {
         workspaces.emplace_back(DataType::kInt8, Extents{c.kernel->workspaceBytes(buffers.inputs, buffers.outputs)});
+        auto p = c.kernel->prepare(buffers.inputs, buffers.outputs); // as the check did: it went well there
+        prepared.push_back(p.ok() ? *p : nullptr);
+    }
     std::vector<std::vector<double>> times(list.size());
     for (int r = 0; r <= rounds; ++r) { // round 0 warms up
         std::vector<double> t;
         for (size_t i = 0; i < list.size(); ++i)
-            t.push_back(timeOnce(list[i], buffers, workspaces[i].data()));
+            t.push_back(timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get()));
         if (r == 0)
             continue;
         double const leader = std::max(*std::min_element(t.begin(), t.end()), 1e-3);
@@ -153,7 +161,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     if (options.cache) {
         if (auto hit = options.cache->find(key)) {
             for (ops::Tactic const* t : tactics) {
-                if (t->id() != hit->tactic || !t->supports(problem).ok)
+                if (t->id() != hit->tactic || !ops::supportsFormats(*t, problem).ok)
                     continue;
                 auto image = t->build(problem, hit->config);
                 if (image.ok())
@@ -163,7 +171,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     }
     std::vector<Candidate> list;
     for (ops::Tactic const* t : tactics) {
-        ops::Support const s = t->supports(problem);
+        ops::Support const s = ops::supportsFormats(*t, problem);
         if (!s.ok) {
             refuse(*t, s.reason);
             continue;

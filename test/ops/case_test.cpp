@@ -4,6 +4,7 @@
 #include <set>
 
 #include "interp/interp.h"
+#include "ops/convert_format.h"
 #include "ops/registry.h"
 #include "ops/tactic.h"
 #include "support/op_case.h"
@@ -12,13 +13,17 @@ namespace tw::test {
 
 namespace {
 
-// Output memory between two zones of a known pattern, shifted off the natural alignment by one element.
+// Memory between two zones of a known pattern, `shift` bytes behind a cache line's begin: by one element where kernels
+// may count on no more.
 class GuardedBuffer
 {
 public:
-    GuardedBuffer(int64_t bytes, int64_t elementSize)
-        : bytes_(bytes), shift_(elementSize), store_(size_t(bytes + 2 * kGuard + elementSize), kPattern)
-    {}
+    GuardedBuffer(int64_t bytes, int64_t shift)
+        : bytes_(bytes), store_(size_t(bytes + 2 * kGuard + shift + kCacheLine), kPattern)
+    {
+        auto const at = reinterpret_cast<uintptr_t>(store_.data()) + kGuard;
+        shift_ = int64_t((kCacheLine - at % kCacheLine) % kCacheLine) + shift;
+    }
     void* data() { return store_.data() + kGuard + shift_; }
     bool intact() const
     {
@@ -34,7 +39,7 @@ public:
 private:
     static constexpr int64_t kGuard = 256;
     static constexpr unsigned char kPattern = 0xa5;
-    int64_t bytes_, shift_;
+    int64_t bytes_, shift_ = 0;
     std::vector<unsigned char> store_;
 };
 
@@ -65,13 +70,16 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
     return p;
 }
 
-void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> const& want)
+// One tactic in one combination of formats.
+void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> const& want, ops::Problem const& problem)
 {
-    ops::Problem const problem = problemOf(g, want);
-    if (ops::Support s = tactic.supports(problem); !s.ok) {
+    if (ops::Support s = ops::supportsFormats(tactic, problem); !s.ok) {
         EXPECT_FALSE(s.reason.empty()) << tactic.name() << " refuses without a reason";
         return;
     }
+    std::vector<Tensor> copies;
+    auto inputs = inFormats(g.nodeInputs, problem.inputs, copies);
+    ASSERT_TRUE(inputs.ok()) << inputs.error().message;
     for (ops::Config const& config : tactic.configs(problem)) {
         auto image = tactic.build(problem, config);
         ASSERT_TRUE(image.ok()) << image.error().message;
@@ -81,23 +89,40 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
         ASSERT_TRUE(shapes.ok());
         std::vector<std::unique_ptr<GuardedBuffer>> buffers;
         std::vector<TensorRef> outputs;
-        for (auto const& s : *shapes) {
-            TensorRef t{s.type, s.dims, nullptr};
-            buffers.push_back(std::make_unique<GuardedBuffer>(t.sizeBytes(), sizeOf(t.type)));
+        for (size_t i = 0; i < shapes->size(); ++i) {
+            TensorRef t{(*shapes)[i].type, (*shapes)[i].dims, nullptr, problem.outputs[i].format};
+            bool const aligned = t.format != Format::kLinear; // its pixels start on cache lines
+            buffers.push_back(std::make_unique<GuardedBuffer>(t.sizeBytes(), aligned ? 0 : sizeOf(t.type)));
             t.data = buffers.back()->data();
             outputs.push_back(t);
         }
-        GuardedBuffer workspace((*kernel)->workspaceBytes(g.nodeInputs, outputs), 64);
+        GuardedBuffer workspace((*kernel)->workspaceBytes(*inputs, outputs), 0);
         uint64_t randomState = 1;
-        ops::RunArgs args{g.nodeInputs, outputs, workspace.data(), &randomState};
+        auto prepared = (*kernel)->prepare(*inputs, outputs);
+        ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+        ops::RunArgs args{*inputs, outputs, workspace.data(), &randomState};
+        args.prepared = prepared->get();
         auto ran = (*kernel)->run(args);
-        ASSERT_TRUE(ran.ok()) << tactic.name() << ": " << ran.error().message;
-        EXPECT_TRUE(workspace.intact()) << tactic.name() << " wrote outside its workspace";
+        std::string const name = std::string(tactic.name()) + (outputs[0].format != Format::kLinear ? " to " : "") +
+                                 (outputs[0].format != Format::kLinear ? nameOf(outputs[0].format) : "");
+        ASSERT_TRUE(ran.ok()) << name << ": " << ran.error().message;
+        EXPECT_TRUE(workspace.intact()) << name << " wrote outside its workspace";
         for (size_t i = 0; i < outputs.size(); ++i) {
-            EXPECT_TRUE(buffers[i]->intact()) << tactic.name() << " wrote outside output " << i;
-            EXPECT_EQ(compare(outputs[i], want[i].ref(), toleranceOf(*g.node, outputs[i].type)), "")
-                << tactic.name() << ", output " << i;
+            EXPECT_TRUE(buffers[i]->intact()) << name << " wrote outside output " << i;
+            Tensor linear(outputs[i].type, outputs[i].dims);
+            ops::convertFormat(outputs[i], linear.ref());
+            EXPECT_EQ(compare(linear.ref(), want[i].ref(), toleranceOf(*g.node, outputs[i].type)), "")
+                << name << ", output " << i;
         }
+    }
+}
+
+void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> const& want)
+{
+    ops::Problem problem = problemOf(g, want);
+    for (ops::Formats const& f : tactic.formats(problem)) {
+        ops::setFormats(problem, f);
+        runTactic(g, tactic, want, problem);
     }
 }
 
@@ -145,7 +170,8 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
     ASSERT_FALSE(tactics.empty());
     for (ops::Tactic const* t : tactics)
         runTactic(g, *t, *want);
-    EXPECT_TRUE(tactics.back()->supports(problemOf(g, *want)).ok) << "the last tactic must accept everything";
+    EXPECT_TRUE(ops::supportsFormats(*tactics.back(), problemOf(g, *want)).ok)
+        << "the last tactic must accept everything";
 }
 
 } // namespace

@@ -18,6 +18,7 @@ namespace tw::test {
 using tune::compare;
 using tune::domainOf;
 using tune::fillRandom;
+using tune::inFormats;
 using tune::toleranceOf;
 
 struct CaseGraph

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/convert_format.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tw::ops {
+
+namespace {
+
+// rows x columns elements, either side with its own steps; in squares, so that both sides keep to few cache lines.
+template <class T>
+void transpose(T const* from, int64_t fromRow, int64_t fromColumn, T* to, int64_t toRow, int64_t toColumn, int64_t rows,
+               int64_t columns)
+{
+    constexpr int64_t kSquare = 16;
+    for (int64_t r0 = 0; r0 < rows; r0 += kSquare)
+        for (int64_t c0 = 0; c0 < columns; c0 += kSquare)
+            for (int64_t r = r0; r < std::min(r0 + kSquare, rows); ++r)
+                for (int64_t c = c0; c < std::min(c0 + kSquare, columns); ++c)
+                    to[r * toRow + c * toColumn] = from[r * fromRow + c * fromColumn];
+}
+
+// Elements from channel to channel, pixel to pixel and image to image.
+struct Steps
+{
+    int64_t channel, pixel, image;
+};
+Steps stepsOf(TensorRef const& t, int64_t pixels)
+{
+    if (t.format == Format::kLinear)
+        return {pixels, 1, t.dims[1] * pixels};
+    return {1, t.pixelStride(), pixels * t.pixelStride()};
+}
+
+template <class T>
+void convert(TensorRef const& from, TensorRef const& to)
+{
+    int64_t const pixels = from.dims.volume(2, from.dims.rank), channels = from.dims[1];
+    Steps const f = stepsOf(from, pixels), t = stepsOf(to, pixels);
+    for (int64_t n = 0; n < from.dims[0]; ++n) {
+        T const* src = from.as<T>() + n * f.image;
+        T* dst = to.as<T>() + n * t.image;
+        transpose(src, f.pixel, f.channel, dst, t.pixel, t.channel, pixels, channels);
+    }
+}
+
+} // namespace
+
+void convertFormat(TensorRef const& from, TensorRef const& to)
+{
+    if (from.count() == 0)
+        return;
+    if (from.format == to.format && from.format == Format::kLinear) {
+        if (from.data != to.data)
+            std::memcpy(to.data, from.data, size_t(from.sizeBytes()));
+        return;
+    }
+    switch (sizeOf(from.type)) {
+    case 4:
+        return convert<uint32_t>(from, to);
+    case 2:
+        return convert<uint16_t>(from, to);
+    default:
+        return convert<uint8_t>(from, to);
+    }
+}
+
+} // namespace tw::ops

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same elements in another format, plainly: for checks, plain kernels and the op that does nothing else.
+#pragma once
+
+#include "base/tensor.h"
+
+namespace tw::ops {
+
+// to := from; types and dims agree. Gaps of `to` are left as they are.
+void convertFormat(TensorRef const& from, TensorRef const& to);
+
+} // namespace tw::ops

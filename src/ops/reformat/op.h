@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x, in another format (base/format.h): which, the formats of the two values say. Made by the builder between nodes
+// whose tactics want different ones.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ops/reference.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::reformat {
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    void visit(ir::AttrVisitor&) override {}
+};
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::reformat

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/jit/gemm_kernel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "kernels/jit/vector_code.h"
+#include "kernels/jit/vector_math.h"
+
+namespace tw::kernels::jit {
+
+namespace {
+
+using Xbyak::Reg64;
+
+class GemmEmitter
+{
+public:
+    GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
+        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_)
+    {}
+
+    void emit()
+    {
+        for (Reg64 const& r : kSaved)
+            c.push(r);
+        load(list_, offsetof(GemmArgs, a));
+        load(pointers_, offsetof(GemmArgs, pointers));
+        load(lda_, offsetof(GemmArgs, ldaBytes));
+        load(b_, offsetof(GemmArgs, b));
+        c.lea(lda3_, c.ptr[lda_ + lda_ * 2]);
+        c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
+        for (int i = 0; i < tiles_; ++i)
+            c.zero(i);
+        products();
+        epilogue();
+        c.vzeroupper();
+        for (int i = int(std::size(kSaved)); i-- > 0;)
+            c.pop(kSaved[i]);
+        c.ret();
+        if (s.masked && !c.avx512()) {
+            c.align(64);
+            c.L(maskTable_);
+            for (int i = 0; i < 16; ++i)
+                c.dd(i < 8 ? 0xffffffffu : 0u);
+        }
+    }
+
+private:
+    static constexpr int kRowsPerBase =
+        7; // row 7 q + i is at base q + i lda: i = 0, 1, 2, 4 of lda, 3, 6 of 3 lda, 5 of 5 lda
+
+    VectorCode& c;
+    GemmKernelSpec const& s;
+    int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: row i, vector v in i * vectors + v
+    Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
+                loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12;
+    Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
+    Reg64 const kSaved[4] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12, Xbyak::util::r13};
+    // After the products.
+    Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::rdx,
+                scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
+    Xbyak::Label maskTable_;
+
+    void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
+    int acc(int row, int v) const { return row * s.vectors + v; }
+
+    Xbyak::Address element(int row, int bytes, bool broadcast)
+    {
+        Reg64 const& base = bases_[row / kRowsPerBase];
+        Xbyak::RegExp at(base);
+        switch (row % kRowsPerBase) {
+        case 0:
+            break;
+        case 1:
+            at = base + lda_;
+            break;
+        case 2:
+            at = base + lda_ * 2;
+            break;
+        case 3:
+            at = base + lda3_;
+            break;
+        case 4:
+            at = base + lda_ * 4;
+            break;
+        case 5:
+            at = base + lda5_;
+            break;
+        case 6:
+            at = base + lda3_ * 2;
+            break;
+        }
+        return broadcast ? c.ptr_b[at + bytes] : c.ptr[at + bytes];
+    }
+
+    void products()
+    {
+        Xbyak::Label next, done;
+        c.test(pointers_, pointers_);
+        c.jle(done, c.T_NEAR);
+        c.L(next);
+        c.mov(bases_[0], c.ptr[list_]);
+        for (int q = 1; q * kRowsPerBase < s.rows; ++q) {
+            c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
+            c.add(bases_[q], lda_);
+        }
+        loop(s.body, offsetof(GemmArgs, bodyCount));
+        loop(s.tail, offsetof(GemmArgs, tailCount));
+        c.add(list_, 8);
+        c.dec(pointers_);
+        c.jnz(next, c.T_NEAR);
+        c.L(done);
+    }
+
+    void loop(GemmLoop const& l, size_t countOffset)
+    {
+        if (l.steps.empty())
+            return;
+        Xbyak::Label again, done;
+        load(loop_, countOffset);
+        c.test(loop_, loop_);
+        c.jle(done, c.T_NEAR);
+        c.align(32);
+        c.L(again);
+        for (GemmStep const& step : l.steps)
+            product(step);
+        for (int q = 0; q * kRowsPerBase < s.rows; ++q)
+            c.add(bases_[q], l.aAdvance);
+        c.add(b_, l.bAdvance);
+        c.dec(loop_);
+        c.jnz(again, c.T_NEAR);
+        c.L(done);
+    }
+
+    void product(GemmStep const& step)
+    {
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        if (begin >= end)
+            return;
+        for (int v = 0; v < s.vectors; ++v) {
+            int const at = step.bBytes + v * c.vectorBytes();
+            c.vmovups(c.vec(tiles_ + v), c.ptr[b_ + at]);
+            if (s.prefetchBytes > 0 && at % 64 == 0)
+                c.prefetcht0(c.ptr[b_ + (at + s.prefetchBytes)]);
+        }
+        bool const embedded = c.avx512() && s.vectors == 1; // one use of each element: no register for it
+        int const firstElement = tiles_ + s.vectors, elements = c.vectorCount() - firstElement;
+        for (int row = begin; row < end; ++row) {
+            if (embedded) {
+                c.vfmadd231ps(c.vec(acc(row, 0)), c.vec(tiles_), element(row, step.aBytes, true));
+                continue;
+            }
+            int const e = firstElement + row % elements;
+            c.vbroadcastss(c.vec(e), element(row, step.aBytes, false));
+            for (int v = 0; v < s.vectors; ++v)
+                c.vfmadd231ps(c.vec(acc(row, v)), c.vec(tiles_ + v), c.vec(e));
+        }
+    }
+
+    // --- epilogue ---
+
+    bool isMasked(int v) const { return s.masked && v == s.vectors - 1; }
+
+    void epilogue()
+    {
+        if (s.masked) {
+            load(scratch_, offsetof(GemmArgs, lastColumns));
+            if (c.avx512()) {
+                c.mov(c.edx, -1);
+                c.bzhi(c.edx, c.edx, c.eax);
+                c.kmovw(c.k1, c.edx);
+            } else {
+                c.lea(mask_, c.ptr[Xbyak::util::rip + maskTable_ + 32]);
+                c.neg(scratch_);
+                c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
+            }
+        }
+        for (EpilogueOp const& op : s.epilogue)
+            switch (op.kind) {
+            case EpilogueOp::kAddC:
+                addMatrix(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes));
+                break;
+            case EpilogueOp::kResidual:
+                addMatrix(offsetof(GemmArgs, residual), offsetof(GemmArgs, ldrBytes));
+                break;
+            case EpilogueOp::kBias:
+                withVector(offsetof(GemmArgs, bias), false);
+                break;
+            case EpilogueOp::kScale:
+                withVector(offsetof(GemmArgs, scale), true);
+                break;
+            case EpilogueOp::kActivation:
+                activate(op.activation);
+                break;
+            }
+        walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int row) {
+            for (int v = 0; v < s.vectors; ++v)
+                store(c.ptr[row_ + v * c.vectorBytes()], v, acc(row, v));
+        });
+    }
+
+    // Runs f(row) with row_ at each row of a matrix.
+    template <class F>
+    void walk(size_t pointerOffset, size_t strideOffset, F const& f)
+    {
+        load(row_, pointerOffset);
+        load(rowStride_, strideOffset);
+        for (int row = 0; row < s.rows; ++row) {
+            f(row);
+            if (row + 1 < s.rows)
+                c.add(row_, rowStride_);
+        }
+    }
+
+    // Reads into register `to`; the columns that do not exist become zero.
+    void read(int to, int v, Xbyak::Address const& from)
+    {
+        if (!isMasked(v))
+            c.vmovups(c.vec(to), from);
+        else if (c.avx512())
+            c.vmovups(c.vec(to) | c.k1 | Xbyak::util::T_z, from);
+        else {
+            c.vmovups(c.vec(to), c.ptr[mask_]);
+            c.vmaskmovps(c.vec(to), c.vec(to), from);
+        }
+    }
+
+    void store(Xbyak::Address const& to, int v, int from)
+    {
+        if (!isMasked(v))
+            c.vmovups(to, c.vec(from));
+        else if (c.avx512())
+            c.vmovups(to | c.k1, c.vec(from));
+        else {
+            c.vmovups(c.vec(tiles_), c.ptr[mask_]);
+            c.vmaskmovps(to, c.vec(tiles_), c.vec(from));
+        }
+    }
+
+    void addMatrix(size_t pointerOffset, size_t strideOffset)
+    {
+        walk(pointerOffset, strideOffset, [&](int row) {
+            for (int v = 0; v < s.vectors; ++v) {
+                Xbyak::Address const from = c.ptr[row_ + v * c.vectorBytes()];
+                int const temp = tiles_ + v % free_;
+                if (isMasked(v)) {
+                    read(temp, v, from);
+                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
+                } else {
+                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), from);
+                }
+            }
+        });
+    }
+
+    void withVector(size_t pointerOffset, bool multiply)
+    {
+        load(row_, pointerOffset);
+        for (int v = 0; v < s.vectors; ++v) {
+            int const temp = tiles_ + v % free_;
+            read(temp, v, c.ptr[row_ + v * c.vectorBytes()]);
+            for (int row = 0; row < s.rows; ++row) {
+                Vec const a = c.vec(acc(row, v));
+                multiply ? c.vmulps(a, a, c.vec(temp)) : c.vaddps(a, a, c.vec(temp));
+            }
+        }
+    }
+
+    // Short functions are emitted once per register. The others run in a loop over the accumulators on the stack, where
+    // all registers are free for them.
+    void activate(Activation const& a)
+    {
+        if (isShort(a.kind)) {
+            for (int i = 0; i < tiles_; ++i)
+                emitActivation(c, a, i, tiles_);
+            return;
+        }
+        int const bytes = c.vectorBytes();
+        c.mov(oldStack_, c.rsp);
+        c.sub(c.rsp, tiles_ * bytes);
+        c.and_(c.rsp, -64);
+        for (int i = 0; i < tiles_; ++i)
+            c.vmovaps(c.ptr[c.rsp + i * bytes], c.vec(i));
+        Xbyak::Label again;
+        c.mov(scratch_, c.rsp);
+        c.mov(loop_.cvt32(), tiles_);
+        c.L(again);
+        c.vmovaps(c.vec(0), c.ptr[scratch_]);
+        emitActivation(c, a, 0, 1);
+        c.vmovaps(c.ptr[scratch_], c.vec(0));
+        c.add(scratch_, bytes);
+        c.dec(loop_.cvt32());
+        c.jnz(again, c.T_NEAR);
+        for (int i = 0; i < tiles_; ++i)
+            c.vmovaps(c.vec(i), c.ptr[c.rsp + i * bytes]);
+        c.mov(c.rsp, oldStack_);
+    }
+};
+
+std::string check(Isa isa, GemmKernelSpec const& s)
+{
+    if (s.vectors < 1 || s.vectors > 4)
+        return std::to_string(s.vectors) + " vectors (allowed: 1..4)";
+    if (s.rows < 1 || s.rows > gemmMaxRows(isa, s.vectors))
+        return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(gemmMaxRows(isa, s.vectors)) + " with " +
+               std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
+    if (s.store != StoreType::kFloat)
+        return "a store type that is not float";
+    if (s.body.steps.size() + s.tail.steps.size() > 1024)
+        return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
+    int seen[5] = {};
+    for (EpilogueOp const& op : s.epilogue) {
+        if (op.kind != EpilogueOp::kActivation && seen[op.kind]++ > 0)
+            return "one kind of epilogue twice";
+        if (op.kind == EpilogueOp::kActivation &&
+            (int(op.activation.kind) < 0 || int(op.activation.kind) >= kActivationKinds))
+            return "activation kind " + std::to_string(int(op.activation.kind)) + " (allowed: 0.." +
+                   std::to_string(kActivationKinds - 1) + ")";
+    }
+    return {};
+}
+
+} // namespace
+
+int gemmMaxRows(Isa isa, int vectors)
+{
+    static constexpr int kRows[2][5] = {{0, 12, 6, 4, 2}, {0, 28, 14, 9, 6}};
+    return vectors >= 1 && vectors <= 4 ? kRows[int(isa)][vectors] : 0;
+}
+
+GemmLoop contiguousLoop(Isa isa, int vectors, int unroll)
+{
+    int32_t const rowBytes = 4 * vectorWidth(isa) * vectors;
+    GemmLoop l;
+    for (int u = 0; u < unroll; ++u)
+        l.steps.push_back({4 * u, rowBytes * u});
+    l.aAdvance = 4 * unroll;
+    l.bAdvance = rowBytes * unroll;
+    return l;
+}
+
+Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)
+{
+    if (std::string const why = check(isa, spec); !why.empty())
+        return internalError("a matrix kernel was asked for " + why);
+    GemmKernel kernel;
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { GemmEmitter(c, spec).emit(); }));
+    return kernel;
+}
+
+} // namespace tw::kernels::jit

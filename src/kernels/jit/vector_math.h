@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of vectors, emitted in place: x = f(x) on register number x; registers temp .. temp + kMathTemps - 1 (and
+// k7) are overwritten, everything else stays. Relative error below 1e-6 (float rounding included) unless said; NaN
+// gives NaN, infinities their limits, results too small for a normal float may be zero. Includes Xbyak: for .cpp files
+// only.
+#pragma once
+
+#include "kernels/jit/activation_kind.h"
+#include "kernels/jit/vector_code.h"
+
+namespace tw::kernels::jit {
+
+inline constexpr int kMathTemps = 6;
+
+void emitExp(VectorCode& c, int x, int temp);
+void emitExpm1(VectorCode& c, int x, int temp);   // exp(x) - 1, x <= 88 (larger x count as 88)
+void emitLog(VectorCode& c, int x, int temp);     // -inf at 0, NaN below
+void emitSigmoid(VectorCode& c, int x, int temp); // 1 / (1 + exp(-x))
+void emitTanh(VectorCode& c, int x, int temp);
+void emitErf(VectorCode& c, int x, int temp);
+// log(1 + t) for 0 <= t <= 1.
+void emitLog1pUnit(VectorCode& c, int t, int temp);
+
+// Any activation. GELUs lose relative (not absolute) accuracy where they are tiny: absolute error below 6e-7 there.
+void emitActivation(VectorCode& c, Activation const& a, int x, int temp);
+// Few instructions and at most four temporaries: worth emitting once per register. The others belong in a loop.
+bool isShort(ActivationKind kind);
+
+} // namespace tw::kernels::jit

@@ -5,14 +5,16 @@
 #   make test      what every change must pass                  make fuzz     each fuzz target for FUZZ_SECONDS (600)
 #   make test-all  the long tests and the sanitizers            make clean    removes build/
 #   make train     trains the demo's model again
+#   make bench-peers  this engine beside ONNX Runtime and OpenVINO; PEERS_ARGS="--models resnet18 --rounds 5" and the like
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 export JOBS
 
-# What the demo needs, and no more.
+# What these targets need, and no more.
 DEMO_TARGETS := trtexec digits
+PEERS_TARGETS := engine_worker fma_peak
 
-.PHONY: build demo test test-all bench format fuzz train clean
+.PHONY: build demo test test-all bench bench-peers format fuzz train clean
 
 build:
 	@scripts/setup.sh build
@@ -37,6 +39,12 @@ bench:
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@scripts/bench.sh
+
+bench-peers:
+	@scripts/setup.sh build peers
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target $(PEERS_TARGETS)
+	.venv/bin/python bench/cpu_peers.py $(PEERS_ARGS)
 
 format:
 	@scripts/setup.sh format

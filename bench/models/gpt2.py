@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPT-2 (124 million parameters), prefill of 128 tokens to logits, as Hugging Face's model exports: linear layers as Gemm
-between two Reshapes, a causal mask by Where, GELU by Tanh."""
+"""GPT-2 (124 million parameters), prefill of 128 tokens to logits, as Hugging Face's model exports: linear layers as
+Gemm between two Reshapes, a causal mask by Where, GELU by Tanh."""
 import numpy as np
 
 from graph import Net, Tensor

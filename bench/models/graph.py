@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes ONNX graphs node by node, with seeded random weights that keep every activation near unit scale.
 
-A tensor carries its shape and `std`, an estimate of how much it varies. A convolution or a linear layer draws its weights
-so that its output has the asked-for standard deviation whatever comes in, as batch normalization sees to in training;
+A tensor carries its shape and `std`, an estimate of how much it varies. A convolution or a linear layer draws its
+weights so that its output has the asked-for standard deviation whatever comes in, as batch normalization sees to in training;
 filters sum to zero, so that the positive mean behind a ReLU does not drown what varies (a net whose output hardly
 depends on its input would hide wrong kernels). Batch normalization folded by the exporter is such a convolution with a
 bias. Draws come from one generator seeded by the net's name: the same file on every machine.
@@ -34,7 +34,7 @@ class Net:
         self.nodes, self.inputs, self.outputs, self.weights, self.metadata = [], [], [], [], {}
         self.count = 0
 
-    # --- the raw graph -------------------------------------------------------------------------------------------------
+    # --- the raw graph ---
     def input(self, name, shape, dtype=np.float32, domain="normal", std=1.0):
         """domain: what cpu_peers.py fills it with: normal | int LOW HIGH | prefix_ones COUNT."""
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
@@ -87,7 +87,7 @@ class Net:
         helper.set_model_props(model, self.metadata)
         return model
 
-    # --- layers of vision networks ------------------------------------------------------------------------------------
+    # --- layers of vision networks ---
     def conv(self, x, out, kernel=1, stride=1, pad=None, groups=1, bias=True, std=1.0):
         """pad None: half the kernel. kernel and pad: one number, or one for each axis."""
         kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
@@ -127,7 +127,7 @@ class Net:
         return self.node("BatchNormalization", inputs, x.shape, std, epsilon=eps, momentum=0.9)
 
     def relu(self, x, kept=ACTIVATION_STD["Relu"]):
-        """kept: the share of the input's variation that passes; more than the default where the input is mostly positive."""
+        """kept: the share of the input's variation that passes; more where the input is mostly positive."""
         return self.node("Relu", [x], x.shape, x.std * kept)
 
     def relu6(self, x):
@@ -175,7 +175,8 @@ class Net:
         values *= np.float32(std / (x.std * math.sqrt(k)))
         bias = self.weight(self.normal(out) * np.float32(0.1 * std), "bias")
         if transposed:
-            return self.node("Gemm", [x, self.weight(values), bias], (x.shape[0], out), std, alpha=1.0, beta=1.0, transB=1)
+            return self.node("Gemm", [x, self.weight(values), bias], (x.shape[0], out), std, alpha=1.0, beta=1.0,
+                             transB=1)
         return self.node("Gemm", [x, self.weight(values.T), bias], (x.shape[0], out), std, alpha=1.0, beta=1.0)
 
     def classifier(self, x, classes=1000):

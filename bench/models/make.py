@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: make.py NAME...|all --out DIR [--list]
 
-Writes DIR/NAME.onnx for each model: seeded random weights, batch 1, opset 13, the same bytes each time with the same numpy
-and onnx. Prints size, multiplications and node counts. Needs numpy and onnx.
+Writes DIR/NAME.onnx for each model: seeded random weights, batch 1, opset 13, the same bytes each time with the same
+numpy and onnx. Prints size, multiplications and node counts. Needs numpy and onnx.
 """
 import argparse
 import collections

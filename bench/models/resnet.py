@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResNet-18 and -50 (stride in the 3x3, as torchvision has it), 1x3x224x224.
 
-ResNet-18: batch normalization folded, as PyTorch's TorchScript exporter writes it. ResNet-50: BatchNormalization nodes, as
-PyTorch's newer exporter and MXNet write them.
+ResNet-18: batch normalization folded, as PyTorch's TorchScript exporter writes it. ResNet-50: BatchNormalization nodes,
+as PyTorch's newer exporter and MXNet write them.
 """
 from graph import Net
 

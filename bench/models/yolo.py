@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A YOLOv8n-like detector, 1x3x640x640: C2f blocks, SPPF, three decoupled heads, distribution focal loss and boxes decoded
-in the graph. Batch normalization folded; swish as Sigmoid and Mul."""
+"""A YOLOv8n-like detector, 1x3x640x640: C2f blocks, SPPF, three decoupled heads, distribution focal loss and boxes
+decoded in the graph. Batch normalization folded; swish as Sigmoid and Mul."""
 import numpy as np
 
 from graph import Net, Tensor
@@ -15,7 +15,8 @@ def _conv(net, x, out, kernel=1, stride=1):
 def _split(net, x, parts, axis=1):
     size = x.shape[axis] // parts
     shape = tuple(size if i == axis else d for i, d in enumerate(x.shape))
-    return net.node("Split", [x, net.constant([size] * parts, "int64")], [shape] * parts, x.std, outputs=parts, axis=axis)
+    return net.node("Split", [x, net.constant([size] * parts, "int64")], [shape] * parts, x.std, outputs=parts,
+                    axis=axis)
 
 
 def _c2f(net, x, out, count, shortcut):

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares this engine with ONNX Runtime and OpenVINO (f32 forced) on the models of bench/models, on the CPU.
+
+Every engine is a process and session of its own with bound inputs and outputs; all but the one whose turn it is are
+stopped. A round gives each engine a turn, in changing order: a warm-up run, then runs for about --turn seconds, whose
+median is the engine's time of the round. A program that does nothing but FMAs takes a turn too, so that what others take
+from the machine shows. Outputs are compared with ONNX Runtime's first; an engine off by more than 1e-3 (relative L2) is
+not timed. A ratio is the median over rounds of best peer's time / our time, the best peer being the one with the lower
+median. "Load" is plan or model load + context + first inference with the file in the page cache.
+
+JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
+  commit, dirty, date, cpu, cpus, load_average, peers {name: version}, options, interpreter_kib
+  geometric_mean {threads: ratio over the models that have one}
+  goals [{name, threads, value, must, aim, unit, verdict: aim|pass|miss}]
+  runs [{model, threads, macs, rounds, record (20 rounds or more), fma_gflops (median),
+         best_peer, ratio, share {engine: of the FMA peak of the same rounds, median},
+         engines {name: {median_s, times_s [per round], error_l2, ready {load_s, context_s, total_s, ...} (medians),
+                         peak_kib (process start to tenth inference), inferences_at_peak, failure}},
+         fma_times_s, build {cold, cached: {parse_s, total_s, plan_bytes}}, order_seed}]
+Peers' peak_kib hold the Python interpreter and numpy; goals on memory take interpreter_kib off theirs.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+
+import engines
+import report
+
+RECORD_ROUNDS = 20
+LARGEST_ERROR = 1e-3
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="all", help="names of bench/models, comma-separated, or all")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=RECORD_ROUNDS)
+    parser.add_argument("--peers", default=",".join(engines.PEERS),
+                        help="comma-separated; without onnxruntime nothing is checked")
+    parser.add_argument("--models-dir", default=os.path.join(engines.ROOT, "build", "models"),
+                        help="where the ONNX files are; missing ones are made there")
+    parser.add_argument("--plan-dir", default=os.path.join(engines.ROOT, "build", "plans"),
+                        help="built plans are kept here, and used again while model and libraries are the same")
+    parser.add_argument("--bin-dir", default=os.path.join(engines.ROOT, "build", "release", "bin"))
+    parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine's turn")
+    parser.add_argument("--budget", type=float, default=0,
+                        help="seconds of rounds for a model and thread count, at least 3 rounds; 0: no limit")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for a build, a load or a turn")
+    parser.add_argument("--loads", type=int, default=3, help="process starts whose median is the load time")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    options.threads = [int(t) for t in options.threads.split(",")]
+    options.peers = [p for p in options.peers.split(",") if p]
+    listing = subprocess.run([sys.executable, make_script(), "--list"], capture_output=True, text=True, check=True)
+    known = listing.stdout.split()
+    options.models = known if options.models == "all" else options.models.split(",")
+    for name in options.models:
+        if name not in known:
+            parser.error(f"unknown model {name!r} (known: {', '.join(known)})")
+    for name in options.peers:
+        if name not in engines.PEERS:
+            parser.error(f"unknown peer {name!r} (known: {', '.join(engines.PEERS)})")
+    return options
+
+
+def make_script():
+    return os.path.join(engines.ROOT, "bench", "models", "make.py")
+
+
+def prepare(name, options):
+    """The model's path and its metadata."""
+    path = os.path.join(options.models_dir, name + ".onnx")
+    if not os.path.exists(path):
+        subprocess.run([sys.executable, make_script(), name, "--out", options.models_dir], check=True)
+    model = onnx.load(path)
+    shapes = [(i.name, [d.dim_value for d in i.type.tensor_type.shape.dim]) for i in model.graph.input]
+    return path, {p.key: p.value for p in model.metadata_props}, shapes
+
+
+def write_inputs(folder, shapes, metadata):
+    """Seeded values for each input, in files; name -> path."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    files = {}
+    for index, (name, shape) in enumerate(shapes):
+        kind, *limits = metadata["input:" + name].split()
+        if kind == "normal":
+            values = rng.standard_normal(shape, np.float32)
+        elif kind == "int":
+            values = rng.integers(int(limits[0]), int(limits[1]), shape, np.int64)
+        else:  # prefix_ones COUNT
+            values = (np.arange(math.prod(shape)) < int(limits[0])).astype(np.int64).reshape(shape)
+        files[name] = os.path.join(folder, f"input{index}")
+        values.tofile(files[name])
+    return files
+
+
+def outputs_of(worker, folder):
+    prefix = os.path.join(folder, worker.name + "_output")
+    names = worker.ask("outputs " + prefix, "outputs").split()
+    return {name: np.fromfile(prefix + str(i), np.float32) for i, name in enumerate(names)}
+
+
+def error_l2(got, want):
+    """The largest over outputs of |got - want| / |want|; infinite when something is missing or not finite."""
+    worst = 0.0
+    for name, values in want.items():
+        other = got.get(name)
+        if other is None or other.shape != values.shape or not np.isfinite(other).all():
+            return math.inf
+        difference = np.linalg.norm(other.astype(np.float64) - values)
+        worst = max(worst, float(difference / max(np.linalg.norm(values.astype(np.float64)), 1e-30)))
+    return worst
+
+
+def settle(worker, seconds):
+    """Nine more inferences after the first, fewer if they would take longer than `seconds`; then the peak memory."""
+    done, start, last = 1, time.monotonic(), 0.0
+    while done < 10 and (done == 1 or time.monotonic() - start < seconds):
+        last = worker.run(1)[0]
+        done += 1
+    return last, done, worker.memory_kib()
+
+
+def start_engine(start, options, facts):
+    """Starts the engine --loads times, one after the other, and keeps the last process."""
+    ready, worker = [], None
+    for _ in range(max(options.loads, 1)):
+        if worker:
+            worker.close()
+        worker = start()
+        try:
+            ready.append(worker.ready())
+        except engines.EngineError:
+            worker.close()
+            raise
+        if ready[-1]["total_s"] > 5:
+            break
+    numbers = {k for k, v in ready[0].items() if isinstance(v, float)}
+    facts["ready"] = {k: statistics.median(r[k] for r in ready) if k in numbers else v for k, v in ready[-1].items()}
+    facts["last_s"], facts["inferences_at_peak"], facts["peak_kib"] = settle(worker, 20)
+    return worker
+
+
+def measure(name, threads, options):
+    path, metadata, shapes = prepare(name, options)
+    run = {"model": name, "threads": threads, "macs": int(metadata["macs"]), "engines": {}, "order_seed": 1}
+    workers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = write_inputs(folder, shapes, metadata)
+        try:
+            check_and_start(path, threads, inputs, folder, options, run, workers)
+            play_rounds(workers, threads, options, run)
+        finally:
+            for worker in workers.values():
+                worker.close()
+    summarize(run)
+    return run
+
+
+def check_and_start(path, threads, inputs, folder, options, run, workers):
+    def ours():
+        return engines.start_ours(options.bin_dir, plan, threads, inputs, options.timeout)
+
+    reference = None
+    for name in [*options.peers, "ours"]:
+        facts = run["engines"][name] = {}
+        try:
+            if name == "ours":
+                plan, run["build"] = engines.build_ours(options.bin_dir, path, threads, options.plan_dir, options.timeout)
+                worker = start_engine(ours, options, facts)
+            else:
+                worker = start_engine(lambda: engines.start_peer(name, path, threads, inputs, options.timeout),
+                                      options, facts)
+            workers[name] = worker
+            outputs = outputs_of(worker, folder)
+            reference = outputs if name == "onnxruntime" else reference
+            if reference is not None:
+                facts["error_l2"] = error_l2(outputs, reference)
+                if not facts["error_l2"] <= LARGEST_ERROR:
+                    raise engines.EngineError(f"{name}: outputs differ from ONNX Runtime's by {facts['error_l2']:.2e} "
+                                              f"(relative L2; allowed {LARGEST_ERROR})")
+            worker.pause()
+        except engines.EngineError as error:
+            facts["failure"] = str(error)
+            print(f"  {run['model']}, {threads} threads: {error}", flush=True)
+            if name in workers:
+                workers.pop(name).close()
+
+
+def play_rounds(workers, threads, options, run):
+    peak = workers["fma_peak"] = engines.start_fma_peak(options.bin_dir, threads)
+    run["fma_flops"] = peak.ready()["flops"]
+    peak.pause()
+    counts = {"fma_peak": (1, 3)}
+    for name, worker in workers.items():
+        if name != "fma_peak":
+            last = run["engines"][name].pop("last_s")
+            counts[name] = (1 if last < 0.5 else 0, max(1, min(200, round(options.turn / last))))
+            run["engines"][name]["times_s"] = []
+    run["fma_times_s"] = []
+    order, shuffle = list(workers), random.Random(run["order_seed"])
+    start = time.monotonic()
+    for played in range(options.rounds):
+        elapsed = time.monotonic() - start
+        if options.budget and played >= 3 and elapsed * (played + 1) / played > options.budget:
+            break
+        shuffle.shuffle(order)
+        for name in order:
+            time_s = statistics.median(workers[name].turn(*counts[name]))
+            (run["fma_times_s"] if name == "fma_peak" else run["engines"][name]["times_s"]).append(time_s)
+    run["rounds"] = len(run["fma_times_s"])
+    run["record"] = run["rounds"] >= RECORD_ROUNDS
+
+
+def summarize(run):
+    rates = [run["fma_flops"] / t for t in run["fma_times_s"]]
+    run["fma_gflops"] = statistics.median(rates) / 1e9
+    run["share"] = {}
+    for name, facts in run["engines"].items():
+        times = facts.get("times_s")
+        if times:
+            facts["median_s"] = statistics.median(times)
+            run["share"][name] = statistics.median(2 * run["macs"] / t / rate for t, rate in zip(times, rates))
+    peers = [n for n in run["engines"] if n != "ours" and "median_s" in run["engines"][n]]
+    run["best_peer"] = min(peers, key=lambda n: run["engines"][n]["median_s"], default=None)
+    run["ratio"] = None
+    if peers and "median_s" in run["engines"]["ours"]:
+        pairs = zip(run["engines"][run["best_peer"]]["times_s"], run["engines"]["ours"]["times_s"])
+        run["ratio"] = statistics.median(theirs / ours for theirs, ours in pairs)
+
+
+def commit():
+    def git(*args):
+        return subprocess.run(["git", "-C", engines.ROOT, *args], capture_output=True, text=True).stdout.strip()
+    return git("rev-parse", "--short=12", "HEAD"), bool(git("status", "--porcelain", "--untracked-files=no"))
+
+
+def cpu_model():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+
+
+def versions(peers):
+    found = {}
+    for name in peers:
+        code = f"import {name}; print({name}.__version__)"
+        found[name] = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+        if not found[name]:
+            sys.exit(f"cpu_peers: {name} is not installed (make bench-peers installs it into .venv)")
+    return found
+
+
+def main():
+    options = arguments()
+    for program in ("engine_worker", "fma_peak"):
+        if not os.path.exists(os.path.join(options.bin_dir, program)):
+            sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
+    head, dirty = commit()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    kept = ("models", "threads", "rounds", "peers", "turn", "budget", "loads")
+    record = {"commit": head, "dirty": dirty, "date": now.isoformat(timespec="seconds"), "cpu": cpu_model(),
+              "cpus": len(os.sched_getaffinity(0)), "load_average": os.getloadavg(), "peers": versions(options.peers),
+              "options": {k: getattr(options, k) for k in kept}, "interpreter_kib": engines.interpreter_kib(), "runs": []}
+    path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{record['date'][:10]}-{head}.json")
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    print(f"{record['cpu']}, {record['cpus']} CPUs, load {record['load_average'][0]:.1f}; commit {head}"
+          f"{' with changes' if dirty else ''}; " + ", ".join(f"{n} {v}" for n, v in record["peers"].items()))
+    report.print_header(options.peers)
+    for name in options.models:
+        for threads in options.threads:
+            record["runs"].append(measure(name, threads, options))
+            report.print_run(record["runs"][-1], options.peers)
+            report.judge(record)
+            with open(path + ".part", "w", encoding="utf-8") as file:  # after every run: a long session may be cut short
+                json.dump(record, file, indent=1)
+                file.write("\n")
+            os.replace(path + ".part", path)
+    report.print_summary(record)
+    print(path)
+    return any("failure" in facts for run in record["runs"] for facts in run["engines"].values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of cpu_peers.py, and what its figures must reach."""
+import math
+
+# Median of best peer's time / our time: must, aim. No aim: never slower is all that is asked.
+RATIOS = {
+    "unet": (1.5, 1.7), "resnet18": (1.35, 1.45),
+    "yolov8n": (1.2, 1.3), "densenet121": (1.12, 1.2), "resnet50": (1.1, 1.18), "inception_v3": (1.08, 1.15),
+    "efficientnet_b0": (1.2, 1.35), "mobilenet_v2": (1.1, 1.2),
+    "bert_large_s128": (1.05, 1.12), "bert_base_s128": (1.04, 1.1), "vit_b16": (1.03, 1.07), "gpt2_s128": (1.02, 1.06),
+    "bert_large_s384": (1.0, None),
+}
+GEOMETRIC_MEAN = (1.15, 1.22)
+# ResNet-50: seconds of a build on two threads, cold and with the cache; seconds of a load, and as a share of the best peer's.
+BUILD_COLD, BUILD_CACHED, LOAD, LOAD_SHARE = (15.0, 8.0), (1.0, 0.5), (0.150, 0.060), (0.5, 0.5)
+# Peak resident memory as a share of the leaner peer's.
+MEMORY = (0.85, 0.7)
+
+
+def judge(record):
+    """Fills record["goals"] and record["geometric_mean"] from record["runs"]."""
+    goals = record["goals"] = []
+
+    def goal(name, run_threads, value, limits, unit, more_is_better):
+        must, aim = limits
+        sign = 1 if more_is_better else -1
+        reached = lambda limit: limit is not None and sign * value >= sign * limit
+        verdict = "aim" if reached(aim) or (aim is None and reached(must)) else "pass" if reached(must) else "miss"
+        goals.append({"name": name, "threads": run_threads, "value": value, "must": must, "aim": aim, "unit": unit,
+                      "verdict": verdict})
+
+    ratios = {}
+    for run in record["runs"]:
+        model, threads, ours = run["model"], run["threads"], run["engines"]["ours"]
+        peers = {n: f for n, f in run["engines"].items() if n != "ours" and "ready" in f}
+        if run["ratio"] is not None:
+            ratios.setdefault(threads, []).append(run["ratio"])
+            goal(f"{model}: best peer / ours", threads, run["ratio"], RATIOS.get(model, (1.0, None)), "x", True)
+        if peers and "peak_kib" in ours:
+            leaner = min(f["peak_kib"] for f in peers.values() if "peak_kib" in f) - record["interpreter_kib"]
+            goal(f"{model}: peak memory / leaner peer's", threads, ours["peak_kib"] / leaner, MEMORY, "x", False)
+        if model == "resnet50":
+            if threads == 2 and "build" in run:
+                goal("resnet50: cold build", threads, run["build"]["cold"]["total_s"], BUILD_COLD, "s", False)
+                goal("resnet50: build with cache", threads, run["build"]["cached"]["total_s"], BUILD_CACHED, "s", False)
+            if "ready" in ours:
+                seconds = ours["ready"]["total_s"]
+                goal("resnet50: load to first inference", threads, seconds, LOAD, "s", False)
+                if peers:
+                    best = min(f["ready"]["total_s"] for f in peers.values())
+                    goal("resnet50: load / best peer's", threads, seconds / best, LOAD_SHARE, "x", False)
+    record["geometric_mean"] = {str(t): math.exp(sum(map(math.log, r)) / len(r)) for t, r in ratios.items()}
+    for threads, value in record["geometric_mean"].items():
+        goal(f"geometric mean over {len(ratios[int(threads)])} models", int(threads), value, GEOMETRIC_MEAN, "x", True)
+
+
+def _cell(value, scale=1.0, digits=2, width=9):
+    return f"{'-':>{width}}" if value is None else f"{value * scale:{width}.{digits}f}"
+
+
+def print_header(peers):
+    names = "".join(f"{n:>12}" for n in ("ours", *peers))
+    print(f"\n{'model':<17}{'T':>2}{'rounds':>7}{names} ms {'ratio':>7}{'share o/p %':>12}{'FMA':>6}"
+          f"{'build s':>8}{'cached':>7}{'plan MB':>8}  load ms (ours, peers)  peak MB (ours, peers)")
+
+
+def print_run(run, peers):
+    order = ["ours", *peers]
+    facts = [run["engines"].get(n, {}) for n in order]
+    times = "".join(_cell(f.get("median_s"), 1e3, 2, 12) for f in facts)
+    share = "/".join("-" if n not in run["share"] else f"{run['share'][n] * 100:.0f}" for n in ("ours", run["best_peer"]))
+    build = run.get("build", {})
+    cold, cached = build.get("cold", {}), build.get("cached", {})
+    loads = " ".join(_cell(f.get("ready", {}).get("total_s"), 1e3, 0, 6) for f in facts)
+    peaks = " ".join(_cell(f.get("peak_kib"), 1 / 1024, 0, 6) for f in facts)
+    print(f"{run['model']:<17}{run['threads']:>2}{run['rounds']:>7}{times}    {_cell(run['ratio'], 1, 3, 7)}{share:>12}"
+          f"{run['fma_gflops']:>6.0f}{_cell(cold.get('total_s'), 1, 1, 8)}{_cell(cached.get('total_s'), 1, 1, 7)}"
+          f"{_cell(cold.get('plan_bytes'), 1e-6, 1, 8)}  {loads}  {peaks}", flush=True)
+
+
+def print_summary(record):
+    print(f"\n{'goal':<44}{'T':>3}{'value':>10}{'must':>8}{'aim':>8}  verdict")
+    for g in record["goals"]:
+        aim = "-" if g["aim"] is None else f"{g['aim']:g}"
+        print(f"{g['name']:<44}{g['threads']:>3}{g['value']:>9.3f}{g['unit']}{g['must']:>8g}{aim:>8}  {g['verdict']}")
+    counts = {v: sum(g["verdict"] == v for g in record["goals"]) for v in ("aim", "pass", "miss")}
+    means = ", ".join(f"{v:.3f}x with {t} threads" for t, v in record["geometric_mean"].items())
+    print(f"{counts['aim']} at the aim, {counts['pass']} at the must, {counts['miss']} missed; "
+          f"geometric mean {means or '-'}")
+    if any(not run["record"] for run in record["runs"]):
+        print("Not a record: fewer than 20 rounds for some models.")

@@ -11,6 +11,7 @@
 #include "api/network.h"
 #include "builder/build.h"
 #include "device/cpu.h"
+#include "device/thread_pool.h"
 #include "ir/shape_values.h"
 
 using namespace tw;
@@ -280,6 +281,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
+    options.tune.workers = &device::processThreadPool(b.environment.threads).workers();
     TW_TRY(builder::build(contents, options));
     return contents;
 }

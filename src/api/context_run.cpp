@@ -7,6 +7,7 @@
 #include "api/cuda_driver.h"
 #include "api/engine.h"
 #include "api/stream.h"
+#include "device/thread_pool.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -83,7 +84,12 @@ Result<void> runRequest(Request& r, ContextObject& c)
     LayerTimes times;
     std::vector<TensorRef> outputs = r.outputs;
     bool const profile = c.profiler != nullptr;
-    runtime::ExecuteArgs args{r.arena, r.inputs, outputs, c.context.randomState(), profile ? &times : nullptr};
+    runtime::ExecuteArgs args{r.arena,
+                              r.inputs,
+                              outputs,
+                              c.context.randomState(),
+                              profile ? &times : nullptr,
+                              &device::processThreadPool().workers(r.state->core->threads())};
     TW_TRY(runtime::execute(*r.instance, args));
     for (size_t i = 0; i < outputs.size(); ++i) {
         int const late = r.lateOutputs[i];

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+
+#include "device/thread_pool.h"
 
 namespace tw::api {
 
@@ -43,6 +46,12 @@ Result<Environment> readEnvironment()
     if (!strict.empty() && strict != "0" && strict != "1")
         return invalidArgument("TENSORWRIGHT_STRICT_PLAN=" + std::string(strict) + " must be 0 or 1");
     e.strictPlan = strict == "1";
+    std::string_view const threads = variable("TENSORWRIGHT_NUM_THREADS");
+    auto const [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), e.threads);
+    if (!threads.empty() && (error != std::errc() || end != threads.data() + threads.size() || e.threads < 1 ||
+                             e.threads > device::ThreadPool::kMaxThreads))
+        return invalidArgument("TENSORWRIGHT_NUM_THREADS=" + std::string(threads) + " must be a number from 1 to " +
+                               std::to_string(device::ThreadPool::kMaxThreads));
     return e;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/engine.h"
 #include "device/cpu.h"
+#include "device/thread_pool.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -53,6 +54,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     options.fingerprint = device::probeCpu().fingerprint();
     options.strictDevice = environment.strictPlan;
     options.log = &log;
+    options.threads = device::processThreadPool(environment.threads).threads();
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;

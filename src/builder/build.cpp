@@ -73,7 +73,8 @@ public:
                 s.regions.push_back(std::move(region));
             }
             if (step.regions.empty()) {
-                TW_ASSIGN(s.choice, chooseStep(step, runtime::problemOf(step, opt, max)));
+                TW_ASSIGN(s.choice,
+                          chooseStep(step, runtime::problemOf(step, opt, max, options_.tune.workers->count())));
             }
             progress();
             out.steps.push_back(std::move(s));
@@ -224,8 +225,9 @@ Result<void> build(plan::Contents& contents, Options const& options)
         if (p == 0) {
             TW_ASSIGN(target.root, chooser.choose(*block, *at[1], *at[2]));
             // Kernels tell their workspaces: load them as the runtime will.
-            TW_TRY(runtime::loadKernels(*block, &target.root, *at[1], *at[2],
-                                        {options.tune.providers, options.fingerprint, nullptr}));
+            TW_TRY(runtime::loadKernels(
+                *block, &target.root, *at[1], *at[2],
+                {options.tune.providers, options.fingerprint, nullptr, options.tune.workers->count()}));
         }
         TW_TRY(runtime::placeInArena(*at[2]));
         if (options.maxMemoryBytes > 0 && at[2]->arenaBytes > options.maxMemoryBytes)

@@ -568,7 +568,7 @@ private:
             types.push_back(v.type);
             Value* to = g.newValue(v.name, v.type, v.shape);
             to->host = v.host;
-        to->format = v.format;
+            to->format = v.format;
             to->quantization = v.quantization;
             to->producer = &n;
             to->producerIndex = int(n.outputs.size());

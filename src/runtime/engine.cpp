@@ -60,7 +60,7 @@ public:
                             *opt.regions[i][r], *max.regions[i][r]));
             }
             if (step.regions.empty())
-                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr, problemOf(step, opt, max)));
+                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr, problemOf(step, opt, max, options_.threads)));
         }
         return {};
     }
@@ -126,9 +126,10 @@ Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range
 
 } // namespace
 
-ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max)
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads)
 {
     ops::Problem p;
+    p.threads = threads;
     p.node = step.node;
     for (ir::Value const* v : step.node->inputs)
         p.inputs.push_back(specOf(v, opt, max));
@@ -182,6 +183,7 @@ int Engine::ioIndex(std::string const& name) const
 Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& options)
 {
     std::shared_ptr<Engine> e(new Engine);
+    e->threads_ = options.threads;
     e->contents_ = std::move(contents);
     plan::Contents& c = e->contents_;
     TW_TRY(ir::verify(*c.graph));

@@ -20,6 +20,7 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
+    int threads = 1; // that contexts will run on, the caller included
     bool strictDevice = false; // refuse plans that were tuned on other devices only
 };
 
@@ -42,6 +43,8 @@ public:
     plan::Block const& planned() const { return *planned_; }
     // Bytes of a context's arena that suffice for every shape of every profile.
     int64_t arenaBytes() const { return arenaBytes_; }
+    // Workers that kernels were loaded for: execute() may be given fewer, not more.
+    int threads() const { return threads_; }
     // Index into contents().io, -1 when there is none.
     int ioIndex(std::string const& name) const;
     ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
@@ -54,6 +57,7 @@ private:
     std::vector<ir::Value const*> ioValues_;
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
+    int threads_ = 1;
 };
 
 // Input shapes (and contents of shape tensors) at one end of a profile; `storage` keeps the contents.
@@ -66,6 +70,6 @@ Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance
                         LoadOptions const& options);
 
 // The problem that the tuner and load() see for a step, from the dimensions at optimum and maximum.
-ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max);
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads);
 
 } // namespace tw::runtime

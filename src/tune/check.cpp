@@ -106,7 +106,8 @@ std::vector<bool> sample(int64_t count)
 
 } // namespace
 
-Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName)
+Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                                Workers& workers)
 {
     ir::Node const& node = *problem.node;
     std::vector<Tensor> storage;
@@ -173,6 +174,7 @@ Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& 
     TW_ASSIGN(auto prepared, kernel.prepare(kernelInputs, kernelOutputs));
     ops::RunArgs args{kernelInputs, kernelOutputs, workspace.data(), &kernelState};
     args.prepared = prepared.get();
+    args.workers = &workers;
     TW_TRY(kernel.run(args));
     for (size_t i = 0; i < got.size(); ++i) {
         got[i].dims = kernelOutputs[i].dims;

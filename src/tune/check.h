@@ -32,6 +32,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 // Runs the kernel on inputs at the problem's optimum and compares with the reference: everywhere on small outputs, at
 // sampled elements (corners, tails and random ones) on large ones. Random inputs where the problem knows no contents.
 // An error: the kernel is wrong. A text: nothing could be compared (the node refuses random inputs), and why.
-Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName);
+Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                                Workers& workers);
 
 } // namespace tw::tune

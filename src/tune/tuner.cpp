@@ -74,19 +74,20 @@ Result<Buffers> makeBuffers(ops::Problem const& p)
     return b;
 }
 
-double timeOnce(Candidate const& c, Buffers const& b, void* workspace, ops::Prepared const* prepared)
+double timeOnce(Candidate const& c, Buffers const& b, void* workspace, ops::Prepared const* prepared, Workers& workers)
 {
     std::vector<TensorRef> outputs = b.outputs;
     uint64_t state = 1;
     ops::RunArgs args{b.inputs, outputs, workspace, &state};
     args.prepared = prepared;
+    args.workers = &workers;
     auto const begin = std::chrono::steady_clock::now();
     (void)c.kernel->run(args).ok(); // checked before; a failing run cannot win
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Interleaved rounds; the winner has the lowest median ratio to the fastest of each round. Ties go to the earlier.
-void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds)
+void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds, Workers& workers)
 {
     std::vector<Tensor> workspaces;
     std::vector<std::shared_ptr<ops::Prepared const>> prepared;
@@ -99,7 +100,7 @@ void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds)
     for (int r = 0; r <= rounds; ++r) { // round 0 warms up
         std::vector<double> t;
         for (size_t i = 0; i < list.size(); ++i)
-            t.push_back(timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get()));
+            t.push_back(timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get(), workers));
         if (r == 0)
             continue;
         double const leader = std::max(*std::min_element(t.begin(), t.end()), 1e-3);
@@ -192,7 +193,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                 continue;
             }
             c.kernel = std::move(*kernel);
-            auto checked = checkKernel(problem, *c.kernel, t->name());
+            auto checked = checkKernel(problem, *c.kernel, t->name(), *options.workers);
             if (!checked.ok()) {
                 refuse(*t, checked.error().message);
                 if (options.log)
@@ -224,7 +225,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     } else if (list.size() > 1) {
         auto buffers = makeBuffers(problem); // without buffers (no memory, no inputs that suit) the first is taken
         if (buffers.ok())
-            timeAll(list, *buffers, options.rounds);
+            timeAll(list, *buffers, options.rounds, *options.workers);
         auto median = [&](size_t i) { return list[i].ratios[list[i].ratios.size() / 2]; };
         for (size_t i = 1; buffers.ok() && i < list.size(); ++i)
             if (median(i) * kTie < median(best))

@@ -20,10 +20,11 @@ struct Options
 {
     ops::Backend backend = ops::Backend::kCpu;
     std::span<ops::TacticProvider const* const> providers;
-    TimingCache* cache = nullptr; // read and extended; null: none
-    std::string device;           // fingerprint, part of cache keys
-    int rounds = 5;               // interleaved timing rounds
-    bool heuristicOnly = false;   // estimates instead of timing
+    TimingCache* cache = nullptr;        // read and extended; null: none
+    std::string device;                  // fingerprint, part of cache keys
+    int rounds = 5;                      // interleaved timing rounds
+    bool heuristicOnly = false;          // estimates instead of timing
+    Workers* workers = &serialWorkers(); // those that the engine will run on
     Log* log = nullptr;
 };
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "device/thread_pool.h"
 #include "interp/interp.h"
 #include "ops/convert_format.h"
 #include "ops/registry.h"
@@ -43,10 +44,18 @@ private:
     std::vector<unsigned char> store_;
 };
 
+// More workers than this machine may have CPUs: kernels must share out and choose scratch by worker.
+device::ThreadPool& pool()
+{
+    static device::ThreadPool p(3);
+    return p;
+}
+
 ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
 {
     ops::Problem p;
     p.node = g.node;
+    p.threads = pool().threads();
     uint32_t const shapeInputs = g.node->op->shapeInputs ? g.node->op->shapeInputs(*g.node) : 0;
     for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
         TensorRef const& t = g.nodeInputs[i];
@@ -102,6 +111,7 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
         ASSERT_TRUE(prepared.ok()) << prepared.error().message;
         ops::RunArgs args{*inputs, outputs, workspace.data(), &randomState};
         args.prepared = prepared->get();
+        args.workers = &pool().workers();
         auto ran = (*kernel)->run(args);
         std::string const name = std::string(tactic.name()) + (outputs[0].format != Format::kLinear ? " to " : "") +
                                  (outputs[0].format != Format::kLinear ? nameOf(outputs[0].format) : "");

@@ -74,11 +74,11 @@ TEST(PlanHostile, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.0 got 2.0, please rebuild");
+    expectError(b, "expecting format version 1.1 got 2.1, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.0 got 1.1, please rebuild");
+    expectError(b, "expecting format version 1.1 got 1.2, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

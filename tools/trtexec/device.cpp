@@ -66,9 +66,6 @@ void selectDevice(Log& log, const SystemOptions& system)
         setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
-    if (system.cpuThreads > 1)
-        log.warning("--cpuThreads=" + std::to_string(system.cpuThreads) +
-                    ": the CPU kernels of this build run on one thread; --streams runs several inferences at once.");
 
     const char* fromOutside = std::getenv("TENSORWRIGHT_DEVICE");
     const bool cpu = system.cpu || (!system.deviceGiven && fromOutside && std::string(fromOutside) == "cpu");

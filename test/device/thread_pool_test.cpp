@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace tw::device {
+
+namespace {
+
+// Every part once, and never two at a time with one worker number.
+void expectEachPartOnce(Workers& workers, int64_t parts)
+{
+    std::vector<std::atomic<int>> seen(static_cast<size_t>(parts));
+    std::vector<std::atomic<int>> busy(static_cast<size_t>(workers.count()));
+    std::atomic<int> clashes{0};
+    workers.run(parts, [&](int64_t part, int worker) {
+        ASSERT_LT(worker, workers.count());
+        clashes += busy[size_t(worker)]++ != 0;
+        seen[size_t(part)]++;
+        busy[size_t(worker)]--;
+    });
+    EXPECT_EQ(clashes.load(), 0);
+    for (auto const& s : seen)
+        EXPECT_EQ(s.load(), 1);
+}
+
+// Some work whose result can be checked.
+double sumOfSines(Workers& workers)
+{
+    constexpr int kParts = 64;
+    double part[kParts]{};
+    workers.run(kParts, [&](int64_t p, int) {
+        for (int i = 0; i < 500; ++i)
+            part[p] += std::sin(double(p * 500 + i));
+    });
+    double sum = 0;
+    for (double v : part)
+        sum += v;
+    return sum;
+}
+
+TEST(ThreadPool, EachPartOnce)
+{
+    for (int threads : {1, 2, 3, 7}) {
+        ThreadPool pool(threads);
+        EXPECT_EQ(pool.threads(), threads);
+        EXPECT_EQ(pool.workers().count(), threads);
+        for (int round = 0; round < 200; ++round)
+            for (int64_t parts : {0, 1, 2, 5, 64})
+                expectEachPartOnce(pool.workers(), parts);
+    }
+}
+
+TEST(ThreadPool, Limits)
+{
+    ThreadPool pool(4);
+    EXPECT_EQ(pool.workers(2).count(), 2);
+    EXPECT_EQ(pool.workers(9).count(), 4);
+    for (int round = 0; round < 100; ++round)
+        expectEachPartOnce(pool.workers(2), 33);
+    std::thread::id const me = std::this_thread::get_id();
+    pool.workers(1).run(8, [&](int64_t, int worker) {
+        EXPECT_EQ(worker, 0);
+        EXPECT_EQ(std::this_thread::get_id(), me);
+    });
+}
+
+TEST(ThreadPool, CallsFromWithinRunInLine)
+{
+    ThreadPool pool(3);
+    std::atomic<int> inner{0};
+    pool.workers().run(6, [&](int64_t, int worker) {
+        pool.workers().run(5, [&](int64_t, int innerWorker) {
+            EXPECT_EQ(innerWorker, worker);
+            ++inner;
+        });
+    });
+    EXPECT_EQ(inner.load(), 30);
+}
+
+TEST(ThreadPool, SeveralCallersShareIt)
+{
+    ThreadPool pool(2);
+    double const want = sumOfSines(serialWorkers());
+    std::vector<std::thread> callers;
+    std::atomic<int> wrong{0};
+    for (int c = 0; c < 5; ++c)
+        callers.emplace_back([&] {
+            for (int i = 0; i < 200; ++i)
+                wrong += sumOfSines(pool.workers()) != want;
+        });
+    for (std::thread& t : callers)
+        t.join();
+    EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(ThreadPool, WorkersSleepAndWake)
+{
+    ThreadPool pool(2);
+    double const want = sumOfSines(serialWorkers());
+    for (int i = 0; i < 20; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(i % 4)); // some longer than a worker spins
+        EXPECT_EQ(sumOfSines(pool.workers()), want);
+    }
+}
+
+TEST(ThreadPool, CallerKeepsItsAffinity)
+{
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    ThreadPool pool(0);
+    EXPECT_EQ(pool.threads(), availableCpus());
+    (void)sumOfSines(pool.workers());
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+// Runs `body` in a child; its return value is the exit status. A child that hangs is killed.
+template <class F>
+pid_t forked(F body)
+{
+    pid_t const pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        _exit(body());
+    }
+    return pid;
+}
+int statusOf(pid_t pid)
+{
+    int status = -1;
+    if (waitpid(pid, &status, 0) != pid)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+TEST(ThreadPool, ChildOfForkGetsItsOwn)
+{
+    double const want = sumOfSines(serialWorkers());
+    ThreadPool& parents = processThreadPool();
+    EXPECT_EQ(sumOfSines(parents.workers()), want);
+    pid_t const child = forked([&] {
+        ThreadPool& mine = processThreadPool();
+        if (&mine == &parents)
+            return 1;
+        for (int i = 0; i < 50; ++i)
+            if (sumOfSines(mine.workers()) != want)
+                return 2;
+        return 0;
+    });
+    EXPECT_EQ(sumOfSines(parents.workers()), want);
+    EXPECT_EQ(statusOf(child), 0);
+    EXPECT_EQ(&processThreadPool(), &parents);
+}
+
+// Two processes with as many threads each as there are CPUs: both end, right, in reasonable time.
+TEST(ThreadPool, TwoProcessesOnTheSameCpus)
+{
+    double const want = sumOfSines(serialWorkers());
+    auto work = [&] {
+        ThreadPool pool(0);
+        for (int i = 0; i < 2000; ++i)
+            if (sumOfSines(pool.workers()) != want)
+                return 1;
+        return 0;
+    };
+    auto const begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(work(), 0);
+    double const alone = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    auto const both = std::chrono::steady_clock::now();
+    pid_t const a = forked(work), b = forked(work);
+    EXPECT_EQ(statusOf(a), 0);
+    EXPECT_EQ(statusOf(b), 0);
+    double const together = std::chrono::duration<double>(std::chrono::steady_clock::now() - both).count();
+    // Twice is fair; what is caught here is waiting for each other's time slices, a hundred times slower.
+    EXPECT_LT(together, 20 * alone + 2);
+}
+
+} // namespace
+
+} // namespace tw::device

@@ -4,10 +4,10 @@
 
 Every engine is a process and session of its own with bound inputs and outputs; all but the one whose turn it is are
 stopped. A round gives each engine a turn, in changing order: a warm-up run, then runs for about --turn seconds, whose
-median is the engine's time of the round. A program that does nothing but FMAs takes a turn too, so that what others take
-from the machine shows. Outputs are compared with ONNX Runtime's first; an engine off by more than 1e-3 (relative L2) is
-not timed. A ratio is the median over rounds of best peer's time / our time, the best peer being the one with the lower
-median. "Load" is plan or model load + context + first inference with the file in the page cache.
+median is the engine's time of the round. A program that does nothing but FMAs takes a turn too, so that what others
+take from the machine shows. Outputs are compared with ONNX Runtime's first; an engine off by more than 1e-3 (relative
+L2) is not timed. A ratio is the median over rounds of best peer's time / our time, the best peer being the one with
+the lower median. "Load" is plan or model load + context + first inference with the file in the page cache.
 
 JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
   commit, dirty, date, cpu, cpus, load_average, peers {name: version}, options, interpreter_kib
@@ -16,7 +16,8 @@ JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
   runs [{model, threads, macs, rounds, record (20 rounds or more), fma_gflops (median),
          best_peer, ratio, share {engine: of the FMA peak of the same rounds, median},
          engines {name: {median_s, times_s [per round], error_l2, ready {load_s, context_s, total_s, ...} (medians),
-                         peak_kib (process start to tenth inference), inferences_at_peak, failure}},
+                         peak_kib (process start to tenth inference), inferences_at_peak,
+                         failure (why it was not timed)}},
          fma_times_s, build {cold, cached: {parse_s, total_s, plan_bytes}}, order_seed}]
 Peers' peak_kib hold the Python interpreter and numpy; goals on memory take interpreter_kib off theirs.
 """
@@ -46,7 +47,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="all", help="names of bench/models, comma-separated, or all")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--rounds", type=int, default=RECORD_ROUNDS)
+    parser.add_argument("--rounds", type=int, default=RECORD_ROUNDS,
+                        help="0: check the outputs, measure loads and memory, and time nothing")
     parser.add_argument("--peers", default=",".join(engines.PEERS),
                         help="comma-separated; without onnxruntime nothing is checked")
     parser.add_argument("--models-dir", default=os.path.join(engines.ROOT, "build", "models"),
@@ -54,6 +56,7 @@ def arguments():
     parser.add_argument("--plan-dir", default=os.path.join(engines.ROOT, "build", "plans"),
                         help="built plans are kept here, and used again while model and libraries are the same")
     parser.add_argument("--bin-dir", default=os.path.join(engines.ROOT, "build", "release", "bin"))
+    parser.add_argument("--peers-only", action="store_true", help="without this engine: what there is to reach")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine's turn")
     parser.add_argument("--budget", type=float, default=0,
                         help="seconds of rounds for a model and thread count, at least 3 rounds; 0: no limit")
@@ -174,11 +177,12 @@ def check_and_start(path, threads, inputs, folder, options, run, workers):
         return engines.start_ours(options.bin_dir, plan, threads, inputs, options.timeout)
 
     reference = None
-    for name in [*options.peers, "ours"]:
+    for name in [*options.peers, *([] if options.peers_only else ["ours"])]:
         facts = run["engines"][name] = {}
         try:
             if name == "ours":
-                plan, run["build"] = engines.build_ours(options.bin_dir, path, threads, options.plan_dir, options.timeout)
+                plan, run["build"] = engines.build_ours(options.bin_dir, path, threads, options.plan_dir,
+                                                        options.timeout)
                 worker = start_engine(ours, options, facts)
             else:
                 worker = start_engine(lambda: engines.start_peer(name, path, threads, inputs, options.timeout),
@@ -193,10 +197,14 @@ def check_and_start(path, threads, inputs, folder, options, run, workers):
                                               f"(relative L2; allowed {LARGEST_ERROR})")
             worker.pause()
         except engines.EngineError as error:
-            facts["failure"] = str(error)
-            print(f"  {run['model']}, {threads} threads: {error}", flush=True)
+            fail(run, name, error)
             if name in workers:
                 workers.pop(name).close()
+
+
+def fail(run, name, error):
+    run["engines"][name]["failure"] = str(error)
+    print(f"  {run['model']}, {run['threads']} threads: {error}", flush=True)
 
 
 def play_rounds(workers, threads, options, run):
@@ -217,26 +225,33 @@ def play_rounds(workers, threads, options, run):
         if options.budget and played >= 3 and elapsed * (played + 1) / played > options.budget:
             break
         shuffle.shuffle(order)
-        for name in order:
-            time_s = statistics.median(workers[name].turn(*counts[name]))
-            (run["fma_times_s"] if name == "fma_peak" else run["engines"][name]["times_s"]).append(time_s)
+        for name in list(order):
+            times = run["fma_times_s"] if name == "fma_peak" else run["engines"][name]["times_s"]
+            try:
+                times.append(statistics.median(workers[name].turn(*counts[name])))
+            except engines.EngineError as error:
+                if name == "fma_peak":
+                    raise
+                fail(run, name, error)
+                run["engines"][name].pop("times_s")  # rounds of some engines only would not be comparable
+                order.remove(name)
     run["rounds"] = len(run["fma_times_s"])
     run["record"] = run["rounds"] >= RECORD_ROUNDS
 
 
 def summarize(run):
     rates = [run["fma_flops"] / t for t in run["fma_times_s"]]
-    run["fma_gflops"] = statistics.median(rates) / 1e9
+    run["fma_gflops"] = statistics.median(rates) / 1e9 if rates else None
     run["share"] = {}
     for name, facts in run["engines"].items():
         times = facts.get("times_s")
         if times:
             facts["median_s"] = statistics.median(times)
             run["share"][name] = statistics.median(2 * run["macs"] / t / rate for t, rate in zip(times, rates))
-    peers = [n for n in run["engines"] if n != "ours" and "median_s" in run["engines"][n]]
+    peers = [n for n, facts in run["engines"].items() if n != "ours" and "median_s" in facts]
     run["best_peer"] = min(peers, key=lambda n: run["engines"][n]["median_s"], default=None)
     run["ratio"] = None
-    if peers and "median_s" in run["engines"]["ours"]:
+    if peers and "median_s" in run["engines"].get("ours", {}):
         pairs = zip(run["engines"][run["best_peer"]]["times_s"], run["engines"]["ours"]["times_s"])
         run["ratio"] = statistics.median(theirs / ours for theirs, ours in pairs)
 
@@ -272,7 +287,8 @@ def main():
     kept = ("models", "threads", "rounds", "peers", "turn", "budget", "loads")
     record = {"commit": head, "dirty": dirty, "date": now.isoformat(timespec="seconds"), "cpu": cpu_model(),
               "cpus": len(os.sched_getaffinity(0)), "load_average": os.getloadavg(), "peers": versions(options.peers),
-              "options": {k: getattr(options, k) for k in kept}, "interpreter_kib": engines.interpreter_kib(), "runs": []}
+              "options": {k: getattr(options, k) for k in kept}, "interpreter_kib": engines.interpreter_kib(),
+              "runs": []}
     path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{record['date'][:10]}-{head}.json")
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     print(f"{record['cpu']}, {record['cpus']} CPUs, load {record['load_average'][0]:.1f}; commit {head}"
@@ -283,7 +299,7 @@ def main():
             record["runs"].append(measure(name, threads, options))
             report.print_run(record["runs"][-1], options.peers)
             report.judge(record)
-            with open(path + ".part", "w", encoding="utf-8") as file:  # after every run: a long session may be cut short
+            with open(path + ".part", "w", encoding="utf-8") as file:  # after every run: a session may be cut short
                 json.dump(record, file, indent=1)
                 file.write("\n")
             os.replace(path + ".part", path)

@@ -146,8 +146,8 @@ def _digest(paths):
 
 
 def build_ours(binaries, model, threads, folder, timeout):
-    """Builds a plan without a timing cache, then again with it. Plans are kept in `folder` under a name that holds what they
-    depend on: model, libraries, threads. Returns the plan and the two builds' facts."""
+    """Builds a plan without a timing cache, then again with it. Plans are kept in `folder` under a name that holds what
+    they depend on: model, libraries, threads. Returns the plan and the two builds' facts."""
     libraries = [os.path.join(binaries, "..", "lib", f"lib{n}.so.8") for n in ("nvinfer", "nvonnxparser")]
     key = _digest([model, *libraries])
     stem = os.path.join(folder, f"{os.path.splitext(os.path.basename(model))[0]}-{threads}t-{key}")

@@ -3,9 +3,9 @@
 
 usage: peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...]
 
-Speaks the lines of engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory", "outputs PREFIX",
-"quit". Inputs and outputs are bound once; a run neither copies nor allocates them. `none` imports numpy and loads nothing:
-what the interpreter itself takes.
+Speaks the lines of engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
+"outputs PREFIX", "quit". Inputs and outputs are bound once; a run neither copies nor allocates them. `none` imports
+numpy and loads nothing: what the interpreter itself takes.
 """
 import json
 import sys

@@ -11,7 +11,8 @@ RATIOS = {
     "bert_large_s384": (1.0, None),
 }
 GEOMETRIC_MEAN = (1.15, 1.22)
-# ResNet-50: seconds of a build on two threads, cold and with the cache; seconds of a load, and as a share of the best peer's.
+# ResNet-50: seconds of a build on two threads, cold and with the cache; seconds of a load, and as a share of the best
+# peer's.
 BUILD_COLD, BUILD_CACHED, LOAD, LOAD_SHARE = (15.0, 8.0), (1.0, 0.5), (0.150, 0.060), (0.5, 0.5)
 # Peak resident memory as a share of the leaner peer's.
 MEMORY = (0.85, 0.7)
@@ -31,7 +32,7 @@ def judge(record):
 
     ratios = {}
     for run in record["runs"]:
-        model, threads, ours = run["model"], run["threads"], run["engines"]["ours"]
+        model, threads, ours = run["model"], run["threads"], run["engines"].get("ours", {})
         peers = {n: f for n, f in run["engines"].items() if n != "ours" and "ready" in f}
         if run["ratio"] is not None:
             ratios.setdefault(threads, []).append(run["ratio"])
@@ -61,21 +62,25 @@ def _cell(value, scale=1.0, digits=2, width=9):
 def print_header(peers):
     names = "".join(f"{n:>12}" for n in ("ours", *peers))
     print(f"\n{'model':<17}{'T':>2}{'rounds':>7}{names} ms {'ratio':>7}{'share o/p %':>12}{'FMA':>6}"
-          f"{'build s':>8}{'cached':>7}{'plan MB':>8}  load ms (ours, peers)  peak MB (ours, peers)")
+          f"{'build s':>8}{'cached':>7}{'plan MB':>8}  load ms (ours, peers)  peak MB (ours, peers)  error (ours)")
 
 
 def print_run(run, peers):
     order = ["ours", *peers]
     facts = [run["engines"].get(n, {}) for n in order]
     times = "".join(_cell(f.get("median_s"), 1e3, 2, 12) for f in facts)
-    share = "/".join("-" if n not in run["share"] else f"{run['share'][n] * 100:.0f}" for n in ("ours", run["best_peer"]))
+    shares = (run["share"].get(n) for n in ("ours", run["best_peer"]))
+    share = "/".join("-" if s is None else f"{s * 100:.0f}" for s in shares)
     build = run.get("build", {})
     cold, cached = build.get("cold", {}), build.get("cached", {})
     loads = " ".join(_cell(f.get("ready", {}).get("total_s"), 1e3, 0, 6) for f in facts)
     peaks = " ".join(_cell(f.get("peak_kib"), 1 / 1024, 0, 6) for f in facts)
     print(f"{run['model']:<17}{run['threads']:>2}{run['rounds']:>7}{times}    {_cell(run['ratio'], 1, 3, 7)}{share:>12}"
-          f"{run['fma_gflops']:>6.0f}{_cell(cold.get('total_s'), 1, 1, 8)}{_cell(cached.get('total_s'), 1, 1, 7)}"
-          f"{_cell(cold.get('plan_bytes'), 1e-6, 1, 8)}  {loads}  {peaks}", flush=True)
+          f"{_cell(run['fma_gflops'], 1, 0, 6)}{_cell(cold.get('total_s'), 1, 1, 8)}"
+          f"{_cell(cached.get('total_s'), 1, 1, 7)}{_cell(cold.get('plan_bytes'), 1e-6, 1, 8)}"
+          f"  {loads}  {peaks}", end="")
+    error = facts[0].get("error_l2")
+    print("" if error is None else f"  error {error:.1e}", flush=True)
 
 
 def print_summary(record):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BERT-base and -large with embeddings and pooler, batch 1, as Hugging Face models export: token ids, attention mask and
-token types as 64-bit integers. The lengths of one size share their weights."""
+"""BERT-base and -large with embeddings and pooler, batch 1, as Hugging Face models export: token ids, attention mask
+and token types as 64-bit integers. The lengths of one size share their weights."""
 import numpy as np
 
 from graph import Net, Tensor

@@ -2,10 +2,10 @@
 """Writes ONNX graphs node by node, with seeded random weights that keep every activation near unit scale.
 
 A tensor carries its shape and `std`, an estimate of how much it varies. A convolution or a linear layer draws its
-weights so that its output has the asked-for standard deviation whatever comes in, as batch normalization sees to in training;
-filters sum to zero, so that the positive mean behind a ReLU does not drown what varies (a net whose output hardly
-depends on its input would hide wrong kernels). Batch normalization folded by the exporter is such a convolution with a
-bias. Draws come from one generator seeded by the net's name: the same file on every machine.
+weights so that its output has the asked-for standard deviation whatever comes in, as batch normalization sees to in
+training; filters sum to zero, so that the positive mean behind a ReLU does not drown what varies (a net whose output
+hardly depends on its input would hide wrong kernels). Batch normalization folded by the exporter is such a
+convolution with a bias. Draws come from one generator seeded by the net's name: the same file on every machine.
 """
 import math
 import zlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of transformers in the nodes that PyTorch's exporter writes below opset 17: LayerNorm taken apart, GELU by Erf or
-by Tanh, linear layers as MatMul and Add."""
+"""Blocks of transformers in the nodes that PyTorch's exporter writes below opset 17: LayerNorm taken apart, GELU by Erf
+or by Tanh, linear layers as MatMul and Add."""
 import math
 
 import numpy as np

@@ -3,7 +3,8 @@
 //   conv(x, w, b) -> activation                  ->  fused_convolution(x, w, b)
 //   deconv(x, w, b), connected(x, w, b)          ->  fused_deconvolution, fused_fully_connected likewise
 //   conv(x, w, b) -> + r -> activation           ->  fused_convolution(x, w, b, r), r of the same shape; f may be none
-//   matmul(a, b) -> + const[n] -> activation     ->  fused_matrix_multiply(a, b, bias); one of the two may be missing
+//   matmul(a, b) -> + const[n] -> + r -> activation  ->  fused_matrix_multiply(a, b, bias, r), r of the same shape; any
+//                                                   of the three may be missing
 // Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
 // Leaves alone: results that others read too, and nodes whose wishes of the user differ.
@@ -28,7 +29,7 @@ namespace {
 struct Chain
 {
     std::vector<ir::Node*> nodes;
-    ir::Value* residual = nullptr; // of a convolution
+    ir::Value* residual = nullptr; // of a convolution or matrix product
     ir::Value* bias = nullptr;     // of a matrix product: the sum's constant, of the result's rank
     ops::FusedActivation activation;
 
@@ -70,6 +71,16 @@ bool isBias(ir::Value const& v, ir::Value const& y)
     return v.shape.back() == y.shape.back();
 }
 
+// Whether a sum with another tensor can be a part of `head`, whose result is `y`. A missing bias becomes zeros, which
+// need a known size.
+bool takesResidual(ir::Node const& head, ir::Value const& y)
+{
+    if (head.op == &ops::matrix_multiply::def())
+        return head.attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector &&
+               y.rank() > 0 && y.shape.back().isConst();
+    return head.op == &ops::convolution::def();
+}
+
 void takeActivation(ir::Graph const& g, Chain& c)
 {
     ir::Node* n = reader(g, c);
@@ -85,16 +96,19 @@ Chain chainFrom(ir::Graph const& g, ir::Node* head)
     c.nodes = {head};
     ir::Value const* y = c.result();
     ir::Node* n = reader(g, c);
-    if (ir::Value* other = addedTo(n, y)) {
-        if (head->op == &ops::convolution::def()) {
-            if (other->type == y->type && other->shape == y->shape)
-                c.residual = other;
-        } else if (head->op == &ops::matrix_multiply::def() && isBias(*other, *y) &&
-                   head->attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector) {
-            c.bias = other;
-        }
-        if (!c.residual && !c.bias)
+    ir::Value* other = addedTo(n, y);
+    if (other && head->op == &ops::matrix_multiply::def() && isBias(*other, *y) &&
+        head->attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector) {
+        c.bias = other;
+        c.nodes.push_back(n);
+        y = c.result();
+        n = reader(g, c);
+        other = addedTo(n, y);
+    }
+    if (other) {
+        if (!takesResidual(*head, *y) || other->type != y->type || !(other->shape == y->shape))
             return c;
+        c.residual = other;
         c.nodes.push_back(n);
     }
     takeActivation(g, c);
@@ -106,9 +120,9 @@ ir::Value* asVector(ir::Graph& g, ir::Value const& v)
     return g.addConstant(v.name, v.type, {v.shape.back().value()}, v.constant);
 }
 
-ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel)
+ir::Value* zeroBias(ir::Graph& g, ir::Value const& kernel, int64_t count)
 {
-    Tensor const zero(kernel.type, {kernel.shape[0].value()});
+    Tensor const zero(kernel.type, {count});
     return g.addConstant(kernel.name + ".bias", kernel.type, zero.dims(), zero.data());
 }
 
@@ -135,7 +149,7 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
         std::vector<ir::Value*> in;
         for (ir::Value const* v : n->inputs)
             in.push_back(to.at(v));
-        if (n == c.nodes[0] && c.residual && n->inputs.size() < 3)
+        if (n == c.nodes[0] && n->op == &ops::convolution::def() && c.residual && n->inputs.size() < 3)
             in.push_back(to.at(inputs[2])); // the zero bias
         to[n->outputs[0]] = body->cloneNode(*n, std::move(in))->outputs[0];
     }
@@ -161,7 +175,7 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
         attrs = std::make_unique<fused_convolution::Attrs>(head.attrsAs<convolution::Attrs>(), c.activation);
         if (c.residual) {
             if (inputs.size() < 3)
-                inputs.push_back(zeroBias(g, *inputs[1]));
+                inputs.push_back(zeroBias(g, *inputs[1], inputs[1]->shape[0].value()));
             inputs.push_back(c.residual);
         }
     } else {
@@ -169,6 +183,11 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
         attrs = std::make_unique<fused_matrix_multiply::Attrs>(head.attrsAs<matrix_multiply::Attrs>(), c.activation);
         if (c.bias)
             inputs.push_back(asVector(g, *c.bias));
+        if (c.residual) {
+            if (!c.bias)
+                inputs.push_back(zeroBias(g, *inputs[1], c.result()->shape.back().value()));
+            inputs.push_back(c.residual);
+        }
     }
     TW_ASSIGN(auto body, bodyOf(g, c, inputs));
     TW_ASSIGN(ir::Node * fused,

@@ -20,7 +20,7 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
-    int threads = 1; // that contexts will run on, the caller included
+    int threads = 1;           // that contexts will run on, the caller included
     bool strictDevice = false; // refuse plans that were tuned on other devices only
 };
 

@@ -120,6 +120,23 @@ TEST(FuseActivation, MatrixProducts)
         }
 }
 
+TEST(FuseActivation, ResidualOfAMatrixProduct)
+{
+    for (bool bias : {false, true})
+        for (bool first : {false, true}) {
+            GraphMaker m;
+            ir::Value* r = m.input("r", {ir::Dim::symbol("N"), 3, 5});
+            ir::Value* y = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs{},
+                                 {m.input("x", {ir::Dim::symbol("N"), 3, 4}), m.constant("w", {1, 4, 5})}, "mm");
+            if (bias)
+                y = sum(m, y, m.constant("bias", {1, 1, 5}), "add");
+            m.output(activation(m, first ? sum(m, r, y, "plus") : sum(m, y, r, "plus"), "relu"), "y");
+            checkPass(m.g, passes::fuseActivation, true);
+            EXPECT_EQ(nodesOf(m.g), std::string(bias ? "mm + add" : "mm") + " + plus + relu:fused_matrix_multiply");
+            checkBody(*m.g.nodes[0]);
+        }
+}
+
 TEST(FuseActivation, DeconvolutionAndFullyConnected)
 {
     GraphMaker m;

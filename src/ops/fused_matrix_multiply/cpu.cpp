@@ -10,20 +10,28 @@ namespace tw::ops::fused_matrix_multiply {
 
 namespace {
 
-// Rows of y, a block at a time: bias and activation while the block is in cache.
-void finish(TensorRef const& y, TensorRef const& bias, FusedActivation const& f)
+// Rows of y, a block at a time: bias, residual and activation while the block is in cache.
+void finish(TensorRef const& y, TensorRef const& bias, TensorRef const& residual, FusedActivation const& f)
 {
     int64_t const count = y.count(), n = bias.data ? bias.count() : count;
-    float yBuffer[kBlock], biasBuffer[kBlock];
+    float yBuffer[kBlock], otherBuffer[kBlock];
     for (int64_t row = 0; row < count; row += n)
         for (int64_t at = 0; at < n; at += kBlock) {
             int64_t const m = std::min(kBlock, n - at);
-            if (bias.data) {
+            if (bias.data || residual.data) {
                 float const* from = loadFloats(y.type, y.data, row + at, 1, m, yBuffer);
-                float const* add = loadFloats(bias.type, bias.data, at, 1, m, biasBuffer);
                 float* to = floatsAt(y.type, y.data, row + at, yBuffer);
-                for (int64_t i = 0; i < m; ++i)
-                    to[i] = from[i] + add[i];
+                if (bias.data) {
+                    float const* add = loadFloats(bias.type, bias.data, at, 1, m, otherBuffer);
+                    for (int64_t i = 0; i < m; ++i)
+                        to[i] = from[i] + add[i];
+                    from = to;
+                }
+                if (residual.data) {
+                    float const* add = loadFloats(residual.type, residual.data, row + at, 1, m, otherBuffer);
+                    for (int64_t i = 0; i < m; ++i)
+                        to[i] = from[i] + add[i];
+                }
                 if (f.any())
                     activate(f.attrs(), to, to, m);
                 storeFloats(y.type, y.data, row + at, m, to);
@@ -36,9 +44,10 @@ void finish(TensorRef const& y, TensorRef const& bias, FusedActivation const& f)
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
+    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
     multiplyPlain(a, args.inputs[0], args.inputs[1], args.outputs[0], args.workspace);
     if (args.outputs[0].count() > 0)
-        finish(args.outputs[0], args.inputs.size() > 2 ? args.inputs[2] : TensorRef{}, a.activation);
+        finish(args.outputs[0], optional(2), optional(3), a.activation);
     return {};
 }
 

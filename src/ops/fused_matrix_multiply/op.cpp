@@ -15,15 +15,22 @@ Result<void> infer(ir::InferContext& ctx)
     if (std::string const why = ctx.attrs<Attrs>().activation.check(); !why.empty())
         return ctx.error(why);
     TW_TRY(matrix_multiply::def().infer(ctx));
-    if (!ctx.has(2))
-        return {};
     ir::Shape const& y = ctx.outputs()[0].shape;
-    if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
-        return ctx.error("a bias needs columns, but input 1 is a vector");
-    ir::Dim const n = ctx.rank(2) == 1 ? ctx.shape(2)[0] : ir::Dim(-1);
-    if (ctx.type(2) != ctx.type(0) || ctx.rank(2) != 1 || (n.isConst() && y.back().isConst() && !(n == y.back())))
-        return ctx.error("bias " + ctx.describe(2) + " must be " + nameOf(ctx.type(0)) + "[" + y.back().str() + "]");
-    return {};
+    if (ctx.has(2)) {
+        if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
+            return ctx.error("a bias needs columns, but input 1 is a vector");
+        ir::Dim const n = ctx.rank(2) == 1 ? ctx.shape(2)[0] : ir::Dim(-1);
+        if (ctx.type(2) != ctx.type(0) || ctx.rank(2) != 1 || (n.isConst() && y.back().isConst() && !(n == y.back())))
+            return ctx.error("bias " + ctx.describe(2) + " must be " + nameOf(ctx.type(0)) + "[" + y.back().str() +
+                             "]");
+    }
+    if (!ctx.has(3))
+        return {};
+    ir::Shape const& r = ctx.shape(3);
+    bool fits = ctx.type(3) == ctx.type(0) && r.size() == y.size();
+    for (size_t i = 0; fits && i < y.size(); ++i)
+        fits = r[i] == y[i] || !(r[i].isConst() && y[i].isConst());
+    return fits ? Result<void>() : ctx.error("residual " + ctx.describe(3) + " must have the output's shape " + str(y));
 }
 
 void cases(CaseList& list)
@@ -62,6 +69,15 @@ void cases(CaseList& list)
                 {f32(opA == kTranspose ? Extents{3, 2, 19, 6} : Extents{3, 2, 6, 19}),
                  weights(opB == kTranspose ? Extents{1, 1, 11, 19} : Extents{1, 1, 19, 11}), weights({11})});
         }
+    add("residual_by_hand", kNone, kNone, Kind::kRelu, {a23, b32, weights({2}, {-6, 3}), f32({2, 2}, {2, -4, -9, 1})},
+        {{1, 0, 0, 3}});
+    add("residual_no_bias", kNone, kNone, {}, {f32({7, 40}), weights({40, 33}), absent(), f32({7, 33})});
+    add("residual_batch", kNone, kTranspose, {},
+        {f32({2, 17, 40}), weights({1, 65, 40}), weights({65}), f32({2, 17, 65})});
+    add("residual_vector_b", kNone, kVector, Kind::kTanh, {f32({9, 33}), weights({33}), absent(), f32({9})});
+    add("residual_half", kNone, kNone, Kind::kTanh,
+        {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300}),
+         input(DataType::kHalf, {7, 300})});
     add("half", kNone, kNone, Kind::kSigmoid,
         {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300})});
     add("vector_a", kVector, kNone, Kind::kRelu, {f32({33}), weights({33, 9}), weights({9})});
@@ -78,7 +94,7 @@ ir::OpDef const& def()
     static constexpr ir::OpDef kDef{
         .name = "fused_matrix_multiply",
         .minInputs = 2,
-        .maxInputs = 3,
+        .maxInputs = 4,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,

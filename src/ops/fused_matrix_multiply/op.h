@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = f(a b + bias)   a, b as matrix_multiply has them; bias (optional) [n], one number for each column of y, where b
-// is no vector. f: an activation, or none. Made by passes; the node's body holds the nodes it stands for.
+// y = f(a b + bias + r)   a, b as matrix_multiply has them; bias (optional) [n], one number for each column of y, where
+// b is no vector; r (optional): shape and type of y. f: an activation, or none. Made by passes; the node's body holds
+// the nodes it stands for.
 #pragma once
 
 #include "ops/activate.h"

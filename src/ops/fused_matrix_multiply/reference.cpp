@@ -15,6 +15,10 @@ Result<void> reference(RefContext& ctx)
             if (ctx.wants(i))
                 y.set(i, y.get(i) + ctx.in(2).get(i % n));
     }
+    if (ctx.has(3))
+        for (int64_t i = 0; i < y.count(); ++i)
+            if (ctx.wants(i))
+                y.set(i, y.get(i) + ctx.in(3).get(i));
     return activateReference(ctx.attrs<Attrs>().activation, y);
 }
 

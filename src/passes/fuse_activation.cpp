@@ -137,21 +137,34 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     to[nullptr] = nullptr;
     for (ir::Value const* v : inputs)
         to[v] = body->addInput(v->name, v->type, v->shape);
-    if (c.bias) {
+    bool const product = c.nodes[0]->op == &ops::matrix_multiply::def();
+    bool const noBias = product && c.residual && !c.bias;
+    ir::Value* row = nullptr; // the bias with the result's rank
+    if (c.bias || noBias) {
         ops::shuffle::Attrs a;
         a.hasReshape = true;
-        a.reshape.assign(size_t(c.bias->rank()), 1);
-        a.reshape.back() = c.bias->shape.back().value();
-        TW_ASSIGN(ir::Node * reshaped, body->addNode(ops::shuffle::def(), a.clone(), {to.at(inputs[2])}, c.bias->name));
-        to[c.bias] = reshaped->outputs[0];
+        a.reshape.assign(size_t(c.result()->rank()), 1);
+        a.reshape.back() = inputs[2]->shape[0].value();
+        TW_ASSIGN(ir::Node * reshaped,
+                  body->addNode(ops::shuffle::def(), a.clone(), {to.at(inputs[2])}, inputs[2]->name + ".row"));
+        row = reshaped->outputs[0];
+        if (c.bias)
+            to[c.bias] = row;
     }
     for (ir::Node const* n : c.nodes) {
         std::vector<ir::Value*> in;
         for (ir::Value const* v : n->inputs)
             in.push_back(to.at(v));
-        if (n == c.nodes[0] && n->op == &ops::convolution::def() && c.residual && n->inputs.size() < 3)
+        if (n == c.nodes[0] && !product && c.residual && n->inputs.size() < 3)
             in.push_back(to.at(inputs[2])); // the zero bias
-        to[n->outputs[0]] = body->cloneNode(*n, std::move(in))->outputs[0];
+        ir::Value* y = body->cloneNode(*n, std::move(in))->outputs[0];
+        if (n == c.nodes[0] && noBias) {
+            ops::elementwise::Attrs const sum(ops::elementwise::Operation::kSum);
+            TW_ASSIGN(ir::Node * added,
+                      body->addNode(ops::elementwise::def(), sum.clone(), {y, row}, inputs[2]->name + ".sum"));
+            y = added->outputs[0];
+        }
+        to[n->outputs[0]] = y;
     }
     body->outputs = {to.at(c.result())};
     return body;

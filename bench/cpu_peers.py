@@ -55,6 +55,7 @@ def arguments():
                         help="where the ONNX files are; missing ones are made there")
     parser.add_argument("--plan-dir", default=os.path.join(engines.ROOT, "build", "plans"),
                         help="built plans are kept here, and used again while model and libraries are the same")
+    parser.add_argument("--rebuild", action="store_true", help="build plans again, for build times of this hour")
     parser.add_argument("--bin-dir", default=os.path.join(engines.ROOT, "build", "release", "bin"))
     parser.add_argument("--peers-only", action="store_true", help="without this engine: what there is to reach")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine's turn")
@@ -182,7 +183,7 @@ def check_and_start(path, threads, inputs, folder, options, run, workers):
         try:
             if name == "ours":
                 plan, run["build"] = engines.build_ours(options.bin_dir, path, threads, options.plan_dir,
-                                                        options.timeout)
+                                                        options.timeout, options.rebuild)
                 worker = start_engine(ours, options, facts)
             else:
                 worker = start_engine(lambda: engines.start_peer(name, path, threads, inputs, options.timeout),

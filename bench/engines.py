@@ -145,14 +145,14 @@ def _digest(paths):
     return total.hexdigest()[:16]
 
 
-def build_ours(binaries, model, threads, folder, timeout):
+def build_ours(binaries, model, threads, folder, timeout, again):
     """Builds a plan without a timing cache, then again with it. Plans are kept in `folder` under a name that holds what
     they depend on: model, libraries, threads. Returns the plan and the two builds' facts."""
     libraries = [os.path.join(binaries, "..", "lib", f"lib{n}.so.8") for n in ("nvinfer", "nvonnxparser")]
     key = _digest([model, *libraries])
     stem = os.path.join(folder, f"{os.path.splitext(os.path.basename(model))[0]}-{threads}t-{key}")
     plan, facts = stem + ".plan", stem + ".json"
-    if os.path.exists(plan) and os.path.exists(facts):
+    if not again and os.path.exists(plan) and os.path.exists(facts):
         with open(facts, encoding="utf-8") as file:
             return plan, json.load(file)
     os.makedirs(folder, exist_ok=True)

@@ -57,6 +57,21 @@ CpuInfo probeCpu()
     info.avx512vnni = zmm && bit(seven.c, 11);
     info.avx512fp16 = zmm && bit(seven.d, 23);
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
+    // Caches, one by one, in a leaf of the same layout at each maker's place.
+    bool const amd = bit(cpuid(0x80000001u).c, 22); // topology extensions
+    for (uint32_t i = 0; i < 16; ++i) {
+        Leaf const l = cpuid(amd ? 0x8000001du : 4u, i);
+        uint32_t const type = l.a & 31, level = l.a >> 5 & 7; // 0 none, 1 data, 2 instructions, 3 both
+        if (type == 0)
+            break;
+        // ways, partitions, line bytes, sets
+        int64_t const sizeBytes = (int64_t(l.b >> 22) + 1) * (int64_t(l.b >> 12 & 0x3ff) + 1) *
+                                  (int64_t(l.b & 0xfff) + 1) * (int64_t(l.c) + 1);
+        if (level == 1 && type == 1)
+            info.l1DataBytes = sizeBytes;
+        if (level == 2)
+            info.l2Bytes = sizeBytes;
+    }
     char name[49] = {};
     for (uint32_t i = 0; i < 3; ++i) {
         Leaf const l = cpuid(0x80000002u + i);

@@ -93,7 +93,8 @@ void runTrial(Trial const& t, std::mt19937& rng)
     }
     int const bRows =
         t.pointers * (int(t.spec.body.steps.size()) * t.bodyCount + int(t.spec.tail.steps.size()) * t.tailCount);
-    Buffer b(size_t(bRows) * panel + panel, 0);
+    // What a kernel with maskedB may not read is NaN.
+    Buffer b(size_t(bRows) * panel + panel, t.spec.maskedB ? kNan : 0);
     for (int p = 0; p < bRows; ++p)
         for (int j = 0; j < t.columns; ++j)
             b.data[size_t(p) * panel + j] = random();
@@ -205,6 +206,7 @@ TEST_P(GemmKernelTest, everyTile)
                 t.spec.vectors = vectors;
                 t.spec.masked = trial % 2;
                 t.columns = (vectors - 1) * width + pick(1, width);
+                t.spec.maskedB = trial % 3 == 1;
                 t.spec.prefetchBytes = trial == 2 ? 1024 : 0;
                 if (trial < 2) {
                     t.spec.body = contiguousLoop(isa, vectors, 4);

@@ -25,6 +25,18 @@ public:
     {
         for (Reg64 const& r : kSaved)
             c.push(r);
+        if (s.masked || s.maskedB) {
+            load(scratch_, offsetof(GemmArgs, lastColumns));
+            if (c.avx512()) {
+                c.mov(c.edx, -1);
+                c.bzhi(c.edx, c.edx, c.eax);
+                c.kmovw(c.k1, c.edx);
+            } else {
+                c.lea(mask_, c.ptr[Xbyak::util::rip + maskTable_ + 32]);
+                c.neg(scratch_);
+                c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
+            }
+        }
         load(list_, offsetof(GemmArgs, a));
         load(pointers_, offsetof(GemmArgs, pointers));
         load(lda_, offsetof(GemmArgs, ldaBytes));
@@ -39,7 +51,7 @@ public:
         for (int i = int(std::size(kSaved)); i-- > 0;)
             c.pop(kSaved[i]);
         c.ret();
-        if (s.masked && !c.avx512()) {
+        if ((s.masked || s.maskedB) && !c.avx512()) {
             c.align(64);
             c.L(maskTable_);
             for (int i = 0; i < 16; ++i)
@@ -57,9 +69,9 @@ private:
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
                 loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12;
     Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
-    Reg64 const kSaved[4] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12, Xbyak::util::r13};
+    Reg64 const kSaved[5] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12, Xbyak::util::r13, Xbyak::util::r14};
     // After the products.
-    Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::rdx,
+    Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::r14,
                 scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
     Xbyak::Label maskTable_;
 
@@ -141,7 +153,7 @@ private:
             return;
         for (int v = 0; v < s.vectors; ++v) {
             int const at = step.bBytes + v * c.vectorBytes();
-            c.vmovups(c.vec(tiles_ + v), c.ptr[b_ + at]);
+            read(tiles_ + v, s.maskedB && v == s.vectors - 1, c.ptr[b_ + at]);
             if (s.prefetchBytes > 0 && at % 64 == 0)
                 c.prefetcht0(c.ptr[b_ + (at + s.prefetchBytes)]);
         }
@@ -165,18 +177,6 @@ private:
 
     void epilogue()
     {
-        if (s.masked) {
-            load(scratch_, offsetof(GemmArgs, lastColumns));
-            if (c.avx512()) {
-                c.mov(c.edx, -1);
-                c.bzhi(c.edx, c.edx, c.eax);
-                c.kmovw(c.k1, c.edx);
-            } else {
-                c.lea(mask_, c.ptr[Xbyak::util::rip + maskTable_ + 32]);
-                c.neg(scratch_);
-                c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
-            }
-        }
         for (EpilogueOp const& op : s.epilogue)
             switch (op.kind) {
             case EpilogueOp::kAddC:
@@ -215,9 +215,9 @@ private:
     }
 
     // Reads into register `to`; the columns that do not exist become zero.
-    void read(int to, int v, Xbyak::Address const& from)
+    void read(int to, bool masked, Xbyak::Address const& from)
     {
-        if (!isMasked(v))
+        if (!masked)
             c.vmovups(c.vec(to), from);
         else if (c.avx512())
             c.vmovups(c.vec(to) | c.k1 | Xbyak::util::T_z, from);
@@ -246,7 +246,7 @@ private:
                 Xbyak::Address const from = c.ptr[row_ + v * c.vectorBytes()];
                 int const temp = tiles_ + v % free_;
                 if (isMasked(v)) {
-                    read(temp, v, from);
+                    read(temp, true, from);
                     c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
                 } else {
                     c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), from);
@@ -260,7 +260,7 @@ private:
         load(row_, pointerOffset);
         for (int v = 0; v < s.vectors; ++v) {
             int const temp = tiles_ + v % free_;
-            read(temp, v, c.ptr[row_ + v * c.vectorBytes()]);
+            read(temp, isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
             for (int row = 0; row < s.rows; ++row) {
                 Vec const a = c.vec(acc(row, v));
                 multiply ? c.vmulps(a, a, c.vec(temp)) : c.vaddps(a, a, c.vec(temp));

@@ -78,6 +78,8 @@ struct GemmKernelSpec
     // nor written. Without it all of these reach to the end of the last vector (channels-last tensors with padded
     // pixels).
     bool masked = false;
+    // Nor are the other columns of B's last vector read: B is a plain matrix, whose row stride is in the steps.
+    bool maskedB = false;
     int prefetchBytes = 0; // > 0: B is prefetched this far ahead
     StoreType store = StoreType::kFloat;
 };
@@ -95,7 +97,7 @@ struct GemmArgs
     float const* scale = nullptr;
     float const* residual = nullptr;
     int64_t ldrBytes = 0;
-    int64_t lastColumns = 0; // masked kernels: 1 .. vectorWidth
+    int64_t lastColumns = 0; // masked and maskedB kernels: 1 .. vectorWidth
 };
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,

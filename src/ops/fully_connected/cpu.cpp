@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm_plain.h"
 #include "ops/fully_connected/op.h"
-#include "ops/tactic.h"
+#include "ops/gemm_tactic.h"
 
 namespace tw::ops::fully_connected {
 
 namespace {
 
-// y [batch, K] = x [batch, V] times w [K, V] transposed.
 kernels::GemmShape shapeOf(TensorRef const& x, TensorRef const& w)
 {
-    int const rank = x.dims.rank;
-    int64_t const v = x.dims.volume(rank - 3, rank);
-    return {x.dims.volume(0, rank - 3), w.dims[0], v, v, 1, 1, v};
+    matrix_multiply::Geometry const g = geometryOf(x.dims, w.dims);
+    return {g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
 }
 
 Result<void> run(ir::Node const&, RunArgs& args)
@@ -37,11 +35,30 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
 
 constexpr PlainTactic kPlain{"fully_connected_plain", 1, run, workspace};
 
+constexpr GemmOp kGemm{[](ir::Node const&, Extents const& x, Extents const& w) { return geometryOf(x, w); }, nullptr};
+constexpr GemmTactic kAvx512{"fully_connected_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemmTactic kAvx2{"fully_connected_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+
 } // namespace
+
+matrix_multiply::Geometry geometryOf(Extents const& x, Extents const& w)
+{
+    int const rank = x.rank;
+    int64_t const v = x.volume(rank - 3, rank);
+    matrix_multiply::Geometry g;
+    g.m = x.volume(0, rank - 3);
+    g.n = w[0];
+    g.k = v;
+    g.aRow = v;
+    g.aColumn = 1;
+    g.bRow = 1;
+    g.bColumn = v;
+    return g;
+}
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

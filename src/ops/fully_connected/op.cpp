@@ -59,6 +59,7 @@ void cases(CaseList& list)
     connect("batch_dims", DataType::kFloat, {2, 3, 4, 1, 1}, {5, 4}, true);
     connect("one_output", DataType::kFloat, {6, 40, 1, 1}, {1, 40}, true);
     connect("large", DataType::kFloat, {5, 10, 6, 7}, {260, 420}, true);
+    connect("inner_huge", DataType::kFloat, {15, 5001, 1, 1}, {34, 5001}, true);
     connect("empty_batch", DataType::kFloat, {0, 3, 2, 2}, {5, 12}, true);
     connect("no_channels", DataType::kFloat, {2, 0, 2, 2}, {5, 0}, true);
     connect("half_1", DataType::kHalf, {1, 3, 4, 5}, {9, 60}, true);

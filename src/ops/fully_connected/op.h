@@ -5,8 +5,12 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::fully_connected {
+
+// x [batch, V] times w transposed.
+matrix_multiply::Geometry geometryOf(Extents const& x, Extents const& w);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_fully_connected/op.h"
 #include "ops/fused_tactic.h"
+#include "ops/gemm_tactic.h"
 
 namespace tw::ops::fused_fully_connected {
 
@@ -13,11 +14,17 @@ FusedActivation const& activationOf(ir::Node const& node)
 
 constexpr FusedTactic kPlain{"fused_fully_connected_plain", 1, fully_connected::cpuTactics, activationOf};
 
+constexpr GemmOp kGemm{
+    [](ir::Node const&, Extents const& x, Extents const& w) { return fully_connected::geometryOf(x, w); },
+    activationOf};
+constexpr GemmTactic kAvx512{"fused_fully_connected_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemmTactic kAvx2{"fused_fully_connected_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -3,8 +3,8 @@
 
 #include "ops/blocks.h"
 #include "ops/fused_matrix_multiply/op.h"
+#include "ops/gemm_tactic.h"
 #include "ops/multiply.h"
-#include "ops/tactic.h"
 
 namespace tw::ops::fused_matrix_multiply {
 
@@ -58,11 +58,25 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constexpr PlainTactic kPlain{"fused_matrix_multiply_plain", 1, run, workspace};
 
+matrix_multiply::Geometry geometry(ir::Node const& node, Extents const& a, Extents const& b)
+{
+    return geometryOf(node.attrsAs<Attrs>(), a, b);
+}
+
+FusedActivation const& activationOf(ir::Node const& node)
+{
+    return node.attrsAs<Attrs>().activation;
+}
+
+constexpr GemmOp kGemm{geometry, activationOf};
+constexpr GemmTactic kAvx512{"fused_matrix_multiply_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemmTactic kAvx2{"fused_matrix_multiply_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm_tactic.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/multiply.h"
-#include "ops/tactic.h"
 
 namespace tw::ops::matrix_multiply {
 
@@ -20,11 +20,20 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constexpr PlainTactic kPlain{"matrix_multiply_plain", 1, run, workspace};
 
+matrix_multiply::Geometry geometry(ir::Node const& node, Extents const& a, Extents const& b)
+{
+    return geometryOf(node.attrsAs<Attrs>(), a, b);
+}
+
+constexpr GemmOp kGemm{geometry, nullptr};
+constexpr GemmTactic kAvx512{"matrix_multiply_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemmTactic kAvx2{"matrix_multiply_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -100,6 +100,24 @@ void cases(CaseList& list)
     multiply("transposed_vector", kTranspose, f32({2, 33, 9}), kVector, f32({2, 33}));
     multiply("vector_transposed", kVector, f32({2, 33}), kTranspose, f32({2, 9, 33}));
     multiply("batch_of_vectors", kVector, f32({5, 33}), kVector, f32({5, 33}));
+    // Emitted kernels: tiles of 14 x 32, 9 x 48, 6 x 64, 28 x 16 (AVX-512) and 6 x 16 ... (AVX2); rows and panels just
+    // below, at and above; row strides that fall into one set of L1; sums longer than a block of k.
+    for (int64_t m : {2, 13, 15, 29})
+        for (int64_t n : {15, 31, 33, 65})
+            multiply("tile_" + std::to_string(m) + "x" + std::to_string(n), kNone, f32({m, 23}), kNone,
+                     constant(DataType::kFloat, {23, n}));
+    multiply("inner_1", kNone, f32({30, 1}), kNone, f32({1, 50}));
+    multiply("inner_1_transposed", kTranspose, f32({1, 30}), kTranspose, f32({50, 1}));
+    multiply("inner_huge", kNone, f32({3, 9001}), kNone, constant(DataType::kFloat, {9001, 5}));
+    multiply("inner_huge_transposed", kTranspose, f32({5001, 20}), kTranspose, f32({35, 5001}));
+    multiply("strides_of_4096", kNone, f32({17, 1024}), kNone, constant(DataType::kFloat, {1024, 300}));
+    multiply("strides_of_4096_transposed", kTranspose, f32({50, 1024}), kNone, f32({50, 300}));
+    multiply("rows_of_batch", kNone, f32({3, 7, 20}), kNone, constant(DataType::kFloat, {1, 20, 40}));
+    multiply("rows_of_batch_vector", kVector, f32({3, 20}), kNone, f32({1, 20, 40}));
+    multiply("constant_batch", kNone, f32({1, 7, 20}), kNone, constant(DataType::kFloat, {3, 20, 40}));
+    multiply("constant_batch_transposed", kNone, f32({2, 3, 7, 20}), kTranspose,
+             constant(DataType::kFloat, {1, 3, 40, 20}));
+    multiply("constant_vector", kNone, f32({2, 7, 20}), kVector, constant(DataType::kFloat, {1, 20}));
     multiply("constant_b", kNone, f32({4, 20}), kNone, constant(DataType::kFloat, {20, 10}));
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gemm_tactic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/gemm_jit.h"
+#include "ops/jit_support.h"
+
+namespace tw::ops {
+
+namespace {
+
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
+using kernels::GemmOffsets;
+using kernels::GemmShape;
+using kernels::jit::Isa;
+using matrix_multiply::Geometry;
+
+// Byte offsets within the emitted code have 32 bits.
+constexpr int64_t kMaxElements = int64_t(1) << 28;
+
+GemmShape shapeOf(Geometry const& g)
+{
+    return {g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
+}
+
+// One b for all a, whose rows follow each other at one distance: one tall product.
+Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b)
+{
+    Geometry g = op.geometry(node, a, b);
+    int64_t rows = g.m, stride = g.aRow;
+    for (int d = g.batch.rank; d-- > 0;) {
+        if (g.batch[d] == 1)
+            continue;
+        if (rows == 1)
+            stride = g.aBatch[d];
+        if (g.bBatch[d] != 0 || g.aBatch[d] != rows * stride)
+            return g;
+        rows *= g.batch[d];
+    }
+    g.m = rows;
+    g.aRow = stride;
+    g.batch = g.aBatch = g.bBatch = {};
+    return g;
+}
+
+std::vector<GemmOffsets> offsetsOf(Geometry const& g, int64_t packedFloats)
+{
+    std::vector<GemmOffsets> list;
+    if (g.batch.volume() == 0)
+        return list;
+    int64_t const matrix = g.k * g.n;
+    Counter c(g.batch);
+    do {
+        int64_t const b = c.offset(g.bBatch);
+        list.push_back({c.offset(g.aBatch), packedFloats > 0 && matrix > 0 ? b / matrix * packedFloats : b});
+    } while (c.next());
+    return list;
+}
+
+struct GemmPrepared final : Prepared
+{
+    GemmJit gemm;
+};
+
+class GemmKernel final : public Kernel
+{
+public:
+    GemmKernel(ir::Node const& node, GemmOp const& op, GemmJitOptions const& options)
+        : node_(node), op_(op), options_(options)
+    {}
+
+    // b is known: it is packed once.
+    Result<void> pack(Blob const& b, Geometry const& g)
+    {
+        options_.b = GemmJitOptions::kPackedBefore;
+        matrixFloats_ = GemmJit::packedFloats(options_, g.n, g.k);
+        int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
+        packed_ = Tensor(DataType::kFloat, Extents{count * matrixFloats_ + 1});
+        if (!packed_.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(count * matrixFloats_ * 4) + " bytes of packed weights"};
+        for (int64_t i = 0; i < count; ++i)
+            GemmJit::packB(options_, shapeOf(g), b.as<float>() + i * matrix,
+                           packed_.ref().as<float>() + i * matrixFloats_);
+        return {};
+    }
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        return GemmJit::workspaceBytes(options_, g.m, g.n, g.k);
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override
+    {
+        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        auto prepared = std::make_shared<GemmPrepared>();
+        TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, matrixFloats_)));
+        return std::shared_ptr<Prepared const>(std::move(prepared));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
+        float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
+        float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
+        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.ref().as<float>() : b.as<float>();
+        static_cast<GemmPrepared const*>(args.prepared)
+            ->gemm.run(a.as<float>(), from, bias, residual, y.as<float>(), args.workspace, *args.workers);
+        return {};
+    }
+
+private:
+    ir::Node const& node_;
+    GemmOp op_;
+    GemmJitOptions options_;
+    Tensor packed_; // all matrices of a known b
+    int64_t matrixFloats_ = 0;
+};
+
+} // namespace
+
+Support GemmTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsIsa(isa_); !s.ok)
+        return s;
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
+    for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
+        if (t->maxDims.volume() > kMaxElements)
+            return Support::no("a tensor of shape " + t->maxDims.str() + " has more than " +
+                               std::to_string(kMaxElements) + " elements");
+    return Support::yes();
+}
+
+std::vector<Config> GemmTactic::configs(Problem const& p) const
+{
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    int64_t const width = kernels::jit::vectorWidth(isa_);
+    std::vector<Config> list;
+    // Few rows: wide tiles, to have sums enough to hide the latency of one.
+    for (int64_t vectors : g.m <= 4 ? std::vector<int64_t>{4, 2} : std::vector<int64_t>{2, 3, 4, 1})
+        if (vectors == 1 || g.n > (vectors - 1) * width)
+            list.push_back({vectors});
+    if (list.empty())
+        list.push_back({1});
+    return list;
+}
+
+double GemmTactic::estimate(Problem const& p, Config const& config) const
+{
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
+    double const rows = kernels::jit::gemmMaxRows(isa_, int(vectors));
+    double const tiles = std::ceil(double(g.m) / rows) * std::ceil(double(g.n) / width / vectors);
+    double const products = double(g.batch.volume());
+    // Two 32-byte products a cycle at 3 GHz, or twice that; four cycles until a sum can be used again; 20 ns a call.
+    double const perStep = std::max(std::min(double(g.m), rows) * vectors / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    return products * tiles * (perStep * double(g.k) / 3000. + 0.02) / p.threads;
+}
+
+Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    if (config.size() != 1 || config[0] < 1 || config[0] > 4)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const whole = op_.geometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    GemmJitOptions o;
+    o.isa = isa_;
+    o.vectors = int(config[0]);
+    o.l2Bytes = thisCpu().l2Bytes;
+    o.threads = std::max(p.threads, 1);
+    o.bias = p.inputs.size() > 2 && p.inputs[2].present;
+    o.residual = p.inputs.size() > 3 && p.inputs[3].present;
+    if (op_.activation)
+        o.activation = jitActivation(op_.activation(*p.node));
+    int const rows = kernels::jit::gemmMaxRows(isa_, o.vectors);
+    // Copies pay when they are used often: a by panels of b, b by tiles of rows. Columns of b that are not contiguous
+    // have to be copied.
+    o.packA = g.n > 4 * o.vectors * kernels::jit::vectorWidth(isa_) && g.m > 1 &&
+              (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows));
+    bool const contiguous = whole.bColumn == 1 || whole.n == 1;
+    o.b = contiguous && g.m <= 4 * rows ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
+    auto kernel = std::make_unique<GemmKernel>(*p.node, op_, o);
+    if (Blob const* b = p.inputs[1].constant)
+        TW_TRY(kernel->pack(*b, g));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

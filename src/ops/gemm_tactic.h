@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics of every op that is a matrix product: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each
+// instruction set. The op says how its inputs are operands; the config is {vectors of a tile}.
+#pragma once
+
+#include "kernels/jit/emitter.h"
+#include "ops/activate.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/tactic.h"
+
+namespace tw::ops {
+
+// Input 0 is a, input 1 is b, input 2 (optional) the bias [n], input 3 (optional) a residual like y.
+struct GemmOp
+{
+    matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
+    FusedActivation const& (*activation)(ir::Node const& node); // null: none
+};
+
+class GemmTactic final : public Tactic
+{
+public:
+    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), op_(op)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    GemmOp op_;
+};
+
+} // namespace tw::ops

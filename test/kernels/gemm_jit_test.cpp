@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole matrix products by emitted kernels: shapes below, at and above tiles and panels, strides, several products,
+// blocks of k (a small L2 makes them short), parts in any order on several workers; guards round c and the scratch
+// memory.
+#include "kernels/gemm_jit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "device/cpu.h"
+
+namespace {
+
+using namespace tw;
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
+using kernels::GemmOffsets;
+using kernels::GemmShape;
+using kernels::jit::Isa;
+
+// Parts backwards and dealt out to `count` workers, each in a thread of its own.
+class BackwardWorkers final : public Workers
+{
+public:
+    explicit BackwardWorkers(int count) : count_(count) {}
+    int count() const override { return count_; }
+    void run(int64_t parts, FunctionRef<void(int64_t, int)> body) override
+    {
+        std::vector<std::thread> threads;
+        for (int w = 0; w < count_; ++w)
+            threads.emplace_back([&, w] {
+                for (int64_t p = parts - 1; p >= 0; --p)
+                    if (p % count_ == w)
+                        body(p, w);
+            });
+        for (auto& t : threads)
+            t.join();
+    }
+
+private:
+    int count_;
+};
+
+constexpr float kGuard = -12345.5f;
+constexpr int64_t kGuards = 64;
+
+struct Guarded
+{
+    std::vector<float> storage;
+    float* data;
+    int64_t count;
+    Guarded(int64_t n, int64_t shift)
+        : storage(size_t(n + 2 * kGuards + 32), kGuard), data(storage.data() + kGuards), count(n)
+    {
+        while (reinterpret_cast<uintptr_t>(data) % 64)
+            ++data;
+        data += shift;
+    }
+    bool intact() const
+    {
+        for (size_t i = 0; i < storage.size(); ++i)
+            if ((storage.data() + i < data || storage.data() + i >= data + count) && storage[i] != kGuard)
+                return false;
+        return true;
+    }
+};
+
+void runProduct(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
+                std::mt19937& rng)
+{
+    SCOPED_TRACE(std::string(isaName(o.isa)) + " " + std::to_string(o.vectors) + " vectors, b " + std::to_string(o.b) +
+                 ", packA " + std::to_string(o.packA) + ", L2 " + std::to_string(o.l2Bytes) + ", threads " +
+                 std::to_string(o.threads) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
+                 std::to_string(k) + (transposeA ? " t" : " n") + (transposeB ? "t" : "n"));
+    auto random = [&](std::vector<float>& v) {
+        for (float& e : v)
+            e = std::uniform_real_distribution<float>(-1, 1)(rng);
+    };
+    constexpr int64_t kProducts = 2;
+    std::vector<float> a(size_t(kProducts * m * k)), b(size_t(kProducts * k * n)), bias((size_t(n))),
+        residual(size_t(kProducts * m * n));
+    random(a);
+    random(b);
+    random(bias);
+    random(residual);
+    GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
+    std::vector<GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
+    Guarded packed(kProducts * GemmJit::packedFloats(o, n, k), 0);
+    float const* from = b.data();
+    if (o.b == GemmJitOptions::kPackedBefore) {
+        for (int64_t i = 0; i < kProducts; ++i)
+            GemmJit::packB(o, s, b.data() + i * k * n, packed.data + i * GemmJit::packedFloats(o, n, k));
+        offsets[1].b = GemmJit::packedFloats(o, n, k);
+        from = packed.data;
+        ASSERT_TRUE(packed.intact());
+    }
+    auto gemm = GemmJit::make(o, s, offsets);
+    ASSERT_TRUE(gemm.ok()) << gemm.error().message;
+    Guarded c(kProducts * m * n, 1), scratch(GemmJit::workspaceBytes(o, m, n, k) / 4, 0);
+    BackwardWorkers workers(o.threads);
+    gemm->run(a.data(), from, o.bias ? bias.data() : nullptr, o.residual ? residual.data() : nullptr, c.data,
+              scratch.data, workers);
+    ASSERT_TRUE(c.intact());
+    ASSERT_TRUE(scratch.intact());
+    for (int64_t p = 0; p < kProducts; ++p)
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+                double want = 0;
+                for (int64_t q = 0; q < k; ++q)
+                    want += double(a[size_t(p * m * k + i * s.aRow + q * s.aColumn)]) *
+                            b[size_t(p * k * n + q * s.bRow + j * s.bColumn)];
+                int64_t const at = (p * m + i) * n + j;
+                want += o.bias ? bias[size_t(j)] : 0;
+                want += o.residual ? residual[size_t(at)] : 0;
+                if (o.activation)
+                    want = std::fmax(want, 0);
+                ASSERT_NEAR(c.data[at], want, 2e-6 * (4 + std::sqrt(double(k))))
+                    << "product " << p << " at " << i << ", " << j;
+            }
+}
+
+TEST(GemmJit, agreesWithSumsInDouble)
+{
+    uint32_t const seed = 11;
+    std::mt19937 rng(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
+    device::CpuInfo const cpu = device::probeCpu();
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        if (kernels::jit::isaOf(cpu, isa) != isa)
+            continue;
+        int64_t const width = kernels::jit::vectorWidth(isa);
+        for (int trial = 0; trial < 400 && !testing::Test::HasFatalFailure(); ++trial) {
+            GemmJitOptions o;
+            o.isa = isa;
+            o.vectors = int(pick(1, 4));
+            o.b = GemmJitOptions::B(pick(0, 2));
+            o.packA = pick(0, 1);
+            o.l2Bytes = trial % 3 ? 1 << 20 : 24 << 10;
+            o.threads = int(pick(1, 3));
+            o.bias = pick(0, 1);
+            o.residual = pick(0, 1);
+            if (pick(0, 1))
+                o.activation = kernels::jit::Activation{kernels::jit::ActivationKind::kRelu};
+            int64_t const rows = kernels::jit::gemmMaxRows(isa, o.vectors), panel = o.vectors * width;
+            int64_t const m = std::max<int64_t>(pick(0, 3) * rows + pick(-1, 1), 0);
+            int64_t const n = std::max<int64_t>(pick(0, 3) * panel + pick(-1, 1), 0);
+            int64_t const k = trial % 3 ? pick(0, 9) : pick(0, 120);
+            runProduct(o, m, n, k, pick(0, 1), o.b != GemmJitOptions::kDirect && pick(0, 1), rng);
+        }
+    }
+}
+
+TEST(GemmJit, rowStridesThatThrash)
+{
+    EXPECT_TRUE(kernels::thrashesL1(4096, 14));
+    EXPECT_TRUE(kernels::thrashesL1(12288, 14));
+    EXPECT_FALSE(kernels::thrashesL1(4096, 4));
+    EXPECT_FALSE(kernels::thrashesL1(4096 + 64, 14));
+    EXPECT_FALSE(kernels::thrashesL1(3072, 14)); // four sets of eight ways for 14 rows
+}
+
+} // namespace

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/formats.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/op_def.h"
+#include "ops/registry.h"
+#include "runtime/engine.h"
+#include "tune/pbqp.h"
+
+namespace tw::builder {
+
+namespace {
+
+using tune::pbqp::kImpossible;
+
+// A node with the combinations of formats that its tactics offer.
+struct Labels
+{
+    ops::Problem problem;
+    std::vector<ops::Formats> list; // linear first
+    std::vector<double> costs;
+    int chosen = 0;
+};
+
+// What one node wants of one value: the formats, by label.
+struct Use
+{
+    int node = -1; // position in the graph; -1: the graph's outputs
+    std::vector<std::vector<Format>> wanted;
+};
+
+bool has(std::vector<Format> const& list, Format f)
+{
+    return std::find(list.begin(), list.end(), f) != list.end();
+}
+
+// Whether values of this kind may be in the formats; the verifier demands it.
+bool isAllowed(ir::Node const& node, ops::Formats const& f)
+{
+    auto fits = [](ir::Value const* v, Format format) {
+        return format == Format::kLinear || (v && v->rank() >= 3 && !v->host && !v->isConstant());
+    };
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+        if (!fits(node.inputs[i], f.inputs[i]))
+            return false;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+        if (!fits(node.outputs[i], f.outputs[i]))
+            return false;
+    return true;
+}
+
+class Assignment
+{
+public:
+    Assignment(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+               runtime::Instance const& max, tune::Options const& options, TimeOf const& timeOf)
+        : g_(g), block_(block), opt_(opt), max_(max), options_(options), timeOf_(timeOf)
+    {}
+
+    Result<FormatSummary> run(FormatPolicy policy)
+    {
+        collectLabels();
+        if (summary_.nodes == 0 || policy == FormatPolicy::kLinear)
+            return summary_;
+        if (policy == FormatPolicy::kChannelsLast) {
+            for (Labels& l : labels_)
+                l.chosen = int(l.list.size()) - 1;
+        } else {
+            TW_TRY(solve());
+        }
+        apply();
+        return summary_;
+    }
+
+private:
+    void collectLabels()
+    {
+        for (size_t i = 0; i < block_.steps.size(); ++i) {
+            runtime::LoadedStep const& step = block_.steps[i];
+            ir::Node const& node = *step.node;
+            Labels l;
+            auto known = [&](ir::Value const* v) { return !v || opt_.values[size_t(block_.indexOf(v))].known; };
+            bool const canChoose = !step.host && step.regions.empty() && !opt_.skipped[i] &&
+                                   std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
+                                   std::all_of(node.outputs.begin(), node.outputs.end(), known);
+            l.problem = runtime::problemOf(step, opt_, max_);
+            l.list.push_back(ops::linearFormats(l.problem));
+            if (canChoose)
+                addLabels(node, l);
+            l.costs.assign(l.list.size(), 0);
+            summary_.nodes += l.list.size() > 1;
+            labels_.push_back(std::move(l));
+        }
+    }
+    void addLabels(ir::Node const& node, Labels& l)
+    {
+        for (ops::Tactic const* t : tune::candidates(node, options_))
+            for (ops::Formats const& f : t->formats(l.problem)) {
+                if (std::find(l.list.begin(), l.list.end(), f) != l.list.end() || !isAllowed(node, f))
+                    continue;
+                ops::Problem in = l.problem;
+                ops::setFormats(in, f);
+                if (t->supports(in).ok)
+                    l.list.push_back(f);
+            }
+    }
+
+    // A region without work when its output is a part of its input, or the other way round.
+    bool isAliased(Labels const& l) const
+    {
+        ir::Node const& node = *l.problem.node;
+        if (!node.op->aliases || node.outputs.size() != 1)
+            return false;
+        auto refOf = [&](ir::Value const* v) {
+            TensorRef r = v ? opt_.shapeOf(block_.indexOf(v)) : TensorRef{};
+            if (v && v->isConstant())
+                r.data = const_cast<void*>(v->constant->data->data());
+            else if (v && opt_.values[size_t(block_.indexOf(v))].hasContents)
+                r.data = opt_.values[size_t(block_.indexOf(v))].contents.data();
+            return r;
+        };
+        std::vector<TensorRef> in, out{refOf(node.outputs[0])};
+        for (ir::Value const* v : node.inputs)
+            in.push_back(refOf(v));
+        return !node.op->aliases(node, in, out).empty();
+    }
+
+    Result<void> solve()
+    {
+        tune::pbqp::Problem p;
+        for (Labels& l : labels_) {
+            if (l.list.size() > 1)
+                for (size_t k = 0; k < l.list.size(); ++k) {
+                    ops::Problem in = l.problem;
+                    ops::setFormats(in, l.list[k]);
+                    if (k == 0 && isAliased(l))
+                        continue;
+                    auto us = timeOf_(in);
+                    l.costs[k] = us.ok() ? *us : kImpossible;
+                }
+            summary_.linearMicroseconds += l.costs[0];
+            // With nothing possible the ordinary choice will say why.
+            if (std::all_of(l.costs.begin(), l.costs.end(), [](double c) { return c == kImpossible; }))
+                l.costs.assign(l.list.size(), 0);
+            p.addNode(l.costs);
+        }
+        fixed_ = p.addNode({0}); // graph inputs and outputs: linear
+        std::map<ir::Value const*, std::vector<Use>> const uses = collectUses();
+        for (auto const& v : g_.values()) { // in the order of the graph, not of addresses
+            auto it = uses.find(v.get());
+            if (it == uses.end() || v->isConstant())
+                continue;
+            TW_TRY(addValue(p, *v, it->second));
+        }
+        tune::pbqp::Solution const s = tune::pbqp::solve(p);
+        summary_.isExact = s.isExact;
+        if (s.cost == kImpossible)
+            return {}; // linear throughout
+        for (size_t i = 0; i < labels_.size(); ++i)
+            labels_[i].chosen = s.labels[i];
+        summary_.microseconds = s.cost;
+        return {};
+    }
+
+    std::map<ir::Value const*, std::vector<Use>> collectUses() const
+    {
+        std::map<ir::Value const*, std::vector<Use>> uses;
+        for (size_t n = 0; n < labels_.size(); ++n) {
+            auto const& inputs = g_.nodes[n]->inputs;
+            for (size_t i = 0; i < inputs.size(); ++i) {
+                if (!inputs[i])
+                    continue;
+                std::vector<Use>& list = uses[inputs[i]];
+                if (list.empty() || list.back().node != int(n))
+                    list.push_back(Use{int(n), std::vector<std::vector<Format>>(labels_[n].list.size())});
+                for (size_t k = 0; k < labels_[n].list.size(); ++k) {
+                    Format const f = labels_[n].list[k].inputs[i];
+                    if (!has(list.back().wanted[k], f))
+                        list.back().wanted[k].push_back(f);
+                }
+            }
+        }
+        for (ir::Value const* v : g_.outputs)
+            if (v->producer && (uses[v].empty() || uses[v].back().node >= 0))
+                uses[v].push_back(Use{-1, {{Format::kLinear}}});
+        return uses;
+    }
+
+    std::vector<Format> producedFormats(ir::Value const& v) const
+    {
+        std::vector<Format> list;
+        if (v.producer)
+            for (ops::Formats const& f : labels_[size_t(positions_.at(v.producer))].list)
+                list.push_back(f.outputs[size_t(v.producerIndex)]);
+        else
+            list.push_back(Format::kLinear);
+        return list;
+    }
+
+    Result<void> addValue(tune::pbqp::Problem& p, ir::Value const& v, std::vector<Use> const& uses)
+    {
+        std::vector<Format> const produced = producedFormats(v);
+        int const producer = v.producer ? positions_.at(v.producer) : fixed_;
+        std::vector<Format> all; // that anybody produces or wants
+        auto note = [&](Format f) {
+            if (!has(all, f))
+                all.push_back(f);
+        };
+        std::for_each(produced.begin(), produced.end(), note);
+        for (Use const& u : uses)
+            for (auto const& wanted : u.wanted)
+                std::for_each(wanted.begin(), wanted.end(), note);
+        if (all.size() == 1)
+            return {};
+        std::sort(all.begin(), all.end());
+        auto copies = [&](Format from, std::vector<Format> const& to) -> Result<double> {
+            double sum = 0;
+            for (Format f : to) {
+                if (f == from)
+                    continue;
+                TW_ASSIGN(double us, reformatTime(v, from, f));
+                sum += us;
+            }
+            return sum;
+        };
+        auto nodeOf = [&](Use const& u) { return u.node < 0 ? fixed_ : u.node; };
+        if (uses.size() == 1) {
+            std::vector<double> costs;
+            for (Format from : produced)
+                for (auto const& wanted : uses[0].wanted) {
+                    TW_ASSIGN(double us, copies(from, wanted));
+                    costs.push_back(us);
+                }
+            p.addEdge(producer, nodeOf(uses[0]), std::move(costs));
+            return {};
+        }
+        // Several readers share copies: a node of its own says in which formats the value exists.
+        std::vector<std::vector<Format>> sets;
+        for (unsigned mask = 1; mask < 1u << all.size(); ++mask) {
+            sets.emplace_back();
+            for (size_t f = 0; f < all.size(); ++f)
+                if (mask >> f & 1)
+                    sets.back().push_back(all[f]);
+        }
+        int const available = p.addNode(std::vector<double>(sets.size(), 0.0));
+        std::vector<double> made;
+        for (Format from : produced)
+            for (auto const& set : sets) {
+                made.push_back(kImpossible);
+                if (has(set, from)) {
+                    TW_ASSIGN(made.back(), copies(from, set));
+                }
+            }
+        p.addEdge(producer, available, std::move(made));
+        for (Use const& u : uses) {
+            std::vector<double> costs;
+            for (auto const& set : sets)
+                for (auto const& wanted : u.wanted)
+                    costs.push_back(std::all_of(wanted.begin(), wanted.end(), [&](Format f) { return has(set, f); })
+                                        ? 0
+                                        : kImpossible);
+            p.addEdge(available, nodeOf(u), std::move(costs));
+        }
+        return {};
+    }
+
+    Result<double> reformatTime(ir::Value const& v, Format from, Format to)
+    {
+        ir::Graph alone;
+        ir::Value* x = alone.addInput("x", v.type, v.shape);
+        alone.symbols = g_.symbols;
+        ir::OpDef const* op = ops::findOp("reformat");
+        TW_ASSIGN(ir::Node * node, alone.addNode(*op, op->makeAttrs(), {x}, "reformat of '" + v.name + "'"));
+        runtime::ValueState const &o = opt_.values[size_t(block_.indexOf(&v))],
+                                  &m = max_.values[size_t(block_.indexOf(&v))];
+        ops::TensorSpec spec{.type = v.type, .dims = o.dims, .maxDims = m.dims, .present = true};
+        ops::Problem p;
+        p.node = node;
+        spec.format = from;
+        p.inputs = {spec};
+        spec.format = to;
+        p.outputs = {spec};
+        p.threads = options_.threads;
+        return timeOf_(p);
+    }
+
+    void apply()
+    {
+        // Formats that values exist in; the first is the one they are made in.
+        std::map<ir::Value const*, std::vector<std::pair<Format, ir::Value*>>> existing;
+        std::vector<ir::Node*> order;
+        for (auto const& n : g_.nodes)
+            order.push_back(n.get());
+        for (size_t n = 0; n < order.size(); ++n) {
+            ir::Node& node = *order[n];
+            ops::Formats const& f = labels_[n].list[size_t(labels_[n].chosen)];
+            summary_.nonLinear += !(f == labels_[n].list[0]);
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                ir::Value* v = node.inputs[i];
+                if (!v || v->isConstant())
+                    continue;
+                auto& list = existing[v];
+                if (list.empty())
+                    list.emplace_back(Format::kLinear, v); // a graph input
+                auto at = std::find_if(list.begin(), list.end(), [&](auto const& e) { return e.first == f.inputs[i]; });
+                if (at == list.end()) {
+                    ir::Value* copy = insertReformat(*list[0].second, f.inputs[i], g_.positionOf(&node),
+                                                     "Reformatting CopyNode for Input Tensor " + std::to_string(i) +
+                                                         " to " + node.name);
+                    at = list.insert(list.end(), {f.inputs[i], copy});
+                }
+                node.inputs[i] = at->second;
+            }
+            for (size_t i = 0; i < node.outputs.size(); ++i) {
+                ir::Value* v = node.outputs[i];
+                if (f.outputs[i] == Format::kLinear || !g_.isOutput(v)) {
+                    v->format = f.outputs[i];
+                    existing[v] = {{v->format, v}};
+                    continue;
+                }
+                // The output itself stays linear: the node writes another value, which is copied into it.
+                ir::Value* inner = g_.newValue(v->name + " (" + nameOf(f.outputs[i]) + ")", v->type, v->shape);
+                inner->format = f.outputs[i];
+                inner->quantization = v->quantization;
+                inner->producer = &node;
+                inner->producerIndex = int(i);
+                node.outputs[i] = inner;
+                ir::Value* copy = insertReformat(*inner, Format::kLinear, g_.positionOf(&node) + 1,
+                                                 "Reformatting CopyNode for Output Tensor " + std::to_string(i) +
+                                                     " to " + node.name);
+                v->producer = copy->producer;
+                v->producerIndex = 0;
+                copy->producer->outputs[0] = v;
+                copy->producer = nullptr;
+                existing[v] = {{f.outputs[i], inner}, {Format::kLinear, v}};
+            }
+        }
+        g_.eraseUnusedValues();
+    }
+
+    ir::Value* insertReformat(ir::Value& v, Format to, int position, std::string name)
+    {
+        ir::OpDef const* op = ops::findOp("reformat");
+        auto node = g_.addNode(*op, op->makeAttrs(), {&v}, std::move(name), {}, position);
+        TW_CHECK(node.ok()); // the op takes everything
+        ir::Value* copy = (*node)->outputs[0];
+        copy->name = v.name + " (" + nameOf(to) + ")";
+        copy->format = to;
+        copy->quantization = v.quantization;
+        (*node)->layers.clear();
+        ++summary_.reformats;
+        return copy;
+    }
+
+    std::map<ir::Node const*, int> positionsOf(ir::Graph const& g) const
+    {
+        std::map<ir::Node const*, int> positions;
+        for (auto const& n : g.nodes)
+            positions.emplace(n.get(), int(positions.size()));
+        return positions;
+    }
+
+    ir::Graph& g_;
+    runtime::LoadedBlock const& block_;
+    runtime::Instance const &opt_, &max_;
+    tune::Options const& options_;
+    TimeOf const& timeOf_;
+    std::map<ir::Node const*, int> const positions_ = positionsOf(g_);
+    std::vector<Labels> labels_;
+    int fixed_ = -1;
+    FormatSummary summary_;
+};
+
+} // namespace
+
+Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                    runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
+                                    TimeOf const& timeOf)
+{
+    FormatSummary sum;
+    for (size_t i = 0; i < block.steps.size(); ++i)
+        for (size_t r = 0; r < block.steps[i].regions.size(); ++r) {
+            if (r >= opt.regions[i].size() || r >= max.regions[i].size())
+                continue;
+            TW_ASSIGN(FormatSummary inner,
+                      assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
+                                    *max.regions[i][r], options, policy, timeOf));
+            sum.nodes += inner.nodes;
+            sum.nonLinear += inner.nonLinear;
+            sum.reformats += inner.reformats;
+            sum.microseconds += inner.microseconds;
+            sum.linearMicroseconds += inner.linearMicroseconds;
+            sum.isExact = sum.isExact && inner.isExact;
+        }
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timeOf).run(policy));
+    own.nodes += sum.nodes;
+    own.nonLinear += sum.nonLinear;
+    own.reformats += sum.reformats;
+    own.microseconds += sum.microseconds;
+    own.linearMicroseconds += sum.linearMicroseconds;
+    own.isExact = own.isExact && sum.isExact;
+    return own;
+}
+
+} // namespace tw::builder

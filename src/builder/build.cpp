@@ -73,8 +73,7 @@ public:
                 s.regions.push_back(std::move(region));
             }
             if (step.regions.empty()) {
-                TW_ASSIGN(s.choice,
-                          chooseStep(step, runtime::problemOf(step, opt, max, options_.tune.workers->count())));
+                TW_ASSIGN(s.choice, choose(runtime::problemOf(step, opt, max, options_.tune.workers->count())));
             }
             progress();
             out.steps.push_back(std::move(s));
@@ -82,23 +81,26 @@ public:
         return out;
     }
 
-private:
-    Result<plan::Choice> chooseStep(runtime::LoadedStep const& step, ops::Problem const& problem)
+    // Equal regions are tuned once. `timeAlways`: also where there is no choice.
+    Result<plan::Choice> choose(ops::Problem const& problem, bool timeAlways = false)
     {
-        // Equal regions are tuned once.
         std::string const key = tune::regionKey(problem, options_.fingerprint);
-        if (auto it = known_.find(key); it != known_.end())
+        if (auto it = known_.find(key); it != known_.end() && (it->second.microseconds > 0 || !timeAlways))
             return it->second;
-        auto chosen = tune::choose(problem, options_.tune);
+        tune::Options tuneOptions = options_.tune;
+        tuneOptions.timeAlways = timeAlways;
+        auto chosen = tune::choose(problem, tuneOptions);
         if (!chosen.ok())
             return chosen;
         if (options_.log)
             options_.log->verbose(
-                "layer '" + step.node->name + "': " + chosen->name +
+                "layer '" + problem.node->name + "': " + chosen->name +
                 (chosen->microseconds > 0 ? ", " + std::to_string(chosen->microseconds) + " us" : ""));
         known_[key] = *chosen;
         return chosen;
     }
+
+private:
     // At least one line a second on long builds.
     void progress()
     {
@@ -164,6 +166,49 @@ Result<void> checkTuningMemory(runtime::LoadedBlock const& block, runtime::Insta
     return {};
 }
 
+// Shapes at the minimum, optimum and maximum of a profile.
+struct ProfileShapes
+{
+    std::vector<Tensor> storage;
+    std::unique_ptr<runtime::Instance> at[3]; // by runtime::Select
+};
+
+Result<ProfileShapes> resolveProfile(plan::Contents const& contents, runtime::LoadedBlock const& block, size_t p)
+{
+    ProfileShapes shapes;
+    for (runtime::Select s : {runtime::Select::kMin, runtime::Select::kOpt, runtime::Select::kMax}) {
+        TW_ASSIGN(auto inputs, runtime::profileInputs(contents, p, s, shapes.storage));
+        auto resolved = runtime::resolve(block, inputs);
+        if (!resolved.ok())
+            return std::move(resolved).error().in("optimization profile " + std::to_string(p) +
+                                                  (s == runtime::Select::kMin   ? ", minimum shapes"
+                                                   : s == runtime::Select::kOpt ? ", optimum shapes"
+                                                                                : ", maximum shapes"));
+        shapes.at[int(s)] = std::move(*resolved);
+    }
+    return shapes;
+}
+
+// Puts the formats into the graph; true when that changed it.
+Result<bool> applyFormats(ir::Graph& g, runtime::LoadedBlock const& block, ProfileShapes const& shapes,
+                          Options const& options, Chooser& chooser, Log& log)
+{
+    auto timeOf = [&](ops::Problem const& problem) -> Result<double> {
+        TW_ASSIGN(plan::Choice chosen, chooser.choose(problem, true));
+        return chosen.microseconds;
+    };
+    TW_ASSIGN(FormatSummary const s,
+              assignFormats(g, block, *shapes.at[1], *shapes.at[2], options.tune, options.formats, timeOf));
+    if (s.nodes > 0)
+        log.info("Formats: " + std::to_string(s.nonLinear) + " of " + std::to_string(s.nodes) +
+                 " layers that can work in other than linear formats do, with " + std::to_string(s.reformats) +
+                 " reformats: " + std::to_string(s.microseconds) + " us, all linear " +
+                 std::to_string(s.linearMicroseconds) + " us" + (s.isExact ? "" : " (not searched to the end)"));
+    if (s.changed())
+        TW_TRY(ir::verify(g));
+    return s.changed();
+}
+
 // Slots and arena sizes of the block and its regions for one more profile.
 void recordMemory(plan::Block& out, runtime::Instance const& inst)
 {
@@ -208,36 +253,31 @@ Result<void> build(plan::Contents& contents, Options const& options)
     Chooser chooser(withDevice, countNodes(g));
     int64_t arena = 0, bound = 0;
     for (size_t p = 0; p < contents.profiles.size(); ++p) {
-        std::vector<Tensor> storage;
-        std::unique_ptr<runtime::Instance> at[3];
-        for (runtime::Select s : {runtime::Select::kMin, runtime::Select::kOpt, runtime::Select::kMax}) {
-            TW_ASSIGN(auto inputs, runtime::profileInputs(contents, p, s, storage));
-            auto resolved = runtime::resolve(*block, inputs);
-            if (!resolved.ok())
-                return std::move(resolved).error().in("optimization profile " + std::to_string(p) +
-                                                      (s == runtime::Select::kMin   ? ", minimum shapes"
-                                                       : s == runtime::Select::kOpt ? ", optimum shapes"
-                                                                                    : ", maximum shapes"));
-            at[int(s)] = std::move(*resolved);
-        }
+        TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents, *block, p));
         if (p == 0 && options.maxMemoryBytes > 0)
-            TW_TRY(checkTuningMemory(*block, *at[1], options.maxMemoryBytes));
+            TW_TRY(checkTuningMemory(*block, *shapes.at[1], options.maxMemoryBytes));
         if (p == 0) {
-            TW_ASSIGN(target.root, chooser.choose(*block, *at[1], *at[2]));
+            TW_ASSIGN(bool const changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
+            if (changed) {
+                block = runtime::outlineBlock(g);
+                TW_ASSIGN(shapes, resolveProfile(contents, *block, p));
+            }
+            TW_ASSIGN(target.root, chooser.choose(*block, *shapes.at[1], *shapes.at[2]));
             // Kernels tell their workspaces: load them as the runtime will.
             TW_TRY(runtime::loadKernels(
-                *block, &target.root, *at[1], *at[2],
+                *block, &target.root, *shapes.at[1], *shapes.at[2],
                 {options.tune.providers, options.fingerprint, nullptr, options.tune.workers->count()}));
         }
-        TW_TRY(runtime::placeInArena(*at[2]));
-        if (options.maxMemoryBytes > 0 && at[2]->arenaBytes > options.maxMemoryBytes)
+        std::unique_ptr<runtime::Instance>& max = shapes.at[2];
+        TW_TRY(runtime::placeInArena(*max));
+        if (options.maxMemoryBytes > 0 && max->arenaBytes > options.maxMemoryBytes)
             return Error{ErrorCode::kFailedAllocation,
                          "optimization profile " + std::to_string(p) + ": the activations take " +
-                             mebibytes(at[2]->arenaBytes) + " at its maximum shapes, the limit is " +
+                             mebibytes(max->arenaBytes) + " at its maximum shapes, the limit is " +
                              mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
-        recordMemory(target.root, *at[2]);
-        arena = std::max(arena, at[2]->arenaBytes);
-        bound = std::max(bound, at[2]->arenaLowerBound);
+        recordMemory(target.root, *max);
+        arena = std::max(arena, max->arenaBytes);
+        bound = std::max(bound, max->arenaLowerBound);
     }
     contents.targets.push_back(std::move(target));
     int64_t weightBytes = 0;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "builder/formats.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 #include "tune/tuner.h"
@@ -19,6 +20,7 @@ struct Options
     tune::Options tune;
     std::string fingerprint; // of the device that tactics are chosen for
     bool refittable = false;
+    FormatPolicy formats = FormatPolicy::kLeastTime;
     int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit
     Log* log = nullptr;
 };

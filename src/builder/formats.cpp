@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
 #include "ir/op_def.h"
 #include "ops/registry.h"
 #include "runtime/engine.h"
@@ -65,8 +66,16 @@ public:
         if (summary_.nodes == 0 || policy == FormatPolicy::kLinear)
             return summary_;
         if (policy == FormatPolicy::kChannelsLast) {
+            auto notLinear = [](ops::Formats const& f) {
+                return f.inputs.size() + f.outputs.size() -
+                       size_t(std::count(f.inputs.begin(), f.inputs.end(), Format::kLinear) +
+                              std::count(f.outputs.begin(), f.outputs.end(), Format::kLinear));
+            };
             for (Labels& l : labels_)
-                l.chosen = int(l.list.size()) - 1;
+                l.chosen =
+                    int(std::max_element(l.list.begin(), l.list.end(),
+                                         [&](auto const& a, auto const& b) { return notLinear(a) < notLinear(b); }) -
+                        l.list.begin());
         } else {
             TW_TRY(solve());
         }
@@ -85,7 +94,7 @@ private:
             bool const canChoose = !step.host && step.regions.empty() && !opt_.skipped[i] &&
                                    std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
                                    std::all_of(node.outputs.begin(), node.outputs.end(), known);
-            l.problem = runtime::problemOf(step, opt_, max_);
+            l.problem = runtime::problemOf(step, opt_, max_, options_.workers->count());
             l.list.push_back(ops::linearFormats(l.problem));
             if (canChoose)
                 addLabels(node, l);
@@ -140,6 +149,8 @@ private:
                     auto us = timeOf_(in);
                     l.costs[k] = us.ok() ? *us : kImpossible;
                 }
+            if (options_.heuristicOnly)
+                guessUnknown(l);
             summary_.linearMicroseconds += l.costs[0];
             // With nothing possible the ordinary choice will say why.
             if (std::all_of(l.costs.begin(), l.costs.end(), [](double c) { return c == kImpossible; }))
@@ -162,6 +173,17 @@ private:
             labels_[i].chosen = s.labels[i];
         summary_.microseconds = s.cost;
         return {};
+    }
+
+    // Among estimates, 0 says "unknown": the tactics that have none are the plain ones.
+    static void guessUnknown(Labels& l)
+    {
+        constexpr double kSlower = 10;
+        double most = 0;
+        for (double c : l.costs)
+            most = c == kImpossible ? most : std::max(most, c);
+        for (double& c : l.costs)
+            c = c > 0 ? c : kSlower * most;
     }
 
     std::map<ir::Value const*, std::vector<Use>> collectUses() const
@@ -271,19 +293,26 @@ private:
         ir::Graph alone;
         ir::Value* x = alone.addInput("x", v.type, v.shape);
         alone.symbols = g_.symbols;
-        ir::OpDef const* op = ops::findOp("reformat");
+        ir::OpDef const* op = ops::find("reformat");
         TW_ASSIGN(ir::Node * node, alone.addNode(*op, op->makeAttrs(), {x}, "reformat of '" + v.name + "'"));
         runtime::ValueState const &o = opt_.values[size_t(block_.indexOf(&v))],
                                   &m = max_.values[size_t(block_.indexOf(&v))];
-        ops::TensorSpec spec{.type = v.type, .dims = o.dims, .maxDims = m.dims, .present = true};
+        ops::TensorSpec spec;
+        spec.type = v.type;
+        spec.dims = o.dims;
+        spec.maxDims = m.dims;
+        spec.present = true;
         ops::Problem p;
         p.node = node;
         spec.format = from;
         p.inputs = {spec};
         spec.format = to;
         p.outputs = {spec};
-        p.threads = options_.threads;
-        return timeOf_(p);
+        p.threads = options_.workers->count();
+        TW_ASSIGN(double const us, timeOf_(p));
+        // Unknown among estimates: a few GB/s there and back.
+        constexpr double kBytesPerMicrosecond = 4000;
+        return us > 0 ? us : 2 * double(o.dims.volume() * sizeOf(v.type)) / kBytesPerMicrosecond;
     }
 
     void apply()
@@ -327,9 +356,9 @@ private:
                 inner->producer = &node;
                 inner->producerIndex = int(i);
                 node.outputs[i] = inner;
-                ir::Value* copy = insertReformat(*inner, Format::kLinear, g_.positionOf(&node) + 1,
-                                                 "Reformatting CopyNode for Output Tensor " + std::to_string(i) +
-                                                     " to " + node.name);
+                ir::Value* copy =
+                    insertReformat(*inner, Format::kLinear, g_.positionOf(&node) + 1,
+                                   "Reformatting CopyNode for Output Tensor " + std::to_string(i) + " to " + node.name);
                 v->producer = copy->producer;
                 v->producerIndex = 0;
                 copy->producer->outputs[0] = v;
@@ -342,7 +371,7 @@ private:
 
     ir::Value* insertReformat(ir::Value& v, Format to, int position, std::string name)
     {
-        ir::OpDef const* op = ops::findOp("reformat");
+        ir::OpDef const* op = ops::find("reformat");
         auto node = g_.addNode(*op, op->makeAttrs(), {&v}, std::move(name), {}, position);
         TW_CHECK(node.ok()); // the op takes everything
         ir::Value* copy = (*node)->outputs[0];
@@ -383,25 +412,15 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
     for (size_t i = 0; i < block.steps.size(); ++i)
         for (size_t r = 0; r < block.steps[i].regions.size(); ++r) {
             if (r >= opt.regions[i].size() || r >= max.regions[i].size())
-                continue;
+                continue; // shapes that depend on data: the choice of tactics refuses them
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
                                     *max.regions[i][r], options, policy, timeOf));
-            sum.nodes += inner.nodes;
-            sum.nonLinear += inner.nonLinear;
-            sum.reformats += inner.reformats;
-            sum.microseconds += inner.microseconds;
-            sum.linearMicroseconds += inner.linearMicroseconds;
-            sum.isExact = sum.isExact && inner.isExact;
+            sum.add(inner);
         }
     TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timeOf).run(policy));
-    own.nodes += sum.nodes;
-    own.nonLinear += sum.nonLinear;
-    own.reformats += sum.reformats;
-    own.microseconds += sum.microseconds;
-    own.linearMicroseconds += sum.linearMicroseconds;
-    own.isExact = own.isExact && sum.isExact;
-    return own;
+    sum.add(own);
+    return sum;
 }
 
 } // namespace tw::builder

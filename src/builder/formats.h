@@ -20,13 +20,22 @@ enum class FormatPolicy
 
 struct FormatSummary
 {
-    int nodes = 0;     // that could choose
-    int nonLinear = 0; // of them, those that work in other than linear formats
-    int reformats = 0; // nodes put in
+    int nodes = 0;                                   // that could choose
+    int nonLinear = 0;                               // of them, those that work in other than linear formats
+    int reformats = 0;                               // nodes put in
     double microseconds = 0, linearMicroseconds = 0; // of the nodes that could choose and the reformats
     bool isExact = true;
 
     bool changed() const { return nonLinear > 0 || reformats > 0; }
+    void add(FormatSummary const& other)
+    {
+        nodes += other.nodes;
+        nonLinear += other.nonLinear;
+        reformats += other.reformats;
+        microseconds += other.microseconds;
+        linearMicroseconds += other.linearMicroseconds;
+        isExact = isExact && other.isExact;
+    }
 };
 
 // Time of the best tactic for a problem in its formats, in microseconds.

@@ -198,8 +198,8 @@ private:
         for (int l = 0; l < int(t.costs.size()); ++l) {
             double least = t.costs[size_t(l)];
             for (auto const& [other, m] : t.edges)
-                least += *std::min_element(m.at.begin() + int64_t(l) * m.columns,
-                                           m.at.begin() + int64_t(l + 1) * m.columns);
+                least +=
+                    *std::min_element(m.at.begin() + int64_t(l) * m.columns, m.at.begin() + int64_t(l + 1) * m.columns);
             order.emplace_back(least, l);
         }
         std::sort(order.begin(), order.end());

@@ -160,7 +160,8 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
     std::string const key = regionKey(problem, options.device);
     if (options.cache) {
-        if (auto hit = options.cache->find(key)) {
+        auto hit = options.cache->find(key);
+        if (hit && (hit->microseconds > 0 || !options.timeAlways)) {
             for (ops::Tactic const* t : tactics) {
                 if (t->id() != hit->tactic || !ops::supportsFormats(*t, problem).ok)
                     continue;
@@ -218,11 +219,13 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                          refusals};
     size_t best = 0;
     if (options.heuristicOnly) {
-        for (size_t i = 1; i < list.size(); ++i)
-            if (list[i].tactic->estimate(problem, list[i].config) <
-                list[best].tactic->estimate(problem, list[best].config))
+        for (size_t i = 0; i < list.size(); ++i) {
+            list[i].microseconds = list[i].tactic->estimate(problem, list[i].config);
+            bool const known = list[i].microseconds > 0; // the order of the list decides among unknown ones
+            if (known && (list[best].microseconds <= 0 || list[i].microseconds < list[best].microseconds))
                 best = i;
-    } else if (list.size() > 1) {
+        }
+    } else if (list.size() > 1 || options.timeAlways) {
         auto buffers = makeBuffers(problem); // without buffers (no memory, no inputs that suit) the first is taken
         if (buffers.ok())
             timeAll(list, *buffers, options.rounds, *options.workers);
@@ -232,7 +235,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                 best = i;
     }
     Candidate& winner = list[best];
-    if (options.cache)
+    if (options.cache && !options.heuristicOnly)
         options.cache->insert(key, CacheEntry{winner.tactic->id(), winner.config, winner.microseconds});
     return toChoice(*winner.tactic, winner.config, std::move(winner.image), winner.microseconds);
 }

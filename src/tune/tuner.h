@@ -24,6 +24,7 @@ struct Options
     std::string device;                  // fingerprint, part of cache keys
     int rounds = 5;                      // interleaved timing rounds
     bool heuristicOnly = false;          // estimates instead of timing
+    bool timeAlways = false;             // a lone candidate too: the time itself is wanted
     Workers* workers = &serialWorkers(); // those that the engine will run on
     Log* log = nullptr;
 };

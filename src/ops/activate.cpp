@@ -74,11 +74,33 @@ void activate(activation::Attrs const& a, double const* x, double* y, int64_t n)
     compute(a, x, y, n);
 }
 
+void activate(FusedActivation const& f, float const* x, float* y, int64_t n)
+{
+    if (f.isLayer())
+        return compute(f.attrs(), x, y, n);
+    float const alpha = f.alpha, beta = f.beta;
+    switch (FusedKind(f.kind)) {
+    case FusedKind::kSwish:
+        return each(x, y, n, [](float v) { return v / (1 + std::exp(-v)); });
+    case FusedKind::kHardSwish:
+        return each(x, y, n, [=](float v) {
+            float const u = alpha * v + beta;
+            float const low = u > 1 ? 1.0f : u;
+            return v * (low < 0 ? 0.0f : low);
+        });
+    case FusedKind::kGeluErf:
+        return each(x, y, n, [](float v) { return 0.5f * v * (1 + std::erf(v * 0.70710678f)); });
+    case FusedKind::kGeluTanh: // sqrt(2 / pi)
+        return each(x, y, n,
+                    [](float v) { return 0.5f * v * (1 + std::tanh(0.79788456f * (v + 0.044715f * v * v * v))); });
+    }
+}
+
 std::string FusedActivation::check() const
 {
-    if (kind < kNone || kind >= activation::kKindCount)
+    if (kind < kNone || kind >= kFusedKindCount)
         return "there is no activation kind " + std::to_string(kind) + " (allowed: -1.." +
-               std::to_string(activation::kKindCount - 1) + ")";
+               std::to_string(kFusedKindCount - 1) + ")";
     if (!std::isfinite(alpha) || !std::isfinite(beta))
         return "alpha " + std::to_string(alpha) + " and beta " + std::to_string(beta) + " must be finite";
     return {};
@@ -88,20 +110,45 @@ void activateElements(FusedActivation const& f, DataType type, void* y, int64_t 
 {
     if (!f.any())
         return;
-    activation::Attrs const a = f.attrs();
     float buffer[kBlock];
     for (int64_t at = 0; at < n; at += kBlock) {
         int64_t const m = std::min(kBlock, n - at);
         float* out = floatsAt(type, y, at, buffer);
-        activate(a, loadFloats(type, y, at, 1, m, buffer), out, m);
+        activate(f, loadFloats(type, y, at, 1, m, buffer), out, m);
         storeFloats(type, y, at, m, out);
     }
 }
+
+namespace {
+
+double product(FusedActivation const& f, double x)
+{
+    switch (FusedKind(f.kind)) {
+    case FusedKind::kSwish:
+        return x * (1 / (1 + std::exp(-x)));
+    case FusedKind::kHardSwish: {
+        double const u = double(f.alpha) * x + double(f.beta);
+        return x * (std::isnan(u) ? u : std::fmax(0, std::fmin(1, u)));
+    }
+    case FusedKind::kGeluErf:
+        return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case FusedKind::kGeluTanh: // sqrt(2 / pi)
+        return 0.5 * x * (1 + std::tanh(0.797884560802865356 * (x + 0.044715 * x * x * x)));
+    }
+    return 0;
+}
+
+} // namespace
 
 Result<void> activateReference(FusedActivation const& f, TensorRef const& y)
 {
     if (!f.any())
         return {};
+    if (!f.isLayer()) {
+        for (int64_t i = 0; i < y.count(); ++i)
+            y.set(i, product(f, y.get(i)));
+        return {};
+    }
     ir::Node node;
     node.attrs = std::make_unique<activation::Attrs>(f.attrs());
     RefContext ctx(node, {y}, {y});

@@ -14,17 +14,30 @@ namespace tw::ops {
 void activate(activation::Attrs const& a, float const* x, float* y, int64_t n);
 void activate(activation::Attrs const& a, double const* x, double* y, int64_t n);
 
+// What fused ops end with beyond activation::Kind: chains of layers that passes find (passes/products.h). The numbers
+// go on where those end; the emitters of kernels/jit use the same.
+enum class FusedKind : int32_t
+{
+    kSwish = 12,     // x / (1 + exp(-x))
+    kHardSwish = 13, // x max(0, min(1, alpha x + beta))
+    kGeluErf = 14,   // x/2 (1 + erf(x / sqrt 2))
+    kGeluTanh = 15,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+};
+inline constexpr int kFusedKindCount = 16;
+
 // Attributes of an activation that a fused op ends with; kNone: it has none.
 struct FusedActivation
 {
     static constexpr int32_t kNone = -1;
-    int32_t kind = kNone; // activation::Kind
+    int32_t kind = kNone; // activation::Kind or FusedKind
     float alpha = 0, beta = 0;
 
     FusedActivation() = default;
     FusedActivation(activation::Kind k, float a = 0, float b = 0) : kind(int32_t(k)), alpha(a), beta(b) {}
+    explicit FusedActivation(FusedKind k, float a = 0, float b = 0) : kind(int32_t(k)), alpha(a), beta(b) {}
     explicit FusedActivation(activation::Attrs const& a) : FusedActivation(a.kind, a.alpha, a.beta) {}
     bool any() const { return kind != kNone; }
+    bool isLayer() const { return kind >= 0 && kind < activation::kKindCount; } // an activation::Kind
     activation::Attrs attrs() const { return activation::Attrs(activation::Kind(kind), alpha, beta); }
     void visit(ir::AttrVisitor& v, int firstNumber)
     {
@@ -36,6 +49,8 @@ struct FusedActivation
     std::string check() const;
 };
 
+// y[i] = f(x[i]); x and y may be one.
+void activate(FusedActivation const& f, float const* x, float* y, int64_t n);
 // In place on n elements of f32 or f16 (its bits).
 void activateElements(FusedActivation const& f, DataType type, void* y, int64_t n);
 // The same by the activation's reference.

@@ -69,7 +69,7 @@ void convolve(convolution::Geometry const& g, T const* x, T const* w, T const* b
                 for (int64_t i = 0; i < outPlane; ++i)
                     plane[i] += loadElement(residual[(n * g.k + k) * outPlane + i]);
             if (f.any())
-                activate(f.attrs(), plane, plane, outPlane);
+                activate(f, plane, plane, outPlane);
             for (int64_t i = 0; i < outPlane; ++i)
                 storeElement(out[i], plane[i]);
         }

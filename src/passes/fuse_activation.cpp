@@ -5,6 +5,7 @@
 //   conv(x, w, b) -> + r -> activation           ->  fused_convolution(x, w, b, r), r of the same shape; f may be none
 //   matmul(a, b) -> + const[n] -> + r -> activation  ->  fused_matrix_multiply(a, b, bias, r), r of the same shape; any
 //                                                   of the three may be missing
+// An activation is the layer of that name, or one that several nodes make (products.h).
 // Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
 // Leaves alone: results that others read too, and nodes whose wishes of the user differ.
@@ -19,6 +20,7 @@
 #include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "passes/list.h"
+#include "passes/products.h"
 #include "passes/rewrite.h"
 
 namespace tw::passes {
@@ -83,6 +85,14 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, Chain& c)
 {
+    if (auto product = matchProduct(g, c.result())) {
+        for (ir::Node const* n : product->nodes)
+            if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
+                return;
+        c.activation = product->activation;
+        c.nodes.insert(c.nodes.end(), product->nodes.begin(), product->nodes.end());
+        return;
+    }
     ir::Node* n = reader(g, c);
     if (!n || n->op != &ops::activation::def())
         return;
@@ -153,8 +163,11 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     }
     for (ir::Node const* n : c.nodes) {
         std::vector<ir::Value*> in;
-        for (ir::Value const* v : n->inputs)
+        for (ir::Value const* v : n->inputs) {
+            if (!to.contains(v) && v->isConstant()) // of an activation that several nodes make
+                to[v] = body->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
             in.push_back(to.at(v));
+        }
         if (n == c.nodes[0] && !product && c.residual && n->inputs.size() < 3)
             in.push_back(to.at(inputs[2])); // the zero bias
         ir::Value* y = body->cloneNode(*n, std::move(in))->outputs[0];

@@ -73,6 +73,100 @@ TEST(FuseActivation, EveryKindBehindAConvolution)
     }
 }
 
+namespace {
+
+ir::Value* twoOf(GraphMaker& m, Operation operation, ir::Value* a, ir::Value* b, std::string const& name)
+{
+    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(operation), {a, b}, name);
+}
+
+ir::Value* number(GraphMaker& m, std::string const& name, float value)
+{
+    return m.g.addConstant(name, DataType::kFloat, {1, 1, 1, 1}, &value);
+}
+
+ir::Value* clip(GraphMaker& m, ir::Value* x, float low, float high)
+{
+    return m.add(ops::activation::def(), ops::activation::Attrs(Kind::kClip, low, high), {x}, "clip");
+}
+
+// What several nodes compute on `x` with a gate: all ways to write it.
+using Write = ir::Value* (*)(GraphMaker&, ir::Value*);
+struct Written
+{
+    ops::FusedKind kind;
+    Write write;
+};
+Written const kProducts[] = {
+    {ops::FusedKind::kSwish,
+     [](GraphMaker& m, ir::Value* x) {
+         return twoOf(m, Operation::kProd, x, activation(m, x, "gate", Kind::kSigmoid), "mul");
+     }},
+    {ops::FusedKind::kSwish,
+     [](GraphMaker& m, ir::Value* x) {
+         return twoOf(m, Operation::kProd, activation(m, x, "gate", Kind::kSigmoid), x, "mul");
+     }},
+    {ops::FusedKind::kHardSwish,
+     [](GraphMaker& m, ir::Value* x) {
+         return twoOf(m, Operation::kProd, x, activation(m, x, "gate", Kind::kHardSigmoid), "mul");
+     }},
+    {ops::FusedKind::kHardSwish,
+     [](GraphMaker& m, ir::Value* x) {
+         ir::Value* gate = clip(m, sum(m, x, number(m, "three", 3), "add"), 0, 6);
+         return twoOf(m, Operation::kProd, x, twoOf(m, Operation::kDiv, gate, number(m, "six", 6), "div"), "mul");
+     }},
+    {ops::FusedKind::kHardSwish,
+     [](GraphMaker& m, ir::Value* x) {
+         ir::Value* gate = clip(m, sum(m, number(m, "three", 3), x, "add"), 0, 6);
+         ir::Value* product = twoOf(m, Operation::kProd, gate, x, "mul");
+         return twoOf(m, Operation::kProd, number(m, "sixth", 1.0f / 6), product, "scale");
+     }},
+};
+
+} // namespace
+
+TEST(FuseActivation, Products)
+{
+    for (Written const& p : kProducts) {
+        GraphMaker m;
+        m.output(p.write(m, convolution(m, image(m), "conv1")), "y");
+        checkPass(m.g, passes::fuseActivation, true);
+        ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+        auto const& f = m.g.nodes[0]->attrsAs<ops::fused_convolution::Attrs>().activation;
+        EXPECT_EQ(f.kind, int(p.kind));
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+TEST(FuseActivation, ProductsThatAreNone)
+{
+    auto with = [](char const* nodes, auto change) {
+        GraphMaker m;
+        change(m, convolution(m, image(m), "conv1"));
+        NullLog log;
+        ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{log}).ok());
+        EXPECT_EQ(nodesOf(m.g), nodes);
+    };
+    with("conv1:convolution, gate:activation, mul:elementwise", [](GraphMaker& m, ir::Value* y) { // the gate is read
+        ir::Value* gate = activation(m, y, "gate", Kind::kSigmoid);
+        m.output(twoOf(m, Operation::kProd, y, gate, "mul"), "y");
+        m.output(gate, "z");
+    });
+    with("conv1:convolution, gate:activation, mul:elementwise", [](GraphMaker& m, ir::Value* y) { // no gate
+        m.output(twoOf(m, Operation::kProd, y, activation(m, y, "gate", Kind::kTanh), "mul"), "y");
+    });
+    with("conv1:convolution, gate:activation, mul:elementwise, relu:activation", [](GraphMaker& m, ir::Value* y) {
+        m.output(twoOf(m, Operation::kProd, y, activation(m, y, "gate", Kind::kSigmoid), "mul"), "y");
+        m.output(activation(m, y, "relu"), "z"); // a third reader
+    });
+    with("conv1:convolution, add:elementwise, clip:activation, mul:elementwise, scale:elementwise",
+         [](GraphMaker& m, ir::Value* y) { // 5 is not 6
+             ir::Value* gate = clip(m, sum(m, y, number(m, "three", 3), "add"), 0, 6);
+             ir::Value* product = twoOf(m, Operation::kProd, gate, y, "mul");
+             m.output(twoOf(m, Operation::kDiv, product, number(m, "five", 5), "scale"), "y");
+         });
+}
+
 TEST(FuseActivation, Residual)
 {
     for (bool bias : {false, true})

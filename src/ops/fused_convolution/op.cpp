@@ -40,7 +40,7 @@ void cases(CaseList& list)
              {f32({1, 1, 2, 3}, {1, -2, 3, 0, -1, 4}), weights({1, 1, 2, 2}, {1, 1, 1, 1}), weights({1}, {1}),
               f32({1, 1, 1, 2}, {2, -7})},
              {{1, 0}});
-    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation f;
         f.kind = k;
         f.alpha = 0.3f;

@@ -25,7 +25,7 @@ void cases(CaseList& list)
     strided.groups = 2;
     list.add("relu_by_hand", Attrs(plain, Kind::kRelu),
              {f32({1, 1, 1, 2}, {1, -2}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 3})}, {{1, 1, 0}});
-    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation f;
         f.kind = k;
         f.alpha = 0.3f;

@@ -22,7 +22,7 @@ void cases(CaseList& list)
              {f32({1, 2, 1, 1}, {1, -2}), constant(DataType::kFloat, {2, 2}, {1, 1, 3, 1}),
               constant(DataType::kFloat, {2}, {0.5, 0})},
              {{0, 1}});
-    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation f;
         f.kind = k;
         f.alpha = 0.3f;

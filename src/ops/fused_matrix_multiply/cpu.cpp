@@ -33,7 +33,7 @@ void finish(TensorRef const& y, TensorRef const& bias, TensorRef const& residual
                         to[i] = from[i] + add[i];
                 }
                 if (f.any())
-                    activate(f.attrs(), to, to, m);
+                    activate(f, to, to, m);
                 storeFloats(y.type, y.data, row + at, m, to);
             } else {
                 activateElements(f, y.type, static_cast<std::byte*>(y.data) + (row + at) * sizeOf(y.type), m);

@@ -52,7 +52,7 @@ void cases(CaseList& list)
     add("bias_relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32, weights({2}, {-6, 3})}, {{0, 2, 8, 2}});
     add("bias_by_hand", kNone, kNone, {}, {a23, b32, weights({2}, {-6, 3})}, {{-1, 2, 8, 2}});
     add("relu_by_hand", kNone, kNone, Kind::kRelu, {a23, b32}, {{5, 0, 14, 0}});
-    for (int k = FusedActivation::kNone; k < activation::kKindCount; ++k) {
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
         FusedActivation f;
         f.kind = k;
         f.alpha = 0.3f;

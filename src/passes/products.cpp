@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/products.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/registry.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::activation::Kind;
+using ops::elementwise::Operation;
+
+// Rounding of constants such as 1/6 in float.
+constexpr double kRounding = 1e-6;
+
+bool isElementwise(ir::Node const* n, Operation operation)
+{
+    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
+}
+
+ops::activation::Attrs const* activationOf(ir::Node const* n)
+{
+    return n && n->op == &ops::activation::def() ? &n->attrsAs<ops::activation::Attrs>() : nullptr;
+}
+
+// The one number that a constant repeats.
+std::optional<double> numberOf(ir::Value const* v)
+{
+    TensorRef const t = constantOf(v);
+    if (!t.data || t.count() == 0 || refitReaches(*v) || !allEqual(v, t.get(0)))
+        return std::nullopt;
+    return t.get(0);
+}
+
+std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
+{
+    std::vector<ir::Node*> list;
+    for (auto const& n : g.nodes)
+        if (std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end())
+            list.push_back(n.get());
+    return list;
+}
+
+// The only reader of what `n` makes.
+ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
+{
+    if (n->outputs.size() != 1 || onlyProducer(g, n->outputs[0]) != n)
+        return nullptr;
+    auto const list = readersOf(g, n->outputs[0]);
+    return list.size() == 1 ? list[0] : nullptr;
+}
+
+// f in y = f v (a product with a constant, or a division by it).
+std::optional<double> factorOf(ir::Node const* n, ir::Value const* v)
+{
+    if (isElementwise(n, Operation::kProd))
+        return numberOf(n->inputs[n->inputs[0] == v ? 1 : 0]);
+    if (isElementwise(n, Operation::kDiv) && n->inputs[0] == v)
+        if (auto d = numberOf(n->inputs[1]); d && *d != 0)
+            return 1 / *d;
+    return std::nullopt;
+}
+
+bool multiplies(ir::Node const* n, ir::Value const* a, ir::Value const* b)
+{
+    return isElementwise(n, Operation::kProd) &&
+           ((n->inputs[0] == a && n->inputs[1] == b) || (n->inputs[0] == b && n->inputs[1] == a));
+}
+
+// `first` is the reader of x that is not the product.
+std::optional<Product> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Node* first, ir::Node* product)
+{
+    using ops::FusedActivation;
+    using ops::FusedKind;
+    auto const* gate = activationOf(first);
+    if (gate && multiplies(product, x, first->outputs[0]) && nextOf(g, first) == product) {
+        if (gate->kind == Kind::kSigmoid)
+            return Product{FusedActivation(FusedKind::kSwish), {first, product}};
+        if (gate->kind == Kind::kHardSigmoid)
+            return Product{FusedActivation(FusedKind::kHardSwish, gate->alpha, gate->beta), {first, product}};
+        return std::nullopt;
+    }
+    if (!isElementwise(first, Operation::kSum))
+        return std::nullopt;
+    auto const shift = numberOf(first->inputs[first->inputs[0] == x ? 1 : 0]);
+    ir::Node* clip = nextOf(g, first);
+    auto const* bounds = activationOf(clip);
+    if (!shift || !bounds || bounds->kind != Kind::kClip || bounds->alpha != 0 || !(bounds->beta > 0))
+        return std::nullopt;
+    double const high = bounds->beta;
+    auto scaled = [&](std::optional<double> f) { return f && std::fabs(*f * high - 1) < kRounding; };
+    std::vector<ir::Node*> nodes{first, clip};
+    ir::Node* n = nextOf(g, clip);
+    if (n && n != product && scaled(factorOf(n, clip->outputs[0]))) {
+        nodes.push_back(n);
+        if (nextOf(g, n) != product || !multiplies(product, x, n->outputs[0]))
+            return std::nullopt;
+        nodes.push_back(product);
+    } else if (n == product && multiplies(product, x, clip->outputs[0])) {
+        nodes.push_back(product);
+        n = nextOf(g, product);
+        if (!n || !scaled(factorOf(n, product->outputs[0])))
+            return std::nullopt;
+        nodes.push_back(n);
+    } else {
+        return std::nullopt;
+    }
+    return Product{FusedActivation(FusedKind::kHardSwish, float(1 / high), float(*shift / high)), nodes};
+}
+
+} // namespace
+
+std::optional<Product> matchProduct(ir::Graph const& g, ir::Value const* x)
+{
+    if (x->quantization || g.isOutput(x) || g.useCount(x) != 2 || !isFloating(x->type))
+        return std::nullopt;
+    auto const readers = readersOf(g, x);
+    if (readers.size() != 2)
+        return std::nullopt;
+    for (size_t i = 0; i < 2; ++i) {
+        auto found = matchFrom(g, x, readers[i], readers[1 - i]);
+        if (!found)
+            continue;
+        bool const same = std::all_of(found->nodes.begin(), found->nodes.end(), [&](ir::Node const* n) {
+            return n->outputs[0]->type == x->type && n->outputs[0]->shape == x->shape;
+        });
+        if (same)
+            return found;
+    }
+    return std::nullopt;
+}
+
+} // namespace tw::passes

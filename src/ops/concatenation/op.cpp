@@ -80,6 +80,10 @@ void cases(CaseList& list)
     }
     list.add("empty_part", Attrs(1), {f32({2, 0, 3}), f32({2, 2, 3}), f32({2, 0, 3})});
     list.add("all_empty", Attrs(0), {f32({0, 3}), f32({0, 3})});
+    list.add("channels", Attrs(1), {f32({2, 16, 5, 3}), f32({2, 48, 5, 3}), f32({2, 32, 5, 3})});
+    list.add("channels_tail", Attrs(1), {f32({2, 32, 3, 7}), f32({2, 19, 3, 7})});
+    list.add("channels_odd", Attrs(1), {f32({2, 20, 3, 7}), f32({2, 19, 3, 7})});
+    list.add("channels_padded", Attrs(1), {f32({1, 128, 3, 7}), f32({1, 128, 3, 7})});
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
 }
 

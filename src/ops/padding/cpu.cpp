@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ops/padding/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::padding {
 
@@ -48,11 +48,46 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"padding_plain", 1, run};
 
+// ---- Channels-last: rows of pixels.
+
+Support supportsPixels(Problem const& p)
+{
+    return p.inputs[0].dims.rank == 4 ? Support::yes() : Support::no("takes four dimensions");
+}
+
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const h = x.dims[2], w = x.dims[3], outH = y.dims[2], outW = y.dims[3], channels = x.dims[1];
+    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
+    Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
+    inPieces(*args.workers, x.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t const n = row / outH, i = row % outH;
+            float* to = imageOf(y, n) + i * outW * yStep;
+            bool const inside = i >= rows.begin && i < rows.end && columns.begin < columns.end;
+            Span const from = inside ? columns : Span{outW, outW};
+            k.fill(0, to, yStep, channels, from.begin);
+            if (inside)
+                k.copy(imageOf(x, n) + ((i - a.pre[0]) * w + from.begin - a.pre[1]) * xStep, xStep,
+                       to + from.begin * yStep, yStep, channels, from.end - from.begin);
+            k.fill(0, to + from.end * yStep, yStep, channels, outW - from.end);
+        }
+    });
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{
+    "padding_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"padding_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

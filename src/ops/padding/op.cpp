@@ -51,6 +51,8 @@ void cases(CaseList& list)
     pad("crop_past_the_end", {0, -5}, {0, 4}, six, {{0, 0, 0, 0}}); // nothing of x is left
     pad("none", {0, 0}, {0, 0}, f32({2, 3, 4, 5}));
     pad("all_sides", {2, 1}, {3, 4}, f32({2, 3, 4, 5}));
+    pad("channels_17", {2, 1}, {3, 4}, f32({2, 17, 4, 5}));
+    pad("channels_48", {1, 0}, {0, 1}, f32({1, 48, 3, 5}));
     pad("to_nothing", {-2, 0}, {-2, 0}, f32({2, 3, 4, 5}));
     pad("from_nothing", {1, 1}, {1, 1}, f32({2, 0, 3}));
     pad("empty_batch", {1, 1}, {1, 1}, f32({0, 2, 3}));

@@ -3,7 +3,7 @@
 
 #include "ops/element.h"
 #include "ops/pooling/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::pooling {
 
@@ -106,11 +106,72 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
 
 constexpr PlainTactic kPlain{"pooling_plain", 1, run, workspace};
 
+// ---- Channels-last: rows of output pixels, all channels of a pixel in vectors.
+
+Support supportsPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (a.kind == Kind::kMaxAverageBlend)
+        return Support::no("does not blend maximum and average");
+    if (p.inputs[0].dims.rank != int(a.window.size()) + 2)
+        return Support::no("needs the window to cover every axis behind the channels");
+    return Support::yes();
+}
+
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(a, x.dims, y.dims);
+    int64_t const images = x.dims[0], channels = x.dims[1], xStep = x.pixelStride(), yStep = y.pixelStride();
+    // Few rows (global pooling): channels are shared out too.
+    constexpr int64_t kChannelBlock = 64;
+    int64_t const rows = images * g.out[0] * g.out[1];
+    bool const split = rows < 2 * args.workers->count();
+    int64_t const blocks = split ? (channels + kChannelBlock - 1) / kChannelBlock : 1;
+    auto const one = [&](int64_t index) {
+        int64_t const row = index / blocks, c = index % blocks * kChannelBlock;
+        int64_t const o1 = row % g.out[1], o0 = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
+        Part const p0 = partOf(g, 0, o0), p1 = partOf(g, 1, o1);
+        kernels::PoolRow r;
+        r.step = xStep;
+        r.step1 = g.in[2] * xStep;
+        r.step0 = g.in[1] * r.step1;
+        r.x = imageOf(x, n) + p0.begin * r.step0 + p1.begin * r.step1 + c;
+        r.rows0 = p0.end - p0.begin;
+        r.rows1 = p1.end - p1.begin;
+        r.in = g.in[2];
+        r.out = g.out[2];
+        r.window = g.window[2];
+        r.stride = g.stride[2];
+        r.before = g.before[2];
+        r.after = g.after[2];
+        r.channels = split ? std::min(kChannelBlock, channels - c) : channels;
+        r.y = imageOf(y, n) + (o0 * g.out[1] + o1) * g.out[2] * yStep + c;
+        r.yStep = yStep;
+        r.average = a.kind == Kind::kAverage;
+        r.excludePadding = a.excludePadding;
+        r.paddedRows = float(p0.padded) * float(p1.padded);
+        k.poolRow(r);
+    };
+    int64_t const bytes = x.sizeBytes() + y.sizeBytes();
+    inPieces(*args.workers, rows * blocks, bytes, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            one(i);
+    });
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{
+    "pooling_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"pooling_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

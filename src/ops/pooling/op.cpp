@@ -78,6 +78,8 @@ void cases(CaseList& list)
          {{-128, 1, 2, 3, 3, -128}});
     pool("average_in_padding", Kind::kAverage, {1, 2}, three, wide, {{0, 1, 1.5, 2.5, 3, 0}});
     pool("max_nan", Kind::kMax, {1, 2}, f32({1, 1, 4}, {1, nan, -inf, -inf}), none, {{nan, nan, -inf}});
+    pool("max_nan_4d", Kind::kMax, {1, 3}, f32({1, 1, 1, 6}, {1, nan, -inf, -inf, -inf, 2}), none,
+         {{nan, nan, -inf, 2}});
     // 1+2 over 2 is 1.5, 2+3 over 2 is 2.5, both to even.
     pool("average_ties_i8", Kind::kAverage, {1, 2}, input(DataType::kInt8, {1, 1, 3}, {1, 2, 3}), none, {{2, 2}});
     for (auto [kindName, kind] : {std::pair{"max", Kind::kMax}, std::pair{"average", Kind::kAverage},
@@ -116,6 +118,18 @@ void cases(CaseList& list)
         pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}), [&](Attrs& a) {
             blend(a);
             pad1Inclusive(a);
+        });
+        for (int64_t channels : {1, 15, 16, 17, 33, 70, 130}) {
+            std::string const c = "_c" + std::to_string(channels);
+            pool(k + "_3x3_stride2" + c, kind, {3, 3}, f32({1, channels, 7, 9}), [&](Attrs& a) {
+                pad1(a);
+                a.strides = {2, 2};
+            });
+            pool(k + "_global" + c, kind, {5, 7}, f32({2, channels, 5, 7}), none);
+        }
+        pool(k + "_5x5", kind, {5, 5}, f32({1, 20, 7, 6}), [](Attrs& a) { a.prePadding = a.postPadding = {2, 2}; });
+        pool(k + "_wide_padding", kind, {2, 2}, f32({1, 20, 3, 3}), [](Attrs& a) {
+            a.prePadding = a.postPadding = {2, 2};
         });
         pool(k + "_no_batch", kind, {2, 2}, f32({3, 5, 5}), blend);
         pool(k + "_empty_batch", kind, {2, 2}, f32({0, 3, 5, 5}), none);

@@ -3,7 +3,7 @@
 
 #include "ops/element.h"
 #include "ops/reduce/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::reduce {
 
@@ -229,11 +229,109 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"reduce_plain", 1, run};
 
+// ---- Sums and averages of f32 in vectors: rows of linear tensors, and all pixels of channels-last ones.
+
+bool isSum(Attrs const& a)
+{
+    return a.kind == Kind::kSum || a.kind == Kind::kAvg;
+}
+
+// Rows in the middle of nothing else: [outer, n], n reduced; their number, or 0.
+int64_t rowsOf(Attrs const& a, Extents const& x)
+{
+    int first = x.rank;
+    while (first > 0 && a.has(first - 1))
+        --first;
+    for (int i = 0; i < first; ++i)
+        if (a.has(i) && x[i] != 1)
+            return 0;
+    return first == x.rank ? 0 : x.volume(0, first);
+}
+
+Support supportsRows(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (!isSum(a))
+        return Support::no("sums and averages only");
+    bool inner = false, outer = false;
+    int const rank = p.inputs[0].dims.rank;
+    for (int i = rank - 1; i >= 0; --i) {
+        inner = inner || (i == rank - 1 && a.has(i));
+        outer = outer || (a.has(i) && i + 1 < rank && !a.has(i + 1));
+    }
+    return inner && !outer ? Support::yes() : Support::no("reduces the last axes only");
+}
+
+Result<void> runRows(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const rows = rowsOf(a, x.dims), n = rows > 0 ? x.count() / rows : 0;
+    float const scale = a.kind == Kind::kAvg ? 1 / float(n) : 1;
+    inPieces(*args.workers, rows, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            y.as<float>()[i] = n == 0 && a.kind == Kind::kAvg ? std::numeric_limits<float>::quiet_NaN()
+                                                              : scale * k.sumRow(x.as<float>() + i * n, n);
+    });
+    return {};
+}
+
+Support supportsPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    int const rank = p.inputs[0].dims.rank;
+    if (!isSum(a) || a.axes != (int64_t(1) << rank) - 4)
+        return Support::no("sums and averages of all axes behind the channels only");
+    return Support::yes();
+}
+
+std::vector<Formats> pixelFormats(Problem const& problem)
+{
+    int const rank = problem.inputs[0].dims.rank;
+    if (rank < 3 || problem.inputs[0].constant)
+        return {};
+    std::vector<Formats> list{Formats{{Format::kChannelsLast}, {Format::kLinear}}};
+    if (problem.outputs[0].dims.rank >= 3)
+        list.insert(list.begin(), Formats{{Format::kChannelsLast}, {Format::kChannelsLast}});
+    return list;
+}
+
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    constexpr int64_t kChannels = 64;
+    int64_t const channels = x.dims[1], pixels = pixelsOf(x), blocks = (channels + kChannels - 1) / kChannels;
+    float const scale = a.kind == Kind::kAvg ? 1 / float(pixels) : 1; // no pixel: the kernel makes 0 * infinity
+    int64_t const yStep = y.format == Format::kChannelsLast ? y.pixelStride() : channels;
+    inPieces(*args.workers, x.dims[0] * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t const n = i / blocks, c = i % blocks * kChannels, count = std::min(kChannels, channels - c);
+            float const* from = imageOf(x, n) + c;
+            float* to = y.as<float>() + n * yStep + c;
+            if (y.format == Format::kChannelsLast || count % 16 == 0) {
+                k.sum(from, x.pixelStride(), count, pixels, scale, to);
+            } else { // the kernel writes whole cache lines
+                float line[kChannels];
+                k.sum(from, x.pixelStride(), count, pixels, scale, line);
+                std::copy_n(line, count, to);
+            }
+        }
+    });
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
+constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
+constexpr VectorTactic kAvx512{"reduce_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, pixelFormats};
+constexpr VectorTactic kAvx2{"reduce_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, pixelFormats};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kRowsAvx512, &kRowsAvx2, &kPlain};
     return kList;
 }
 

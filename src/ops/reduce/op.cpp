@@ -120,6 +120,9 @@ void cases(CaseList& list)
         reduce(k + "_nan", kind, 1, false, f32({3}, {1, nan, 2}), {{nan}});
         reduce(k + "_all", kind, 7, false, f32({5, 7, 3}));
         reduce(k + "_hw", kind, 12, true, f32({2, 3, 9, 7}));
+        for (int64_t c : {16, 17, 70, 130})
+            for (bool keep : {false, true})
+                reduce(k + "_hw_c" + std::to_string(c) + (keep ? "_kept" : ""), kind, 12, keep, f32({2, c, 9, 7}));
         reduce(k + "_channels", kind, 2, false, f32({2, 5, 3, 4}));
         reduce(k + "_outer_and_inner", kind, 5, true, f32({3, 4, 5}));
         reduce(k + "_alternating", kind, 0b10101010, false, f32({2, 3, 2, 3, 2, 3, 2, 3}));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/convert_format.h"
 #include "ops/reformat/op.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::reformat {
 
@@ -38,11 +41,49 @@ public:
 
 constexpr Plain kPlain;
 
+// ---- Vectors: blocks of 8 channels by 8 pixels, transposed in registers.
+
+Result<void> runVectors(ir::Node const&, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const channels = x.dims[1], pixels = pixelsOf(x), images = x.dims[0], plane = channels * pixels;
+    bool const from = x.format == Format::kChannelsLast, to = y.format == Format::kChannelsLast;
+    // Pixels in blocks: all planes of a block stay in L1 while its lines are written.
+    constexpr int64_t kBlock = 64;
+    int64_t const blocks = (pixels + kBlock - 1) / kBlock;
+    inPieces(*args.workers, images * blocks, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t const n = i / blocks, p = i % blocks * kBlock, count = std::min(kBlock, pixels - p);
+            if (from && to)
+                k.copy(imageOf(x, n) + p * x.pixelStride(), x.pixelStride(), imageOf(y, n) + p * y.pixelStride(),
+                       y.pixelStride(), channels, count);
+            else if (from)
+                k.fromPixels(imageOf(x, n) + p * x.pixelStride(), x.pixelStride(), y.as<float>() + n * plane + p,
+                             pixels, channels, count);
+            else
+                k.toPixels(x.as<float>() + n * plane + p, pixels, imageOf(y, n) + p * y.pixelStride(), y.pixelStride(),
+                           channels, count);
+        }
+    });
+    return {};
+}
+
+std::vector<Formats> vectorFormats(Problem const& problem)
+{
+    if (problem.inputs[0].dims.rank < 3)
+        return {};
+    Format const linear = Format::kLinear, pixels = Format::kChannelsLast;
+    return {Formats{{linear}, {pixels}}, Formats{{pixels}, {linear}}, Formats{{pixels}, {pixels}}};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx2{"reformat_f32_8x8_avx2", 1, Isa::kAvx2, runVectors, nullptr, vectorFormats};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx2, &kPlain};
     return kList;
 }
 

@@ -22,6 +22,9 @@ void cases(CaseList& list)
     list.add("one_channel", Attrs(), {f32({3, 1, 5, 4})});
     list.add("vector_of_channels", Attrs(), {f32({2, 256, 1, 1})});
     list.add("wide", Attrs(), {f32({1, 33, 17, 31})});
+    for (int64_t c : {1, 7, 8, 9, 15, 16, 17, 40, 70})
+        list.add("channels_" + std::to_string(c), Attrs(), {f32({2, c, 9, 8 + c % 5})});
+    list.add("pixel", Attrs(), {f32({1, 21, 1, 1})});
     list.add("3d", Attrs(), {f32({2, 16, 3, 2, 5})});
     list.add("matrix", Attrs(), {f32({4, 9})});
     list.add("empty", Attrs(), {f32({2, 0, 3, 3})});

@@ -3,7 +3,7 @@
 
 #include "ops/element.h"
 #include "ops/resize/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::resize {
 
@@ -252,11 +252,94 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constexpr PlainTactic kPlain{"resize_plain", 1, run, workspace};
 
+// ---- Channels-last images: a pixel is a copy of one, or a linear mix of up to four.
+
+Support supportsPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    ir::Shape const &x = p.node->inputs[0]->shape, &y = p.node->outputs[0]->shape;
+    if (x.size() != 4)
+        return Support::no("takes four dimensions");
+    if (a.mode == Mode::kCubic)
+        return Support::no("does not do cubic mixes");
+    for (size_t i = 0; i < 2; ++i)
+        if (!(x[i] == y[i]) || (!a.scales.empty() && a.scales[i] != 1))
+            return Support::no("resizes the last two axes only");
+    return Support::yes();
+}
+
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const channels = x.dims[1], xStep = x.pixelStride(), yStep = y.pixelStride(), width = x.dims[3];
+    int64_t const outH = y.dims[2], outW = y.dims[3];
+    Axis const axes[2] = {axisOf(a, x.dims, y.dims, 2), axisOf(a, x.dims, y.dims, 3)};
+    bool const linear = a.mode == Mode::kLinear;
+    // Nearest: the index of each output of both axes. Linear: weights and indices of their taps.
+    auto* nearestIndex = static_cast<int64_t*>(args.workspace);
+    auto* weights = static_cast<float*>(args.workspace);
+    auto* indices = reinterpret_cast<int32_t*>(weights + (outH + outW) * kMaxTaps);
+    Table<float> tables[2] = {{indices, weights}, {indices + outH * kMaxTaps, weights + outH * kMaxTaps}};
+    for (int i = 0; i < 2; ++i)
+        if (linear)
+            fillTable(a, axes[i], tables[i]);
+        else
+            for (int64_t o = 0; o < axes[i].out; ++o)
+                nearestIndex[i * outH + o] = nearestOf(a, axes[i], o);
+    auto const nearestRow = [&](float const* from, int64_t o, float* to) {
+        for (int64_t p = 0; p < outW; ++p, to += yStep)
+            k.copy(from + (nearestIndex[o] * width + nearestIndex[outH + p]) * xStep, xStep, to, yStep, channels, 1);
+    };
+    auto const linearRow = [&](float const* from, int64_t o, float* to) {
+        kernels::MixPixels m;
+        m.channels = channels;
+        for (int64_t p = 0; p < outW; ++p, to += yStep) {
+            m.taps = 0;
+            m.y = to;
+            for (int i = 1; i < 3; ++i) // linear uses the taps in the middle
+                for (int j = 1; j < 3; ++j) {
+                    int64_t const row = o * kMaxTaps + i, column = p * kMaxTaps + j;
+                    float const w = tables[0].weight[row] * tables[1].weight[column];
+                    if (tables[0].weight[row] == 0 || tables[1].weight[column] == 0)
+                        continue;
+                    m.x[m.taps] = from + (tables[0].index[row] * width + tables[1].index[column]) * xStep;
+                    m.weight[m.taps++] = w;
+                }
+            k.mix(m);
+        }
+    };
+    inPieces(*args.workers, y.dims[0] * outH, x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            float const* from = imageOf(x, row / outH);
+            float* to = imageOf(y, row / outH) + row % outH * outW * yStep;
+            if (linear)
+                linearRow(from, row % outH, to);
+            else
+                nearestRow(from, row % outH, to);
+        }
+    });
+    return {};
+}
+
+int64_t pixelsWorkspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorRef const> out)
+{
+    Extents const& y = out[0].dims;
+    int64_t const entries = y[y.rank - 1] + y[y.rank - 2];
+    return entries * kMaxTaps * int64_t(sizeof(float) + sizeof(int32_t)); // more than an int64 each
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{
+    "resize_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast, pixelsWorkspace};
+constexpr VectorTactic kAvx2{"resize_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast,
+                             pixelsWorkspace};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

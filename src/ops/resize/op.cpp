@@ -133,6 +133,10 @@ void cases(CaseList& list)
     auto const linearHalf = with(Mode::kLinear, Coordinates::kHalfPixel);
     auto const cubicHalf = with(Mode::kCubic, Coordinates::kHalfPixel);
     auto const linearAlign = with(Mode::kLinear, Coordinates::kAlignCorners);
+    by("nearest_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, none);
+    by("linear_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
+    to("linear_channels_align", f32({1, 16, 4, 5}), {1, 16, 7, 3}, linearAlign);
+    to("nearest_channels_down", f32({1, 70, 7, 5}), {1, 70, 3, 4}, none);
     CaseInput const two = f32({1, 2}, {0, 4}), four = f32({4}, {1, 2, 3, 4});
     to("nearest_by_hand", f32({2, 2}, {1, 2, 3, 4}), {4, 4}, none, {{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}});
     to("linear_half_pixel_by_hand", two, {1, 4}, linearHalf, {{0, 1, 3, 4}});

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/slice/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::slice {
 
@@ -135,11 +135,58 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorR
 
 constexpr PlainTactic kPlain{"slice_plain", 1, run, workspace};
 
+// ---- Channels-last: runs of channels that begin on a cache line, of pixels at any places inside x.
+
+Support supportsPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    for (size_t i = 1; i < p.inputs.size(); ++i)
+        if (p.inputs[i].present)
+            return Support::no("takes bounds from attributes only");
+    if (a.mode != Mode::kStrict)
+        return Support::no("takes strict bounds only");
+    if (a.start[1] % 16 != 0 || a.stride[1] != 1)
+        return Support::no("needs channels in a row from a multiple of 16 on");
+    return Support::yes();
+}
+
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int const rank = x.dims.rank, last = rank - 1;
+    int64_t const xStep = x.pixelStride(), yStep = y.pixelStride();
+    int64_t const width = y.dims[last], rows = y.dims[0] * pixelsOf(y) / width;
+    int64_t steps[kMaxRank]; // floats of x from one to the next
+    int64_t step = xStep;
+    for (int d = last; d >= 2; step *= x.dims[d], --d)
+        steps[d] = step;
+    steps[0] = step;
+    inPieces(*args.workers, rows, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            int64_t rest = row, from = a.start[1] + a.start[size_t(last)] * steps[last];
+            for (int d = last - 1; d >= 0; --d) {
+                if (d == 1)
+                    continue;
+                from += (a.start[size_t(d)] + rest % y.dims[d] * a.stride[size_t(d)]) * steps[d];
+                rest /= y.dims[d];
+            }
+            k.copy(x.as<float>() + from, a.stride[size_t(last)] * steps[last], y.as<float>() + row * width * yStep,
+                   yStep, y.dims[1], width);
+        }
+    });
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr VectorTactic kAvx512{"slice_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"slice_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -4,6 +4,7 @@
 #include "ops/activate.h"
 #include "ops/activation/op.h"
 #include "ops/blocks.h"
+#include "ops/pointwise_kernel.h"
 
 namespace tw::ops::activation {
 
@@ -41,11 +42,27 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"activation_plain", 1, run};
 
+// One step of an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    PointwiseSpec spec;
+    spec.program.inputs = 1;
+    spec.program.steps = {
+        {kernels::jit::PointwiseCode::kActivation, 0, 0, kernels::jit::ActivationKind(a.kind), a.alpha, a.beta}};
+    spec.inputs = {{0}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr PointwiseTactic kAvx512{"activation_f32_jit_avx512", 1, Isa::kAvx512, specOf};
+constexpr PointwiseTactic kAvx2{"activation_f32_jit_avx2", 1, Isa::kAvx2, specOf};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -5,6 +5,7 @@
 #include "ops/blocks.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise/op.h"
+#include "ops/pointwise_kernel.h"
 
 namespace tw::ops::elementwise {
 
@@ -174,11 +175,28 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"elementwise_plain", 1, run};
 
+// One step of an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    auto const code = pointwiseCode(int(p.node->attrsAs<Attrs>().operation));
+    if (!code)
+        return invalidArgument("there is no emitted code for this operation");
+    PointwiseSpec spec;
+    spec.program.inputs = 2;
+    spec.program.steps = {{*code, 0, 1}};
+    spec.inputs = {{0}, {1}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr PointwiseTactic kAvx512{"elementwise_f32_jit_avx512", 1, Isa::kAvx512, specOf};
+constexpr PointwiseTactic kAvx2{"elementwise_f32_jit_avx2", 1, Isa::kAvx2, specOf};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/blocks.h"
+#include "ops/pointwise_kernel.h"
 #include "ops/scale/op.h"
 
 namespace tw::ops::scale {
@@ -63,11 +64,45 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"scale_plain", 1, run};
 
+// x * scale + shift as an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    using kernels::jit::PointwiseCode;
+    auto const& a = p.node->attrsAs<Attrs>();
+    auto const given = [&](size_t i) { return i < p.inputs.size() && p.inputs[i].present; };
+    if (given(3))
+        return invalidArgument("does not raise to a power");
+    if (!given(1) && !given(2))
+        return invalidArgument("needs a scale or a shift");
+    using Kind = PointwiseInput::Kind;
+    Kind const kind = a.mode == Mode::kUniform   ? Kind::kScalar
+                      : a.mode == Mode::kChannel ? Kind::kChannel
+                                                 : Kind::kTrailing;
+    PointwiseSpec spec;
+    spec.inputs = {{0}};
+    for (int i : {1, 2})
+        if (given(size_t(i)))
+            spec.inputs.push_back({i, kind, a.channelAxis});
+    spec.program.inputs = int(spec.inputs.size());
+    int value = 0;
+    for (int i : {1, 2})
+        if (given(size_t(i))) {
+            int const operand = i == 2 && given(1) ? 2 : 1;
+            spec.program.steps.push_back({i == 1 ? PointwiseCode::kMul : PointwiseCode::kAdd, value, operand});
+            value = spec.program.inputs;
+        }
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr PointwiseTactic kAvx512{"scale_f32_jit_avx512", 1, Isa::kAvx512, specOf};
+constexpr PointwiseTactic kAvx2{"scale_f32_jit_avx2", 1, Isa::kAvx2, specOf};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/blocks.h"
+#include "ops/pointwise_kernel.h"
 #include "ops/unary/op.h"
 
 namespace tw::ops::unary {
@@ -112,11 +113,28 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"unary_plain", 1, run};
 
+// One step of an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    auto const code = pointwiseCodeOfUnary(int(p.node->attrsAs<Attrs>().operation));
+    if (!code)
+        return invalidArgument("there is no emitted code for this operation");
+    PointwiseSpec spec;
+    spec.program.inputs = 1;
+    spec.program.steps = {{*code, 0}};
+    spec.inputs = {{0}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr PointwiseTactic kAvx512{"unary_f32_jit_avx512", 1, Isa::kAvx512, specOf};
+constexpr PointwiseTactic kAvx2{"unary_f32_jit_avx2", 1, Isa::kAvx2, specOf};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

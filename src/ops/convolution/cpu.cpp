@@ -2,6 +2,7 @@
 #include "ops/convolution/op.h"
 #include "ops/convolve.h"
 #include "ops/tactic.h"
+#include "ops/winograd.h"
 
 namespace tw::ops::convolution {
 
@@ -19,13 +20,15 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return convolvePlainWorkspaceBytes(in[1], out[0]);
 }
 
+constexpr WinogradTactic kWinograd512{"convolution_f32_winograd_avx512", 1, kernels::jit::Isa::kAvx512, nullptr};
+constexpr WinogradTactic kWinograd2{"convolution_f32_winograd_avx2", 1, kernels::jit::Isa::kAvx2, nullptr};
 constexpr PlainTactic kPlain{"convolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kWinograd512, &kWinograd2, &kPlain};
     return kList;
 }
 

@@ -111,6 +111,24 @@ void cases(CaseList& list)
     conv("batch_dims", {2, 3, 2, 4, 4}, {3, 2, 3, 3}, true, none);
     conv("empty_batch", {0, 2, 4, 4}, {3, 2, 3, 3}, true, none);
     conv("no_channels", {1, 0, 4, 4}, {3, 0, 3, 3}, true, none);
+    // Every remainder of output tiles, channel vectors and panels.
+    int64_t const channels[] = {1, 3, 17, 40, 64};
+    for (int64_t side = 1; side <= 9; ++side) {
+        int64_t const c = channels[side % 5], k = channels[(side + 2) % 5];
+        conv(("3x3_to_" + std::to_string(side)).c_str(), {1 + side % 2, c, side, 10 - side}, {k, c, 3, 3},
+             side % 3 != 0, [](Attrs& a) {
+                 a.prePadding = a.postPadding = {1, 1};
+             });
+    }
+    conv("3x3_asymmetric_pads", {1, 20, 7, 10}, {33, 20, 3, 3}, true, [](Attrs& a) {
+        a.prePadding = {2, 0};
+        a.postPadding = {0, 1};
+    });
+    conv("3x3_wide_pads", {1, 4, 3, 2}, {5, 4, 3, 3}, true, [](Attrs& a) {
+        a.prePadding = {6, 9};
+        a.postPadding = {5, 8};
+    });
+    conv("3x3_many_tiles", {1, 16, 21, 42}, {48, 16, 3, 3}, true, none);
     Attrs half = Attrs::plain(2);
     list.add("half_3x3", half,
              {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {5, 4, 3, 3}),

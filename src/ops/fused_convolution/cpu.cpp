@@ -2,6 +2,7 @@
 #include "ops/convolve.h"
 #include "ops/fused_convolution/op.h"
 #include "ops/tactic.h"
+#include "ops/winograd.h"
 
 namespace tw::ops::fused_convolution {
 
@@ -21,13 +22,21 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return convolvePlainWorkspaceBytes(in[1], out[0]);
 }
 
+FusedActivation const& activationOf(ir::Node const& node)
+{
+    return node.attrsAs<Attrs>().activation;
+}
+
+constexpr WinogradTactic kWinograd512{"fused_convolution_f32_winograd_avx512", 1, kernels::jit::Isa::kAvx512,
+                                      activationOf};
+constexpr WinogradTactic kWinograd2{"fused_convolution_f32_winograd_avx2", 1, kernels::jit::Isa::kAvx2, activationOf};
 constexpr PlainTactic kPlain{"fused_convolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kWinograd512, &kWinograd2, &kPlain};
     return kList;
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/winograd.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernels/jit/gemm_kernel.h"
+#include "ops/kernel_window.h"
+#include "ops/winograd_kernel.h"
+
+namespace tw::ops {
+
+namespace {
+
+namespace jit = kernels::jit;
+
+constexpr int64_t kMaxChannels = 1 << 15, kMaxTiles = 1 << 12; // of a block: offsets stay below 2^31
+constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
+
+int64_t roundUp(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+bool allAre(std::vector<int64_t> const& list, int64_t value)
+{
+    return std::all_of(list.begin(), list.end(), [=](int64_t v) { return v == value; });
+}
+
+} // namespace
+
+Support WinogradTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsIsa(isa_); !s.ok)
+        return s;
+    auto const& a = p.node->attrsAs<KernelWindowAttrs>();
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
+    for (TensorSpec const& t : p.inputs)
+        if (t.present && t.type != DataType::kFloat)
+            return Support::no("takes f32 only");
+    if (x.dims.rank != 4 || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3)
+        return Support::no("takes 3x3 windows on tensors of rank 4 only");
+    if (!allAre(a.strides, 1) || !allAre(a.dilations, 1) || a.groups != 1)
+        return Support::no("takes strides and dilations of 1 and one group only");
+    if (!w.constant || (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant))
+        return Support::no("needs constant weights and bias");
+    if (w.dims[0] < 1 || w.dims[1] < 1 || w.dims[0] > kMaxChannels || w.dims[1] > kMaxChannels)
+        return Support::no("takes 1 to " + std::to_string(kMaxChannels) + " channels");
+    return Support::yes();
+}
+
+std::vector<Formats> WinogradTactic::formats(Problem const& p) const
+{
+    return {channelsLastFormats(p)};
+}
+
+std::vector<Config> WinogradTactic::configs(Problem const& p) const
+{
+    int64_t const c = p.inputs[1].dims[1], k = roundUp(p.inputs[1].dims[0], kColumns);
+    std::vector<Config> list;
+    for (int m : {4, 2}) {
+        int64_t const tiles = winogradTiles(m, p.outputs[0].dims);
+        list.push_back({m, 0, 14, k});
+        list.push_back({m, 1, std::min<int64_t>(std::max<int64_t>(tiles, 1), 64), kColumns});
+        (void)c;
+    }
+    return list;
+}
+
+double WinogradTactic::estimate(Problem const& p, Config const& config) const
+{
+    int64_t const m = config[0], positions = (m + 2) * (m + 2);
+    double const c = double(p.inputs[1].dims[1]), k = double(p.inputs[1].dims[0]);
+    double const tiles = double(winogradTiles(int(m), p.outputs[0].dims));
+    // Cycles at 3 GHz: products at 1.5 vectors a cycle, transforms at one instruction a cycle.
+    double const width = jit::vectorWidth(isa_), rate = isa_ == jit::Isa::kAvx512 ? 1.5 : 2;
+    double const cycles = double(positions) * tiles * c * k / width / rate +
+                          tiles * double(positions) * 6 * (c + k) / width / (isa_ == jit::Isa::kAvx512 ? 1 : 1.5);
+    // Weights come from beyond the second-level cache, once for each block of tiles: 20 bytes a nanosecond.
+    double const bytes = 4. * double(positions) * c * k * std::max(1., tiles / double(config[2]));
+    return std::max(cycles / 3000. / p.threads, bytes / 20000.);
+}
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    bool const known = config.size() == 4 && (config[0] == 2 || config[0] == 4) && (config[1] == 0 || config[1] == 1) &&
+                       config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
+                       config[3] % kColumns == 0;
+    if (!known)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
+                               std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
+                               "}");
+    Extents const& w = p.inputs[1].dims;
+    auto const& a = p.node->attrsAs<KernelWindowAttrs>();
+    KernelWindowGeometry const g = geometryOf(WindowKind::kConvolution, a, p.inputs[0].dims, w, p.outputs[0].dims);
+    WinogradSpec s;
+    s.isa = isa_;
+    s.m = int(config[0]);
+    s.shared = config[1] == 1;
+    s.tiles = config[2];
+    s.columns = config[3];
+    s.threads = std::max(p.threads, 1);
+    s.k = w[0];
+    s.c = w[1];
+    s.before[0] = g.before[1];
+    s.before[1] = g.before[2];
+    if (activationOf_)
+        s.activation = jitActivation(activationOf_(*p.node));
+    int64_t const rowFloats = std::max(roundUp(s.c, kColumns), s.columns) + kColumns;
+    if (s.positions() * (s.tiles + 1) * rowFloats >= int64_t(1) << 29)
+        return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
+                               std::to_string(rowFloats) + " channels are 2 GiB or more");
+    bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
+    return makeWinogradKernel(s, p.inputs[1].constant->as<float>(), bias ? p.inputs[2].constant->as<float>() : nullptr);
+}
+
+bool isWinograd(Tactic const& tactic)
+{
+    return std::string_view(tactic.name()).find("_winograd_") != std::string_view::npos;
+}
+
+} // namespace tw::ops

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Winograd's convolution F(m x m, 3x3), m = 2 or 4, for convolution and fused_convolution: stride 1, dilation 1, one
+// group, any padding, f32, channels-last, weights and bias constant. 2.25 and 4 times fewer multiplications.
+//
+// Error: against the exact sum, relative to the largest output, 1.2 (m = 2) and 1.8 (m = 4) times that of a direct sum
+// in float on random data (test/ops/winograd_test.cpp holds it to bounds); the ops' tolerance of 1e-5 admits both, and
+// the builder checks each layer with its own weights.
+#pragma once
+
+#include "ops/activate.h"
+#include "ops/jit_support.h"
+#include "ops/tactic.h"
+
+namespace tw::ops {
+
+// Config: {m, shared, tiles, columns}. The layer is worked off in blocks of `tiles` tiles of m x m outputs and
+// `columns` output channels. shared = 0: workers take blocks of tiles, each transforms its own; the transformed weights
+// are read once for each block. 1: all workers transform the tiles of one block, then take blocks of columns.
+class WinogradTactic final : public Tactic
+{
+public:
+    using ActivationOf = FusedActivation const& (*)(ir::Node const&);
+
+    constexpr WinogradTactic(char const* name, int version, kernels::jit::Isa isa, ActivationOf activationOf)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), activationOf_(activationOf)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    ActivationOf activationOf_; // null: the op has none
+};
+
+// One of these: what TENSORWRIGHT_WINOGRAD=0 keeps out of new engines.
+bool isWinograd(Tactic const& tactic);
+
+} // namespace tw::ops

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel behind the Winograd tactics.
+#pragma once
+
+#include <optional>
+
+#include "kernels/jit/activation_kind.h"
+#include "kernels/jit/emitter.h"
+#include "ops/tactic.h"
+
+namespace tw::ops {
+
+struct WinogradSpec
+{
+    kernels::jit::Isa isa = kernels::jit::Isa::kAvx2;
+    int m = 4;
+    bool shared = false;
+    int64_t tiles = 1, columns = 1; // of a block, see WinogradTactic
+    int threads = 1;
+    int64_t c = 1, k = 1;
+    int64_t before[2] = {0, 0}; // padding above and to the left
+    std::optional<kernels::jit::Activation> activation;
+
+    int64_t positions() const { return int64_t(m + 2) * (m + 2); }
+};
+
+// Tiles of an output of this shape [n, k, h, w].
+int64_t winogradTiles(int m, Extents const& y);
+
+// w: [k, c, 3, 3]; bias: [k] or null. Inputs of the kernel: x, w, bias, residual (the last three may be absent).
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias);
+
+} // namespace tw::ops

@@ -23,6 +23,9 @@ using jit::WinogradInput;
 using jit::WinogradOutput;
 
 constexpr int kPanelVectors = 2; // of the matrix kernel's tile; the last panel may have one
+// Sums over the channels are cut into pieces of about this many: their errors grow with the root of a piece's length.
+constexpr int64_t kPiece = 256;
+constexpr int kUnroll = 4; // channels per turn of the matrix kernel's loop
 constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
 
 int64_t roundUp(int64_t n, int64_t to)
@@ -92,15 +95,15 @@ struct WinogradPrepared final : Prepared
 
     Layout layout;
     WinogradInput inside, border;
-    WinogradOutput output[4][4];                     // for rows - 1, columns - 1 pixels
-    std::vector<GemmKernel> gemm[kPanelVectors + 1]; // by vectors, rows
+    WinogradOutput output[4][4];                        // for rows - 1, columns - 1 pixels
+    std::vector<GemmKernel> gemm[kPanelVectors + 1][2]; // by vectors, first or later piece of the channels, rows
 };
 
 class WinogradKernel final : public Kernel
 {
 public:
     WinogradKernel(WinogradSpec const& s, float const* w, float const* bias)
-        : s_(s), width_(jit::vectorWidth(s.isa)), hasBias_(bias)
+        : s_(s), width_(jit::vectorWidth(s.isa)), hasBias_(bias), pieces_(divideUp(s.c, kPiece))
     {
         int64_t const kPadded = roundUp(s.k, width_);
         for (int64_t k = 0; k < kPadded; k += s.columns)
@@ -171,7 +174,8 @@ public:
             }
         int64_t const kPadded = roundUp(s_.k, width_);
         for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
-            p->gemm[vectors].resize(size_t(maxRows()) + 1);
+            for (auto& list : p->gemm[vectors])
+                list.resize(size_t(maxRows()) + 1);
             if (vectors == kPanelVectors ? kPadded >= panelColumns() : kPadded % panelColumns() != 0)
                 for (int64_t i = 0; i < l.blocks; ++i)
                     TW_TRY(emitGemm(*p, vectors, l.blockBegin(i + 1) - l.blockBegin(i)));
@@ -220,6 +224,7 @@ private:
     WinogradSpec s_;
     int width_;
     bool hasBias_;
+    int64_t pieces_; // of the channels
     std::vector<ColumnBlock> columnBlocks_;
     Tensor weights_, bias_, zeros_;
 
@@ -234,17 +239,20 @@ private:
     Result<void> emitGemm(WinogradPrepared& p, int vectors, int64_t tiles) const
     {
         RowGroups const groups(tiles, maxRows());
-        for (int64_t rows : {groups.rows(0), groups.rows(groups.count - 1)}) {
-            GemmKernel& kernel = p.gemm[vectors][size_t(rows)];
-            if (kernel)
-                continue;
-            jit::GemmKernelSpec spec;
-            spec.rows = int(rows);
-            spec.vectors = vectors;
-            spec.body = jit::contiguousLoop(s_.isa, vectors, 4);
-            spec.tail = jit::contiguousLoop(s_.isa, vectors, 1);
-            TW_ASSIGN(kernel, GemmKernel::emit(s_.isa, spec));
-        }
+        for (int later = 0; later < (pieces_ > 1 ? 2 : 1); ++later)
+            for (int64_t rows : {groups.rows(0), groups.rows(groups.count - 1)}) {
+                GemmKernel& kernel = p.gemm[vectors][later][size_t(rows)];
+                if (kernel)
+                    continue;
+                jit::GemmKernelSpec spec;
+                spec.rows = int(rows);
+                spec.vectors = vectors;
+                spec.body = jit::contiguousLoop(s_.isa, vectors, kUnroll);
+                spec.tail = jit::contiguousLoop(s_.isa, vectors, 1);
+                if (later != 0)
+                    spec.epilogue.push_back(jit::EpilogueOp::kAddC);
+                TW_ASSIGN(kernel, GemmKernel::emit(s_.isa, spec));
+            }
         return {};
     }
 
@@ -293,16 +301,21 @@ private:
         g.a = &a;
         g.ldaBytes = bytes(l.vRow);
         g.ldcBytes = bytes(l.mRow);
-        g.bodyCount = s_.c / 4;
-        g.tailCount = s_.c % 4;
         for (int64_t position = 0; position < s_.positions(); ++position)
             for (int64_t at = 0; at < b.columns; at += panelColumns()) {
                 int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
-                g.b = panel(b, position, at);
+                float const* const weights = panel(b, position, at);
                 for (int64_t group = 0, row = 0; group < groups.count; row += groups.rows(group), ++group) {
-                    a = v + position * l.vPosition + row * l.vRow;
                     g.c = m + position * l.mPosition + row * l.mRow + at;
-                    p.gemm[vectors][size_t(groups.rows(group))](g);
+                    for (int64_t piece = 0; piece < pieces_; ++piece) {
+                        int64_t const first = piece * (s_.c / kUnroll) / pieces_ * kUnroll;
+                        int64_t const last = (piece + 1) * (s_.c / kUnroll) / pieces_ * kUnroll;
+                        a = v + position * l.vPosition + row * l.vRow + first;
+                        g.b = weights + first * vectors * width_;
+                        g.bodyCount = (last - first) / kUnroll;
+                        g.tailCount = piece + 1 == pieces_ ? s_.c % kUnroll : 0;
+                        p.gemm[vectors][piece > 0][size_t(groups.rows(group))](g);
+                    }
                 }
             }
         transformOutput(p, args, b, begin, end, m);

@@ -45,8 +45,8 @@ double errorOf(ops::Tactic const& tactic, ops::Config const& config, CaseGraph c
 
 } // namespace
 
-// Rounding errors of the sums grow with the square root of the channels, and so do the outputs. Measured with random
-// inputs: 7e-7 to 1.5e-6 for m = 2 and 1.3e-6 to 3e-6 for m = 4 at 64 to 512 channels.
+// Rounding errors grow somewhat faster with the channels than the outputs do. Measured: 2e-7 to 6e-7 for m = 2 and 6e-7
+// to 3e-6 for m = 4 at 16 to 512 channels, relative to the largest output.
 TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
 {
     for (int64_t channels : {16, 64, 512}) {
@@ -83,7 +83,7 @@ TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
             for (ops::Config const& config : tactic->configs(problem)) {
                 double const error = errorOf(*tactic, config, **made, problem, (*want)[0]);
                 EXPECT_GT(error, 0);
-                EXPECT_LT(error, config[0] == 2 ? 2e-6 : 4e-6)
+                EXPECT_LT(error, config[0] == 2 ? 1e-6 : 4e-6)
                     << tactic->name() << ", F(" << config[0] << ", 3), " << channels << " channels";
             }
         }

@@ -5,8 +5,7 @@
 // channels at a time, so that every lane computes a tile of its own.
 //
 // Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 11/16, -11/16, 11/8, -11/8, infinity: all entries of the
-// matrices are exact, and the largest error over random data is a fifth of that with 0, 1, -1, 2, -2 (against
-// a direct sum: 1.5 times as large).
+// matrices are exact, and the largest error over random data is a fifth of that with 0, 1, -1, 2, -2.
 #pragma once
 
 #include <cstdint>

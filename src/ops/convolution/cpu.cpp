@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/convolution/op.h"
+#include "ops/convolution_tactics.h"
 #include "ops/convolve.h"
-#include "ops/tactic.h"
 #include "ops/winograd.h"
 
 namespace tw::ops::convolution {
@@ -20,15 +20,24 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return convolvePlainWorkspaceBytes(in[1], out[0]);
 }
 
-constexpr WinogradTactic kWinograd512{"convolution_f32_winograd_avx512", 1, kernels::jit::Isa::kAvx512, nullptr};
-constexpr WinogradTactic kWinograd2{"convolution_f32_winograd_avx2", 1, kernels::jit::Isa::kAvx2, nullptr};
+using kernels::jit::Isa;
+constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, Isa::kAvx512, nullptr};
+constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2, nullptr};
+constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512, nullptr};
+constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2, nullptr};
+constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kPixels, nullptr};
+constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels, nullptr};
+constexpr DirectTactic kPlanesAvx512{"convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes, nullptr};
+constexpr DirectTactic kPlanesAvx2{"convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes, nullptr};
 constexpr PlainTactic kPlain{"convolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWinograd512, &kWinograd2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512,
+                                              &kDepthwiseAvx2,  &kPlanesAvx512, &kPlanesAvx2,
+                                              &kDirectAvx512,   &kDirectAvx2,   &kPlain};
     return kList;
 }
 

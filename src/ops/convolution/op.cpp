@@ -129,6 +129,70 @@ void cases(CaseList& list)
         a.postPadding = {5, 8};
     });
     conv("3x3_many_tiles", {1, 16, 21, 42}, {48, 16, 3, 3}, true, none);
+    // Emitted kernels: tails of channels, rows of outputs below, at and above each tile, borders, all kinds of steps.
+    auto same = [](int64_t pad) { return [pad](Attrs& a) { a.prePadding = a.postPadding = {pad, pad}; }; };
+    auto depthwise = [](int64_t c, int64_t pad, int64_t stride, int64_t dilation) {
+        return [=](Attrs& a) {
+            a.groups = c;
+            a.prePadding = a.postPadding = {pad, pad};
+            a.strides = {stride, stride};
+            a.dilations = {dilation, dilation};
+        };
+    };
+    conv("1x1_tails", {2, 17, 5, 6}, {40, 17, 1, 1}, true, none);
+    conv("1x1_wide", {1, 24, 9, 11}, {96, 24, 1, 1}, true, none);
+    conv("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, none);
+    conv("1x1_one_channel", {1, 1, 6, 5}, {17, 1, 1, 1}, false, none);
+    conv("1x1_to_one", {1, 33, 6, 5}, {1, 33, 1, 1}, true, none);
+    conv("1x1_pad1", {1, 3, 4, 5}, {5, 3, 1, 1}, true, same(1));
+    conv("1x1_stride2", {2, 20, 7, 9}, {33, 20, 1, 1}, true, [](Attrs& a) { a.strides = {2, 2}; });
+    for (int64_t width : {1, 2, 6, 7, 13, 14, 15, 28, 29, 43})
+        conv(("3x3_width" + std::to_string(width)).c_str(), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));
+    conv("3x3_many", {2, 24, 5, 16}, {40, 24, 3, 3}, true, same(1));
+    conv("3x3_asymmetric", {1, 17, 6, 9}, {24, 17, 3, 3}, false, [](Attrs& a) {
+        a.prePadding = {0, 2};
+        a.postPadding = {2, 1};
+        a.strides = {3, 2};
+    });
+    conv("3x3_dilated", {1, 9, 9, 20}, {16, 9, 3, 3}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {2, 4};
+        a.dilations = {2, 4};
+    });
+    conv("3x3_much_padding", {1, 4, 2, 3}, {3, 4, 3, 3}, true, same(5));
+    conv("3x3_one_output", {1, 8, 3, 3}, {17, 8, 3, 3}, true, none);
+    conv("7x7_stride2", {1, 3, 21, 35}, {24, 3, 7, 7}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {3, 3};
+        a.strides = {2, 2};
+    });
+    conv("1x7", {1, 6, 4, 17}, {32, 6, 1, 7}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 3}; });
+    conv("7x1", {1, 6, 17, 4}, {48, 6, 7, 1}, true, [](Attrs& a) { a.prePadding = a.postPadding = {3, 0}; });
+    conv("groups_4_tails", {2, 12, 5, 15}, {20, 3, 3, 3}, true, [](Attrs& a) {
+        a.groups = 4;
+        a.prePadding = a.postPadding = {1, 1};
+    });
+    conv("groups_2_whole", {1, 32, 5, 8}, {64, 16, 3, 3}, true, [](Attrs& a) {
+        a.groups = 2;
+        a.prePadding = a.postPadding = {1, 1};
+    });
+    conv("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, [](Attrs& a) { a.groups = 5; });
+    for (int64_t width : {1, 2, 7, 8, 13, 14, 15, 30, 57})
+        conv(("depthwise_width" + std::to_string(width)).c_str(), {1, 17, 5, width}, {17, 1, 3, 3}, true,
+             depthwise(17, 1, 1, 1));
+    conv("depthwise_stride2", {2, 40, 9, 31}, {40, 1, 3, 3}, true, depthwise(40, 1, 2, 1));
+    conv("depthwise_stride3", {1, 24, 10, 33}, {24, 1, 3, 3}, false, depthwise(24, 0, 3, 1));
+    conv("depthwise_5x5", {1, 48, 6, 29}, {48, 1, 5, 5}, true, depthwise(48, 2, 1, 1));
+    conv("depthwise_5x5_stride2", {1, 20, 11, 29}, {20, 1, 5, 5}, true, depthwise(20, 2, 2, 1));
+    conv("depthwise_7x7", {1, 33, 8, 20}, {33, 1, 7, 7}, true, depthwise(33, 3, 1, 1));
+    conv("depthwise_dilated", {1, 19, 9, 33}, {19, 1, 3, 3}, true, depthwise(19, 2, 1, 2));
+    conv("depthwise_1x17", {1, 3, 2, 40}, {3, 1, 1, 17}, true, depthwise(3, 0, 1, 1));
+    conv("depthwise_much_padding", {1, 4, 2, 3}, {4, 1, 3, 3}, true, depthwise(4, 5, 1, 1));
+    conv("depthwise_asymmetric", {1, 35, 7, 18}, {35, 1, 3, 3}, false, [](Attrs& a) {
+        a.groups = 35;
+        a.prePadding = {0, 2};
+        a.postPadding = {1, 0};
+        a.strides = {1, 2};
+    });
+    conv("depthwise_empty", {0, 6, 7, 7}, {6, 1, 3, 3}, true, depthwise(6, 1, 1, 1));
     Attrs half = Attrs::plain(2);
     list.add("half_3x3", half,
              {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {5, 4, 3, 3}),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/convolution_tactics.h"
 #include "ops/convolve.h"
 #include "ops/fused_convolution/op.h"
-#include "ops/tactic.h"
 #include "ops/winograd.h"
 
 namespace tw::ops::fused_convolution {
@@ -27,16 +27,28 @@ FusedActivation const& activationOf(ir::Node const& node)
     return node.attrsAs<Attrs>().activation;
 }
 
-constexpr WinogradTactic kWinograd512{"fused_convolution_f32_winograd_avx512", 1, kernels::jit::Isa::kAvx512,
-                                      activationOf};
-constexpr WinogradTactic kWinograd2{"fused_convolution_f32_winograd_avx2", 1, kernels::jit::Isa::kAvx2, activationOf};
+using kernels::jit::Isa;
+constexpr WinogradTactic kWinogradAvx512{"fused_convolution_f32_winograd_avx512", 1, Isa::kAvx512, activationOf};
+constexpr WinogradTactic kWinogradAvx2{"fused_convolution_f32_winograd_avx2", 1, Isa::kAvx2, activationOf};
+constexpr DepthwiseTactic kDepthwiseAvx512{"fused_convolution_f32_depthwise_avx512", 1, Isa::kAvx512, activationOf};
+constexpr DepthwiseTactic kDepthwiseAvx2{"fused_convolution_f32_depthwise_avx2", 1, Isa::kAvx2, activationOf};
+constexpr DirectTactic kDirectAvx512{"fused_convolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kPixels,
+                                     activationOf};
+constexpr DirectTactic kDirectAvx2{"fused_convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels,
+                                   activationOf};
+constexpr DirectTactic kPlanesAvx512{"fused_convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes,
+                                     activationOf};
+constexpr DirectTactic kPlanesAvx2{"fused_convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes,
+                                   activationOf};
 constexpr PlainTactic kPlain{"fused_convolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWinograd512, &kWinograd2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512,
+                                              &kDepthwiseAvx2,  &kPlanesAvx512, &kPlanesAvx2,
+                                              &kDirectAvx512,   &kDirectAvx2,   &kPlain};
     return kList;
 }
 

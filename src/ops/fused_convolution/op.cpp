@@ -105,6 +105,27 @@ void cases(CaseList& list)
              {f32({2, 40, 9, 6}), weights({17, 40, 3, 3}), weights({17}), f32({2, 17, 9, 6})});
     list.add("residual_no_bias", Attrs(padded, Kind::kLeakyRelu),
              {f32({2, 3, 5, 5}), weights({4, 3, 3, 3}), absent(), f32({2, 4, 5, 5})});
+    // Emitted kernels: each end of the sum, in blocks of channels of every size, with tails.
+    convolution::Attrs eight = padded, depthwise = padded, spread = padded;
+    eight.groups = 4;
+    depthwise.groups = 50;
+    spread.groups = 50;
+    spread.strides = {2, 2};
+    for (int kind : {int(FusedActivation::kNone), int(Kind::kRelu), int(Kind::kTanh), kFusedKindCount - 4}) {
+        FusedActivation f;
+        f.kind = kind;
+        std::string const name = "kind" + std::to_string(kind + 1);
+        list.add("1x1_residual_" + name, Attrs(plain, f),
+                 {f32({2, 24, 5, 9}), weights({70, 24, 1, 1}), weights({70}), f32({2, 70, 5, 9})});
+        list.add("3x3_residual_" + name, Attrs(padded, f),
+                 {f32({1, 17, 4, 15}), weights({40, 17, 3, 3}), absent(), f32({1, 40, 4, 15})});
+        list.add("groups_residual_" + name, Attrs(eight, f),
+                 {f32({1, 20, 4, 15}), weights({28, 5, 3, 3}), weights({28}), f32({1, 28, 4, 15})});
+        list.add("depthwise_residual_" + name, Attrs(depthwise, f),
+                 {f32({2, 50, 6, 17}), weights({50, 1, 3, 3}), weights({50}), f32({2, 50, 6, 17})});
+        list.add("depthwise_stride2_" + name, Attrs(spread, f),
+                 {f32({1, 50, 8, 29}), weights({50, 1, 3, 3}), weights({50})});
+    }
     list.add("3d", Attrs(convolution::Attrs::plain(3), Kind::kRelu), {f32({1, 2, 4, 5, 6}), weights({3, 2, 2, 3, 3})});
     list.add("empty", Attrs(plain, Kind::kRelu), {f32({0, 2, 4, 4}), weights({3, 2, 3, 3})});
     for (bool residual : {false, true}) {

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: bench_convolution [--threads N] [--rounds N] [--all] [text ...]
+// Times the CPU tactics of convolution on the layers of ResNet-50, MobileNetV2 and EfficientNet-B0 (batch 1, f32, bias,
+// the network's activation), in each of their configurations, against an FMA loop in the same rounds. The share is that
+// of the loop's rate, without products that padding would multiply by zero: median over the rounds. Prints the best
+// configuration of each tactic (--all: all of them), and what a network's layers take with the best tactic each.
+// Layers are those whose name holds one of the texts.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/cpu.h"
+#include "device/thread_pool.h"
+#include "kernels/jit/vector_code.h"
+#include "ops/fused_convolution/op.h"
+#include "ops/registry.h"
+#include "ops/tactic.h"
+#include "tune/check.h"
+
+namespace tw {
+
+namespace {
+
+using ops::FusedActivation;
+using ops::activation::Kind;
+
+struct Layer
+{
+    char const* network;
+    int64_t c, k, side, window, stride, groups; // side: of the input
+    int count;                                  // of such layers in the network
+    int32_t activation;
+    bool residual = false;
+};
+
+constexpr int32_t kNone = FusedActivation::kNone, kRelu = int32_t(Kind::kRelu), kClip = int32_t(Kind::kClip),
+                  kSwish = 12; // of the fused kinds
+
+constexpr Layer kLayers[] = {
+    {"resnet50", 3, 64, 224, 7, 2, 1, 1, kRelu},
+    {"resnet50", 64, 64, 56, 1, 1, 1, 1, kRelu},
+    {"resnet50", 64, 64, 56, 3, 1, 1, 3, kRelu},
+    {"resnet50", 64, 256, 56, 1, 1, 1, 1, kNone},
+    {"resnet50", 64, 256, 56, 1, 1, 1, 3, kRelu, true},
+    {"resnet50", 256, 64, 56, 1, 1, 1, 2, kRelu},
+    {"resnet50", 256, 128, 56, 1, 1, 1, 1, kRelu},
+    {"resnet50", 128, 128, 56, 3, 2, 1, 1, kRelu},
+    {"resnet50", 256, 512, 56, 1, 2, 1, 1, kNone},
+    {"resnet50", 128, 512, 28, 1, 1, 1, 4, kRelu, true},
+    {"resnet50", 512, 128, 28, 1, 1, 1, 3, kRelu},
+    {"resnet50", 128, 128, 28, 3, 1, 1, 3, kRelu},
+    {"resnet50", 512, 256, 28, 1, 1, 1, 1, kRelu},
+    {"resnet50", 256, 256, 28, 3, 2, 1, 1, kRelu},
+    {"resnet50", 512, 1024, 28, 1, 2, 1, 1, kNone},
+    {"resnet50", 256, 1024, 14, 1, 1, 1, 6, kRelu, true},
+    {"resnet50", 1024, 256, 14, 1, 1, 1, 5, kRelu},
+    {"resnet50", 256, 256, 14, 3, 1, 1, 5, kRelu},
+    {"resnet50", 1024, 512, 14, 1, 1, 1, 1, kRelu},
+    {"resnet50", 512, 512, 14, 3, 2, 1, 1, kRelu},
+    {"resnet50", 1024, 2048, 14, 1, 2, 1, 1, kNone},
+    {"resnet50", 512, 2048, 7, 1, 1, 1, 3, kRelu, true},
+    {"resnet50", 2048, 512, 7, 1, 1, 1, 2, kRelu},
+    {"resnet50", 512, 512, 7, 3, 1, 1, 2, kRelu},
+
+    {"mobilenetv2", 3, 32, 224, 3, 2, 1, 1, kClip},
+    {"mobilenetv2", 32, 32, 112, 3, 1, 32, 1, kClip},
+    {"mobilenetv2", 32, 16, 112, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 16, 96, 112, 1, 1, 1, 1, kClip},
+    {"mobilenetv2", 96, 96, 112, 3, 2, 96, 1, kClip},
+    {"mobilenetv2", 96, 24, 56, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 24, 144, 56, 1, 1, 1, 2, kClip},
+    {"mobilenetv2", 144, 144, 56, 3, 1, 144, 1, kClip},
+    {"mobilenetv2", 144, 24, 56, 1, 1, 1, 1, kNone, true},
+    {"mobilenetv2", 144, 144, 56, 3, 2, 144, 1, kClip},
+    {"mobilenetv2", 144, 32, 28, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 32, 192, 28, 1, 1, 1, 3, kClip},
+    {"mobilenetv2", 192, 192, 28, 3, 1, 192, 2, kClip},
+    {"mobilenetv2", 192, 32, 28, 1, 1, 1, 2, kNone, true},
+    {"mobilenetv2", 192, 192, 28, 3, 2, 192, 1, kClip},
+    {"mobilenetv2", 192, 64, 14, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 64, 384, 14, 1, 1, 1, 4, kClip},
+    {"mobilenetv2", 384, 384, 14, 3, 1, 384, 4, kClip},
+    {"mobilenetv2", 384, 64, 14, 1, 1, 1, 3, kNone, true},
+    {"mobilenetv2", 384, 96, 14, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 96, 576, 14, 1, 1, 1, 3, kClip},
+    {"mobilenetv2", 576, 576, 14, 3, 1, 576, 2, kClip},
+    {"mobilenetv2", 576, 96, 14, 1, 1, 1, 2, kNone, true},
+    {"mobilenetv2", 576, 576, 14, 3, 2, 576, 1, kClip},
+    {"mobilenetv2", 576, 160, 7, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 160, 960, 7, 1, 1, 1, 3, kClip},
+    {"mobilenetv2", 960, 960, 7, 3, 1, 960, 3, kClip},
+    {"mobilenetv2", 960, 160, 7, 1, 1, 1, 2, kNone, true},
+    {"mobilenetv2", 960, 320, 7, 1, 1, 1, 1, kNone},
+    {"mobilenetv2", 320, 1280, 7, 1, 1, 1, 1, kClip},
+
+    {"efficientnetb0", 3, 32, 224, 3, 2, 1, 1, kSwish},
+    {"efficientnetb0", 32, 32, 112, 3, 1, 32, 1, kSwish},
+    {"efficientnetb0", 32, 16, 112, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 16, 96, 112, 1, 1, 1, 1, kSwish},
+    {"efficientnetb0", 96, 96, 112, 3, 2, 96, 1, kSwish},
+    {"efficientnetb0", 96, 24, 56, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 24, 144, 56, 1, 1, 1, 2, kSwish},
+    {"efficientnetb0", 144, 144, 56, 3, 1, 144, 1, kSwish},
+    {"efficientnetb0", 144, 24, 56, 1, 1, 1, 1, kNone, true},
+    {"efficientnetb0", 144, 144, 56, 5, 2, 144, 1, kSwish},
+    {"efficientnetb0", 144, 40, 28, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 40, 240, 28, 1, 1, 1, 2, kSwish},
+    {"efficientnetb0", 240, 240, 28, 5, 1, 240, 1, kSwish},
+    {"efficientnetb0", 240, 40, 28, 1, 1, 1, 1, kNone, true},
+    {"efficientnetb0", 240, 240, 28, 3, 2, 240, 1, kSwish},
+    {"efficientnetb0", 240, 80, 14, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 80, 480, 14, 1, 1, 1, 3, kSwish},
+    {"efficientnetb0", 480, 480, 14, 3, 1, 480, 2, kSwish},
+    {"efficientnetb0", 480, 80, 14, 1, 1, 1, 2, kNone, true},
+    {"efficientnetb0", 480, 480, 14, 5, 1, 480, 1, kSwish},
+    {"efficientnetb0", 480, 112, 14, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 112, 672, 14, 1, 1, 1, 3, kSwish},
+    {"efficientnetb0", 672, 672, 14, 5, 1, 672, 2, kSwish},
+    {"efficientnetb0", 672, 112, 14, 1, 1, 1, 2, kNone, true},
+    {"efficientnetb0", 672, 672, 14, 5, 2, 672, 1, kSwish},
+    {"efficientnetb0", 672, 192, 7, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 192, 1152, 7, 1, 1, 1, 4, kSwish},
+    {"efficientnetb0", 1152, 1152, 7, 5, 1, 1152, 3, kSwish},
+    {"efficientnetb0", 1152, 192, 7, 1, 1, 1, 3, kNone, true},
+    {"efficientnetb0", 1152, 1152, 7, 3, 1, 1152, 1, kSwish},
+    {"efficientnetb0", 1152, 320, 7, 1, 1, 1, 1, kNone},
+    {"efficientnetb0", 320, 1280, 7, 1, 1, 1, 1, kSwish},
+};
+
+std::string nameOf(Layer const& l)
+{
+    std::string s = std::string(l.network) + "/" + std::to_string(l.window) + "x" + std::to_string(l.window);
+    s += "_" + std::to_string(l.c) + (l.groups > 1 ? "dw" : "x" + std::to_string(l.k));
+    s += "_" + std::to_string(l.side) + (l.stride > 1 ? "s" + std::to_string(l.stride) : "");
+    return s + (l.residual ? "+r" : "");
+}
+
+double now()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> v)
+{
+    std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
+    return v[v.size() / 2];
+}
+
+// FLOP/s of independent FMAs in registers, on all workers at once.
+class Peak
+{
+public:
+    Peak()
+    {
+        auto isa = kernels::jit::isaOf(device::probeCpu());
+        if (!isa)
+            return;
+        int const sums = *isa == kernels::jit::Isa::kAvx512 ? 24 : 12;
+        flopsPerTurn_ = 2.0 * kernels::jit::vectorWidth(*isa) * sums;
+        auto code = kernels::jit::emit(*isa, [&](kernels::jit::VectorCode& c) {
+            Xbyak::Label turn;
+            for (int i = 0; i <= sums; ++i)
+                c.zero(i);
+            c.align(64);
+            c.L(turn);
+            for (int i = 0; i < sums; ++i)
+                c.vfmadd231ps(c.vec(i), c.vec(sums), c.vec(sums));
+            c.dec(c.rdi);
+            c.jnz(turn, c.T_NEAR);
+            c.vzeroupper();
+            c.ret();
+        });
+        if (code.ok())
+            code_ = std::move(*code);
+    }
+    double measure(Workers& workers, int threads) const
+    {
+        constexpr int64_t kTurns = 8000;
+        double const begin = now();
+        workers.run(threads, [&](int64_t, int) { code_.entry<void (*)(int64_t)>()(kTurns); });
+        return flopsPerTurn_ * kTurns * threads / (now() - begin);
+    }
+
+private:
+    kernels::jit::Code code_;
+    double flopsPerTurn_ = 0;
+};
+
+// One layer as a node, with tensors.
+struct Work
+{
+    ir::Graph graph;
+    ops::Problem problem;
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> inputs;
+    std::vector<Extents> outputDims;
+    double flops = 0;
+};
+
+std::unique_ptr<Work> workOf(Layer const& l, int threads)
+{
+    auto w = std::make_unique<Work>();
+    ops::fused_convolution::Attrs attrs(ops::convolution::Attrs::plain(2), FusedActivation());
+    int64_t const pad = l.window / 2, out = (l.side + 2 * pad - l.window) / l.stride + 1;
+    attrs.strides = {l.stride, l.stride};
+    attrs.prePadding = attrs.postPadding = {pad, pad};
+    attrs.groups = l.groups;
+    attrs.activation.kind = l.activation;
+    attrs.activation.beta = 6; // of a clip
+    std::vector<Extents> dims{{1, l.c, l.side, l.side}, {l.k, l.c / l.groups, l.window, l.window}, {l.k}};
+    if (l.residual)
+        dims.push_back({1, l.k, out, out});
+    std::vector<ir::Value*> values;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        w->storage.emplace_back(DataType::kFloat, dims[i]);
+        TensorRef const& t = w->storage.back().ref();
+        tune::fillRandom(t, ops::Domain{}, i + 1);
+        if (i == 1 || i == 2) {
+            auto constant = std::make_shared<ir::Constant>();
+            constant->data = std::make_shared<Blob const>(t.data, size_t(t.sizeBytes()));
+            values.push_back(w->graph.addConstant("w" + std::to_string(i), t.type, t.dims, constant));
+        } else {
+            values.push_back(w->graph.addInput("x" + std::to_string(i), t.type, ir::shapeOf(t.dims)));
+        }
+        w->inputs.push_back(t);
+        ops::TensorSpec spec;
+        spec.dims = spec.maxDims = dims[i];
+        spec.present = true;
+        spec.constant = values.back()->constant ? values.back()->constant->data.get() : nullptr;
+        w->problem.inputs.push_back(spec);
+    }
+    Extents const y{1, l.k, out, out};
+    w->outputDims = {y};
+    ops::TensorSpec spec;
+    spec.dims = spec.maxDims = y;
+    spec.present = true;
+    w->problem.outputs.push_back(spec);
+    w->problem.threads = threads;
+    auto node = w->graph.addNode(ops::fused_convolution::def(), std::make_unique<ops::fused_convolution::Attrs>(attrs),
+                                 values, "conv");
+    if (!node.ok())
+        return nullptr;
+    w->problem.node = *node;
+    int64_t taps = 0; // of one axis, over all outputs
+    for (int64_t o = 0; o < out; ++o)
+        for (int64_t f = 0; f < l.window; ++f)
+            taps += o * l.stride - pad + f >= 0 && o * l.stride - pad + f < l.side;
+    w->flops = 2.0 * double(taps * taps) * double(l.k * l.c / l.groups);
+    return w;
+}
+
+struct Candidate
+{
+    std::string tactic, config;
+    std::unique_ptr<ops::Kernel> kernel;
+    std::shared_ptr<ops::Prepared const> prepared;
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> inputs, outputs;
+    Tensor workspace;
+    std::vector<double> seconds, shares;
+
+    double time(Workers& workers, int runs)
+    {
+        double const begin = now();
+        for (int i = 0; i < runs; ++i) {
+            std::vector<TensorRef>& out = outputs;
+            ops::RunArgs args{inputs, out, workspace.data()};
+            args.workers = &workers;
+            args.prepared = prepared.get();
+            if (!kernel->run(args).ok())
+                std::printf("%s failed\n", tactic.c_str());
+        }
+        return (now() - begin) / runs;
+    }
+};
+
+std::vector<Candidate> candidatesOf(Work& w)
+{
+    std::vector<Candidate> list;
+    for (ops::Tactic const* tactic : w.problem.node->op->cpuTactics()) {
+        if (std::strstr(tactic->name(), "_plain"))
+            continue;
+        for (ops::Formats const& f : tactic->formats(w.problem)) {
+            ops::setFormats(w.problem, f);
+            if (!ops::supportsFormats(*tactic, w.problem).ok)
+                continue;
+            for (ops::Config const& config : tactic->configs(w.problem)) {
+                Candidate c;
+                c.tactic = tactic->name();
+                for (int64_t v : config)
+                    c.config += (c.config.empty() ? "" : ",") + std::to_string(v);
+                auto inputs = tune::inFormats(w.inputs, w.problem.inputs, c.storage);
+                auto image = tactic->build(w.problem, config);
+                if (!image.ok())
+                    continue;
+                auto kernel = tactic->load(w.problem, config, *image);
+                if (!inputs.ok() || !kernel.ok())
+                    continue;
+                c.inputs = *inputs;
+                c.kernel = std::move(*kernel);
+                c.storage.emplace_back(DataType::kFloat, w.outputDims[0], w.problem.outputs[0].format);
+                c.outputs = {c.storage.back().ref()};
+                auto prepared = c.kernel->prepare(c.inputs, c.outputs);
+                if (!prepared.ok())
+                    continue;
+                c.prepared = *prepared;
+                c.workspace = Tensor(DataType::kInt8, {c.kernel->workspaceBytes(c.inputs, c.outputs)});
+                list.push_back(std::move(c));
+            }
+        }
+    }
+    return list;
+}
+
+struct Options
+{
+    int threads = 1, rounds = 15;
+    bool all = false;
+    std::vector<char const*> texts;
+};
+
+bool wanted(Options const& o, std::string const& name)
+{
+    return o.texts.empty() ||
+           std::any_of(o.texts.begin(), o.texts.end(), [&](char const* t) { return name.find(t) != name.npos; });
+}
+
+void bench(Options const& o)
+{
+    device::ThreadPool pool(o.threads);
+    Workers& workers = pool.workers();
+    Peak const peak;
+    std::map<std::string, double> total, ideal; // seconds for a network
+    for (Layer const& l : kLayers) {
+        std::string const name = nameOf(l);
+        if (!wanted(o, name))
+            continue;
+        auto work = workOf(l, o.threads);
+        if (!work)
+            continue;
+        auto candidates = candidatesOf(*work);
+        std::vector<double> peaks;
+        for (int round = -1; round < o.rounds; ++round) {
+            double const flops = peak.measure(workers, o.threads);
+            if (round >= 0)
+                peaks.push_back(flops);
+            for (Candidate& c : candidates) {
+                double const once = c.time(workers, 1);
+                double const s = c.time(workers, std::clamp(int(3e-4 / std::max(once, 1e-7)), 1, 100));
+                if (round < 0)
+                    continue;
+                c.seconds.push_back(s);
+                c.shares.push_back(work->flops / s / flops);
+            }
+        }
+        std::sort(candidates.begin(), candidates.end(),
+                  [](Candidate const& a, Candidate const& b) { return median(a.shares) > median(b.shares); });
+        std::map<std::string, int> shown;
+        for (Candidate const& c : candidates)
+            if (shown[c.tactic]++ == 0 || o.all)
+                std::printf("%-34s %-40s {%s} %9.1f us %6.1f GFLOP/s %5.1f %%\n", name.c_str(), c.tactic.c_str(),
+                            c.config.c_str(), median(c.seconds) * 1e6, work->flops / median(c.seconds) * 1e-9,
+                            median(c.shares) * 100);
+        if (!candidates.empty()) {
+            total[l.network] += l.count * median(candidates[0].seconds);
+            ideal[l.network] += l.count * work->flops / median(peaks);
+        }
+    }
+    for (auto const& [network, seconds] : total)
+        std::printf("%s: %.2f ms, %.1f %% of the FMA peak\n", network.c_str(), seconds * 1e3,
+                    ideal[network] / seconds * 100);
+}
+
+} // namespace
+
+} // namespace tw
+
+int main(int argc, char** argv)
+{
+    tw::Options o;
+    for (int i = 1; i < argc; ++i) {
+        bool const number = i + 1 < argc;
+        if (!std::strcmp(argv[i], "--threads") && number)
+            o.threads = std::max(std::atoi(argv[++i]), 1);
+        else if (!std::strcmp(argv[i], "--rounds") && number)
+            o.rounds = std::max(std::atoi(argv[++i]), 1);
+        else if (!std::strcmp(argv[i], "--all"))
+            o.all = true;
+        else
+            o.texts.push_back(argv[i]);
+    }
+    std::printf("%s, %d thread(s), batch 1, f32\n", tw::device::probeCpu().fingerprint().c_str(), o.threads);
+    tw::bench(o);
+    return 0;
+}

@@ -116,23 +116,24 @@ private:
             }
     }
 
-    // A region without work when its output is a part of its input, or the other way round.
-    bool isAliased(Labels const& l) const
+    // A region without work in these formats: its output is a part of its input, or the other way round.
+    bool isAliased(Labels const& l, ops::Formats const& formats) const
     {
         ir::Node const& node = *l.problem.node;
         if (!node.op->aliases || node.outputs.size() != 1)
             return false;
-        auto refOf = [&](ir::Value const* v) {
+        auto refOf = [&](ir::Value const* v, Format format) {
             TensorRef r = v ? opt_.shapeOf(block_.indexOf(v)) : TensorRef{};
+            r.format = format;
             if (v && v->isConstant())
                 r.data = const_cast<void*>(v->constant->data->data());
             else if (v && opt_.values[size_t(block_.indexOf(v))].hasContents)
                 r.data = opt_.values[size_t(block_.indexOf(v))].contents.data();
             return r;
         };
-        std::vector<TensorRef> in, out{refOf(node.outputs[0])};
-        for (ir::Value const* v : node.inputs)
-            in.push_back(refOf(v));
+        std::vector<TensorRef> in, out{refOf(node.outputs[0], formats.outputs[0])};
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+            in.push_back(refOf(node.inputs[i], formats.inputs[i]));
         return !node.op->aliases(node, in, out).empty();
     }
 
@@ -144,7 +145,7 @@ private:
                 for (size_t k = 0; k < l.list.size(); ++k) {
                     ops::Problem in = l.problem;
                     ops::setFormats(in, l.list[k]);
-                    if (k == 0 && isAliased(l))
+                    if (isAliased(l, l.list[k]))
                         continue;
                     auto us = timeOf_(in);
                     l.costs[k] = us.ok() ? *us : kImpossible;
@@ -309,6 +310,9 @@ private:
         spec.format = to;
         p.outputs = {spec};
         p.threads = options_.workers->count();
+        TensorRef const in{v.type, o.dims, nullptr, from}, out{v.type, o.dims, nullptr, to};
+        if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
+            return 0.0;
         TW_ASSIGN(double const us, timeOf_(p));
         // Unknown among estimates: a few GB/s there and back.
         constexpr double kBytesPerMicrosecond = 4000;

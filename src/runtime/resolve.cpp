@@ -6,6 +6,7 @@
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "plan/memory.h"
+#include "runtime/alias.h"
 #include "runtime/block.h"
 
 namespace tw::runtime {
@@ -177,95 +178,6 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     return inst;
 }
 
-namespace {
-
-struct Storage
-{
-    int root;
-    int64_t offset;
-};
-
-Storage storageOf(Instance const& inst, int v)
-{
-    Storage s{v, 0};
-    while (inst.values[size_t(s.root)].root != s.root) {
-        s.offset += inst.values[size_t(s.root)].rootOffset;
-        s.root = inst.values[size_t(s.root)].root;
-    }
-    return s;
-}
-
-// Realizes a step's aliases if all of them can be.
-void tryAlias(Instance& inst, size_t index)
-{
-    LoadedStep const& step = inst.block->steps[index];
-    ir::Node const& node = *step.node;
-    if (!node.op->aliases || inst.skipped[index] || node.outputs.size() != 1)
-        return;
-    ir::Graph const& g = *inst.block->graph;
-    std::vector<TensorRef> in, out;
-    for (ir::Value const* v : node.inputs) {
-        TensorRef r;
-        if (v) {
-            ValueState const& s = inst.values[size_t(inst.block->indexOf(v))];
-            if (!s.exact)
-                return;
-            r = v->isConstant() ? constantRef(*v) : inst.shapeOf(inst.block->indexOf(v));
-            if (s.hasContents)
-                r.data = s.contents.data();
-        }
-        in.push_back(r);
-    }
-    int const outIndex = inst.block->indexOf(node.outputs[0]);
-    ValueState const& outState = inst.values[size_t(outIndex)];
-    if (!outState.exact)
-        return;
-    out.push_back(inst.shapeOf(outIndex));
-    for (TensorRef const& r : in)
-        if (r.format != Format::kLinear || out[0].format != Format::kLinear)
-            return; // aliases are told in row-major elements
-    std::vector<ir::Alias> const aliases = node.op->aliases(node, in, out);
-    if (aliases.empty())
-        return;
-    int64_t const size = sizeOf(node.outputs[0]->type);
-    if (aliases[0].outputInInput) {
-        ir::Value const* u = node.inputs[size_t(aliases[0].input)];
-        int const ui = inst.block->indexOf(u);
-        ValueState& us = inst.values[size_t(ui)];
-        if (us.hasContents)
-            return;
-        if (g.isOutput(node.outputs[0])) {
-            // The caller's memory holds the view; what it is a view of is written there, if that is all of it.
-            bool const whole = in[size_t(aliases[0].input)].sizeBytes() == out[0].sizeBytes();
-            if (!whole || !u->producer || us.external || us.root != ui || g.isOutput(u))
-                return;
-            us.root = outIndex;
-            us.rootOffset = 0;
-        } else {
-            inst.values[size_t(outIndex)].root = ui;
-            inst.values[size_t(outIndex)].rootOffset = aliases[0].offset * size;
-        }
-        inst.skipped[index] = true;
-        return;
-    }
-    for (size_t a = 0; a < aliases.size(); ++a) {
-        ir::Value const* u = node.inputs[size_t(aliases[a].input)];
-        int const ui = inst.block->indexOf(u);
-        ValueState const& s = inst.values[size_t(ui)];
-        bool const repeated = std::count(node.inputs.begin(), node.inputs.end(), u) != 1;
-        if (!u->producer || s.external || s.hasContents || s.root != ui || g.isOutput(u) || repeated)
-            return;
-    }
-    for (ir::Alias const& a : aliases) {
-        ValueState& s = inst.values[size_t(inst.block->indexOf(node.inputs[size_t(a.input)]))];
-        s.root = outIndex;
-        s.rootOffset = a.offset * size;
-    }
-    inst.skipped[index] = true;
-}
-
-} // namespace
-
 TensorRef Instance::shapeOf(int value) const
 {
     ValueState const& s = values[size_t(value)];
@@ -283,8 +195,7 @@ Result<void> placeInArena(Instance& inst, bool outputsInArena)
         if (!outputsInArena && g.outputs[i]->producer && s.exact && !s.hasContents)
             s.external = true;
     }
-    for (size_t i = 0; i < block.steps.size(); ++i)
-        tryAlias(inst, i);
+    realizeAliases(inst);
 
     std::vector<int> first(inst.values.size(), -1), last(inst.values.size(), -1);
     auto touch = [&](ir::Value const* v, int step) {

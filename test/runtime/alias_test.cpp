@@ -49,10 +49,11 @@ ir::Value* shuffle(GraphMaker& m, ir::Value* x, std::vector<int64_t> first, std:
 }
 
 // How many steps the run left out, after comparing with the interpreter. The arena is as small as it can be.
-void expectSkipped(GraphMaker& m, int steps, SymbolSizes const& sizes = {}, ir::Bindings const& at = {})
+void expectSkipped(GraphMaker& m, int steps, SymbolSizes const& sizes = {}, ir::Bindings const& at = {},
+                   builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime)
 {
     auto const inputs = randomInputs(m.g, at);
-    auto e = makeEngine(m, {sizes});
+    auto e = makeEngine(m, {sizes}, {}, formats);
     ASSERT_TRUE(e.ok()) << e.error().message;
     runtime::Context context(e->engine);
     context.setProfile(0);
@@ -61,6 +62,27 @@ void expectSkipped(GraphMaker& m, int steps, SymbolSizes const& sizes = {}, ir::
     ASSERT_TRUE(r.ok()) << r.error().message;
     EXPECT_EQ(r->skipped(), steps);
     EXPECT_EQ(r->instance->arenaBytes, r->instance->arenaLowerBound);
+}
+
+// The same in channels-last; of the steps that were left out, those that join or cut.
+void expectJoined(GraphMaker& m, int steps)
+{
+    auto const inputs = randomInputs(m.g, {});
+    passes::Options keep; // every activation a node of its own
+    keep.disabled = {"pointwise_clusters"};
+    auto e = makeEngine(m, {{}}, keep, builder::FormatPolicy::kChannelsLast);
+    ASSERT_TRUE(e.ok()) << e.error().message;
+    runtime::Context context(e->engine);
+    context.setProfile(0);
+    checkRun(*e, context, inputs);
+    auto r = runEngine(context, refsOf(inputs));
+    ASSERT_TRUE(r.ok()) << r.error().message;
+    int joined = 0;
+    for (size_t i = 0; i < r->instance->skipped.size(); ++i) {
+        auto const* op = r->instance->block->steps[i].node->op;
+        joined += r->instance->skipped[i] && (op == &ops::concatenation::def() || op == &ops::slice::def());
+    }
+    EXPECT_EQ(joined, steps);
 }
 
 } // namespace
@@ -177,6 +199,65 @@ TEST(Alias, ChainsAndBranchesReachTheLowerBound)
     }
     m.output(x, "y");
     expectSkipped(m, 12);
+}
+
+TEST(Alias, ChannelsOfPixels)
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", ir::shapeOf({2, 32, 3, 5}));
+    ir::Value* all =
+        concat(m, {activation(m, x, "a"), activation(m, x, "b", Kind::kRelu), activation(m, x, "c", Kind::kSigmoid)}, 1,
+               "cat");
+    m.output(activation(m, all, "last", Kind::kSigmoid), "y");
+    m.output(activation(m, slice(m, all, {0, 48, 0, 0}, {2, 32, 3, 5}, "cut"), "of_cut", Kind::kSigmoid), "z");
+    expectJoined(m, 2);
+}
+
+// Each layer adds channels to all before it (DenseNet): the last join holds every one.
+TEST(Alias, JoinsThatGrow)
+{
+    GraphMaker m;
+    std::vector<ir::Value*> parts{activation(m, m.input("x", ir::shapeOf({2, 48, 4, 3})), "first")};
+    for (int i = 0; i < 4; ++i) {
+        std::string const n = std::to_string(i);
+        ir::Value* all = i == 0 ? parts[0] : concat(m, parts, 1, "cat" + n);
+        int64_t const channels = all->shape[1].value();
+        parts.push_back(activation(
+            m, slice(m, activation(m, all, "a" + n, Kind::kSigmoid), {0, channels - 16, 0, 0}, {2, 16, 4, 3}, "s" + n),
+            "b" + n));
+    }
+    m.output(activation(m, concat(m, parts, 1, "all"), "last", Kind::kSigmoid), "y");
+    expectJoined(m, 4 + 4);
+}
+
+// A split whose parts are joined again with what comes from them (YOLO's C2f).
+TEST(Alias, PartsOfOneValueThatAreJoinedAgain)
+{
+    GraphMaker m;
+    ir::Value* x = activation(m, m.input("x", ir::shapeOf({1, 64, 3, 3})), "first");
+    ir::Value* a = slice(m, x, {0, 0, 0, 0}, {1, 32, 3, 3}, "a");
+    ir::Value* b = slice(m, x, {0, 32, 0, 0}, {1, 32, 3, 3}, "b");
+    ir::Value* c = sum(m, b, activation(m, b, "of_b", Kind::kSigmoid), "c");
+    m.output(activation(m, concat(m, {a, b, c, activation(m, c, "d")}, 1, "cat"), "last", Kind::kSigmoid), "y");
+    expectJoined(m, 3);
+}
+
+TEST(Alias, ChannelsThatAreCopied)
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", ir::shapeOf({2, 32, 3, 5}));
+    ir::Value *a = activation(m, x, "a"), *b = activation(m, x, "b", Kind::kRelu), *c = activation(m, x, "c");
+    auto last = [&](ir::Value* v, char const* name) {
+        m.output(activation(m, v, std::string("of_") + name, Kind::kSigmoid), name);
+    };
+    last(concat(m, {a, a}, 1, "twice"), "y0"); // once in its place
+    last(concat(m, {x, b}, 1, "graph_input"), "y1");
+    ir::Value* whole = concat(m, {slice(m, c, {0, 16, 0, 0}, {2, 16, 3, 5}, "part"), b}, 1, "part_of_another");
+    last(whole, "y2");
+    last(slice(m, c, {0, 8, 0, 0}, {2, 16, 3, 5}, "between_lines"), "y3");
+    last(concat(m, {slice(m, c, {0, 0, 0, 0}, {2, 31, 3, 5}, "odd"), a}, 1, "odd_first"), "y4");
+    last(concat(m, {b, a}, 1, "the_other_way"), "y5");
+    expectJoined(m, 2); // "part" and "the_other_way"
 }
 
 TEST(Alias, DependsOnTheSizesOfTheRun)

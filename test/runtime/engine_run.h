@@ -39,7 +39,8 @@ inline plan::Profile profileOf(ir::Graph const& g, SymbolSizes const& sizes)
 }
 
 inline Result<plan::Contents> buildContents(ir::Graph const& g, std::vector<SymbolSizes> const& profiles,
-                                            passes::Options const& passOptions = {})
+                                            passes::Options const& passOptions = {},
+                                            builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime)
 {
     plan::Contents c;
     c.graph = g.clone();
@@ -53,16 +54,18 @@ inline Result<plan::Contents> buildContents(ir::Graph const& g, std::vector<Symb
     options.fingerprint = "test";
     options.tune.heuristicOnly = true;
     options.passes = passOptions;
+    options.formats = formats;
     TW_TRY(builder::build(c, options));
     return c;
 }
 
 inline Result<EngineUnderTest> makeEngine(GraphMaker& m, std::vector<SymbolSizes> const& profiles = {{}},
-                                          passes::Options const& passOptions = {})
+                                          passes::Options const& passOptions = {},
+                                          builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime)
 {
     EngineUnderTest e;
     e.imported = m.take();
-    TW_ASSIGN(plan::Contents built, buildContents(*e.imported, profiles, passOptions));
+    TW_ASSIGN(plan::Contents built, buildContents(*e.imported, profiles, passOptions, formats));
     TW_ASSIGN(e.planBytes, plan::write(built));
     TW_ASSIGN(plan::Contents loaded, plan::read(e.planBytes.data(), e.planBytes.size()));
     TW_ASSIGN(e.engine, runtime::Engine::load(std::move(loaded), {{}, "test", nullptr}));

@@ -53,16 +53,22 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Nothing but dimensions of size 1 before the axis: the inputs lie one behind the other.
+// Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one behind the other. Channels-last:
+// whole cache lines of each pixel.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
-    if (out[0].dims.volume(0, node.attrsAs<Attrs>().axis) != 1)
+    int const axis = node.attrsAs<Attrs>().axis;
+    bool const pixels = out[0].format == Format::kChannelsLast;
+    for (TensorRef const& x : in)
+        if (x.format != out[0].format || (pixels && x.dims[1] * sizeOf(x.type) % kCacheLine != 0))
+            return {};
+    if (pixels ? axis != 1 || out[0].count() == 0 : out[0].dims.volume(0, axis) != 1)
         return {};
     std::vector<ir::Alias> list;
     int64_t offset = 0;
     for (size_t i = 0; i < in.size(); ++i) {
         list.push_back(ir::Alias{false, int(i), offset});
-        offset += in[i].count();
+        offset += pixels ? in[i].dims[1] : in[i].count();
     }
     return list;
 }

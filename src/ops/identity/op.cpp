@@ -62,7 +62,8 @@ void domain(ir::Node const& node, int, Domain& d)
 
 std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
-    return in[0].type == out[0].type ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
+    bool const same = in[0].type == out[0].type && in[0].format == out[0].format;
+    return same ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
 }
 
 void cases(CaseList& list)

@@ -188,6 +188,8 @@ bool keepsOrder(Extents const& e, std::vector<int64_t> const& permutation)
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     auto const& a = node.attrsAs<Attrs>();
+    if (in[0].format != Format::kLinear || out[0].format != Format::kLinear)
+        return {};
     if (!keepsOrder(in[0].dims, a.firstTranspose) ||
         !keepsOrder(unpermuted(out[0].dims, a.secondTranspose), a.secondTranspose))
         return {};

@@ -151,6 +151,18 @@ uint32_t shapeInputs(ir::Node const&)
     return 1u << 1 | 1u << 2 | 1u << 3;
 }
 
+// Channels-last: whole cache lines of every pixel.
+std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps const& s, DataType type)
+{
+    for (int d = 0; d < x.rank; ++d)
+        if (s.stride[d] != 1 || (d != 1 && (s.start[d] != 0 || x[d] != y[d])))
+            return {};
+    int64_t const line = kCacheLine / sizeOf(type);
+    if (s.start[1] % line != 0 || y[1] % line != 0 || s.start[1] < 0 || s.start[1] > x[1] - y[1])
+        return {};
+    return {ir::Alias{true, 0, s.start[1]}};
+}
+
 // A part of the input that lies in one piece: the dimensions before some axis have one element, those behind it are
 // taken whole.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
@@ -161,6 +173,10 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     if ((given(1) && !in[1].data) || (given(3) && !in[3].data) || y.volume() == 0)
         return {};
     Steps const s = stepsOf(node.attrsAs<Attrs>(), data(1), data(3), x.rank);
+    if (in[0].format != out[0].format)
+        return {};
+    if (in[0].format == Format::kChannelsLast)
+        return pixelAliases(x, y, s, in[0].type);
     Extents const strides = stridesOf(x);
     bool whole = true; // all dimensions behind this one
     int64_t offset = 0;

@@ -24,8 +24,7 @@ struct FilterRows
 };
 FilterRows filterRows(convolution::Geometry const& g, int64_t o);
 
-// One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: in bands of rows that stay in
-// L2}.
+// One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
 class DepthwiseTactic final : public Tactic
 {
 public:

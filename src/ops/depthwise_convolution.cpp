@@ -44,7 +44,7 @@ class DepthwiseConvolution final : public Kernel
 public:
     DepthwiseConvolution(ir::Node const& node, Isa isa, Config const& config, int threads,
                          std::optional<kernels::jit::Activation> activation)
-        : node_(node), isa_(isa), vectors_(int(config[0])), banded_(config[1] != 0), threads_(std::max(threads, 1)),
+        : node_(node), isa_(isa), vectors_(int(config[0])), prefetch_(config[1] != 0), threads_(std::max(threads, 1)),
           activation_(activation)
     {}
 
@@ -89,6 +89,7 @@ public:
         spec.residualPixelBytes = p->residualPixel * 4;
         spec.residual = residual;
         spec.activation = activation_;
+        spec.prefetch = prefetch_;
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
         }
@@ -121,24 +122,16 @@ public:
     }
 
 private:
-    // A band's input takes about half of L2; parts enough for the threads to end at about the same time.
+    // Parts enough for the threads to end at about the same time: channels first, then rows.
     void divide(DepthwisePrepared& p) const
     {
-        Geometry const& g = p.g;
-        int64_t const rowBytes = g.in[2] * p.xPixel * 4 * g.stride[1];
-        p.bandRows = banded_ ? std::clamp<int64_t>(thisCpu().l2Bytes / 2 / std::max<int64_t>(rowBytes, 1),
-                                                   std::min<int64_t>(4, g.out[1]), g.out[1])
-                             : g.out[1];
-        p.bands = (g.out[1] + p.bandRows - 1) / p.bandRows;
-        int64_t const wanted = threads_ > 1 ? 4 * threads_ : 1, have = g.batch * p.bands;
-        int64_t const split = std::min(p.blocks, (wanted + have - 1) / have);
+        int64_t const wanted = threads_ > 1 ? 4 * threads_ : 1, rows = p.g.out[1];
+        int64_t const split = std::min(p.blocks, (wanted + p.g.batch - 1) / p.g.batch);
         p.blocksAtOnce = (p.blocks + split - 1) / split;
         p.blockParts = (p.blocks + p.blocksAtOnce - 1) / p.blocksAtOnce;
-        if (threads_ > 1 && p.bands * p.blockParts * g.batch < wanted && p.bands < g.out[1]) {
-            int64_t const bands = std::min(g.out[1], (wanted + p.blockParts - 1) / p.blockParts);
-            p.bandRows = (g.out[1] + bands - 1) / bands;
-            p.bands = (g.out[1] + p.bandRows - 1) / p.bandRows;
-        }
+        int64_t const have = p.g.batch * p.blockParts, bands = std::min(rows, (wanted + have - 1) / have);
+        p.bandRows = (rows + bands - 1) / bands;
+        p.bands = (rows + p.bandRows - 1) / p.bandRows;
     }
 
     void runBlock(DepthwisePrepared const& p, int64_t n, int64_t band, int64_t block, float const* x,
@@ -171,7 +164,7 @@ private:
     ir::Node const& node_;
     Isa isa_;
     int vectors_;
-    bool banded_;
+    bool prefetch_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
     Tensor weights_, bias_;
@@ -199,12 +192,12 @@ std::vector<Config> DepthwiseTactic::configs(Problem const& p) const
     bool const manyVectors = x[1] > kernels::jit::vectorWidth(isa_);
     bool const large =
         storageCount(Format::kChannelsLast, DataType::kFloat, {1, x[1], x[2], x[3]}) * 4 > thisCpu().l2Bytes / 2;
-    std::vector<Config> list{{1, 1}};
-    if (manyVectors && (isa_ == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))
-        list.push_back({2, 1});
-    if (large)
-        for (size_t i = 0, n = list.size(); i < n; ++i)
-            list.push_back({list[i][0], 0});
+    std::vector<Config> list;
+    for (int64_t prefetch : {1, 0})
+        for (int64_t vectors : {2, 1})
+            if ((vectors == 1 || (manyVectors && (isa_ == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))) &&
+                (prefetch == 0 || large))
+                list.push_back({vectors, prefetch});
     return list;
 }
 

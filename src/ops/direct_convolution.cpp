@@ -25,6 +25,7 @@ using kernels::jit::Isa;
 constexpr int kMaxTaps = 64;           // of a filter row
 constexpr int64_t kMaxRows = 64;       // of a filter
 constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: every one may need a kernel of its own
+constexpr int64_t kMaxSteps = 128;     // of emitted code
 constexpr int64_t kMaxPlanes = 16;     // input channels when they lie apart
 constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
 
@@ -164,7 +165,7 @@ private:
     int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const
     {
         if (input_ == DirectTactic::kPlanes)
-            return (i * groupC_ + c) * s + j;
+            return (i * s + j) * groupC_ + c;
         int64_t const u = channelsAtOnce(s), whole = groupC_ / u * u, row = i * groupC_ * s;
         return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;
     }
@@ -205,11 +206,12 @@ private:
         GemmKernelSpec s;
         s.rows = kind[0];
         s.vectors = vectors;
-        auto loop = [&](int64_t channels) {
+        // `channels` elements that follow each other at distance `apart`, for each tap.
+        auto loop = [&](int64_t channels, int64_t apart) {
             kernels::jit::GemmLoop l;
             for (int64_t j = 0; j < taps; ++j)
                 for (int64_t u = 0; u < channels; ++u)
-                    l.steps.push_back({int32_t((j * g.dilation[2] * p.xPixel + u) * 4),
+                    l.steps.push_back({int32_t((j * g.dilation[2] * p.xPixel + u * apart) * 4),
                                        int32_t((j * channels + u) * rowBytes), kind[size_t(1 + 2 * j)],
                                        kind[size_t(2 + 2 * j)]});
             l.aAdvance = int32_t(channels * 4);
@@ -217,11 +219,11 @@ private:
             return l;
         };
         if (input_ == DirectTactic::kPlanes) {
-            s.body = loop(1);
+            s.body = loop(groupC_, g.in[1] * g.in[2]);
         } else {
-            s.body = loop(channelsAtOnce(taps));
+            s.body = loop(channelsAtOnce(taps), 1);
             if (channelsAtOnce(taps) > 1)
-                s.tail = loop(1);
+                s.tail = loop(1, 1);
         }
         s.masked = groups_ > 1 && groupK_ % width_ != 0;
         if (hasBias_)
@@ -238,7 +240,9 @@ private:
     {
         Geometry const& g = p.g;
         int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
-        int64_t const inputBytes = g.batch * g.in[1] * g.in[2] * groupC_ * 4;
+        // Rows and columns that a step leaves out are not read.
+        int64_t const inputBytes = g.batch * std::min(g.in[1], g.out[1] * g.window[1]) *
+                                   std::min(g.in[2], g.out[2] * g.window[2]) * groupC_ * 4;
         int64_t const tiles = p.imageRows * p.tilings[0].tiles;
         p.pixelBlocks = std::clamp<int64_t>((2 * inputBytes + cache - 1) / cache, 1, tiles);
         int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
@@ -262,8 +266,8 @@ private:
         float const* w = weights_.ref().as<float>() + (group * lanes + first) * depth;
         float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
         float* y = args.outputs[0].as<float>() + group * groupK_ + first;
-        int64_t const planeSize = g.in[1] * g.in[2], rowFloats = g.in[2] * p.xPixel;
-        void const* pointers[kMaxRows * kMaxPlanes];
+        int64_t const rowFloats = g.in[2] * p.xPixel, imageFloats = g.in[1] * rowFloats * (planes ? groupC_ : 1);
+        void const* pointers[kMaxRows];
         GemmArgs a;
         a.a = pointers;
         a.ldaBytes = g.stride[2] * p.xPixel * 4;
@@ -287,14 +291,8 @@ private:
             int64_t count = 0;
             for (int64_t f = r.first; f < r.first + r.count; ++f) {
                 int64_t const h = top + f * g.dilation[1];
-                if (planes) {
-                    for (int64_t c = 0; c < groupC_; ++c)
-                        pointers[count++] = reinterpret_cast<void const*>(
-                            base + uintptr_t(((n * groupC_ + c) * planeSize + h * g.in[2] + left) * 4));
-                } else {
-                    pointers[count++] = reinterpret_cast<void const*>(
-                        base + uintptr_t(((n * g.in[1] + h) * rowFloats + left * p.xPixel) * 4));
-                }
+                pointers[count++] = reinterpret_cast<void const*>(
+                    base + uintptr_t((n * imageFloats + h * rowFloats + left * p.xPixel) * 4));
             }
             a.pointers = count;
             a.b = w + r.first * groupC_ * g.window[2] * blockLanes;
@@ -326,8 +324,11 @@ Support DirectTactic::supports(Problem const& p) const
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
-    if (input_ == kPlanes && (g.c > kMaxPlanes || g.groups > 1))
-        return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group");
+    if (input_ == kPlanes && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
+        return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
+                           std::to_string(kMaxSteps) + " of their elements in a row of the window");
+    if (input_ == kPlanes && g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
+        return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
     if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows)
         return Support::no("takes windows of up to 64 x 64 elements");
     if (g.window[2] * g.dilation[2] > kMaxBorder || g.before[2] > kMaxBorder)

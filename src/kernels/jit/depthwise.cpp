@@ -117,6 +117,10 @@ private:
 
     void tile(Run const& run)
     {
+        if (s.prefetch)
+            for (int i = 0; i < run.width; ++i)
+                for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+                    c.prefetchw(c.ptr[y_ + int((run.width + i) * s.yPixelBytes + at)]);
         load(row_, offsetof(DepthwiseArgs, bias));
         for (int v = 0; v < s.vectors; ++v) {
             c.vmovups(c.vec(acc(0, v)), c.ptr[row_ + v * c.vectorBytes()]);
@@ -136,6 +140,13 @@ private:
         c.add(weights_, s.taps * s.vectors * c.vectorBytes());
         c.dec(rows_);
         c.jnz(again, c.T_NEAR);
+        if (s.prefetch)
+            for (int64_t r = 0; r < s.stride; ++r) {
+                for (int64_t j = 0; j < run.width * s.stride; ++j)
+                    for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+                        c.prefetcht1(c.ptr[row_ + int(j * s.xPixelBytes + at)]);
+                c.add(row_, rowBytes_);
+            }
         c.L(done);
         for (int i = 0; i < run.width; ++i)
             for (int v = 0; v < s.vectors; ++v) {
@@ -213,7 +224,7 @@ char const* depthwiseMisfit(Isa isa, DepthwiseSpec const& s)
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))
-        size += run.width * s.vectors * (s.taps + kActivationSize);
+        size += run.width * s.vectors * (s.taps + kActivationSize + s.stride * s.stride + 1);
     return size > 32768 ? "the padding is too wide" : nullptr;
 }
 

@@ -23,6 +23,9 @@ struct DepthwiseSpec
     int64_t inWidth = 0, outWidth = 0, stride = 1, dilation = 1, before = 0;
     int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0; // from column to column
     bool residual = false;
+    // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes: for tensors
+    // that come from behind L2, worked off row after row.
+    bool prefetch = false;
     std::optional<Activation> activation;
 };
 

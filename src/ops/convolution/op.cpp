@@ -192,6 +192,8 @@ void cases(CaseList& list)
         a.postPadding = {1, 0};
         a.strides = {1, 2};
     });
+    conv("depthwise_large", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 1, 1));
+    conv("depthwise_large_stride2", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
     conv("depthwise_empty", {0, 6, 7, 7}, {6, 1, 3, 3}, true, depthwise(6, 1, 1, 1));
     Attrs half = Attrs::plain(2);
     list.add("half_3x3", half,

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/compiler.h"
+
+#include <chrono>
+#include <cstdlib>
+
+namespace tw::cuda {
+
+namespace {
+
+// The number in front of `what`, in the line that begins at `from`.
+int numberBefore(std::string const& log, size_t from, size_t end, char const* what)
+{
+    size_t at = log.find(what, from);
+    if (at == std::string::npos || at >= end)
+        return 0;
+    size_t begin = at;
+    while (begin > from && (log[begin - 1] == ' ' || (log[begin - 1] >= '0' && log[begin - 1] <= '9')))
+        --begin;
+    return std::atoi(log.c_str() + begin);
+}
+
+// Of the assembler's verbose report:
+//   ptxas info    : Compiling entry function 'name' for 'sm_90a'
+//   ptxas info    : Function properties for name
+//       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+//   ptxas info    : Used 12 registers, used 0 barriers, 0 bytes smem
+std::vector<KernelResources> resourcesOf(std::string const& log)
+{
+    static constexpr char const* kEntry = "Compiling entry function '";
+    std::vector<KernelResources> list;
+    for (size_t at = log.find(kEntry); at != std::string::npos;) {
+        size_t const name = at + std::string(kEntry).size(), next = log.find(kEntry, name);
+        KernelResources r;
+        r.kernel = log.substr(name, log.find('\'', name) - name);
+        r.spillBytes =
+            numberBefore(log, name, next, " bytes spill stores") + numberBefore(log, name, next, " bytes spill loads");
+        r.registers = numberBefore(log, name, next, " registers");
+        r.sharedBytes = numberBefore(log, name, next, " bytes smem");
+        list.push_back(std::move(r));
+        at = next;
+    }
+    return list;
+}
+
+} // namespace
+
+Compiler::~Compiler() = default;
+
+Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
+{
+    std::unique_ptr<Compiler> c(new Compiler);
+    TW_ASSIGN(c->library_, Library::open("NVRTC, the compiler for CUDA kernels,",
+                                         {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, path));
+#define TW_NVRTC(name, result, parameters)                                                                             \
+    c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
+    if (!c->name)                                                                                                      \
+        return Error{ErrorCode::kFailedInitialization, c->library_->file() + " has no " #name ": it is too old"};
+#include "device/cuda/nvrtc.def"
+#undef TW_NVRTC
+    int major = 0, minor = 0;
+    if (c->nvrtcVersion(&major, &minor) != 0 || major < 12)
+        return Error{ErrorCode::kFailedInitialization,
+                     c->library_->file() + " is NVRTC " + std::to_string(major) + ", 12 is the oldest that works"};
+    c->version_ = major * 1000 + minor * 10;
+    return c;
+}
+
+Result<Compiler*> LazyCompiler::get()
+{
+    std::lock_guard lock(mutex_);
+    if (!compiler_) {
+        TW_ASSIGN(compiler_, Compiler::open(path_));
+    }
+    return compiler_.get();
+}
+
+Result<std::shared_ptr<Compiled const>> Compiler::compile(std::string const& name, std::string const& source,
+                                                          std::string const& architecture)
+{
+    std::string const key = architecture + "\n" + source;
+    {
+        std::lock_guard lock(mutex_);
+        if (auto it = done_.find(key); it != done_.end())
+            return it->second;
+    }
+    TW_ASSIGN(Compiled fresh, compileNow(name, source, architecture));
+    auto made = std::make_shared<Compiled const>(std::move(fresh));
+    std::lock_guard lock(mutex_);
+    last_ = made;
+    return done_.try_emplace(key, made).first->second;
+}
+
+std::shared_ptr<Compiled const> Compiler::lastCompiled() const
+{
+    std::lock_guard lock(mutex_);
+    return last_;
+}
+
+size_t Compiler::compiledCount() const
+{
+    std::lock_guard lock(mutex_);
+    return done_.size();
+}
+
+Result<Compiled> Compiler::compileNow(std::string const& name, std::string const& source,
+                                      std::string const& architecture) const
+{
+    auto const begin = std::chrono::steady_clock::now();
+    NvrtcProgram* program = nullptr;
+    // One name for all: it is part of the code, and equal sources must give equal bytes.
+    if (int const status = nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
+        return Error{ErrorCode::kFailedInitialization, std::string("NVRTC: ") + nvrtcGetErrorString(status)};
+    struct Destroy
+    {
+        Compiler const& c;
+        NvrtcProgram** p;
+        ~Destroy() { c.nvrtcDestroyProgram(p); }
+    } const destroy{*this, &program};
+    std::string const target = "--gpu-architecture=" + architecture;
+    char const* const options[] = {target.c_str(), "--std=c++17", "--ptxas-options=-v", "--no-source-include"};
+    int const status = nvrtcCompileProgram(program, int(std::size(options)), options);
+    size_t bytes = 0;
+    std::string log;
+    if (nvrtcGetProgramLogSize(program, &bytes) == 0 && bytes > 1) {
+        log.resize(bytes);
+        nvrtcGetProgramLog(program, log.data());
+        log.resize(bytes - 1); // without the closing zero
+    }
+    if (status != 0)
+        return Error{ErrorCode::kInternal,
+                     "the CUDA source of '" + name + "' does not compile for " + architecture + ": " + log};
+    Compiled out;
+    out.kernels = resourcesOf(log);
+    if (nvrtcGetCUBINSize(program, &bytes) != 0 || bytes == 0)
+        return Error{ErrorCode::kInternal, "NVRTC made no device code of '" + name + "' for " + architecture};
+    out.cubin.resize(bytes);
+    if (int const read = nvrtcGetCUBIN(program, out.cubin.data()))
+        return Error{ErrorCode::kInternal, std::string("NVRTC: ") + nvrtcGetErrorString(read)};
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return out;
+}
+
+} // namespace tw::cuda

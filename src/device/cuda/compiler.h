@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC, opened at run time: CUDA C++ text to device code. It needs no GPU and no driver. Each distinct text is
+// compiled once in the compiler's life; several threads may compile at once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/cuda/library.h"
+
+namespace tw::cuda {
+
+struct NvrtcProgram; // NVRTC's own
+
+// What the assembler said of one kernel.
+struct KernelResources
+{
+    std::string kernel;
+    int registers = 0;
+    int spillBytes = 0;  // stores and loads together
+    int sharedBytes = 0; // static
+};
+
+struct Compiled
+{
+    std::string cubin;
+    std::vector<KernelResources> kernels;
+    double seconds = 0;
+};
+
+class Compiler
+{
+public:
+    ~Compiler();
+    Compiler(Compiler const&) = delete;
+    Compiler& operator=(Compiler const&) = delete;
+    static Result<std::unique_ptr<Compiler>> open(SearchPath const& path);
+
+    // 13000 is NVRTC 13.0.
+    int version() const { return version_; }
+    // `architecture` as "sm_90a". `name` is for messages only. The error holds the compiler's messages.
+    Result<std::shared_ptr<Compiled const>> compile(std::string const& name, std::string const& source,
+                                                    std::string const& architecture);
+    size_t compiledCount() const;
+    // The newest of them, null when there is none: for reports.
+    std::shared_ptr<Compiled const> lastCompiled() const;
+
+private:
+    Compiler() = default;
+    Result<Compiled> compileNow(std::string const& name, std::string const& source,
+                                std::string const& architecture) const;
+
+#define TW_NVRTC(name, result, parameters) result(*name) parameters = nullptr;
+#include "device/cuda/nvrtc.def"
+#undef TW_NVRTC
+    std::unique_ptr<Library> library_;
+    int version_ = 0;
+    mutable std::mutex mutex_;
+    std::shared_ptr<Compiled const> last_;
+    std::map<std::string, std::shared_ptr<Compiled const>, std::less<>> done_; // architecture + source
+};
+
+// Opens the compiler when it is first needed: it is large, and plans that bring their kernels never need it.
+class LazyCompiler
+{
+public:
+    explicit LazyCompiler(SearchPath path) : path_(std::move(path)) {}
+    Result<Compiler*> get();
+
+private:
+    SearchPath path_;
+    std::mutex mutex_;
+    std::unique_ptr<Compiler> compiler_;
+};
+
+} // namespace tw::cuda

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/device.h"
+
+#include <algorithm>
+
+namespace tw::cuda {
+
+namespace {
+
+constexpr int kOldestCapability = 80;
+
+} // namespace
+
+std::string DeviceInfo::architecture() const
+{
+    return major == 9 && minor == 0 ? "sm_90a" : major > 9 ? "sm_" + std::to_string(capability()) : "sm_80";
+}
+
+std::string DeviceInfo::fingerprint() const
+{
+    return name + " sm_" + std::to_string(capability()) + " " + std::to_string(multiprocessors);
+}
+
+Device::~Device()
+{
+    if (context_)
+        driver_->cuDevicePrimaryCtxRelease(device_);
+}
+
+Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const> driver, int ordinal)
+{
+    Driver const& d = *driver;
+    if (ordinal < 0 || ordinal >= d.deviceCount())
+        return Error{ErrorCode::kFailedInitialization, "there is no GPU " + std::to_string(ordinal) +
+                                                           "; this machine has GPUs 0.." +
+                                                           std::to_string(d.deviceCount() - 1)};
+    std::shared_ptr<Device> device(new Device);
+    device->driver_ = driver;
+    DeviceInfo& info = device->info_;
+    info.ordinal = ordinal;
+    TW_CUDA(d, cuDeviceGet(&device->device_, ordinal));
+    char name[256] = {};
+    TW_CUDA(d, cuDeviceGetName(name, int(sizeof(name)) - 1, device->device_));
+    info.name = name;
+    auto read = [&](int attribute) {
+        int value = 0;
+        return d.cuDeviceGetAttribute(&value, attribute, device->device_) == kSuccess ? value : 0;
+    };
+    info.major = read(kAttributeMajor);
+    info.minor = read(kAttributeMinor);
+    info.multiprocessors = std::max(read(kAttributeMultiprocessors), 1);
+    info.l2Bytes = read(kAttributeL2Bytes);
+    info.sharedBytes = read(kAttributeSharedBytesOptIn);
+    size_t bytes = 0;
+    TW_CUDA(d, cuDeviceTotalMem(&bytes, device->device_));
+    info.memoryBytes = int64_t(bytes);
+    if (info.capability() < kOldestCapability)
+        return Error{ErrorCode::kFailedInitialization,
+                     "GPU " + std::to_string(ordinal) + " (" + info.name + ") has compute capability " +
+                         std::to_string(info.major) + "." + std::to_string(info.minor) +
+                         ", 8.0 is the lowest that is supported; set TENSORWRIGHT_DEVICE=cpu to run on the CPU"};
+    TW_CUDA(d, cuDevicePrimaryCtxRetain(&device->context_, device->device_));
+    return std::shared_ptr<Device const>(std::move(device));
+}
+
+Current::Current(Device const& device)
+    : driver_(device.driver()), pushed_(driver_.cuCtxPushCurrent(device.context()) == kSuccess)
+{}
+
+Current::~Current()
+{
+    CUctx_st* previous = nullptr;
+    if (pushed_)
+        driver_.cuCtxPopCurrent(&previous);
+}
+
+Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t sizeBytes)
+{
+    Current const current(*device);
+    uint64_t address = 0;
+    auto done = device->driver().check(device->driver().cuMemAlloc(&address, size_t(std::max<int64_t>(sizeBytes, 1))),
+                                       "cuMemAlloc");
+    if (!done.ok())
+        return std::move(done).error().in("no GPU memory for " + std::to_string(sizeBytes) + " bytes");
+    Buffer b;
+    b.device_ = std::move(device);
+    b.data_ = reinterpret_cast<void*>(uintptr_t(address));
+    b.sizeBytes_ = sizeBytes;
+    return b;
+}
+
+void Buffer::reset()
+{
+    if (!data_)
+        return;
+    Current const current(*device_);
+    device_->driver().cuMemFree(addressOf(data_));
+    data_ = nullptr;
+    sizeBytes_ = 0;
+}
+
+Module::~Module()
+{
+    if (!module_)
+        return;
+    Current const current(*device_);
+    device_->driver().cuModuleUnload(module_);
+}
+
+Result<std::shared_ptr<Module const>> Module::load(std::shared_ptr<Device const> device, std::string const& cubin)
+{
+    std::shared_ptr<Module> m(new Module);
+    m->device_ = std::move(device);
+    Current const current(*m->device_);
+    TW_CUDA(m->device_->driver(), cuModuleLoadData(&m->module_, cubin.data()));
+    return std::shared_ptr<Module const>(std::move(m));
+}
+
+Result<CUfunc_st*> Module::function(char const* name) const
+{
+    Current const current(*device_);
+    CUfunc_st* f = nullptr;
+    auto done =
+        device_->driver().check(device_->driver().cuModuleGetFunction(&f, module_, name), "cuModuleGetFunction");
+    if (!done.ok())
+        return std::move(done).error().in(std::string("kernel '") + name + "'");
+    return f;
+}
+
+Result<CUfunc_st*> Module::function(char const* name, int64_t sharedBytes) const
+{
+    TW_ASSIGN(CUfunc_st * f, function(name));
+    Current const current(*device_);
+    if (sharedBytes > 48 * 1024)
+        TW_CUDA(device_->driver(), cuFuncSetAttribute(f, kFunctionDynamicSharedBytes, int(sharedBytes)));
+    return f;
+}
+
+Stream::~Stream()
+{
+    if (!stream_)
+        return;
+    Current const current(*device_);
+    device_->driver().cuStreamDestroy(stream_);
+}
+
+Result<std::unique_ptr<Stream>> Stream::create(std::shared_ptr<Device const> device)
+{
+    std::unique_ptr<Stream> s(new Stream);
+    s->device_ = std::move(device);
+    Current const current(*s->device_);
+    TW_CUDA(s->device_->driver(), cuStreamCreate(&s->stream_, kStreamNonBlocking));
+    return s;
+}
+
+Result<void> Stream::synchronize() const
+{
+    Current const current(*device_);
+    return device_->driver().check(device_->driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+Timer::~Timer()
+{
+    Current const current(*device_);
+    for (CUevent_st* e : {begin_, end_})
+        if (e)
+            device_->driver().cuEventDestroy(e);
+}
+
+Result<std::unique_ptr<Timer>> Timer::create(std::shared_ptr<Device const> device)
+{
+    std::unique_ptr<Timer> t(new Timer);
+    t->device_ = std::move(device);
+    Current const current(*t->device_);
+    TW_CUDA(t->device_->driver(), cuEventCreate(&t->begin_, 0));
+    TW_CUDA(t->device_->driver(), cuEventCreate(&t->end_, 0));
+    return t;
+}
+
+Result<void> Timer::begin(CUstream_st* stream)
+{
+    Current const current(*device_);
+    return device_->driver().check(device_->driver().cuEventRecord(begin_, stream), "cuEventRecord");
+}
+
+Result<void> Timer::end(CUstream_st* stream)
+{
+    Current const current(*device_);
+    return device_->driver().check(device_->driver().cuEventRecord(end_, stream), "cuEventRecord");
+}
+
+Result<double> Timer::milliseconds()
+{
+    Current const current(*device_);
+    Driver const& d = device_->driver();
+    TW_CUDA(d, cuEventSynchronize(end_));
+    float ms = 0;
+    TW_CUDA(d, cuEventElapsedTime(&ms, begin_, end_));
+    return double(ms);
+}
+
+} // namespace tw::cuda

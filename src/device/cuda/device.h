@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU: its facts and its primary context, which every runtime client in the process shares, so that their streams,
+// events and addresses are ours too. Modules, memory and timing on it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/cuda/driver.h"
+
+namespace tw::cuda {
+
+struct DeviceInfo
+{
+    int ordinal = 0;
+    std::string name;
+    int major = 0, minor = 0; // compute capability
+    int multiprocessors = 0;
+    int64_t memoryBytes = 0, l2Bytes = 0, sharedBytes = 0; // shared: the most that a block can ask for
+
+    int capability() const { return major * 10 + minor; } // 90
+    // What kernels are compiled for: "sm_90a" (the GPU's own instructions) from 9.0 on, else "sm_80".
+    std::string architecture() const;
+    // Of timing caches and plans: "NVIDIA H200 sm_90 132".
+    std::string fingerprint() const;
+};
+
+class Device
+{
+public:
+    ~Device();
+    Device(Device const&) = delete;
+    Device& operator=(Device const&) = delete;
+    // An error when there is no such GPU, or it is older than compute capability 8.0.
+    static Result<std::shared_ptr<Device const>> open(std::shared_ptr<Driver const> driver, int ordinal);
+
+    Driver const& driver() const { return *driver_; }
+    DeviceInfo const& info() const { return info_; }
+    CUctx_st* context() const { return context_; }
+
+private:
+    Device() = default;
+    std::shared_ptr<Driver const> driver_;
+    DeviceInfo info_;
+    int device_ = 0;
+    CUctx_st* context_ = nullptr;
+};
+
+// Makes the device's context current in this thread for as long as it lives.
+class Current
+{
+public:
+    explicit Current(Device const& device);
+    ~Current();
+    Current(Current const&) = delete;
+    Current& operator=(Current const&) = delete;
+
+private:
+    Driver const& driver_;
+    bool pushed_;
+};
+
+// Device memory of our own; 256-byte aligned. Never empty: also 0 bytes have an address.
+class Buffer
+{
+public:
+    Buffer() = default;
+    ~Buffer() { reset(); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+    static Result<Buffer> allocate(std::shared_ptr<Device const> device, int64_t sizeBytes);
+    void* data() const { return data_; }
+    int64_t sizeBytes() const { return sizeBytes_; }
+    void reset();
+
+private:
+    void swap(Buffer& other)
+    {
+        device_.swap(other.device_);
+        std::swap(data_, other.data_);
+        std::swap(sizeBytes_, other.sizeBytes_);
+    }
+    std::shared_ptr<Device const> device_;
+    void* data_ = nullptr;
+    int64_t sizeBytes_ = 0;
+};
+
+// Loaded device code.
+class Module
+{
+public:
+    ~Module();
+    Module(Module const&) = delete;
+    Module& operator=(Module const&) = delete;
+    static Result<std::shared_ptr<Module const>> load(std::shared_ptr<Device const> device, std::string const& cubin);
+    Result<CUfunc_st*> function(char const* name) const;
+    // The same, and lets the kernel have that much dynamic shared memory.
+    Result<CUfunc_st*> function(char const* name, int64_t sharedBytes) const;
+    Device const& device() const { return *device_; }
+
+private:
+    Module() = default;
+    std::shared_ptr<Device const> device_;
+    CUmod_st* module_ = nullptr;
+};
+
+// A stream of our own, for builds and tests: non-blocking.
+class Stream
+{
+public:
+    ~Stream();
+    Stream(Stream const&) = delete;
+    Stream& operator=(Stream const&) = delete;
+    static Result<std::unique_ptr<Stream>> create(std::shared_ptr<Device const> device);
+    CUstream_st* handle() const { return stream_; }
+    Result<void> synchronize() const;
+
+private:
+    Stream() = default;
+    std::shared_ptr<Device const> device_;
+    CUstream_st* stream_ = nullptr;
+};
+
+// Two events on a stream.
+class Timer
+{
+public:
+    ~Timer();
+    Timer(Timer const&) = delete;
+    Timer& operator=(Timer const&) = delete;
+    static Result<std::unique_ptr<Timer>> create(std::shared_ptr<Device const> device);
+    Result<void> begin(CUstream_st* stream);
+    Result<void> end(CUstream_st* stream);
+    // Waits for the end.
+    Result<double> milliseconds();
+
+private:
+    Timer() = default;
+    std::shared_ptr<Device const> device_;
+    CUevent_st *begin_ = nullptr, *end_ = nullptr;
+};
+
+inline uint64_t addressOf(void const* p)
+{
+    return uint64_t(reinterpret_cast<uintptr_t>(p));
+}
+
+} // namespace tw::cuda

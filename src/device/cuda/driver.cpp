@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/driver.h"
+
+#include <cstring>
+
+#include "device/cuda/library.h"
+
+namespace tw::cuda {
+
+namespace {
+
+constexpr int kOldestDriver = 11040; // CUDA 11.4: the first whose compatibility rules let it run what NVRTC 12 makes
+
+} // namespace
+
+Driver::~Driver() = default;
+
+Result<void> Driver::check(int status, char const* call) const
+{
+    if (status == kSuccess)
+        return {};
+    char const *name = nullptr, *text = nullptr;
+    cuGetErrorName(status, &name);
+    cuGetErrorString(status, &text);
+    std::string const function(call, std::strcspn(call, "("));
+    return Error{status == 2 ? ErrorCode::kFailedAllocation : ErrorCode::kFailedExecution,
+                 function + ": " + (name ? name : "CUDA error " + std::to_string(status)) +
+                     (text ? std::string(" (") + text + ")" : "")};
+}
+
+Result<std::shared_ptr<Driver const>> Driver::open()
+{
+    std::shared_ptr<Driver> d(new Driver);
+    TW_ASSIGN(d->library_, Library::open("the CUDA driver", {"libcuda.so.1"}, {}));
+    std::string missing;
+#define TW_CUDA_DRIVER_NEW(name, exported, parameters)                                                                 \
+    d->name = reinterpret_cast<decltype(d->name)>(d->library_->symbol(exported));
+#define TW_CUDA_DRIVER(name, exported, parameters)                                                                     \
+    TW_CUDA_DRIVER_NEW(name, exported, parameters)                                                                     \
+    if (!d->name && missing.empty())                                                                                   \
+        missing = exported;
+#include "device/cuda/driver.def"
+#undef TW_CUDA_DRIVER
+#undef TW_CUDA_DRIVER_NEW
+    if (!missing.empty())
+        return Error{ErrorCode::kFailedInitialization,
+                     "the CUDA driver is too old: it has no " + missing + "; update the NVIDIA driver"};
+    int status = d->cuInit(0);
+    if (status != kSuccess && status != kErrorNoDevice)
+        return std::move(d->check(status, "cuInit")).error();
+    TW_CUDA(*d, cuDriverGetVersion(&d->version_));
+    if (d->version_ < kOldestDriver)
+        return Error{ErrorCode::kFailedInitialization, "the CUDA driver is too old: it is for CUDA " +
+                                                           std::to_string(d->version_ / 1000) + "." +
+                                                           std::to_string(d->version_ % 1000 / 10) +
+                                                           ", 11.4 is the oldest that works; update the NVIDIA driver"};
+    if (status == kSuccess)
+        TW_CUDA(*d, cuDeviceGetCount(&d->deviceCount_));
+    if (d->deviceCount_ == 0)
+        return Error{ErrorCode::kFailedInitialization, "the CUDA driver finds no GPU"};
+    return std::shared_ptr<Driver const>(std::move(d));
+}
+
+} // namespace tw::cuda

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace tw::cuda {
+
+Library::~Library()
+{
+    dlclose(handle_);
+}
+
+Result<std::unique_ptr<Library>> Library::open(char const* what, std::initializer_list<char const*> names,
+                                               SearchPath const& path)
+{
+    std::string tried;
+    auto attempt = [&](std::string const& file) -> void* {
+        if (file.find('/') != std::string::npos && access(file.c_str(), R_OK) != 0)
+            return nullptr; // a folder without it is no news
+        void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!handle) {
+            char const* why = dlerror();
+            tried += "\n  " + file + ": " + (why ? why : "it cannot be opened");
+        }
+        return handle;
+    };
+    auto attemptIn = [&](std::vector<std::string> const& folders) -> std::unique_ptr<Library> {
+        for (std::string const& folder : folders)
+            for (char const* name : names)
+                if (void* handle = attempt(folder + "/" + name))
+                    return std::unique_ptr<Library>(new Library(handle, folder + "/" + name));
+        return nullptr;
+    };
+    if (!path.given.empty()) {
+        if (auto library = attemptIn(path.given))
+            return library;
+        for (std::string const& file : path.given)
+            if (void* handle = attempt(file))
+                return std::unique_ptr<Library>(new Library(handle, file));
+        return Error{ErrorCode::kFailedInitialization,
+                     std::string(what) + " is not at " + path.given.front() + ", which the environment names" + tried};
+    }
+    if (auto library = attemptIn(path.before))
+        return library;
+    for (char const* name : names)
+        if (void* handle = attempt(name))
+            return std::unique_ptr<Library>(new Library(handle, name));
+    if (auto library = attemptIn(path.after))
+        return library;
+    return Error{ErrorCode::kFailedInitialization,
+                 std::string(what) + " (" + *names.begin() + ") was not found:" + tried};
+}
+
+void* Library::symbol(char const* name) const
+{
+    return dlsym(handle_, name);
+}
+
+} // namespace tw::cuda

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that are opened at run time, when they are there: the CUDA driver, NVRTC, later cuDNN and cuBLASLt.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tw::cuda {
+
+// Where to look, in this order; callers have read the environment.
+struct SearchPath
+{
+    std::vector<std::string> given;  // files or folders that the user named; when there are any, no other is tried
+    std::vector<std::string> before; // folders in front of the loader's own path: beside libnvinfer
+    std::vector<std::string> after;  // and behind it: toolkit and wheel folders
+};
+
+class Library
+{
+public:
+    ~Library();
+    Library(Library const&) = delete;
+    Library& operator=(Library const&) = delete;
+    // The first of `names` (file names, best first) that can be opened. The error lists what was tried and why not.
+    static Result<std::unique_ptr<Library>> open(char const* what, std::initializer_list<char const*> names,
+                                                 SearchPath const& path);
+    void* symbol(char const* name) const; // null when there is none
+    std::string const& file() const { return file_; }
+
+private:
+    Library(void* handle, std::string file) : handle_(handle), file_(std::move(file)) {}
+    void* handle_;
+    std::string file_;
+};
+
+} // namespace tw::cuda

@@ -16,6 +16,10 @@
 #include "base/workers.h"
 #include "ir/graph.h"
 
+namespace tw::cuda {
+struct Target;
+}
+
 namespace tw::ops {
 
 enum class Backend : int
@@ -41,7 +45,8 @@ struct Problem
     ir::Node const* node = nullptr;
     std::vector<TensorSpec> inputs;
     std::vector<TensorSpec> outputs;
-    int threads = 1; // workers that run() may be given
+    int threads = 1;                    // workers that run() may be given
+    cuda::Target const* cuda = nullptr; // CUDA tactics are built for it and loaded on it
 };
 
 // One combination of formats, for each input (linear where none is given) and output.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA tactics whose kernels are text: a function that writes the source for a problem and says how to launch it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda/target.h"
+#include "kernels/cuda/params.h"
+#include "kernels/cuda/prelude.h"
+#include "ops/tactic.h"
+
+namespace tw::ops {
+
+// Launches the loaded kernels of one tactic on the run's stream; the device's context is current.
+class CudaLaunch
+{
+public:
+    CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, CUstream_st* stream)
+        : device_(device), functions_(functions), stream_(stream)
+    {}
+    // One struct is all that a kernel takes. No blocks: nothing is launched.
+    template <class Params>
+    Result<void> operator()(int kernel, int64_t blocks, int threads, Params const& params,
+                            int64_t sharedBytes = 0) const
+    {
+        return launch(kernel, blocks, 1, 1, threads, &params, sharedBytes);
+    }
+    template <class Params>
+    Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,
+                      int64_t sharedBytes = 0) const
+    {
+        return launch(kernel, x, y, z, threads, &params, sharedBytes);
+    }
+    int multiprocessors() const { return device_.info().multiprocessors; }
+    cuda::Device const& device() const { return device_; }
+    CUstream_st* stream() const { return stream_; }
+
+private:
+    Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
+                        int64_t sharedBytes) const;
+    cuda::Device const& device_;
+    CUfunc_st* const* functions_;
+    CUstream_st* stream_;
+};
+
+struct CudaKernels
+{
+    std::string source;             // behind the prelude
+    bool wide = false;              // 64-bit indices
+    std::vector<std::string> names; // of kernels; CudaLaunch takes positions in this list
+    int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
+    // Keeps nothing; what it captures was settled when the tactic was chosen.
+    std::function<Result<void>(CudaLaunch const&, RunArgs&)> run;
+    std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)> workspace; // null: none
+};
+
+class CudaTactic final : public Tactic
+{
+public:
+    using Generate = CudaKernels (*)(Problem const&, Config const&);
+    using Supports = Support (*)(Problem const&);
+    using Configs = std::vector<Config> (*)(Problem const&);
+
+    constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
+                         Configs configs = nullptr)
+        : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    // The compiled kernels: a cubin behind a hash.
+    Result<std::string> build(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    Generate generate_;
+    Supports supports_;
+    Configs configs_;
+};
+
+// Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.
+bool isWide(Problem const& problem);
+
+// Blocks of `threads` that give each of `items` a thread.
+inline int64_t blocksFor(int64_t items, int threads)
+{
+    return (items + threads - 1) / threads;
+}
+
+} // namespace tw::ops

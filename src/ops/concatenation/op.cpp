@@ -105,6 +105,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
         .aliases = aliases,
     };
     return kDef;

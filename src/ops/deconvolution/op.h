@@ -20,5 +20,6 @@ inline Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& w, E
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::deconvolution

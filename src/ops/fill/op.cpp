@@ -175,6 +175,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
         .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
     };
     return kDef;

@@ -14,5 +14,6 @@ matrix_multiply::Geometry geometryOf(Extents const& x, Extents const& w);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::fully_connected

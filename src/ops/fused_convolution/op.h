@@ -24,5 +24,6 @@ struct Attrs : convolution::Attrs
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::fused_convolution

@@ -25,5 +25,6 @@ struct Attrs : matrix_multiply::Attrs
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::fused_matrix_multiply

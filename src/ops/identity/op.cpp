@@ -102,6 +102,7 @@ ir::OpDef const& def()
         .domain = domain,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
         .aliases = aliases,
     };
     return kDef;

@@ -28,5 +28,6 @@ bool converts(DataType from, DataType to);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::identity

@@ -41,5 +41,6 @@ Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::matrix_multiply

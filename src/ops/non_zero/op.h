@@ -11,5 +11,6 @@ namespace tw::ops::non_zero {
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::non_zero

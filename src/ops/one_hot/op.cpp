@@ -73,6 +73,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
     };
     return kDef;
 }

@@ -14,5 +14,6 @@ using Attrs = ir::NoAttrs;
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::parametric_relu

@@ -64,5 +64,6 @@ Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& y);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::pooling

@@ -80,5 +80,6 @@ Axis axisOf(Attrs const& a, Extents const& x, Extents const& y, int axis);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::resize

@@ -48,5 +48,6 @@ Geometry geometryOf(Attrs const& a, Extents const& x);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::scale

@@ -35,5 +35,6 @@ Extents unpermuted(Extents const& e, std::vector<int64_t> const& permutation);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::shuffle

@@ -47,5 +47,6 @@ Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, i
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::slice

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation/op.h"
+#include "ops/cuda_pointwise.h"
+
+namespace tw::ops::activation {
+
+namespace {
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    return pointwise(p, {"activation", {0}, activationText("apply", int(a.kind), a.alpha, a.beta)});
+}
+
+constexpr CudaTactic kPlain{"activation_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::activation

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The generated plain convolution y = f(conv(x, w) + bias + residual) and its transpose, for the ops and what is fused
+// with them. Convolution: an implicit matrix product in tiles of 64 channels by 64 positions, or one thread for each
+// element where a group has few channels. Float sums.
+#pragma once
+
+#include "ops/activate.h"
+#include "ops/cuda_tactic.h"
+#include "ops/window.h"
+
+namespace tw::ops {
+
+// Inputs 0 x, 1 w, 2 bias and 3 residual (both optional). Deconvolution has no residual.
+CudaKernels convolveKernels(Problem const& problem, WindowKind kind, FusedActivation const& activation);
+
+} // namespace tw::ops

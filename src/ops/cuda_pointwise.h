@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated pointwise kernels: y[i] = apply(x0[i], x1[i], ...) with operands that are stretched to y. Each thread
+// makes one pack of up to 16 bytes of the widest type, where sizes and addresses allow it, else one element.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops {
+
+inline constexpr int kMaxPointwiseInputs = 4;
+
+struct Pointwise
+{
+    char const* name = "";   // of the kernels
+    std::vector<int> inputs; // of the node, the operands in order
+    // Defines `apply`, which takes one number for each operand and gives what is stored, all in computeOf(type).
+    std::string text;
+    // Dimensions of y and of the operands, of one rank, each equal to y's or 1. Null: those of the tensors.
+    using Views = void (*)(ir::Node const&, RunArgs const&, Extents& y, Extents* operands);
+    Views views = nullptr;
+};
+
+CudaKernels pointwise(Problem const& problem, Pointwise const& what);
+
+// Every shape of the problem is fixed.
+bool isStatic(Problem const& problem);
+
+// Text of `TW_INLINE T name(T x)` for T float and double: an activation function.
+std::string activationText(char const* name, int kind, float alpha, float beta);
+
+} // namespace tw::ops

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_slice.h"
+
+#include <algorithm>
+
+namespace tw::ops {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+struct Params
+{
+    void const *x = nullptr, *fill = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;
+    cuda::Div dim[kMaxRank]; // of y, the last running fastest
+    int64_t size[kMaxRank] = {}, start[kMaxRank] = {}, step[kMaxRank] = {}, stride[kMaxRank] = {}; // in x
+};
+
+constexpr char const* kText = R"(
+struct Params {
+    void const *x, *fill; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8];
+};
+TW_INLINE i64 modulo(i64 p, i64 n) { i64 const r = p % n; return r < 0 ? r + n : r; }
+TW_INLINE i64 source(i64 p, i64 size)
+{
+    if (p >= 0 && p < size) return p;
+    $outside$
+}
+TW_KERNEL slice(const __grid_constant__ Params p)
+{
+    idx i = threadIndex();
+    if (i >= p.count) return;
+    $unit$* const y = static_cast<$unit$*>(p.y) + i;
+    i64 from = 0;
+    bool inside = true;
+#pragma unroll
+    for (int r = 7; r >= 8 - $rank$; --r) {
+        idx const q = r > 8 - $rank$ ? divide(i, p.dim[r]) : 0;
+        i64 const at = source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]);
+        inside = inside && at >= 0;
+        from += at * p.stride[r];
+        i = q;
+    }
+    $unit$ v = {};
+    if (inside) v = static_cast<$unit$ const*>(p.x)[from];
+    else if (p.fill) v = *static_cast<$unit$ const*>(p.fill);
+    *y = v;
+}
+)";
+
+char const* outside(slice::Mode mode)
+{
+    switch (mode) {
+    case slice::Mode::kWrap:
+        return "return modulo(p, size);";
+    case slice::Mode::kClamp:
+        return "return p < 0 ? 0 : size - 1;";
+    case slice::Mode::kReflect:
+        return "i64 const period = size > 1 ? 2 * (size - 1) : 1, r = modulo(p, period); return r < size ? r : period "
+               "- "
+               "r;";
+    default:
+        return "return -1;";
+    }
+}
+
+} // namespace
+
+CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
+{
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.names = {"slice"};
+    out.source = cuda::expand(kText, {{"outside", outside(mode)},
+                                      {"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
+                                      {"rank", std::to_string(std::max(problem.outputs[0].dims.rank, 1))}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [node = problem.node, fillInput, stepsOf](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        slice::Steps const steps = stepsOf(*node, args);
+        Extents const strides = stridesOf(x.dims);
+        Params p;
+        p.x = x.data;
+        p.y = y.data;
+        p.count = uint64_t(y.count());
+        if (fillInput >= 0 && fillInput < int(args.inputs.size()))
+            p.fill = args.inputs[size_t(fillInput)].data;
+        for (int d = 0; d < kMaxRank; ++d)
+            p.size[d] = 1;
+        for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
+            p.dim[to] = cuda::divBy(y.dims[d]);
+            p.size[to] = x.dims[d];
+            p.start[to] = steps.start[d];
+            p.step[to] = steps.stride[d];
+            p.stride[to] = strides[d];
+        }
+        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+    };
+    return out;
+}
+
+} // namespace tw::ops

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_pointwise.h"
+#include "ops/identity/op.h"
+
+namespace tw::ops::identity {
+
+namespace {
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    DataType const from = p.inputs[0].type, to = p.outputs[0].type;
+    std::string const number = cuda::computeOf(from);
+    // The device's conversion to i32 goes toward zero, saturates, and makes NaN 0.
+    std::string const whole = isFloating(from) ? "__float2int_rz(x)" : "int(x)";
+    std::string text = "TW_INLINE " + number + " apply(" + number + " x) { return x; }\n";
+    if (to == DataType::kBool)
+        text = "TW_INLINE bool apply(" + number + " x) { return x != 0; }\n";
+    else if (to == DataType::kInt32)
+        text = "TW_INLINE int apply(" + number + " x) { return " + whole + "; }\n";
+    else if (to == DataType::kUInt8)
+        text = "TW_INLINE int apply(" + number + " x) { return min(max(" + whole + ", 0), 255); }\n";
+    return pointwise(p, {"identity", {0}, text});
+}
+
+constexpr CudaTactic kPlain{"identity_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::identity

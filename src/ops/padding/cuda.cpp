@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_slice.h"
+#include "ops/padding/op.h"
+
+namespace tw::ops::padding {
+
+namespace {
+
+// A slice that begins in front of x and is filled with zeros.
+slice::Steps steps(ir::Node const& node, RunArgs const& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    int const rank = args.inputs[0].dims.rank;
+    slice::Steps s{};
+    for (int d = 0; d < rank; ++d)
+        s.stride[d] = 1;
+    s.start[rank - 2] = -a.pre[0];
+    s.start[rank - 1] = -a.pre[1];
+    return s;
+}
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    return sliceKernels(p, slice::Mode::kFill, -1, steps);
+}
+
+constexpr CudaTactic kPlain{"padding_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::padding

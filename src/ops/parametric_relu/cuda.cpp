@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_pointwise.h"
+#include "ops/parametric_relu/op.h"
+
+namespace tw::ops::parametric_relu {
+
+namespace {
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    std::string const number = cuda::computeOf(p.outputs[0].type);
+    return pointwise(p, {"parametric_relu",
+                         {0, 1},
+                         "TW_INLINE " + number + " apply(" + number + " x, " + number +
+                             " slope) { return x >= 0 ? x : slope * x; }\n"});
+}
+
+constexpr CudaTactic kPlain{"parametric_relu_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::parametric_relu

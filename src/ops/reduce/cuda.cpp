@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/cuda_tactic.h"
+#include "ops/reduce/op.h"
+
+namespace tw::ops::reduce {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kBlockFrom = 64; // elements for each result from which a whole block works on it
+
+struct Params
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    uint64_t results = 0, count = 0;
+    cuda::Loop<1> kept, reduced; // offsets in x
+};
+
+constexpr char const* kText = R"(
+struct Params { void const* x; void* y; u64 results, count; Loop<1> kept, reduced; };
+typedef $accumulator$ A;
+TW_INLINE A join(A a, A b) { return $join$; }
+TW_INLINE A element(Params const& p, off base, idx k)
+{
+    off at[1];
+    locate<$rank$>(p.reduced, k, at);
+    return A(load<$number$>(static_cast<$x$ const*>(p.x)[base + at[0]]));
+}
+TW_INLINE void finish(Params const& p, idx i, A v)
+{
+    A const count = A(p.count);
+    (void)count;
+    static_cast<$y$*>(p.y)[i] = store<$y$>($result$);
+}
+TW_KERNEL reduce_threads(const __grid_constant__ Params p)
+{
+    idx const i = threadIndex();
+    if (i >= p.results) return;
+    off base[1];
+    locate<$rank$>(p.kept, i, base);
+    A v = $identity$;
+    for (idx k = 0; k < p.count; ++k) v = join(v, element(p, base[0], k));
+    finish(p, i, v);
+}
+TW_KERNEL reduce_blocks(const __grid_constant__ Params p)
+{
+    __shared__ A scratch[32];
+    idx const i = blockIdx.x;
+    off base[1];
+    locate<$rank$>(p.kept, i, base);
+    A v = $identity$;
+    for (idx k = threadIdx.x; k < p.count; k += blockDim.x) v = join(v, element(p, base[0], k));
+    v = blockReduce(v, A($identity$), scratch, [](A a, A b) { return join(a, b); });
+    if (threadIdx.x == 0) finish(p, i, v);
+}
+)";
+
+// How numbers of a type are reduced: f32 and f16 in float, integers exactly in 64 bits.
+struct Arithmetic
+{
+    char const *identity, *join, *result;
+};
+
+Arithmetic realArithmetic(Kind kind)
+{
+    switch (kind) {
+    case Kind::kSum:
+        return {"0", "a + b", "v"};
+    case Kind::kProd:
+        return {"1", "a * b", "v"};
+    case Kind::kMax: // NaN wins
+        return {"-__int_as_float(0x7f800000)", "a != a ? a : b != b ? b : a > b ? a : b", "v"};
+    case Kind::kMin:
+        return {"__int_as_float(0x7f800000)", "a != a ? a : b != b ? b : a < b ? a : b", "v"};
+    case Kind::kAvg:
+        return {"0", "a + b", "v / count"};
+    }
+    return {};
+}
+
+Arithmetic wholeArithmetic(Kind kind, bool isWide)
+{
+    switch (kind) {
+    case Kind::kSum:
+        return {"0", "a + b", isWide ? "int(v)" : "int(max(-128ll, min(127ll, v)))"};
+    case Kind::kProd: // i32 wraps; i8 saturates: from 128 on it leaves the range for good, unless a 0 follows
+        return isWide ? Arithmetic{"1", "i64(i32(u32(u64(a) * u64(b))))", "int(v)"}
+                      : Arithmetic{"1", "max(-1000ll, min(1000ll, a * b))", "int(max(-128ll, min(127ll, v)))"};
+    case Kind::kMax:
+        return {isWide ? "-2147483648ll" : "-128", "max(a, b)", "int(v)"};
+    case Kind::kMin:
+        return {isWide ? "2147483647ll" : "127", "min(a, b)", "int(v)"};
+    case Kind::kAvg:
+        return {"0", "a + b",
+                isWide ? "count == 0 ? 0 : int(v / count)" : "count == 0 ? -128.0 : rint(double(v) / double(count))"};
+    }
+    return {};
+}
+
+Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Extents const strides = stridesOf(x.dims);
+    // Neighbours of one kind are walked as one dimension.
+    Extents dims[2], along[2];
+    int previous = -1;
+    for (int d = 0; d < x.dims.rank; ++d) {
+        int const kind = a.has(d) ? 1 : 0;
+        int const last = dims[kind].rank - 1;
+        if (kind == previous) {
+            dims[kind][last] *= x.dims[d];
+            along[kind][last] = strides[d];
+        } else {
+            dims[kind].push(x.dims[d]);
+            along[kind].push(strides[d]);
+        }
+        previous = kind;
+    }
+    Params p;
+    p.x = x.data;
+    p.y = y.data;
+    p.results = uint64_t(y.count());
+    p.count = uint64_t(dims[1].volume());
+    p.kept.set(dims[0]);
+    p.kept.setStrides(0, along[0]);
+    p.reduced.set(dims[1]);
+    p.reduced.setStrides(0, along[1]);
+    if (int64_t(p.count) >= kBlockFrom)
+        return launch(1, y.count(), kThreads, p);
+    return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+}
+
+CudaKernels generate(Problem const& problem, Config const&)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    DataType const t = problem.inputs[0].type;
+    bool const real = isFloating(t);
+    Arithmetic const f = real ? realArithmetic(a.kind) : wholeArithmetic(a.kind, t == DataType::kInt32);
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.names = {"reduce_threads", "reduce_blocks"};
+    out.source = cuda::expand(kText, {{"accumulator", real ? "float" : "i64"},
+                                      {"join", f.join},
+                                      {"identity", f.identity},
+                                      {"result", f.result},
+                                      {"number", real ? "float" : "int"},
+                                      {"x", cuda::storageOf(t)},
+                                      {"y", cuda::storageOf(t)},
+                                      {"rank", std::to_string(std::max(problem.inputs[0].dims.rank, 1))}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
+    return out;
+}
+
+constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::reduce

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_pointwise.h"
+#include "ops/scale/op.h"
+
+namespace tw::ops::scale {
+
+namespace {
+
+// x as [outer, coefficients, inner], each coefficient tensor as [1, coefficients, 1].
+void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
+{
+    Geometry const g = geometryOf(node.attrsAs<Attrs>(), args.inputs[0].dims);
+    y = operands[0] = Extents{g.outer, g.coefficients, g.inner};
+    int next = 1;
+    for (size_t i = 1; i < args.inputs.size(); ++i)
+        if (args.inputs[i].data)
+            operands[next++] = Extents{1, g.coefficients, 1};
+}
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    // What is rounded to i8 is exact before: products of two floats fit into a double.
+    DataType const x = p.inputs[0].type, y = p.outputs[0].type;
+    std::string const number = y == DataType::kInt8 ? "double" : "float", from = cuda::computeOf(x);
+    static constexpr char const* kStep[] = {"", "v = v * c1;", "v = v + c2;", "v = pow(v, c3);"};
+    Pointwise what{"scale", {0}, {}, views};
+    std::string parameters = from + " x", body = number + " v = x;";
+    for (int i = 1; i < int(p.inputs.size()); ++i) {
+        if (!p.inputs[size_t(i)].present)
+            continue;
+        std::string const name = "c" + std::to_string(i);
+        what.inputs.push_back(i);
+        parameters += ", float f" + std::to_string(i);
+        body += " " + number + " const " + name + " = f" + std::to_string(i) + "; " + kStep[i];
+    }
+    what.text = "TW_INLINE " + number + " apply(" + parameters + ")\n{\n    " + body + "\n    return v;\n}\n";
+    return pointwise(p, what);
+}
+
+constexpr CudaTactic kPlain{"scale_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::scale

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_pointwise.h"
+#include "ops/select/op.h"
+
+namespace tw::ops::select {
+
+namespace {
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    std::string const number = cuda::computeOf(p.outputs[0].type);
+    return pointwise(
+        p, {"select",
+            {0, 1, 2},
+            "TW_INLINE " + number + " apply(int c, " + number + " a, " + number + " b) { return c ? a : b; }\n"});
+}
+
+constexpr CudaTactic kPlain{"select_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::select

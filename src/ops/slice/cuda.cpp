@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_slice.h"
+#include "ops/slice/op.h"
+
+namespace tw::ops::slice {
+
+namespace {
+
+// Start and stride are shape tensors: their elements lie on the host.
+Steps steps(ir::Node const& node, RunArgs const& args)
+{
+    auto input = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
+    return stepsOf(node.attrsAs<Attrs>(), input(1), input(3), args.inputs[0].dims.rank);
+}
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
+}
+
+constexpr CudaTactic kPlain{"slice_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::slice

@@ -73,7 +73,8 @@ public:
                 s.regions.push_back(std::move(region));
             }
             if (step.regions.empty()) {
-                TW_ASSIGN(s.choice, choose(runtime::problemOf(step, opt, max, options_.tune.workers->count())));
+                TW_ASSIGN(s.choice, choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(),
+                                                              options_.cuda.get())));
             }
             progress();
             out.steps.push_back(std::move(s));
@@ -84,11 +85,17 @@ public:
     // Equal regions are tuned once. `timeAlways`: also where there is no choice.
     Result<plan::Choice> choose(ops::Problem const& problem, bool timeAlways = false)
     {
-        std::string const key = tune::regionKey(problem, options_.fingerprint);
+        bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
+        std::string const key = (onHost ? "host|" : "") + tune::regionKey(problem, options_.fingerprint);
         if (auto it = known_.find(key); it != known_.end() && (it->second.microseconds > 0 || !timeAlways))
             return it->second;
         tune::Options tuneOptions = options_.tune;
         tuneOptions.timeAlways = timeAlways;
+        tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+        if (onHost) {
+            tuneOptions.cache = nullptr;
+            tuneOptions.heuristicOnly = true;
+        }
         auto chosen = tune::choose(problem, tuneOptions);
         if (!chosen.ok())
             return chosen;
@@ -209,6 +216,42 @@ Result<bool> applyFormats(ir::Graph& g, runtime::LoadedBlock const& block, Profi
     return s.changed();
 }
 
+// Problems of all steps that have CUDA tactics, equal ones once.
+void collectProblems(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                     Options const& options, std::map<std::string, ops::Problem>& out)
+{
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        runtime::LoadedStep const& step = block.steps[i];
+        for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
+            collectProblems(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], options, out);
+        if (!step.regions.empty())
+            continue;
+        ops::Problem p = runtime::problemOf(step, opt, max, options.tune.workers->count(), options.cuda.get());
+        if (p.cuda)
+            out.try_emplace(tune::regionKey(p, options.fingerprint), std::move(p));
+    }
+}
+
+// Compiles on all workers what the choice of tactics will ask for: the compiler keeps each source. Failures show again
+// when the tactic is tried.
+void compileAhead(runtime::LoadedBlock const& block, ProfileShapes const& shapes, Options const& options)
+{
+    std::map<std::string, ops::Problem> problems;
+    collectProblems(block, *shapes.at[1], *shapes.at[2], options, problems);
+    tune::Options tuneOptions = options.tune;
+    tuneOptions.backend = ops::Backend::kCuda;
+    std::vector<std::pair<ops::Problem const*, ops::Tactic const*>> parts;
+    for (auto const& [key, p] : problems)
+        for (ops::Tactic const* t : tune::candidates(*p.node, tuneOptions))
+            if (ops::supportsFormats(*t, p).ok)
+                parts.emplace_back(&p, t);
+    options.tune.workers->run(int64_t(parts.size()), [&](int64_t i, int) {
+        auto const [problem, tactic] = parts[size_t(i)];
+        for (ops::Config const& config : tactic->configs(*problem))
+            (void)tactic->build(*problem, config).ok();
+    });
+}
+
 // Slots and arena sizes of the block and its regions for one more profile.
 void recordMemory(plan::Block& out, runtime::Instance const& inst)
 {
@@ -243,7 +286,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
 
     auto block = runtime::outlineBlock(g);
     plan::Target target;
-    target.backend = "cpu";
+    target.backend = options.cuda ? "cuda" : "cpu";
     target.fingerprint = options.fingerprint;
     tune::Options tuneOptions = options.tune;
     tuneOptions.device = options.fingerprint;
@@ -257,16 +300,21 @@ Result<void> build(plan::Contents& contents, Options const& options)
         if (p == 0 && options.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*block, *shapes.at[1], options.maxMemoryBytes));
         if (p == 0) {
-            TW_ASSIGN(bool const changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
+            bool changed = false;
+            if (!options.cuda) { // CUDA tactics work in linear formats
+                TW_ASSIGN(changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
+            }
             if (changed) {
                 block = runtime::outlineBlock(g);
                 TW_ASSIGN(shapes, resolveProfile(contents, *block, p));
             }
+            if (options.cuda)
+                compileAhead(*block, shapes, withDevice);
             TW_ASSIGN(target.root, chooser.choose(*block, *shapes.at[1], *shapes.at[2]));
             // Kernels tell their workspaces: load them as the runtime will.
-            TW_TRY(runtime::loadKernels(
-                *block, &target.root, *shapes.at[1], *shapes.at[2],
-                {options.tune.providers, options.fingerprint, nullptr, options.tune.workers->count()}));
+            TW_TRY(runtime::loadKernels(*block, &target.root, *shapes.at[1], *shapes.at[2],
+                                        {options.tune.providers, options.fingerprint, nullptr,
+                                         options.tune.workers->count(), false, options.cuda}));
         }
         std::unique_ptr<runtime::Instance>& max = shapes.at[2];
         TW_TRY(runtime::placeInArena(*max));

@@ -18,7 +18,8 @@ struct Options
 {
     passes::Options passes;
     tune::Options tune;
-    std::string fingerprint; // of the device that tactics are chosen for
+    std::string fingerprint;                  // of the device that tactics are chosen for
+    std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
     FormatPolicy formats = FormatPolicy::kLeastTime;
     int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit

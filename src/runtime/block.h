@@ -17,6 +17,11 @@
 #include "ops/tactic.h"
 #include "plan/plan.h"
 
+namespace tw::cuda {
+class Device;
+class Buffer;
+} // namespace tw::cuda
+
 namespace tw::runtime {
 
 struct LoadedBlock;
@@ -36,6 +41,7 @@ struct LoadedBlock
     std::vector<LoadedStep> steps;
     std::vector<ir::Value const*> values;       // dense index -> value
     std::map<ir::Value const*, int> valueIndex; // value -> dense index
+    std::vector<void*> deviceConstants;         // CUDA: by dense index; null for what no kernel reads
     int indexOf(ir::Value const* v) const { return valueIndex.at(v); }
 };
 
@@ -70,6 +76,12 @@ struct Instance
     std::vector<TensorRef> refs;
     std::vector<TensorRef> stepInputs, stepOutputs;
     std::vector<Tensor> heap; // values without a bound
+    // CUDA: `refs` are on the device then, `heap` holds host copies.
+    std::vector<void*> deviceContents; // by dense index: contents that kernels read
+    std::shared_ptr<cuda::Buffer const> deviceContentsMemory;
+    std::vector<TensorRef> hostRefs; // null data: not on the host
+    std::vector<bool> stale;         // by dense index: only the host has it
+    std::vector<std::shared_ptr<cuda::Buffer const>> deviceHeap;
 
     // The value at a dense index as kernels see it, without its address.
     TensorRef shapeOf(int value) const;
@@ -104,6 +116,9 @@ struct ExecuteArgs
     uint64_t* randomState = nullptr;
     StepObserver* observer = nullptr; // top level only
     Workers* workers = &serialWorkers();
+    // CUDA: arena, inputs and outputs are device memory, but for shape tensors; work goes to the stream (a CUstream).
+    std::shared_ptr<cuda::Device const> const* device = nullptr;
+    void* stream = nullptr;
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);
 

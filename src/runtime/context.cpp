@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "device/cuda/target.h"
+#include "runtime/execute_cuda.h"
+
 namespace tw::runtime {
 
 namespace {
@@ -146,6 +149,8 @@ Result<std::shared_ptr<Instance>> Context::instance()
     TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
     std::shared_ptr<Instance> made = std::move(fresh);
     TW_TRY(placeInArena(*made));
+    if (engine_->cuda())
+        TW_TRY(uploadContents(*made, engine_->cuda()->device));
     cache_.emplace_front(k, made);
     if (cache_.size() > kCachedInstances)
         cache_.pop_back();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "device/cuda/target.h"
 #include "ir/op_def.h"
+#include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
 
 namespace tw::runtime {
@@ -27,14 +29,25 @@ ops::TensorSpec specOf(ir::Value const* v, Instance const& opt, Instance const& 
     return spec;
 }
 
-ops::Tactic const* findTactic(ir::Node const& node, uint64_t id, LoadOptions const& options)
+// The host's shape arithmetic has CPU kernels on every backend.
+ops::Backend backendOf(LoadedStep const& step, LoadOptions const& options)
 {
-    std::vector<ops::Tactic const*> list;
-    if (node.op->cpuTactics)
-        for (ops::Tactic const* t : node.op->cpuTactics())
-            list.push_back(t);
+    return step.host ? ops::Backend::kCpu : options.backend();
+}
+
+std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
+{
+    auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
+    return list ? list() : std::span<ops::Tactic const* const>();
+}
+
+ops::Tactic const* findTactic(LoadedStep const& step, uint64_t id, LoadOptions const& options)
+{
+    ops::Backend const backend = backendOf(step, options);
+    auto const own = ownTactics(*step.node, backend);
+    std::vector<ops::Tactic const*> list(own.begin(), own.end());
     for (ops::TacticProvider const* p : options.providers)
-        p->tactics(node, ops::Backend::kCpu, list);
+        p->tactics(*step.node, backend, list);
     for (ops::Tactic const* t : list)
         if (t->id() == id)
             return t;
@@ -60,7 +73,8 @@ public:
                             *opt.regions[i][r], *max.regions[i][r]));
             }
             if (step.regions.empty())
-                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr, problemOf(step, opt, max, options_.threads)));
+                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr,
+                                problemOf(step, opt, max, options_.threads, options_.cuda.get())));
         }
         return {};
     }
@@ -70,7 +84,7 @@ private:
     Result<void> loadStep(LoadedStep& step, plan::Choice const* choice, ops::Problem const& problem)
     {
         if (choice && choice->tactic != 0) {
-            ops::Tactic const* t = findTactic(*step.node, choice->tactic, options_);
+            ops::Tactic const* t = findTactic(step, choice->tactic, options_);
             ops::Support const s =
                 t ? ops::supportsFormats(*t, problem) : ops::Support::no("this library does not have it");
             if (s.ok) {
@@ -86,13 +100,14 @@ private:
             }
         }
         ++replaced_;
-        auto const list =
-            step.node->op->cpuTactics ? step.node->op->cpuTactics() : std::span<ops::Tactic const* const>();
+        ops::Backend const backend = backendOf(step, options_);
+        auto const list = ownTactics(*step.node, backend);
         if (list.empty())
-            return unsupported("layer '" + step.node->name + "' (" + step.node->op->name +
-                               ") has no CPU implementation");
+            return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
+                               (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");
         step.tactic = list.back();
-        TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, {}));
+        TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
+        TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
         if (!(ops::formatsOf(problem) == ops::linearFormats(problem)))
             step.kernel = linearAdapter(std::move(step.kernel));
         return {};
@@ -124,12 +139,24 @@ Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range
     return storage.back().ref();
 }
 
+// Formats are a matter of storage: what was laid out for CPU kernels is linear on a GPU.
+void makeLinear(ir::Graph& g)
+{
+    for (auto const& v : g.values())
+        v->format = Format::kLinear;
+    for (auto const& n : g.nodes)
+        for (auto const& r : n->regions)
+            makeLinear(*r);
+}
+
 } // namespace
 
-ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads)
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads,
+                       cuda::Target const* cuda)
 {
     ops::Problem p;
     p.threads = threads;
+    p.cuda = step.host ? nullptr : cuda;
     p.node = step.node;
     for (ir::Value const* v : step.node->inputs)
         p.inputs.push_back(specOf(v, opt, max));
@@ -202,7 +229,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     bool exactDevice = false;
     for (plan::Target const& t : c.targets) {
         bool const fits = t.fingerprint == options.fingerprint;
-        if (t.backend != "cpu" || exactDevice || (e->planned_ && !fits))
+        if (t.backend != (options.cuda ? "cuda" : "cpu") || exactDevice || (e->planned_ && !fits))
             continue;
         e->planned_ = &t.root;
         tunedOn = t.fingerprint;
@@ -215,6 +242,9 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     if (!exactDevice && e->planned_ && options.log)
         options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on " +
                              tunedOn + ", this is " + options.fingerprint + ". Build it here for speed.");
+    e->cuda_ = options.cuda;
+    if (options.cuda)
+        makeLinear(*c.graph);
     e->block_ = outlineBlock(*c.graph);
     int replaced = 0;
     for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {
@@ -228,6 +258,9 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         }
         TW_TRY(placeInArena(*max));
         e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
+    }
+    if (options.cuda) {
+        TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
     }
     if (options.log && replaced > 0 && !e->planned_)
         options.log->warning(

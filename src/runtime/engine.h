@@ -20,8 +20,11 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
-    int threads = 1;           // that contexts will run on, the caller included
-    bool strictDevice = false; // refuse plans that were tuned on other devices only
+    int threads = 1;                          // that contexts will run on, the caller included
+    bool strictDevice = false;                // refuse plans that were tuned on other devices only
+    std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
+
+    ops::Backend backend() const { return cuda ? ops::Backend::kCuda : ops::Backend::kCpu; }
 };
 
 enum class Select
@@ -48,6 +51,8 @@ public:
     // Index into contents().io, -1 when there is none.
     int ioIndex(std::string const& name) const;
     ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
+    // The GPU that it runs on; null: the CPU.
+    cuda::Target const* cuda() const { return cuda_.get(); }
 
 private:
     Engine() = default;
@@ -58,6 +63,8 @@ private:
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
     int threads_ = 1;
+    std::shared_ptr<cuda::Target const> cuda_;
+    std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };
 
 // Input shapes (and contents of shape tensors) at one end of a profile; `storage` keeps the contents.
@@ -70,6 +77,8 @@ Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance
                         LoadOptions const& options);
 
 // The problem that the tuner and load() see for a step, from the dimensions at optimum and maximum.
-ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads);
+// `cuda` is what the problem's own CUDA tactics are for.
+ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance const& max, int threads,
+                       cuda::Target const* cuda = nullptr);
 
 } // namespace tw::runtime

@@ -5,6 +5,7 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "runtime/block.h"
+#include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
 
@@ -271,6 +272,8 @@ private:
 
 Result<void> execute(Instance& instance, ExecuteArgs& args)
 {
+    if (args.device)
+        return executeCuda(instance, args);
     return Runner(instance, args).run();
 }
 

@@ -7,6 +7,7 @@
 #include "interp/interp.h"
 #include "ops/convert_format.h"
 #include "ops/reference.h"
+#include "tune/device_run.h"
 
 namespace tw::tune {
 
@@ -168,14 +169,19 @@ Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& 
     std::vector<Tensor> copies;
     TW_ASSIGN(auto kernelInputs, inFormats(inputs, problem.inputs, copies));
     TW_ASSIGN(auto kernelOutputs, inFormats(got, problem.outputs, copies));
-    Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(kernelInputs, kernelOutputs)});
-    if (!workspace.data())
-        return Error{ErrorCode::kFailedAllocation, "no workspace to check tactic " + std::string(tacticName)};
-    TW_ASSIGN(auto prepared, kernel.prepare(kernelInputs, kernelOutputs));
-    ops::RunArgs args{kernelInputs, kernelOutputs, workspace.data(), &kernelState};
-    args.prepared = prepared.get();
-    args.workers = &workers;
-    TW_TRY(kernel.run(args));
+    if (problem.cuda) {
+        TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, kernelInputs, kernelOutputs));
+        TW_TRY(onDevice->run(kernelOutputs, &kernelState));
+    } else {
+        Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(kernelInputs, kernelOutputs)});
+        if (!workspace.data())
+            return Error{ErrorCode::kFailedAllocation, "no workspace to check tactic " + std::string(tacticName)};
+        TW_ASSIGN(auto prepared, kernel.prepare(kernelInputs, kernelOutputs));
+        ops::RunArgs args{kernelInputs, kernelOutputs, workspace.data(), &kernelState};
+        args.prepared = prepared.get();
+        args.workers = &workers;
+        TW_TRY(kernel.run(args));
+    }
     for (size_t i = 0; i < got.size(); ++i) {
         got[i].dims = kernelOutputs[i].dims;
         if (kernelOutputs[i].data != got[i].data)

@@ -7,6 +7,7 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "tune/check.h"
+#include "tune/device_run.h"
 #include "tune/timing_cache.h"
 
 namespace tw::tune {
@@ -87,8 +88,10 @@ double timeOnce(Candidate const& c, Buffers const& b, void* workspace, ops::Prep
 }
 
 // Interleaved rounds; the winner has the lowest median ratio to the fastest of each round. Ties go to the earlier.
-void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds, Workers& workers)
+void timeAll(ops::Problem const& problem, std::vector<Candidate>& list, Buffers const& buffers, int rounds,
+             Workers& workers)
 {
+    constexpr double kNever = 1e12; // microseconds of a candidate that cannot run
     std::vector<Tensor> workspaces;
     std::vector<std::shared_ptr<ops::Prepared const>> prepared;
     for (Candidate const& c : list) {
@@ -96,11 +99,22 @@ void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds, W
         auto p = c.kernel->prepare(buffers.inputs, buffers.outputs); // as the check did: it went well there
         prepared.push_back(p.ok() ? *p : nullptr);
     }
+    std::vector<std::unique_ptr<DeviceRun>> onDevice(list.size());
+    for (size_t i = 0; problem.cuda && i < list.size(); ++i) {
+        auto run = DeviceRun::create(problem, *list[i].kernel, buffers.inputs, buffers.outputs);
+        onDevice[i] = run.ok() ? std::move(*run) : nullptr;
+    }
+    auto time = [&](size_t i) {
+        if (!problem.cuda)
+            return timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get(), workers);
+        Result<double> const us = onDevice[i] ? onDevice[i]->microseconds() : Result<double>(kNever);
+        return us.ok() ? *us : kNever;
+    };
     std::vector<std::vector<double>> times(list.size());
     for (int r = 0; r <= rounds; ++r) { // round 0 warms up
         std::vector<double> t;
         for (size_t i = 0; i < list.size(); ++i)
-            t.push_back(timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get(), workers));
+            t.push_back(time(i));
         if (r == 0)
             continue;
         double const leader = std::max(*std::min_element(t.begin(), t.end()), 1e-3);
@@ -118,14 +132,18 @@ void timeAll(std::vector<Candidate>& list, Buffers const& buffers, int rounds, W
 
 constexpr double kTie = 1.02; // a later candidate must win by 2 %
 
+std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
+{
+    auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
+    return list ? list() : std::span<ops::Tactic const* const>();
+}
+
 } // namespace
 
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
 {
-    std::vector<ops::Tactic const*> list;
-    if (options.backend == ops::Backend::kCpu && node.op->cpuTactics)
-        for (ops::Tactic const* t : node.op->cpuTactics())
-            list.push_back(t);
+    auto const own = ownTactics(node, options.backend);
+    std::vector<ops::Tactic const*> list(own.begin(), own.end());
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);
     return list;
@@ -202,7 +220,8 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
                 continue;
             }
             // What cannot be compared is not chosen, but for the op's plain tactic: it is the best there is then.
-            bool const isPlain = problem.node->op->cpuTactics && t == problem.node->op->cpuTactics().back();
+            auto const own = ownTactics(*problem.node, options.backend);
+            bool const isPlain = !own.empty() && t == own.back();
             if (!checked->empty() && !isPlain) {
                 refuse(*t, "it cannot be checked: " + *checked);
                 continue;
@@ -228,7 +247,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
     } else if (list.size() > 1 || options.timeAlways) {
         auto buffers = makeBuffers(problem); // without buffers (no memory, no inputs that suit) the first is taken
         if (buffers.ok())
-            timeAll(list, *buffers, options.rounds, *options.workers);
+            timeAll(problem, list, *buffers, options.rounds, *options.workers);
         auto median = [&](size_t i) { return list[i].ratios[list[i].ratios.size() / 2]; };
         for (size_t i = 1; buffers.ok() && i < list.size(); ++i)
             if (median(i) * kTie < median(best))

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks on a GPU. Kernels are put on the stream and nothing waits for them, unless the data decide: what depends on
+// data-dependent sizes, conditions of loops and branches, and the host's shape arithmetic on such values.
+#include "runtime/execute_cuda.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "device/cuda/device.h"
+#include "interp/interp.h"
+#include "ir/op_def.h"
+
+namespace tw::runtime {
+
+namespace {
+
+std::byte* at(void* memory, int64_t offset)
+{
+    return static_cast<std::byte*>(memory) + offset;
+}
+
+// A value in both places; null data: not there.
+struct Place
+{
+    TensorRef device, host;
+};
+
+class CudaRunner
+{
+public:
+    CudaRunner(Instance& inst, ExecuteArgs const& args)
+        : inst_(inst), block_(*inst.block), args_(args), device_(*args.device), driver_(args.device->get()->driver()),
+          stream_(static_cast<CUstream_st*>(args.stream))
+    {}
+
+    // `inputs` in the graph's order; `outputs`: memory to write to, null data: it stays in the arena.
+    Result<void> run(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
+    {
+        inst_.heap.clear();
+        inst_.deviceHeap.clear();
+        bind(inputs, outputs);
+        for (size_t i = 0; i < block_.steps.size(); ++i) {
+            if (inst_.skipped[i])
+                continue;
+            LoadedStep const& step = block_.steps[i];
+            if (args_.observer)
+                args_.observer->before(step);
+            if (auto done = runStep(i); !done.ok())
+                return std::move(done).error().in("layer '" + step.node->name + "'");
+            if (args_.observer)
+                args_.observer->after(step);
+        }
+        return {};
+    }
+
+    // The graph's outputs, where they lie now.
+    std::vector<Place> results()
+    {
+        std::vector<Place> out;
+        for (ir::Value const* v : block_.graph->outputs) {
+            size_t const i = size_t(block_.indexOf(v));
+            out.push_back(Place{inst_.stale[i] ? TensorRef{} : inst_.refs[i], inst_.hostRefs[i]});
+        }
+        return out;
+    }
+
+    // Copies what does not lie there yet into the caller's outputs.
+    Result<void> deliver(std::span<TensorRef> outputs)
+    {
+        ir::Graph const& g = *block_.graph;
+        for (size_t i = 0; i < g.outputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(g.outputs[i]));
+            TensorRef& out = outputs[i];
+            bool const toHost = g.outputs[i]->host;
+            TensorRef from;
+            if (toHost) {
+                TW_ASSIGN(from, onHost(v));
+            } else {
+                TW_ASSIGN(from, onDevice(v));
+            }
+            out.type = from.type;
+            out.dims = from.dims;
+            if (!out.data)
+                out.data = from.data;
+            else if (out.data != from.data && from.sizeBytes() > 0) {
+                if (toHost)
+                    std::memmove(out.data, from.data, size_t(from.sizeBytes()));
+                else
+                    TW_TRY(copyOnDevice(out.data, from.data, from.sizeBytes()));
+            }
+        }
+        return {};
+    }
+
+private:
+    Result<void> copyOnDevice(void* to, void const* from, int64_t bytes)
+    {
+        if (bytes == 0 || to == from)
+            return {};
+        TW_CUDA(driver_, cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(bytes), stream_));
+        return {};
+    }
+
+    // Addresses that do not depend on what runs.
+    void bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
+    {
+        ir::Graph const& g = *block_.graph;
+        inst_.hostRefs.resize(inst_.values.size());
+        inst_.stale.resize(inst_.values.size());
+        for (size_t v = 0; v < inst_.values.size(); ++v) {
+            ValueState const& s = inst_.values[v];
+            TensorRef &r = inst_.refs[v], &h = inst_.hostRefs[v];
+            r = h = inst_.shapeOf(int(v));
+            inst_.stale[v] = false;
+            if (block_.values[v]->isConstant()) {
+                r.data = block_.deviceConstants[v];
+                h.data = const_cast<void*>(block_.values[v]->constant->data->data());
+            } else if (s.hasContents) {
+                r.data = inst_.deviceContents[v];
+                h.data = s.contents.data();
+            } else if (s.offset >= 0) {
+                r.data = at(args_.arena, s.offset);
+            }
+        }
+        for (size_t i = 0; i < g.outputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(g.outputs[i]));
+            if (inst_.values[v].external && g.outputs[i]->producer && !g.outputs[i]->host && i < outputs.size() &&
+                outputs[i].data)
+                inst_.refs[v].data = outputs[i].data;
+        }
+        for (size_t i = 0; i < g.inputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(g.inputs[i]));
+            if (inst_.values[v].hasContents) // both are there already
+                continue;
+            inst_.refs[v] = inputs[i].device;
+            inst_.hostRefs[v] = inputs[i].host;
+            inst_.stale[v] = !inputs[i].device.data && inputs[i].host.data;
+            if (inst_.stale[v]) {
+                inst_.refs[v] = inputs[i].host;
+                inst_.refs[v].data = nullptr;
+            }
+        }
+        for (size_t v = 0; v < inst_.values.size(); ++v) {
+            int64_t offset = 0;
+            if (size_t const root = rootOf(v, offset); root != v)
+                inst_.refs[v].data = inst_.refs[root].data ? at(inst_.refs[root].data, offset) : nullptr;
+        }
+    }
+    size_t rootOf(size_t v, int64_t& offset) const
+    {
+        while (inst_.values[v].root != int(v)) {
+            offset += inst_.values[v].rootOffset;
+            v = size_t(inst_.values[v].root);
+        }
+        return v;
+    }
+
+    // The value on the host; waits for the stream when it has to come from the device.
+    Result<TensorRef> onHost(size_t v)
+    {
+        TensorRef& h = inst_.hostRefs[v];
+        TensorRef const& r = inst_.refs[v];
+        if (h.data)
+            return h;
+        int64_t offset = 0;
+        if (size_t const root = rootOf(v, offset); root != v && inst_.stale[root]) {
+            TW_ASSIGN(TensorRef whole, onHost(root));
+            h = r;
+            h.data = at(whole.data, offset);
+            return h;
+        }
+        inst_.heap.emplace_back(r.type, r.dims);
+        TensorRef const copy = inst_.heap.back().ref();
+        if (!copy.data)
+            return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
+        if (copy.sizeBytes() > 0) {
+            if (!r.data)
+                return internalError("value '" + block_.values[v]->name + "' is nowhere");
+            TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
+            TW_CUDA(driver_, cuStreamSynchronize(stream_));
+        }
+        h = copy;
+        return h;
+    }
+    // The value on the device.
+    Result<TensorRef> onDevice(size_t v)
+    {
+        TensorRef& r = inst_.refs[v];
+        int64_t offset = 0;
+        size_t const root = rootOf(v, offset);
+        if (root != v && inst_.stale[root]) {
+            TW_ASSIGN(TensorRef whole, onDevice(root));
+            r.data = at(whole.data, offset);
+            return r;
+        }
+        if (r.data && !inst_.stale[v])
+            return r;
+        TensorRef const& h = inst_.hostRefs[v];
+        r.dims = h.dims;
+        if (!r.data)
+            TW_TRY(allocate(r));
+        if (r.sizeBytes() > 0) {
+            if (!h.data)
+                return internalError("value '" + block_.values[v]->name + "' is nowhere");
+            TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
+        }
+        inst_.stale[v] = false;
+        return r;
+    }
+    // Memory of this run for a value without a place in the arena.
+    Result<void> allocate(TensorRef& r)
+    {
+        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device_, r.sizeBytes()));
+        inst_.deviceHeap.push_back(std::make_shared<cuda::Buffer>(std::move(b)));
+        r.data = inst_.deviceHeap.back()->data();
+        return {};
+    }
+
+    static bool isShapeInput(ir::Node const& node, size_t i)
+    {
+        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+        return i < 32 && (mask >> i & 1) != 0;
+    }
+
+    // Inputs of a kernel: shape tensors on the host, the others on the device (all on the host for the host's steps).
+    Result<void> collect(LoadedStep const& step)
+    {
+        ir::Node const& node = *step.node;
+        inst_.stepInputs.clear();
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            if (!node.inputs[i]) {
+                inst_.stepInputs.emplace_back();
+                continue;
+            }
+            size_t const v = size_t(block_.indexOf(node.inputs[i]));
+            if (step.host || isShapeInput(node, i)) {
+                TW_ASSIGN(TensorRef r, onHost(v));
+                inst_.stepInputs.push_back(r);
+            } else {
+                TW_ASSIGN(TensorRef r, onDevice(v));
+                inst_.stepInputs.push_back(r);
+            }
+        }
+        return {};
+    }
+
+    // Sizes that resolve() could not settle: the inputs are there now.
+    Result<void> settle(LoadedStep const& step)
+    {
+        ir::Node const& node = *step.node;
+        std::vector<TensorRef> in;
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            if (!node.inputs[i]) {
+                in.emplace_back();
+                continue;
+            }
+            size_t const v = size_t(block_.indexOf(node.inputs[i]));
+            TensorRef r = inst_.refs[v];
+            if (isShapeInput(node, i)) {
+                TW_ASSIGN(r, onHost(v));
+            } else if (TensorRef const& h = inst_.hostRefs[v]; h.data) {
+                r = h;
+            } else {
+                r.data = nullptr;
+            }
+            in.push_back(r);
+        }
+        TW_ASSIGN(auto shapes, interp::inferConcrete(node, in));
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+            TensorRef& r = inst_.refs[v];
+            int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
+            r.dims = shapes[i].dims;
+            if (!step.host && r.sizeBytes() > capacity)
+                TW_TRY(allocate(r));
+        }
+        return {};
+    }
+
+    Result<void> runStep(size_t index)
+    {
+        LoadedStep const& step = block_.steps[index];
+        ir::Node const& node = *step.node;
+        bool const exact = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::Value const* v) {
+            return inst_.values[size_t(block_.indexOf(v))].exact;
+        });
+        if (!exact)
+            TW_TRY(settle(step));
+        if (!node.regions.empty())
+            return runRegions(index);
+        TW_TRY(collect(step));
+        if (step.host)
+            return runOnHost(step);
+        inst_.stepOutputs.clear();
+        for (ir::Value const* v : node.outputs)
+            inst_.stepOutputs.push_back(inst_.refs[size_t(block_.indexOf(v))]);
+        void* workspace = nullptr;
+        cuda::Buffer late;
+        if (inst_.workspaceOffset[index] >= 0) {
+            workspace = at(args_.arena, inst_.workspaceOffset[index]);
+        } else if (int64_t const bytes = exact ? 0 : step.kernel->workspaceBytes(inst_.stepInputs, inst_.stepOutputs)) {
+            TW_ASSIGN(late, cuda::Buffer::allocate(device_, bytes));
+            workspace = late.data();
+        }
+        ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState};
+        run.stream = args_.stream;
+        run.prepared = inst_.prepared[index].get();
+        std::shared_ptr<ops::Prepared const> latePrepared;
+        if (!exact) {
+            TW_ASSIGN(latePrepared, step.kernel->prepare(inst_.stepInputs, inst_.stepOutputs));
+            run.prepared = latePrepared.get();
+        }
+        TW_TRY(step.kernel->run(run));
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+            inst_.stale[v] = false;
+            if (!exact) {
+                inst_.refs[v].dims = inst_.stepOutputs[i].dims;
+                inst_.hostRefs[v] = TensorRef{};
+            }
+        }
+        return {};
+    }
+
+    // Shape arithmetic on values that only the run knows.
+    Result<void> runOnHost(LoadedStep const& step)
+    {
+        ir::Node const& node = *step.node;
+        inst_.stepOutputs.clear();
+        for (ir::Value const* v : node.outputs) {
+            TensorRef const& r = inst_.refs[size_t(block_.indexOf(v))];
+            inst_.heap.emplace_back(r.type, r.dims);
+            inst_.stepOutputs.push_back(inst_.heap.back().ref());
+        }
+        Tensor workspace(DataType::kInt8, {step.kernel->workspaceBytes(inst_.stepInputs, inst_.stepOutputs)});
+        TW_ASSIGN(auto prepared, step.kernel->prepare(inst_.stepInputs, inst_.stepOutputs));
+        ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace.data(), args_.randomState};
+        run.prepared = prepared.get();
+        TW_TRY(step.kernel->run(run));
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+            inst_.hostRefs[v] = inst_.stepOutputs[i];
+            inst_.refs[v].dims = inst_.stepOutputs[i].dims;
+            inst_.stale[v] = true;
+        }
+        return {};
+    }
+
+    // Runs region r; its outputs stay in its arena (or on its heap) until it runs again.
+    Result<std::vector<Place>> runRegion(size_t index, size_t r, std::vector<Place> const& inputs)
+    {
+        LoadedStep const& step = block_.steps[index];
+        Instance* child = r < inst_.regions[index].size() ? inst_.regions[index][r].get() : nullptr;
+        auto dimsOf = [](Place const& p) -> Extents const& { return p.device.data ? p.device.dims : p.host.dims; };
+        bool fits = child != nullptr;
+        for (size_t i = 0; fits && i < inputs.size(); ++i) {
+            ValueState const& s = child->values[size_t(child->block->indexOf(child->block->graph->inputs[i]))];
+            fits = s.exact && s.dims == dimsOf(inputs[i]);
+        }
+        void* arena =
+            fits && inst_.workspaceOffset[index] >= 0 ? at(args_.arena, inst_.workspaceOffset[index]) : nullptr;
+        if (!fits) { // shapes that were not known when the parent was resolved
+            std::vector<InputState> states;
+            for (Place const& p : inputs)
+                states.push_back(InputState{dimsOf(p), true, {}});
+            TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
+            child = late_[r].get();
+            TW_TRY(placeInArena(*child, true));
+            TW_TRY(uploadContents(*child, device_));
+            TW_ASSIGN(lateArena_[r], cuda::Buffer::allocate(device_, child->arenaBytes));
+            arena = lateArena_[r].data();
+        }
+        ExecuteArgs args = args_;
+        args.arena = arena;
+        args.observer = nullptr;
+        CudaRunner runner(*child, args);
+        TW_TRY(runner.run(inputs, {}));
+        return runner.results();
+    }
+
+    // Copies a region's result to a value of this block.
+    Result<void> assign(ir::Value const* to, Place const& from)
+    {
+        size_t const v = size_t(block_.indexOf(to));
+        TensorRef& r = inst_.refs[v];
+        TensorRef const& source = from.device.data ? from.device : from.host;
+        int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
+        r.dims = source.dims;
+        if (r.sizeBytes() > capacity)
+            TW_TRY(allocate(r));
+        if (from.device.data)
+            TW_TRY(copyOnDevice(r.data, from.device.data, r.sizeBytes()));
+        else if (r.sizeBytes() > 0)
+            TW_CUDA(driver_,
+                    cuMemcpyHtoDAsync(cuda::addressOf(r.data), from.host.data, size_t(r.sizeBytes()), stream_));
+        inst_.hostRefs[v] = TensorRef{};
+        inst_.stale[v] = false;
+        return {};
+    }
+    Result<bool> isTrue(Place const& p)
+    {
+        if (p.host.data)
+            return p.host.get(0) != 0;
+        Tensor one(p.device.type, p.device.dims);
+        TW_CUDA(driver_,
+                cuMemcpyDtoHAsync(one.data(), cuda::addressOf(p.device.data), size_t(one.ref().sizeBytes()), stream_));
+        TW_CUDA(driver_, cuStreamSynchronize(stream_));
+        return one.ref().get(0) != 0;
+    }
+
+    Result<void> runRegions(size_t index)
+    {
+        ir::Node const& node = *block_.steps[index].node;
+        std::vector<Place> in;
+        for (ir::Value const* value : node.inputs) {
+            size_t const v = size_t(block_.indexOf(value));
+            TW_ASSIGN(TensorRef r, onDevice(v));
+            in.push_back(Place{r, inst_.hostRefs[v]});
+        }
+        late_.clear();
+        late_.resize(node.regions.size());
+        lateArena_.clear();
+        lateArena_.resize(node.regions.size());
+        if (std::string_view(node.op->name) == "conditional") {
+            TW_ASSIGN(bool const taken, isTrue(in[0]));
+            in.erase(in.begin());
+            TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
+            for (size_t i = 0; i < out.size(); ++i)
+                TW_TRY(assign(node.outputs[i], out[i]));
+            return {};
+        }
+        // while_loop: outputs hold the carried values.
+        size_t const carried = node.outputs.size();
+        auto take = [&](std::vector<Place> const& from) -> Result<void> {
+            for (size_t i = 0; i < carried; ++i) {
+                TW_TRY(assign(node.outputs[i], from[i]));
+                in[i] = Place{inst_.refs[size_t(block_.indexOf(node.outputs[i]))], {}};
+            }
+            return {};
+        };
+        TW_TRY(take(std::vector<Place>(in)));
+        for (int64_t trip = 0;; ++trip) {
+            TW_ASSIGN(auto condition, runRegion(index, 0, in));
+            TW_ASSIGN(bool const goesOn, isTrue(condition[0]));
+            if (!goesOn)
+                return {};
+            if (trip >= interp::Options().maxTrips)
+                return Error{ErrorCode::kFailedExecution,
+                             "the loop did not end after " + std::to_string(trip) + " iterations"};
+            TW_ASSIGN(auto next, runRegion(index, 1, in));
+            // A result may be (a part of) another carried value: set it aside before that one is overwritten.
+            std::vector<cuda::Buffer> aside;
+            for (size_t i = 0; i < carried; ++i) {
+                auto const* begin = static_cast<std::byte const*>(next[i].device.data);
+                for (size_t j = 0; begin && j < i; ++j) {
+                    auto const* other = static_cast<std::byte const*>(in[j].device.data);
+                    if (begin + next[i].device.sizeBytes() <= other || other + in[j].device.sizeBytes() <= begin)
+                        continue;
+                    TW_ASSIGN(cuda::Buffer copy, cuda::Buffer::allocate(device_, next[i].device.sizeBytes()));
+                    TW_TRY(copyOnDevice(copy.data(), begin, next[i].device.sizeBytes()));
+                    next[i].device.data = copy.data();
+                    aside.push_back(std::move(copy));
+                    break;
+                }
+            }
+            TW_TRY(take(next));
+        }
+    }
+
+    Instance& inst_;
+    LoadedBlock const& block_;
+    ExecuteArgs const& args_;
+    std::shared_ptr<cuda::Device const> const& device_;
+    cuda::Driver const& driver_;
+    CUstream_st* stream_;
+    std::vector<std::unique_ptr<Instance>> late_;
+    std::vector<cuda::Buffer> lateArena_;
+};
+
+} // namespace
+
+Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
+{
+    cuda::Current const current(**args.device);
+    std::vector<Place> inputs;
+    ir::Graph const& g = *instance.block->graph;
+    for (size_t i = 0; i < g.inputs.size(); ++i)
+        inputs.push_back(g.inputs[i]->host ? Place{{}, args.inputs[i]} : Place{args.inputs[i], {}});
+    CudaRunner runner(instance, args);
+    TW_TRY(runner.run(inputs, args.outputs));
+    return runner.deliver(args.outputs);
+}
+
+} // namespace tw::runtime

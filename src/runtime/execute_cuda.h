@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA backend adds to loaded blocks and instances.
+#pragma once
+
+#include <memory>
+
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+// Copies constants that kernels read into GPU memory and sets deviceConstants; the result keeps them.
+Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
+                                                            std::shared_ptr<cuda::Device const> const& device);
+// The same for values that shape arithmetic has computed on the host and kernels read as data. After placeInArena().
+Result<void> uploadContents(Instance& instance, std::shared_ptr<cuda::Device const> const& device);
+
+// execute() for args with a device.
+Result<void> executeCuda(Instance& instance, ExecuteArgs& args);
+
+} // namespace tw::runtime

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in GPU memory before a run: constants of an engine, and contents of an instance.
+#include <map>
+#include <utility>
+
+#include "device/cuda/device.h"
+#include "ir/op_def.h"
+#include "runtime/execute_cuda.h"
+
+namespace tw::runtime {
+
+namespace {
+
+std::byte* at(void* memory, int64_t offset)
+{
+    return static_cast<std::byte*>(memory) + offset;
+}
+
+// Whether a kernel, or the caller, reads the value on the device.
+bool isReadOnDevice(LoadedBlock const& block, ir::Value const* v)
+{
+    for (LoadedStep const& step : block.steps) {
+        ir::Node const& node = *step.node;
+        uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+            if (node.inputs[i] == v && !step.host && (i >= 32 || (shapes >> i & 1) == 0))
+                return true;
+    }
+    return block.graph->isOutput(v) && !v->host;
+}
+
+// Constants by address and bytes.
+using Offsets = std::map<std::pair<void const*, int64_t>, int64_t>;
+
+constexpr int64_t kAlignment = 256;
+
+std::pair<void const*, int64_t> keyOf(ir::Value const& v)
+{
+    return {v.constant->data->data(), ir::extentsOf(v.shape).volume() * sizeOf(v.type)};
+}
+
+int64_t padded(int64_t bytes)
+{
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void collectConstants(LoadedBlock& block, Offsets& offsets, int64_t& total)
+{
+    block.deviceConstants.assign(block.values.size(), nullptr);
+    for (ir::Value const* v : block.values) {
+        if (!v->isConstant() || !isReadOnDevice(block, v))
+            continue;
+        if (offsets.try_emplace(keyOf(*v), total).second)
+            total += padded(keyOf(*v).second);
+    }
+    for (LoadedStep& step : block.steps)
+        for (auto& region : step.regions)
+            collectConstants(*region, offsets, total);
+}
+
+Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* memory, cuda::Driver const& driver)
+{
+    for (size_t i = 0; i < block.values.size(); ++i) {
+        ir::Value const* v = block.values[i];
+        auto it = v->isConstant() ? offsets.find(keyOf(*v)) : offsets.end();
+        if (it == offsets.end())
+            continue;
+        block.deviceConstants[i] = at(memory, it->second);
+        auto const [from, bytes] = it->first;
+        if (bytes > 0)
+            TW_CUDA(driver, cuMemcpyHtoD(cuda::addressOf(block.deviceConstants[i]), from, size_t(bytes)));
+    }
+    for (LoadedStep& step : block.steps)
+        for (auto& region : step.regions)
+            TW_TRY(copyConstants(*region, offsets, memory, driver));
+    return {};
+}
+
+} // namespace
+
+Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
+                                                            std::shared_ptr<cuda::Device const> const& device)
+{
+    cuda::Current const current(*device);
+    Offsets offsets;
+    int64_t total = 0;
+    collectConstants(block, offsets, total);
+    TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, total));
+    TW_TRY(copyConstants(block, offsets, memory.data(), device->driver()));
+    return std::shared_ptr<cuda::Buffer const>(std::make_shared<cuda::Buffer>(std::move(memory)));
+}
+
+Result<void> uploadContents(Instance& inst, std::shared_ptr<cuda::Device const> const& device)
+{
+    cuda::Current const current(*device);
+    std::vector<int64_t> offsets(inst.values.size(), -1);
+    int64_t total = 0;
+    for (size_t v = 0; v < inst.values.size(); ++v)
+        if (inst.values[v].hasContents && isReadOnDevice(*inst.block, inst.block->values[v])) {
+            offsets[v] = total;
+            total += padded(inst.values[v].contents.ref().sizeBytes());
+        }
+    inst.deviceContents.assign(inst.values.size(), nullptr);
+    if (total > 0) {
+        TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, total));
+        for (size_t v = 0; v < inst.values.size(); ++v) {
+            if (offsets[v] < 0)
+                continue;
+            TensorRef const& t = inst.values[v].contents.ref();
+            inst.deviceContents[v] = at(memory.data(), offsets[v]);
+            if (t.sizeBytes() > 0)
+                TW_CUDA(device->driver(),
+                        cuMemcpyHtoD(cuda::addressOf(inst.deviceContents[v]), t.data, size_t(t.sizeBytes())));
+        }
+        inst.deviceContentsMemory = std::make_shared<cuda::Buffer>(std::move(memory));
+    }
+    for (auto& step : inst.regions)
+        for (auto& region : step)
+            TW_TRY(uploadContents(*region, device));
+    return {};
+}
+
+} // namespace tw::runtime

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/device_run.h"
+
+#include <algorithm>
+
+#include "device/cuda/target.h"
+#include "ir/op_def.h"
+
+namespace tw::tune {
+
+namespace {
+
+constexpr double kBatchMicroseconds = 500; // of work between two events, so that their resolution (0.5 us) is nothing
+constexpr int kMostRuns = 100;
+
+} // namespace
+
+struct DeviceRun::State
+{
+    std::shared_ptr<cuda::Device const> device;
+    ops::Kernel const* kernel = nullptr;
+    std::vector<cuda::Buffer> memory;
+    std::vector<TensorRef> inputs, outputs;
+    void* workspace = nullptr;
+    std::shared_ptr<ops::Prepared const> prepared;
+    std::unique_ptr<cuda::Stream> stream;
+    std::unique_ptr<cuda::Timer> timer;
+    int runs = 0; // between two events; 0: not known yet
+
+    Result<TensorRef> upload(TensorRef t)
+    {
+        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device, t.sizeBytes()));
+        if (t.sizeBytes() > 0)
+            TW_CUDA(device->driver(), cuMemcpyHtoD(cuda::addressOf(b.data()), t.data, size_t(t.sizeBytes())));
+        t.data = b.data();
+        memory.push_back(std::move(b));
+        return t;
+    }
+    Result<void> launch(std::span<TensorRef> out, uint64_t* randomState)
+    {
+        ops::RunArgs args{inputs, out, workspace, randomState};
+        args.prepared = prepared.get();
+        args.stream = stream->handle();
+        return kernel->run(args);
+    }
+    Result<double> timeRuns(int count)
+    {
+        uint64_t randomState = 1;
+        TW_TRY(timer->begin(stream->handle()));
+        for (int i = 0; i < count; ++i) {
+            std::vector<TensorRef> out = outputs;
+            TW_TRY(launch(out, &randomState));
+        }
+        TW_TRY(timer->end(stream->handle()));
+        TW_ASSIGN(double const ms, timer->milliseconds());
+        return ms * 1000 / count;
+    }
+};
+
+DeviceRun::DeviceRun() : state_(std::make_unique<State>()) {}
+
+DeviceRun::~DeviceRun() = default;
+
+Result<std::unique_ptr<DeviceRun>> DeviceRun::create(ops::Problem const& problem, ops::Kernel const& kernel,
+                                                     std::span<TensorRef const> inputs,
+                                                     std::span<TensorRef const> outputs)
+{
+    std::unique_ptr<DeviceRun> run(new DeviceRun);
+    State& s = *run->state_;
+    s.device = problem.cuda->device;
+    s.kernel = &kernel;
+    cuda::Current const current(*s.device);
+    ir::Node const& node = *problem.node;
+    uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        TensorRef t = inputs[i];
+        if (t.data && (i >= 32 || (shapes >> i & 1) == 0)) {
+            TW_ASSIGN(t, s.upload(t));
+        }
+        s.inputs.push_back(t);
+    }
+    for (TensorRef const& o : outputs) {
+        TW_ASSIGN(TensorRef t, s.upload(o));
+        s.outputs.push_back(t);
+    }
+    TW_ASSIGN(cuda::Buffer workspace, cuda::Buffer::allocate(s.device, kernel.workspaceBytes(s.inputs, s.outputs)));
+    s.workspace = workspace.data();
+    s.memory.push_back(std::move(workspace));
+    TW_ASSIGN(s.prepared, kernel.prepare(s.inputs, s.outputs));
+    TW_ASSIGN(s.stream, cuda::Stream::create(s.device));
+    TW_ASSIGN(s.timer, cuda::Timer::create(s.device));
+    return run;
+}
+
+Result<void> DeviceRun::run(std::span<TensorRef> outputs, uint64_t* randomState)
+{
+    State& s = *state_;
+    cuda::Current const current(*s.device);
+    std::vector<TensorRef> out = s.outputs;
+    TW_TRY(s.launch(out, randomState));
+    for (size_t i = 0; i < out.size(); ++i) {
+        outputs[i].dims = out[i].dims;
+        if (out[i].sizeBytes() > 0)
+            TW_CUDA(s.device->driver(), cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(out[i].data),
+                                                          size_t(out[i].sizeBytes()), s.stream->handle()));
+    }
+    return s.stream->synchronize();
+}
+
+Result<double> DeviceRun::microseconds()
+{
+    State& s = *state_;
+    cuda::Current const current(*s.device);
+    if (s.runs == 0) {
+        TW_ASSIGN(double const first, s.timeRuns(1)); // warms up
+        TW_ASSIGN(double const one, s.timeRuns(1));
+        s.runs = std::clamp(int(kBatchMicroseconds / std::max(std::min(first, one), 1.0)), 1, kMostRuns);
+    }
+    return s.timeRuns(s.runs);
+}
+
+} // namespace tw::tune

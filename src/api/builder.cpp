@@ -21,8 +21,8 @@ namespace tw::api {
 
 struct BuilderObject final : nvinfer1::IBuilder
 {
-    BuilderObject(nvinfer1::ILogger* logger, Environment const& e)
-        : reporter(logger), use(logger), environment(e), cpu(device::probeCpu())
+    BuilderObject(nvinfer1::ILogger* logger, Environment const& e, std::shared_ptr<cuda::Target const> device)
+        : reporter(logger), use(logger), environment(e), gpu(std::move(device)), fingerprint(fingerprintOf(gpu.get()))
     {
         maxMemoryBytes = device::physicalMemoryBytes();
         if (char const* mebibytes = std::getenv("TENSORWRIGHT_MAX_MEMORY_MB"))
@@ -32,7 +32,8 @@ struct BuilderObject final : nvinfer1::IBuilder
     mutable Reporter reporter;
     LoggerUse use;
     Environment environment;
-    device::CpuInfo cpu;
+    std::shared_ptr<cuda::Target const> gpu; // null: the CPU
+    std::string fingerprint;
     int64_t maxMemoryBytes = 0; // see builder::Options
     int32_t maxBatchSize = 1;
     int32_t maxThreads = 1;
@@ -272,7 +273,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     builder::Options options;
     std::string dumpFolder;
     options.passes = passesFromEnvironment(dumpFolder);
-    options.fingerprint = b.cpu.fingerprint();
+    options.fingerprint = b.fingerprint;
+    options.cuda = b.gpu;
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
@@ -323,7 +325,7 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
         // Through the bytes: the engine must not refer to the caller's weights.
         TW_ASSIGN(std::string bytes, plan::write(contents));
         TW_ASSIGN(EngineObject * engine,
-                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator));
+                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu));
         return engine;
     });
 }
@@ -360,7 +362,7 @@ IBuilderConfig* IBuilder::createBuilderConfig() noexcept
 {
     BuilderObject& b = self(this);
     return guarded<IBuilderConfig*>(b.reporter, nullptr, [&]() -> Result<IBuilderConfig*> {
-        return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.cpu.fingerprint(), 0}));
+        return static_cast<IBuilderConfig*>(new BuilderConfigObject(b.reporter, ConfigDevice{b.fingerprint, 0}));
     });
 }
 
@@ -387,15 +389,16 @@ int32_t IBuilder::getMaxBatchSize() const noexcept
 }
 bool IBuilder::platformHasFastFp16() const noexcept
 {
-    return self(this).cpu.avx512fp16;
+    return self(this).gpu || device::probeCpu().avx512fp16;
 }
 bool IBuilder::platformHasFastInt8() const noexcept
 {
-    return self(this).cpu.avx512vnni || self(this).cpu.avxVnni;
+    device::CpuInfo const cpu = device::probeCpu();
+    return self(this).gpu || cpu.avx512vnni || cpu.avxVnni;
 }
 bool IBuilder::platformHasTf32() const noexcept
 {
-    return false;
+    return self(this).gpu != nullptr;
 }
 int32_t IBuilder::getMaxDLABatchSize() const noexcept
 {
@@ -454,6 +457,7 @@ extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noex
     Reporter reporter(log);
     return guarded<nvinfer1::IBuilder*>(reporter, nullptr, [&]() -> Result<nvinfer1::IBuilder*> {
         TW_ASSIGN(Environment const environment, readEnvironment());
-        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log, environment));
+        TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
+        return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log, environment, std::move(gpu)));
     });
 }

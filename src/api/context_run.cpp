@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "api/cuda_driver.h"
 #include "api/engine.h"
@@ -44,6 +45,50 @@ private:
     std::vector<std::pair<runtime::LoadedStep const*, float>> measured_;
 };
 
+// Times the steps of one run on a GPU: an event in front of the first and one behind each.
+class GpuLayerTimes final : public runtime::StepObserver
+{
+public:
+    GpuLayerTimes(cuda::Device const& device, CUstream_st* stream) : driver_(device.driver()), stream_(stream) {}
+    ~GpuLayerTimes() override
+    {
+        for (auto const& [step, events] : measured_)
+            for (CUevent_st* e : {events.first, events.second})
+                if (e)
+                    driver_.cuEventDestroy(e);
+    }
+    void before(runtime::LoadedStep const& step) override { measured_.push_back({&step, {record(), nullptr}}); }
+    void after(runtime::LoadedStep const&) override { measured_.back().second.second = record(); }
+    // Waits for the run. Every layer once, in order.
+    std::vector<std::pair<std::string, float>> ofLayers(runtime::LoadedBlock const& block) const
+    {
+        std::vector<std::pair<std::string, float>> out;
+        size_t next = 0;
+        for (runtime::LoadedStep const& step : block.steps) {
+            float ms = 0;
+            if (next < measured_.size() && measured_[next].first == &step) {
+                auto const [begin, end] = measured_[next++].second;
+                if (begin && end && driver_.cuEventSynchronize(end) == cuda::kSuccess)
+                    driver_.cuEventElapsedTime(&ms, begin, end);
+            }
+            out.emplace_back(step.node->name, ms);
+        }
+        return out;
+    }
+
+private:
+    CUevent_st* record()
+    {
+        CUevent_st* e = nullptr;
+        if (driver_.cuEventCreate(&e, 0) == cuda::kSuccess)
+            driver_.cuEventRecord(e, stream_);
+        return e;
+    }
+    cuda::Driver const& driver_;
+    CUstream_st* stream_;
+    std::vector<std::pair<runtime::LoadedStep const*, std::pair<CUevent_st*, CUevent_st*>>> measured_;
+};
+
 // One run, as it is handed to a stream: everything it needs, so that a captured graph can replay it.
 struct Request
 {
@@ -54,6 +99,7 @@ struct Request
     std::vector<int> lateOutputs;           // position in io of outputs whose size only the run tells; else -1
     void* arena = nullptr;
     std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
+    CUstream_st* stream = nullptr;            // of a GPU engine
     bool failed = false;
 };
 
@@ -79,9 +125,25 @@ Result<void*> allocateOutput(ContextObject::Io& io, std::string const& name, Ten
     return memory;
 }
 
+Result<void> copyOutput(Request const& r, void* to, TensorRef const& from)
+{
+    if (from.sizeBytes() == 0)
+        return {};
+    if (cuda::Target const* gpu = r.state->core->cuda())
+        TW_CUDA(gpu->device->driver(),
+                cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from.data), size_t(from.sizeBytes()), r.stream));
+    else
+        std::memcpy(to, from.data, size_t(from.sizeBytes()));
+    return {};
+}
+
 Result<void> runRequest(Request& r, ContextObject& c)
 {
+    runtime::Engine const& core = *r.state->core;
+    cuda::Target const* const gpu = core.cuda();
+    std::optional<cuda::Current> current;
     LayerTimes times;
+    std::optional<GpuLayerTimes> gpuTimes;
     std::vector<TensorRef> outputs = r.outputs;
     bool const profile = c.profiler != nullptr;
     runtime::ExecuteArgs args{r.arena,
@@ -90,19 +152,25 @@ Result<void> runRequest(Request& r, ContextObject& c)
                               c.context.randomState(),
                               profile ? &times : nullptr,
                               &device::processThreadPool().workers(r.state->core->threads())};
+    if (gpu) {
+        current.emplace(*gpu->device);
+        args.device = &gpu->device;
+        args.stream = r.stream;
+        if (profile)
+            args.observer = &gpuTimes.emplace(*gpu->device, r.stream);
+    }
     TW_TRY(runtime::execute(*r.instance, args));
     for (size_t i = 0; i < outputs.size(); ++i) {
         int const late = r.lateOutputs[i];
         if (late < 0)
             continue;
         if (!c.io[size_t(late)].allocator)
-            return invalidState("output '" + r.state->core->ioValue(late).name + "' has lost its IOutputAllocator");
-        TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], r.state->core->ioValue(late).name, outputs[i]));
-        if (outputs[i].sizeBytes() > 0)
-            std::memcpy(to, outputs[i].data, size_t(outputs[i].sizeBytes()));
+            return invalidState("output '" + core.ioValue(late).name + "' has lost its IOutputAllocator");
+        TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.ioValue(late).name, outputs[i]));
+        TW_TRY(copyOutput(r, to, outputs[i]));
     }
     if (profile) {
-        c.lastProfile = times.ofLayers(r.state->core->block());
+        c.lastProfile = gpuTimes ? gpuTimes->ofLayers(core.block()) : times.ofLayers(core.block());
         if (c.emitsProfile)
             for (auto const& [layer, ms] : c.lastProfile)
                 c.profiler->reportLayerTime(layer.c_str(), ms);
@@ -132,12 +200,13 @@ void destroyRequest(void* arg)
 Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStream_t stream, cudaEvent_t consumed,
                                    bool useAllocators)
 {
-    TwHostCudaTable const* cuda = hostCuda();
-    // With the real CUDA the run waits for the stream, then takes place here and now.
-    std::unique_ptr<CudaDriver> const driver = cuda ? nullptr : CudaDriver::ofProcess();
-    if (!cuda && !driver && stream)
+    cuda::Target const* const gpu = state->core->cuda();
+    TwHostCudaTable const* cuda = gpu ? nullptr : hostCuda();
+    // A CPU engine with the real CUDA: the run waits for the stream, then takes place here and now.
+    std::unique_ptr<CudaDriver> const driver = gpu || cuda ? nullptr : CudaDriver::ofProcess();
+    if (!gpu && !cuda && !driver && stream)
         return needsHostCuda("a stream");
-    if (!cuda && !driver && consumed)
+    if (!gpu && !cuda && !driver && consumed)
         return needsHostCuda("an event");
     if (driver) {
         for (int i = 0; i < state->ioCount(); ++i)
@@ -196,10 +265,18 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     if (inst.arenaBytes > core.arenaBytes()) {
         if (!extra || extra->sizeBytes() < inst.arenaBytes) {
             extra = std::make_shared<DeviceMemory>();
-            TW_TRY(extra->allocate(inst.arenaBytes, temporary ? temporary : state->allocator));
+            TW_TRY(extra->allocate(inst.arenaBytes, temporary ? temporary : state->allocator, gpu));
         }
         request->extraArena = extra;
         request->arena = extra->data();
+    }
+    if (gpu) {
+        request->stream = stream;
+        TW_TRY(runRequest(*request, *this));
+        cuda::Current const current(*gpu->device);
+        if (consumed)
+            TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));
+        return {};
     }
     if (!cuda) {
         TW_TRY(runRequest(*request, *this));
@@ -218,6 +295,11 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
 
 Result<void> ContextObject::finish()
 {
+    if (cuda::Target const* gpu = state->core->cuda()) {
+        cuda::Current const current(*gpu->device);
+        TW_CUDA(gpu->device->driver(), cuStreamSynchronize(nullptr));
+        return {};
+    }
     if (TwHostCudaTable const* cuda = hostCuda())
         if (int const status = cuda->synchronize(nullptr))
             return cudaFailed("the null stream did not finish", status);

@@ -5,7 +5,7 @@
 
 namespace tw::api {
 
-Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator)
+Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator, cuda::Target const* gpu)
 {
     reset();
     if (sizeBytes <= 0)
@@ -14,7 +14,10 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         return Error{ErrorCode::kFailedAllocation, "activations of " + std::to_string(sizeBytes) + " bytes cannot be"};
     uint64_t const rounded = (uint64_t(sizeBytes) + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
     std::string const what = std::to_string(rounded) + " bytes of activations";
-    if (!allocator) {
+    if (!allocator && gpu) {
+        TW_ASSIGN(buffer_, cuda::Buffer::allocate(gpu->device, int64_t(rounded)));
+        data_ = buffer_.data();
+    } else if (!allocator) {
         data_ = std::aligned_alloc(kDeviceAlignment, rounded);
         if (!data_)
             return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
@@ -39,6 +42,8 @@ void DeviceMemory::reset()
 {
     if (data_ && allocator_)
         allocator_->deallocate(data_);
+    else if (buffer_.data())
+        buffer_.reset();
     else
         std::free(data_);
     data_ = nullptr;

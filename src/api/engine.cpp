@@ -335,7 +335,7 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
     EngineObject& e = self(this);
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
-        TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator));
+        TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator, e.core().cuda()));
         return static_cast<IExecutionContext*>(c.release());
     });
 }

@@ -12,6 +12,7 @@
 #include "NvInfer.h"
 #include "api/entry.h"
 #include "api/environment.h"
+#include "api/gpu.h"
 #include "api/report.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -20,10 +21,13 @@ namespace tw::api {
 
 struct RuntimeObject final : nvinfer1::IRuntime
 {
-    RuntimeObject(nvinfer1::ILogger* logger, Environment const& e) : reporter(logger), use(logger), environment(e) {}
+    RuntimeObject(nvinfer1::ILogger* logger, Environment const& e, std::shared_ptr<cuda::Target const> device)
+        : reporter(logger), use(logger), environment(e), gpu(std::move(device))
+    {}
     mutable Reporter reporter;
     LoggerUse use;
     Environment environment;
+    std::shared_ptr<cuda::Target const> gpu; // null: the CPU
     nvinfer1::IGpuAllocator* allocator = nullptr;
     int32_t maxThreads = 1;
     int32_t dlaCore = -1;
@@ -71,7 +75,7 @@ struct EngineObject final : nvinfer1::ICudaEngine
 // Of device memory: what cudaMalloc promises.
 inline constexpr uint64_t kDeviceAlignment = 256;
 
-// Memory through the client's allocator, or aligned host memory.
+// Memory through the client's allocator, or of the GPU, or aligned host memory.
 class DeviceMemory
 {
 public:
@@ -79,7 +83,8 @@ public:
     ~DeviceMemory() { reset(); }
     DeviceMemory(DeviceMemory const&) = delete;
     DeviceMemory& operator=(DeviceMemory const&) = delete;
-    Result<void> allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator);
+    // `gpu`: null for the CPU.
+    Result<void> allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* allocator, cuda::Target const* gpu);
     void reset();
     void* data() const { return data_; }
     int64_t sizeBytes() const { return size_; }
@@ -88,6 +93,7 @@ private:
     void* data_ = nullptr;
     int64_t size_ = 0;
     nvinfer1::IGpuAllocator* allocator_ = nullptr;
+    cuda::Buffer buffer_; // holds data_ when it is of the GPU and our own
 };
 
 struct ContextObject final : nvinfer1::IExecutionContext
@@ -156,7 +162,9 @@ inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
 }
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
+// `gpu`: where it runs; null: on the CPU.
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
-                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator);
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator,
+                                 std::shared_ptr<cuda::Target const> gpu);
 
 } // namespace tw::api

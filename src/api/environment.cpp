@@ -35,13 +35,14 @@ Result<Environment> readEnvironment()
 {
     Environment e;
     std::string_view const device = variable("TENSORWRIGHT_DEVICE");
-    if (isCuda(device))
-        return Error{ErrorCode::kFailedInitialization,
-                     "TENSORWRIGHT_DEVICE=" + std::string(device) +
-                         " asks for a GPU, but this build has no CUDA backend; set it to cpu, or unset it"};
-    if (!device.empty() && device != "cpu")
+    if (!device.empty() && device != "cpu" && !isCuda(device))
         return invalidArgument("TENSORWRIGHT_DEVICE=" + std::string(device) +
                                " is no device (allowed: cpu, cuda, cuda:N)");
+    e.device = device.empty() ? DeviceWish::kAny : device == "cpu" ? DeviceWish::kCpu : DeviceWish::kCuda;
+    if (size_t const colon = device.find(':'); colon != std::string_view::npos)
+        e.gpu = std::atoi(std::string(device.substr(colon + 1)).c_str());
+    e.nvrtc = variable("TENSORWRIGHT_NVRTC");
+    e.virtualEnvironment = variable("VIRTUAL_ENV");
     std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");
     if (!strict.empty() && strict != "0" && strict != "1")
         return invalidArgument("TENSORWRIGHT_STRICT_PLAN=" + std::string(strict) + " must be 0 or 1");

@@ -3,12 +3,27 @@
 // when they are made.
 #pragma once
 
+#include <string>
+
 #include "base/result.h"
 
 namespace tw::api {
 
+enum class DeviceWish
+{
+    kAny, // a GPU when there is one
+    kCpu,
+    kCuda,
+};
+
 struct Environment
 {
+    // TENSORWRIGHT_DEVICE=cpu|cuda|cuda:N.
+    DeviceWish device = DeviceWish::kAny;
+    int gpu = -1; // N; -1: the client's current device
+    // TENSORWRIGHT_NVRTC: file or folder of the compiler for CUDA kernels.
+    std::string nvrtc;
+    std::string virtualEnvironment; // VIRTUAL_ENV: whose packages may hold it
     // TENSORWRIGHT_STRICT_PLAN=1: plans of another version or another device are refused, as 8.5 does.
     bool strictPlan = false;
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.
@@ -16,7 +31,7 @@ struct Environment
     int threads = 0;
 };
 
-// TENSORWRIGHT_DEVICE (cpu, cuda, cuda:N) must name a device that this build has; every variable a value that it knows.
+// Every variable must have a value that it knows.
 Result<Environment> readEnvironment();
 
 } // namespace tw::api

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "api/engine.h"
-#include "device/cpu.h"
 #include "device/thread_pool.h"
 
 using namespace tw;
@@ -44,14 +43,16 @@ Result<std::shared_ptr<PlanBytes const>> PlanBytes::copy(void const* bytes, size
 }
 
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
-                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator)
+                                 Environment const& environment, nvinfer1::IGpuAllocator* allocator,
+                                 std::shared_ptr<cuda::Target const> gpu)
 {
     TW_ASSIGN(auto bytes, PlanBytes::copy(plan, sizeBytes));
     TW_ASSIGN(plan::Contents contents,
               plan::read(bytes->data.get(), sizeBytes, plan::ReadOptions{bytes, environment.strictPlan}));
     Reporter log(reporter);
     runtime::LoadOptions options;
-    options.fingerprint = device::probeCpu().fingerprint();
+    options.fingerprint = fingerprintOf(gpu.get());
+    options.cuda = std::move(gpu);
     options.strictDevice = environment.strictPlan;
     options.log = &log;
     options.threads = device::processThreadPool(environment.threads).threads();
@@ -91,7 +92,7 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
     return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
-        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator));
+        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator, r.gpu));
         return engine;
     });
 }
@@ -165,6 +166,7 @@ extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noex
     Reporter reporter(log);
     return guarded<nvinfer1::IRuntime*>(reporter, nullptr, [&]() -> Result<nvinfer1::IRuntime*> {
         TW_ASSIGN(Environment const environment, readEnvironment());
-        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log, environment));
+        TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
+        return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log, environment, std::move(gpu)));
     });
 }

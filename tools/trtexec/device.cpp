@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.h"
 
+#include "device_memory.h"
 #include "failure.h"
 #include "log.h"
 #include "value_syntax.h"
@@ -8,7 +9,6 @@
 #include <NvInfer.h>
 #include <algorithm>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <unistd.h>
@@ -16,21 +16,6 @@
 namespace tw::trtexec {
 
 namespace {
-
-// GPUs that the CUDA driver offers; 0 without a driver. The driver is opened, never linked.
-int32_t countGpus()
-{
-    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (!driver)
-        return 0;
-    using Init = int (*)(unsigned);
-    using GetCount = int (*)(int*);
-    const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
-    const auto getCount = reinterpret_cast<GetCount>(dlsym(driver, "cuDeviceGetCount"));
-    int count = 0;
-    const bool good = init && getCount && init(0) == 0 && getCount(&count) == 0;
-    return good ? std::max(count, 0) : 0;
-}
 
 struct CpuFacts
 {
@@ -60,7 +45,7 @@ CpuFacts readCpuFacts()
 
 } // namespace
 
-void selectDevice(Log& log, const SystemOptions& system)
+void selectDevice(const SystemOptions& system)
 {
     if (system.strictPlan)
         setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
@@ -75,9 +60,11 @@ void selectDevice(Log& log, const SystemOptions& system)
         if (system.device > last)
             throw Failure("--device=" + std::to_string(system.device) + ": no such device (allowed: 0" +
                           (last > 0 ? " to " + std::to_string(last) : std::string()) + ", cpu)");
-        if (gpus > 0)
-            log.warning("This build runs engines on the CPU only; the " + std::to_string(gpus) +
-                        " GPU(s) of this machine are not used. --device=cpu silences this line.");
+        if (gpus > 0) {
+            useGpu(system.device);
+            setenv("TENSORWRIGHT_DEVICE", ("cuda:" + std::to_string(system.device)).c_str(), 1);
+            return;
+        }
     }
     // Buffers are host memory, so the library must compute on the CPU.
     setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
@@ -85,20 +72,33 @@ void selectDevice(Log& log, const SystemOptions& system)
 
 void printDevice(Log& log)
 {
-    const CpuFacts cpu = readCpuFacts();
     constexpr int64_t kMiB = 1 << 20;
-    const int64_t memoryMiB = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / kMiB;
-    const int64_t l2KiB = std::max<long>(sysconf(_SC_LEVEL2_CACHE_SIZE), 0) / 1024;
     log.info("=== Device Information ===");
-    log.info("Selected Device: " + cpu.name);
-    // The labels are those of a GPU. What a CPU has not, or does not tell, is 0.
-    log.info("Compute Capability: 0.0");
-    log.info("SMs: " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
-    log.info("Compute Clock Rate: " + numberText(cpu.clockGHz) + " GHz");
-    log.info("Device Global Memory: " + std::to_string(memoryMiB) + " MiB");
-    log.info("Shared Memory per SM: " + std::to_string(l2KiB) + " KiB");
-    log.info("Memory Bus Width: 0 bits (ECC disabled)");
-    log.info("Memory Clock Rate: 0 GHz");
+    if (usesGpu()) {
+        const GpuFacts gpu = gpuFacts();
+        log.info("Selected Device: " + gpu.name);
+        log.info("Compute Capability: " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor));
+        log.info("SMs: " + std::to_string(gpu.multiprocessors));
+        log.info("Compute Clock Rate: " + numberText(gpu.clockKHz / 1e6) + " GHz");
+        log.info("Device Global Memory: " + std::to_string(deviceMemoryState().totalBytes / kMiB) + " MiB");
+        log.info("Shared Memory per SM: " + std::to_string(gpu.sharedKiB) + " KiB");
+        log.info("Memory Bus Width: " + std::to_string(gpu.busBits) + " bits (ECC " +
+                 (gpu.hasEcc ? "enabled" : "disabled") + ")");
+        log.info("Memory Clock Rate: " + numberText(gpu.memoryClockKHz / 1e6) + " GHz");
+    } else {
+        const CpuFacts cpu = readCpuFacts();
+        const int64_t memoryMiB = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / kMiB;
+        const int64_t l2KiB = std::max<long>(sysconf(_SC_LEVEL2_CACHE_SIZE), 0) / 1024;
+        log.info("Selected Device: " + cpu.name);
+        // The labels are those of a GPU. What a CPU has not, or does not tell, is 0.
+        log.info("Compute Capability: 0.0");
+        log.info("SMs: " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+        log.info("Compute Clock Rate: " + numberText(cpu.clockGHz) + " GHz");
+        log.info("Device Global Memory: " + std::to_string(memoryMiB) + " MiB");
+        log.info("Shared Memory per SM: " + std::to_string(l2KiB) + " KiB");
+        log.info("Memory Bus Width: 0 bits (ECC disabled)");
+        log.info("Memory Clock Rate: 0 GHz");
+    }
     log.info("");
     const int32_t version = getInferLibVersion(); // major * 1000 + minor * 100 + patch
     log.info("TensorRT version: " + std::to_string(version / 1000) + "." + std::to_string(version / 100 % 10) + "." +

@@ -9,7 +9,7 @@ namespace tw::trtexec {
 class Log;
 
 // Sets the environment variables that the library reads; must run before its first call.
-void selectDevice(Log& log, const SystemOptions& system);
+void selectDevice(const SystemOptions& system);
 void printDevice(Log& log);
 
 } // namespace tw::trtexec

@@ -5,13 +5,144 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fstream>
 #include <string>
+#include <type_traits>
 
 namespace tw::trtexec {
 
+namespace {
+
+struct Context; // CUDA's
+
+// What the tool needs of the driver. Statuses are 0 for success.
+struct Gpu
+{
+    int (*init)(unsigned) = nullptr;
+    int (*getCount)(int*) = nullptr;
+    int (*getDevice)(int*, int) = nullptr;
+    int (*retain)(Context**, int) = nullptr;
+    int (*setCurrent)(Context*) = nullptr;
+    int (*allocate)(uint64_t*, size_t) = nullptr;
+    int (*release)(uint64_t) = nullptr;
+    int (*toDevice)(uint64_t, const void*, size_t) = nullptr;
+    int (*toHost)(void*, uint64_t, size_t) = nullptr;
+    int (*clear)(uint64_t, unsigned char, size_t) = nullptr;
+    int (*synchronize)(void*) = nullptr;
+    int (*memoryInfo)(size_t*, size_t*) = nullptr;
+    int (*getName)(char*, int, int) = nullptr;
+    int (*getAttribute)(int*, int, int) = nullptr;
+    int device = 0;
+    Context* context = nullptr; // null: the CPU device. Every use makes it current in its own thread.
+    bool isComplete = false;
+};
+
+Gpu openDriver()
+{
+    Gpu g;
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!driver)
+        return g;
+    bool complete = true;
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(driver, name));
+        complete = complete && function;
+    };
+    find(g.init, "cuInit");
+    find(g.getCount, "cuDeviceGetCount");
+    find(g.getDevice, "cuDeviceGet");
+    find(g.retain, "cuDevicePrimaryCtxRetain");
+    find(g.setCurrent, "cuCtxSetCurrent");
+    find(g.allocate, "cuMemAlloc_v2");
+    find(g.release, "cuMemFree_v2");
+    find(g.toDevice, "cuMemcpyHtoD_v2");
+    find(g.toHost, "cuMemcpyDtoH_v2");
+    find(g.clear, "cuMemsetD8_v2");
+    find(g.synchronize, "cuStreamSynchronize");
+    find(g.memoryInfo, "cuMemGetInfo_v2");
+    find(g.getName, "cuDeviceGetName");
+    find(g.getAttribute, "cuDeviceGetAttribute");
+    g.isComplete = complete && g.init(0) == 0;
+    return g;
+}
+
+Gpu& gpu()
+{
+    static Gpu opened = openDriver();
+    return opened;
+}
+
+uint64_t address(const void* p)
+{
+    return reinterpret_cast<uintptr_t>(p);
+}
+
+void check(int status, const char* what)
+{
+    if (status != 0)
+        throw Failure(std::string(what) + ": CUDA driver error " + std::to_string(status));
+}
+
+} // namespace
+
+int32_t countGpus()
+{
+    int count = 0;
+    return gpu().isComplete && gpu().getCount(&count) == 0 && count > 0 ? count : 0;
+}
+
+void useGpu(int32_t ordinal)
+{
+    check(gpu().getDevice(&gpu().device, ordinal), "finding the GPU");
+    check(gpu().retain(&gpu().context, gpu().device), "starting the GPU");
+    check(gpu().setCurrent(gpu().context), "starting the GPU");
+}
+
+GpuFacts gpuFacts()
+{
+    const auto attribute = [](int number) { // the driver's numbers
+        int value = 0;
+        return gpu().getAttribute(&value, number, gpu().device) == 0 ? value : 0;
+    };
+    GpuFacts f;
+    char name[256] = {};
+    if (gpu().getName(name, sizeof(name) - 1, gpu().device) == 0)
+        f.name = name;
+    f.clockKHz = attribute(13);
+    f.multiprocessors = attribute(16);
+    f.hasEcc = attribute(32) != 0;
+    f.memoryClockKHz = attribute(36);
+    f.busBits = attribute(37);
+    f.major = attribute(75);
+    f.minor = attribute(76);
+    f.sharedKiB = attribute(81) / 1024;
+    return f;
+}
+
+bool usesGpu()
+{
+    return gpu().context != nullptr;
+}
+
+void synchronizeDevice()
+{
+    if (!usesGpu())
+        return;
+    check(gpu().setCurrent(gpu().context), "using the GPU");
+    check(gpu().synchronize(nullptr), "waiting for the GPU");
+}
+
 DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
 {
+    if (usesGpu()) {
+        uint64_t at = 0;
+        check(gpu().setCurrent(gpu().context), "using the GPU");
+        check(gpu().allocate(&at, sizeBytes > 0 ? sizeBytes : 1), "allocating GPU memory");
+        data_ = reinterpret_cast<void*>(static_cast<uintptr_t>(at));
+        check(gpu().clear(at, 0, sizeBytes > 0 ? sizeBytes : 1), "clearing GPU memory");
+        return;
+    }
     constexpr size_t kLargest = ~size_t{0} / 2;
     const size_t rounded = sizeBytes <= kLargest ? (sizeBytes / kDeviceAlignment + 1) * kDeviceAlignment : 0;
     data_ = rounded ? std::aligned_alloc(kDeviceAlignment, rounded) : nullptr;
@@ -22,24 +153,49 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
 
 DeviceBuffer::~DeviceBuffer()
 {
-    std::free(data_);
+    if (data_ && usesGpu()) {
+        gpu().setCurrent(gpu().context);
+        gpu().release(address(data_));
+    } else {
+        std::free(data_);
+    }
 }
 
 void copyToDevice(void* device, const void* host, size_t sizeBytes)
 {
-    if (sizeBytes > 0)
+    if (sizeBytes == 0)
+        return;
+    if (usesGpu()) {
+        check(gpu().setCurrent(gpu().context), "using the GPU");
+        check(gpu().toDevice(address(device), host, sizeBytes), "copying to the GPU");
+    } else {
         std::memcpy(device, host, sizeBytes);
+    }
 }
 
 void copyFromDevice(void* host, const void* device, size_t sizeBytes)
 {
-    if (sizeBytes > 0)
+    if (sizeBytes == 0)
+        return;
+    if (usesGpu()) {
+        check(gpu().setCurrent(gpu().context), "using the GPU");
+        check(gpu().toHost(host, address(device), sizeBytes), "copying from the GPU");
+    } else {
         std::memcpy(host, device, sizeBytes);
+    }
 }
 
 DeviceMemoryState deviceMemoryState()
 {
     DeviceMemoryState state;
+    if (usesGpu()) {
+        size_t available = 0, total = 0;
+        if (gpu().setCurrent(gpu().context) == 0 && gpu().memoryInfo(&available, &total) == 0) {
+            state.freeBytes = available;
+            state.totalBytes = total;
+        }
+        return state;
+    }
     std::ifstream file("/proc/meminfo");
     std::string key;
     uint64_t kib = 0;

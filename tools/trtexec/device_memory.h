@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that engines read and write, and copies to and from it. On the CPU device that is host memory; a GPU needs
-// other bodies for these functions and nothing else of the tool.
+// Memory that engines read and write, and copies to and from it: host memory on the CPU device, else the memory of a
+// GPU, through the CUDA driver, which is opened and never linked.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace tw::trtexec {
 
 // Widest vector register and cache line of the CPUs.
 inline constexpr size_t kDeviceAlignment = 64;
+
+// Everything below is about this GPU from now on. Throws a Failure when it cannot be used.
+void useGpu(int32_t ordinal);
+bool usesGpu();
+// GPUs that the driver offers; 0 without a driver.
+int32_t countGpus();
+// Of the GPU in use.
+struct GpuFacts
+{
+    std::string name;
+    int major = 0, minor = 0, multiprocessors = 0, clockKHz = 0, sharedKiB = 0; // shared: of one multiprocessor
+    int busBits = 0, memoryClockKHz = 0;
+    bool hasEcc = false;
+};
+GpuFacts gpuFacts();
+// All work given to the null stream is done.
+void synchronizeDevice();
 
 class DeviceBuffer
 {

@@ -107,6 +107,7 @@ QueryTimes Inference::runQuery(Stream& stream, Clock::time_point start) const
     q.startCompute = q.endH2d;
     if (!stream.bindings->enqueue())
         throw Failure("Inference failed: the library's reason stands in the [E] line above");
+    synchronizeDevice();
     q.endCompute = now();
     q.startD2h = q.endCompute;
     if (options_.inference.transfers)

@@ -104,7 +104,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
         log.info(line);
     for (const std::string& warning : options.warnings)
         log.warning(warning);
-    selectDevice(log, options.system);
+    selectDevice(options.system);
     printDevice(log);
     const ReportingOptions& reporting = options.reporting;
     for (const std::string* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,

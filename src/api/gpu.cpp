@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/gpu.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+
+#include "api/stream.h"
+#include "device/cpu.h"
+
+namespace tw::api {
+
+namespace {
+
+// The folder that libnvinfer was loaded from; empty when that is not known.
+std::string libraryFolder()
+{
+    Dl_info info{};
+    if (!dladdr(reinterpret_cast<void const*>(&libraryFolder), &info) || !info.dli_fname)
+        return {};
+    std::string const file = info.dli_fname;
+    size_t const slash = file.rfind('/');
+    return slash == std::string::npos ? std::string() : file.substr(0, slash);
+}
+
+// Where Python packages keep NVIDIA's libraries, below a folder of packages.
+void addWheelFolders(std::string const& packages, std::vector<std::string>& out)
+{
+    out.push_back(packages + "/nvidia/cu13/lib");
+    out.push_back(packages + "/nvidia/cuda_nvrtc/lib");
+}
+
+cuda::SearchPath searchPath(Environment const& environment)
+{
+    cuda::SearchPath path;
+    if (!environment.nvrtc.empty())
+        path.given = {environment.nvrtc};
+    std::string const own = libraryFolder();
+    if (!own.empty())
+        path.before = {own};
+    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
+    for (char const* name : {"/site-packages", "/dist-packages"})
+        if (size_t const at = own.find(name); at != std::string::npos)
+            addWheelFolders(own.substr(0, at) + name, path.after);
+    if (!environment.virtualEnvironment.empty()) {
+        std::string const lib = environment.virtualEnvironment + "/lib";
+        if (DIR* folder = opendir(lib.c_str())) {
+            while (dirent const* entry = readdir(folder))
+                if (std::string(entry->d_name).rfind("python", 0) == 0)
+                    addWheelFolders(lib + "/" + entry->d_name + "/site-packages", path.after);
+            closedir(folder);
+        }
+    }
+    return path;
+}
+
+// The device that the client has made current in this thread; 0 when there is none.
+int currentOrdinal(cuda::Driver const& driver)
+{
+    CUctx_st* context = nullptr;
+    int device = 0;
+    if (driver.cuCtxGetCurrent(&context) != cuda::kSuccess || !context ||
+        driver.cuCtxGetDevice(&device) != cuda::kSuccess)
+        return 0;
+    return device; // CUdevice handles are ordinals
+}
+
+} // namespace
+
+Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environment, Reporter& log)
+{
+    std::shared_ptr<cuda::Target const> const cpu;
+    bool const wanted = environment.device == DeviceWish::kCuda;
+    if (environment.device == DeviceWish::kCpu)
+        return cpu;
+    if (hostCuda()) {
+        if (wanted)
+            return Error{ErrorCode::kFailedInitialization,
+                         "TENSORWRIGHT_DEVICE asks for a GPU, but this process uses lib/hostcuda/libcudart, the CUDA "
+                         "runtime for machines without one; link NVIDIA's, or set TENSORWRIGHT_DEVICE=cpu"};
+        return cpu;
+    }
+    auto none = [&](Error error) -> Result<std::shared_ptr<cuda::Target const>> {
+        if (wanted)
+            return std::move(error).in("TENSORWRIGHT_DEVICE asks for a GPU");
+        log.verbose("The CPU is used: " + error.message);
+        return cpu;
+    };
+    auto driver = cuda::Driver::open();
+    if (!driver.ok())
+        return none(driver.error());
+    int const ordinal = environment.gpu >= 0 ? environment.gpu : currentOrdinal(**driver);
+    auto device = cuda::Device::open(*driver, ordinal);
+    if (!device.ok())
+        return none(device.error());
+    log.verbose("The GPU is used: " + (*device)->info().fingerprint());
+    return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(
+        cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(searchPath(environment)))));
+}
+
+std::string fingerprintOf(cuda::Target const* gpu)
+{
+    return gpu ? gpu->device->info().fingerprint() : device::probeCpu().fingerprint();
+}
+
+} // namespace tw::api

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device builders and runtimes work on.
+#pragma once
+
+#include <memory>
+
+#include "api/environment.h"
+#include "api/report.h"
+#include "device/cuda/target.h"
+
+namespace tw::api {
+
+// The GPU, or null: the CPU. A GPU when the driver and one answer, unless the environment says otherwise or the process
+// has our stand-in for the CUDA runtime; the client's current device, if it has one. An error when the environment asks
+// for a GPU that cannot be had.
+Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environment, Reporter& log);
+
+// What identifies the device in plans and timing caches.
+std::string fingerprintOf(cuda::Target const* gpu);
+
+} // namespace tw::api

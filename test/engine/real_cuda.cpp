@@ -5,6 +5,7 @@
 
 #include <NvInfer.h>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ void expect(bool good, char const* what)
 int main()
 {
     using namespace nvinfer1;
+    setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
     int gpus = 0;
     cudaError_t const status = cudaGetDeviceCount(&gpus);
     if (status != cudaSuccess || gpus == 0) {

@@ -234,7 +234,7 @@ TEST(Environment, Device)
         EXPECT_EQ(createInferRuntime(logger), nullptr);
         EXPECT_EQ(createInferBuilder(logger), nullptr);
         ASSERT_EQ(logger.errors(), 2) << "one each";
-        EXPECT_TRUE(contains(logger.lastError(), "no CUDA backend"));
+        EXPECT_TRUE(contains(logger.lastError(), "lib/hostcuda/libcudart")); // this process uses it
         logger.lines.clear();
     }
     for (char const* bad : {"gpu", "cuda:", "cuda:x", "CPU", "cuda0"}) {

@@ -217,10 +217,12 @@ TEST(Registry, NamesAndTacticIdsAreUnique)
     for (ir::OpDef const* op : ops::all()) {
         EXPECT_TRUE(names.insert(op->name).second) << op->name;
         EXPECT_EQ(ops::find(op->name), op);
-        if (!op->cpuTactics)
-            continue;
-        for (ops::Tactic const* t : op->cpuTactics())
-            EXPECT_TRUE(ids.insert(t->id()).second) << t->name();
+        for (auto const list : {op->cpuTactics, op->cudaTactics}) {
+            if (!list)
+                continue;
+            for (ops::Tactic const* t : list())
+                EXPECT_TRUE(ids.insert(t->id()).second) << t->name();
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "builder/build.h"
+#include "cuda_run.h"
 #include "runtime/context.h"
 #include "support/graph_maker.h"
 
@@ -55,6 +56,7 @@ inline Result<plan::Contents> buildContents(ir::Graph const& g, std::vector<Symb
     options.tune.heuristicOnly = true;
     options.passes = passOptions;
     options.formats = formats;
+    TW_ASSIGN(options.cuda, testGpu());
     TW_TRY(builder::build(c, options));
     return c;
 }
@@ -68,7 +70,10 @@ inline Result<EngineUnderTest> makeEngine(GraphMaker& m, std::vector<SymbolSizes
     TW_ASSIGN(plan::Contents built, buildContents(*e.imported, profiles, passOptions, formats));
     TW_ASSIGN(e.planBytes, plan::write(built));
     TW_ASSIGN(plan::Contents loaded, plan::read(e.planBytes.data(), e.planBytes.size()));
-    TW_ASSIGN(e.engine, runtime::Engine::load(std::move(loaded), {{}, "test", nullptr}));
+    runtime::LoadOptions options;
+    options.fingerprint = "test";
+    TW_ASSIGN(options.cuda, testGpu());
+    TW_ASSIGN(e.engine, runtime::Engine::load(std::move(loaded), options));
     return e;
 }
 
@@ -106,7 +111,10 @@ inline Result<RunResult> runEngine(runtime::Context& context, std::vector<Tensor
     }
     uint64_t state = 0;
     runtime::ExecuteArgs args{r.arena.data(), inputs, r.outputs, &state, nullptr};
-    TW_TRY(runtime::execute(*r.instance, args));
+    if (cuda::Target const* gpu = context.engine().cuda())
+        TW_TRY(executeOnGpu(*gpu, *r.instance, args, r.outputs, r.storage));
+    else
+        TW_TRY(runtime::execute(*r.instance, args));
     return r;
 }
 

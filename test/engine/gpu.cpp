@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine on a GPU in a program that uses the CUDA runtime: streams, events, capture, allocators, profiler, contexts
+// side by side. Exit status 77, with the reason: there is no GPU, so nothing could be tried.
+#include <cuda_runtime_api.h>
+
+#include <NvInfer.h>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace nvinfer1;
+
+class Logger : public ILogger
+{
+public:
+    void log(Severity severity, char const* message) noexcept override
+    {
+        if (severity <= Severity::kWARNING)
+            std::printf("  log: %s\n", message);
+    }
+};
+
+class Allocator : public IGpuAllocator
+{
+public:
+    void* allocate(uint64_t size, uint64_t, AllocatorFlags) noexcept override
+    {
+        void* p = nullptr;
+        cudaMalloc(&p, size);
+        live += p != nullptr;
+        ++calls;
+        return p;
+    }
+    void free(void* p) noexcept override
+    {
+        live -= p != nullptr;
+        cudaFree(p);
+    }
+    int live = 0, calls = 0;
+};
+
+class Profiler : public IProfiler
+{
+public:
+    void reportLayerTime(char const* layer, float ms) noexcept override
+    {
+        layers += std::string(layer) + ";";
+        total += ms;
+    }
+    std::string layers;
+    float total = 0;
+};
+
+int failures = 0;
+
+void expect(bool good, char const* what)
+{
+    std::printf("%s: %s\n", good ? "ok" : "FAILED", what);
+    failures += !good;
+}
+
+constexpr int kBatch = 4, kChannels = 3, kSize = 8, kFilters = 16;
+constexpr int kIn = kBatch * kChannels * kSize * kSize, kOut = kBatch * kFilters;
+
+// relu(conv 3x3) -> maximum over the picture, one number for each filter.
+struct Network
+{
+    std::vector<float> weights = std::vector<float>(kFilters * kChannels * 9), bias = std::vector<float>(kFilters);
+
+    Network()
+    {
+        for (size_t i = 0; i < weights.size(); ++i)
+            weights[i] = std::sin(float(i) * 0.7F);
+        for (size_t i = 0; i < bias.size(); ++i)
+            bias[i] = std::cos(float(i));
+    }
+    void define(INetworkDefinition& n) const
+    {
+        ITensor* x = n.addInput("x", DataType::kFLOAT, Dims4{-1, kChannels, kSize, kSize});
+        auto* conv =
+            n.addConvolutionNd(*x, kFilters, DimsHW{3, 3}, {DataType::kFLOAT, weights.data(), int64_t(weights.size())},
+                               {DataType::kFLOAT, bias.data(), int64_t(bias.size())});
+        conv->setPaddingNd(DimsHW{1, 1});
+        auto* relu = n.addActivation(*conv->getOutput(0), ActivationType::kRELU);
+        auto* top = n.addReduce(*relu->getOutput(0), ReduceOperation::kMAX, 12, false);
+        top->getOutput(0)->setName("y");
+        n.markOutput(*top->getOutput(0));
+    }
+    std::vector<float> expected(std::vector<float> const& x, int batch) const
+    {
+        std::vector<float> y(size_t(batch * kFilters), 0.0F);
+        for (int n = 0; n < batch; ++n)
+            for (int k = 0; k < kFilters; ++k)
+                for (int i = 0; i < kSize; ++i)
+                    for (int j = 0; j < kSize; ++j) {
+                        double sum = bias[size_t(k)];
+                        for (int c = 0; c < kChannels; ++c)
+                            for (int r = 0; r < 3; ++r)
+                                for (int s = 0; s < 3; ++s) {
+                                    int const a = i + r - 1, b = j + s - 1;
+                                    if (a >= 0 && a < kSize && b >= 0 && b < kSize)
+                                        sum += double(x[size_t(((n * kChannels + c) * kSize + a) * kSize + b)]) *
+                                               weights[size_t(((k * kChannels + c) * 3 + r) * 3 + s)];
+                                }
+                        float& to = y[size_t(n * kFilters + k)];
+                        to = std::max(to, float(sum));
+                    }
+        return y;
+    }
+};
+
+bool same(std::vector<float> const& got, std::vector<float> const& want)
+{
+    for (size_t i = 0; i < want.size(); ++i)
+        if (!(std::fabs(got[i] - want[i]) <= 1e-4F * std::max(1.0F, std::fabs(want[i]))))
+            return false;
+    return true;
+}
+
+std::vector<float> input(float seed)
+{
+    std::vector<float> x(kIn);
+    for (size_t i = 0; i < x.size(); ++i)
+        x[i] = std::sin(float(i) * 0.13F + seed);
+    return x;
+}
+
+} // namespace
+
+int main()
+{
+    setenv("TENSORWRIGHT_DEVICE", "cuda", 1);
+    int gpus = 0;
+    cudaError_t const status = cudaGetDeviceCount(&gpus);
+    if (status != cudaSuccess || gpus == 0) {
+        std::printf("SKIP: no GPU that the CUDA runtime can use (%s)\n", cudaGetErrorString(status));
+        return 77;
+    }
+    Logger logger;
+    Network net;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
+    expect(builder != nullptr, "a builder on the GPU");
+    if (!builder)
+        return 1;
+    std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(1U));
+    net.define(*network);
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    IOptimizationProfile* profile = builder->createOptimizationProfile();
+    profile->setDimensions("x", OptProfileSelector::kMIN, Dims4{1, kChannels, kSize, kSize});
+    profile->setDimensions("x", OptProfileSelector::kOPT, Dims4{kBatch, kChannels, kSize, kSize});
+    profile->setDimensions("x", OptProfileSelector::kMAX, Dims4{kBatch, kChannels, kSize, kSize});
+    config->addOptimizationProfile(profile);
+    config->addOptimizationProfile(profile);
+    std::unique_ptr<IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+    expect(plan != nullptr, "the engine is built");
+    if (!plan)
+        return 1;
+
+    Allocator allocator;
+    std::unique_ptr<IRuntime> runtime(createInferRuntime(logger));
+    runtime->setGpuAllocator(&allocator);
+    std::unique_ptr<ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    expect(engine != nullptr, "the plan loads");
+    if (!engine)
+        return 1;
+    std::unique_ptr<IExecutionContext> context(engine->createExecutionContext());
+    expect(context && allocator.calls > 0, "device memory comes from the IGpuAllocator");
+
+    cudaStream_t stream = nullptr;
+    cudaEvent_t event = nullptr;
+    cudaStreamCreate(&stream);
+    cudaEventCreate(&event);
+    float *x = nullptr, *y = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&x), kIn * sizeof(float));
+    cudaMalloc(reinterpret_cast<void**>(&y), kOut * sizeof(float));
+    std::vector<float> const first = input(0), second = input(1);
+    std::vector<float> got(kOut);
+    auto fetch = [&] {
+        cudaMemcpyAsync(got.data(), y, kOut * sizeof(float), cudaMemcpyDeviceToHost, stream);
+        return cudaStreamSynchronize(stream) == cudaSuccess;
+    };
+
+    context->setInputShape("x", Dims4{kBatch, kChannels, kSize, kSize});
+    context->setTensorAddress("x", x);
+    context->setTensorAddress("y", y);
+    context->setInputConsumedEvent(event);
+    cudaMemcpyAsync(x, first.data(), kIn * sizeof(float), cudaMemcpyHostToDevice, stream);
+    expect(context->enqueueV3(stream) && fetch() && same(got, net.expected(first, kBatch)), "enqueueV3 on a stream");
+    expect(cudaEventSynchronize(event) == cudaSuccess, "the event for consumed inputs is recorded");
+    context->setInputConsumedEvent(nullptr);
+
+    void* bindings[] = {x, y, nullptr, nullptr};
+    cudaMemcpy(x, second.data(), kIn * sizeof(float), cudaMemcpyHostToDevice);
+    cudaMemset(y, 0, kOut * sizeof(float));
+    expect(context->executeV2(bindings) && fetch() && same(got, net.expected(second, kBatch)), "executeV2");
+    context->setBindingDimensions(0, Dims4{1, kChannels, kSize, kSize});
+    expect(context->enqueueV2(bindings, stream, nullptr) && fetch() && same(got, net.expected(second, 1)),
+           "another batch size, enqueueV2");
+    context->setInputShape("x", Dims4{kBatch, kChannels, kSize, kSize});
+
+    // Captured once, replayed with other inputs.
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    bool captured = context->enqueueV3(stream);
+    captured = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess && captured;
+    captured = context->enqueueV3(stream) && captured;
+    captured = cudaStreamEndCapture(stream, &graph) == cudaSuccess && captured;
+    captured = captured && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess;
+    expect(captured, "enqueueV3 is captured in a CUDA graph");
+    cudaMemcpyAsync(x, first.data(), kIn * sizeof(float), cudaMemcpyHostToDevice, stream);
+    expect(captured && cudaGraphLaunch(exec, stream) == cudaSuccess && fetch() &&
+               same(got, net.expected(first, kBatch)),
+           "the graph replays");
+
+    Profiler profiler;
+    context->setProfiler(&profiler);
+    expect(context->enqueueV3(stream) && fetch() && !profiler.layers.empty() && profiler.total > 0,
+           "the profiler gets times of layers");
+    context->setProfiler(nullptr);
+
+    // Two contexts on two streams, each with a profile of its own.
+    {
+        std::unique_ptr<IExecutionContext> other(engine->createExecutionContextWithoutDeviceMemory());
+        void* memory = nullptr;
+        cudaMalloc(&memory, engine->getDeviceMemorySize() + 1);
+        cudaStream_t stream2 = nullptr;
+        cudaStreamCreate(&stream2);
+        float *x2 = nullptr, *y2 = nullptr;
+        cudaMalloc(reinterpret_cast<void**>(&x2), kIn * sizeof(float));
+        cudaMalloc(reinterpret_cast<void**>(&y2), kOut * sizeof(float));
+        cudaMemcpy(x2, second.data(), kIn * sizeof(float), cudaMemcpyHostToDevice);
+        other->setDeviceMemory(memory);
+        other->setOptimizationProfileAsync(1, stream2);
+        other->setInputShape("x", Dims4{kBatch, kChannels, kSize, kSize});
+        other->setTensorAddress("x", x2);
+        other->setTensorAddress("y", y2);
+        bool good = true;
+        for (int i = 0; i < 50; ++i)
+            good = context->enqueueV3(stream) && other->enqueueV3(stream2) && good;
+        std::vector<float> got2(kOut);
+        cudaMemcpyAsync(got2.data(), y2, kOut * sizeof(float), cudaMemcpyDeviceToHost, stream2);
+        expect(good && fetch() && cudaStreamSynchronize(stream2) == cudaSuccess &&
+                   same(got, net.expected(first, kBatch)) && same(got2, net.expected(second, kBatch)),
+               "two contexts on two streams, one with setDeviceMemory");
+    }
+    context.reset();
+    engine.reset();
+    expect(allocator.live == 0, "all memory goes back to the IGpuAllocator");
+    std::printf("%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests of this folder on a GPU: test_runtime_cuda is made of the same files with TW_TEST_CUDA.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/cuda/target.h"
+#include "runtime/block.h"
+
+namespace tw::test {
+
+// Null: the CPU.
+inline Result<std::shared_ptr<cuda::Target const>> testGpu()
+{
+#ifdef TW_TEST_CUDA
+    static Result<std::shared_ptr<cuda::Target const>> const target =
+        []() -> Result<std::shared_ptr<cuda::Target const>> {
+        TW_ASSIGN(auto driver, cuda::Driver::open());
+        TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
+        cuda::SearchPath path;
+        if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
+            path.given = {given};
+        path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
+        return std::shared_ptr<cuda::Target const>(
+            std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(path))));
+    }();
+    return target;
+#else
+    return std::shared_ptr<cuda::Target const>();
+#endif
+}
+
+// execute() on copies in GPU memory; the results come back to `storage`, and `outputs` refer to it.
+inline Result<void> executeOnGpu(cuda::Target const& gpu, runtime::Instance& instance, runtime::ExecuteArgs args,
+                                 std::vector<TensorRef>& outputs, std::vector<Tensor>& storage)
+{
+    cuda::Driver const& driver = gpu.device->driver();
+    ir::Graph const& g = *instance.block->graph;
+    std::vector<cuda::Buffer> memory;
+    auto allocate = [&](int64_t bytes) -> Result<void*> {
+        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(gpu.device, bytes));
+        cuda::Current const current(*gpu.device);
+        TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(b.data()), 0xcd, size_t(std::max<int64_t>(bytes, 1)), nullptr));
+        memory.push_back(std::move(b));
+        return memory.back().data();
+    };
+    TW_ASSIGN(args.arena, allocate(instance.arenaBytes));
+    std::vector<TensorRef> in(args.inputs.begin(), args.inputs.end()), out = outputs;
+    for (size_t i = 0; i < in.size(); ++i) {
+        if (g.inputs[i]->host)
+            continue;
+        TW_ASSIGN(void* to, allocate(in[i].sizeBytes()));
+        cuda::Current const current(*gpu.device);
+        if (in[i].sizeBytes() > 0)
+            TW_CUDA(driver, cuMemcpyHtoD(cuda::addressOf(to), in[i].data, size_t(in[i].sizeBytes())));
+        in[i].data = to;
+    }
+    for (size_t i = 0; i < out.size(); ++i)
+        if (out[i].data && !g.outputs[i]->host) {
+            TW_ASSIGN(out[i].data, allocate(out[i].sizeBytes()));
+        }
+    args.inputs = in;
+    args.outputs = out;
+    args.device = &gpu.device;
+    TW_TRY(runtime::execute(instance, args));
+    cuda::Current const current(*gpu.device);
+    TW_CUDA(driver, cuStreamSynchronize(nullptr));
+    storage.clear();
+    storage.reserve(out.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+        storage.emplace_back(out[i].type, out[i].dims);
+        TensorRef const& to = storage.back().ref();
+        if (to.sizeBytes() > 0 && g.outputs[i]->host)
+            std::memcpy(to.data, out[i].data, size_t(to.sizeBytes()));
+        else if (to.sizeBytes() > 0)
+            TW_CUDA(driver, cuMemcpyDtoHAsync(to.data, cuda::addressOf(out[i].data), size_t(to.sizeBytes()), nullptr));
+        outputs[i] = to;
+    }
+    TW_CUDA(driver, cuStreamSynchronize(nullptr));
+    return {};
+}
+
+} // namespace tw::test

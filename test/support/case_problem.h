@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The problem that a tactic sees for an op's case.
+#pragma once
+
+#include <vector>
+
+#include "ops/tactic.h"
+#include "support/op_case.h"
+
+namespace tw::test {
+
+inline bool isShapeInput(ir::Node const& node, size_t i)
+{
+    uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+    return i < 32 && (mask >> i & 1) != 0;
+}
+
+// `outputs`: what the reference made.
+inline ops::Problem caseProblem(CaseGraph const& g, std::vector<Tensor> const& outputs)
+{
+    ops::Problem p;
+    p.node = g.node;
+    for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
+        TensorRef const& t = g.nodeInputs[i];
+        ir::Value const* v = g.node->inputs[i];
+        ops::TensorSpec spec;
+        spec.type = t.type;
+        spec.dims = spec.maxDims = t.dims;
+        spec.constant = v && v->constant ? v->constant->data.get() : nullptr;
+        if (isShapeInput(*g.node, i))
+            spec.contents = t;
+        spec.present = t.data != nullptr;
+        p.inputs.push_back(spec);
+    }
+    for (Tensor const& t : outputs) {
+        ops::TensorSpec spec;
+        spec.type = t.type();
+        spec.dims = spec.maxDims = t.dims();
+        spec.present = true;
+        p.outputs.push_back(spec);
+    }
+    return p;
+}
+
+} // namespace tw::test

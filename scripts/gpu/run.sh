@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: run.sh check|bench      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
+# and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
+#   check     every op case by every CUDA tactic against the reference, then the trained models, then a sample of the
+#             cases under compute-sanitizer
+#   bench     times of the trained models
+# Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
+# ended after its own time limit. Status 1 when something failed.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${OUT:-$here/out}
+mkdir -p "$out"
+export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+status=0
+table=()
+
+# step NAME SECONDS COMMAND...: runs it, keeps its output in NAME.log and adds a line to the table.
+step() {
+    local name=$1 limit=$2 begin=$SECONDS verdict
+    shift 2
+    timeout --kill-after=10 "$limit" "$@" >"$out/$name.log" 2>&1
+    local code=$?
+    case $code in
+    0) verdict=passed ;;
+    77) verdict=skipped ;;
+    124 | 137) verdict="ended after $limit s" ;;
+    *) verdict="failed ($code)" ;;
+    esac
+    [ $code -eq 0 ] || [ $code -eq 77 ] || status=1
+    [ $code -eq 0 ] || { echo "--- $name"; grep -E "FAILED|FAIL |error|Error|ERROR|\[E\]|skipped" "$out/$name.log" | cut -c1-300 | head -40; tail -5 "$out/$name.log" | cut -c1-300; }
+    table+=("$(printf '%-24s %-20s %4d s  %s' "$name" "$verdict" $((SECONDS - begin)) "$(tail -1 "$out/$name.log" | cut -c1-120)")")
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
+case ${1:-check} in
+check)
+    step cases 300 "$here/bin/test_cuda_cases" --json "$out/cases.json"
+    step runtime 120 "$here/bin/test_runtime_cuda"
+    step engine 60 "$here/bin/test_engine_gpu"
+    step cpu_engine 60 "$here/bin/test_engine_real_cuda"
+    if [ -d "$here/models" ]; then
+        step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only
+    fi
+    if command -v compute-sanitizer >/dev/null; then
+        for filter in activation.half slice. gather.by softmax.by fused_convolution.residual matrix_multiply.by concat; do
+            step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
+        done
+    fi
+    ;;
+bench)
+    for model in "$here"/models/*/model.onnx; do
+        name=$(basename "$(dirname "$model")")
+        step "bench_$name" 60 "$here/bin/trtexec" --onnx="$model" --iterations=100 --warmUp=100 --duration=1
+    done
+    grep -h -E "GPU Compute Time|Throughput" "$out"/bench_*.log | head -60
+    ;;
+*)
+    echo "usage: $0 check|bench" >&2
+    exit 2
+    ;;
+esac
+printf '%s\n' "${table[@]}" | tee "$out/table.txt"
+exit $status

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# usage: scripts/gpu/stage.sh [FOLDER]        (build/gpu when not given; ignored by git)
+# Builds what a GPU machine needs and puts it into one folder of at most 40 MiB: stripped programs and libraries (those
+# that such a machine may lack too), the trained models, and run.sh. Carry the folder there and start its run.sh.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+folder=${1:-build/gpu}
+build=build/release
+programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda trtexec)
+cmake --preset release >/dev/null
+ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}"
+
+rm -rf "$folder"
+mkdir -p "$folder/bin" "$folder/lib"
+for program in "${programs[@]}"; do
+    strip -o "$folder/bin/$program" "$build/bin/$program"
+    # Our own libraries, and protobuf with what it needs; libc and the compiler's libraries are everywhere.
+    ldd "$build/bin/$program" | awk '$3 ~ /^\// { print $3 }' | while read -r library; do
+        case $(basename "$library") in
+        libnv* | libprotobuf* | libz.* | libabsl* | libtensorwright*) strip -o "$folder/lib/$(basename "$library")" "$library" ;;
+        esac
+    done
+done
+cp scripts/gpu/run.sh test/models/run_models.py test/models/models.txt "$folder/"
+models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}
+if [ -d "$models" ]; then
+    cp -r "$models" "$folder/models"
+fi
+git rev-parse HEAD >"$folder/commit"
+
+kib=$(du -sk "$folder" | cut -f1)
+echo "$folder: $((kib / 1024)) MiB"
+if [ "$kib" -gt 40960 ]; then
+    echo "$folder is larger than 40 MiB" >&2
+    exit 1
+fi

@@ -4,7 +4,7 @@
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
 #   check     every op case by every CUDA tactic against the reference, then the trained models, then a sample of the
 #             cases under compute-sanitizer
-#   bench     times of the trained models
+#   bench     every CUDA tactic on large problems, then times of the trained models
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
 # ended after its own time limit. Status 1 when something failed.
 set -uo pipefail
@@ -49,6 +49,8 @@ check)
     fi
     ;;
 bench)
+    step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"
+    cat "$out/tactics.log"
     for model in "$here"/models/*/model.onnx; do
         name=$(basename "$(dirname "$model")")
         step "bench_$name" 60 "$here/bin/trtexec" --onnx="$model" --iterations=100 --warmUp=100 --duration=1

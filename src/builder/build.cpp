@@ -291,6 +291,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
     tune::Options tuneOptions = options.tune;
     tuneOptions.device = options.fingerprint;
     tuneOptions.log = options.log;
+    tuneOptions.cuda = options.cuda.get();
+    tuneOptions.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Options withDevice = options;
     withDevice.tune = tuneOptions;
     Chooser chooser(withDevice, countNodes(g));
@@ -300,10 +302,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
         if (p == 0 && options.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*block, *shapes.at[1], options.maxMemoryBytes));
         if (p == 0) {
-            bool changed = false;
-            if (!options.cuda) { // CUDA tactics work in linear formats
-                TW_ASSIGN(changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
-            }
+            TW_ASSIGN(bool const changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
             if (changed) {
                 block = runtime::outlineBlock(g);
                 TW_ASSIGN(shapes, resolveProfile(contents, *block, p));

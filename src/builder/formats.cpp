@@ -94,7 +94,7 @@ private:
             bool const canChoose = !step.host && step.regions.empty() && !opt_.skipped[i] &&
                                    std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
                                    std::all_of(node.outputs.begin(), node.outputs.end(), known);
-            l.problem = runtime::problemOf(step, opt_, max_, options_.workers->count());
+            l.problem = runtime::problemOf(step, opt_, max_, options_.workers->count(), options_.cuda);
             l.list.push_back(ops::linearFormats(l.problem));
             if (canChoose)
                 addLabels(node, l);
@@ -310,6 +310,7 @@ private:
         spec.format = to;
         p.outputs = {spec};
         p.threads = options_.workers->count();
+        p.cuda = options_.cuda;
         TensorRef const in{v.type, o.dims, nullptr, from}, out{v.type, o.dims, nullptr, to};
         if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
             return 0.0;

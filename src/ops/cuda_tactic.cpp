@@ -88,6 +88,11 @@ Support CudaTactic::supports(Problem const& problem) const
     return supports_ ? supports_(problem) : Support::yes();
 }
 
+std::vector<Formats> CudaTactic::formats(Problem const& problem) const
+{
+    return formats_ ? formats_(problem) : std::vector<Formats>{linearFormats(problem)};
+}
+
 std::vector<Config> CudaTactic::configs(Problem const& problem) const
 {
     return configs_ ? configs_(problem) : std::vector<Config>{Config{}};

@@ -63,12 +63,15 @@ public:
     using Generate = CudaKernels (*)(Problem const&, Config const&);
     using Supports = Support (*)(Problem const&);
     using Configs = std::vector<Config> (*)(Problem const&);
+    using FormatsOf = std::vector<Formats> (*)(Problem const&);
 
     constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
-                         Configs configs = nullptr)
-        : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs)
+                         Configs configs = nullptr, FormatsOf formats = nullptr)
+        : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
+          formats_(formats)
     {}
     Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
     std::vector<Config> configs(Problem const& problem) const override;
     // The compiled kernels: a cubin behind a hash.
     Result<std::string> build(Problem const& problem, Config const& config) const override;
@@ -79,6 +82,7 @@ private:
     Generate generate_;
     Supports supports_;
     Configs configs_;
+    FormatsOf formats_;
 };
 
 // Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.

@@ -108,8 +108,11 @@ private:
         step.tactic = list.back();
         TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
         TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
-        if (!(ops::formatsOf(problem) == ops::linearFormats(problem)))
+        if (!(ops::formatsOf(problem) == ops::linearFormats(problem))) {
+            if (backend == ops::Backend::kCuda)
+                return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");
             step.kernel = linearAdapter(std::move(step.kernel));
+        }
         return {};
     }
     void warn(ir::Node const& node, std::string const& tactic, std::string const& why)
@@ -243,22 +246,35 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on " +
                              tunedOn + ", this is " + options.fingerprint + ". Build it here for speed.");
     e->cuda_ = options.cuda;
-    if (options.cuda)
+    if (options.cuda && !e->planned_)
         makeLinear(*c.graph);
-    e->block_ = outlineBlock(*c.graph);
     int replaced = 0;
-    for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {
-        std::vector<Tensor> storage;
-        TW_ASSIGN(auto optInputs, profileInputs(c, p, Select::kOpt, storage));
-        TW_ASSIGN(auto maxInputs, profileInputs(c, p, Select::kMax, storage));
-        TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
-        TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
-        if (p == 0) {
-            TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+    auto loadAll = [&]() -> Result<void> {
+        e->block_ = outlineBlock(*c.graph);
+        e->arenaBytes_ = 0;
+        for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {
+            std::vector<Tensor> storage;
+            TW_ASSIGN(auto optInputs, profileInputs(c, p, Select::kOpt, storage));
+            TW_ASSIGN(auto maxInputs, profileInputs(c, p, Select::kMax, storage));
+            TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
+            TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
+            if (p == 0) {
+                TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+            }
+            TW_TRY(placeInArena(*max));
+            e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
         }
-        TW_TRY(placeInArena(*max));
-        e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
+        return {};
+    };
+    auto loaded = loadAll();
+    if (!loaded.ok() && options.cuda && e->planned_) { // such as code for another GPU
+        if (options.log)
+            options.log->warning("the plan's choices for GPUs cannot be used here: " + loaded.error().message);
+        e->planned_ = nullptr;
+        makeLinear(*c.graph);
+        loaded = loadAll();
     }
+    TW_TRY(std::move(loaded));
     if (options.cuda) {
         TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
     }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "device/cuda/target.h"
+#include "ops/convert_format.h"
 
 #include "cuda_cases.h"
 
@@ -72,11 +73,15 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     TW_ASSIGN(auto kernel, job.tactic->load(job.problem, job.config, job.image));
     std::vector<std::unique_ptr<Guarded>> memory;
     std::vector<TensorRef> inputs, outputs;
-    for (size_t i = 0; i < c.graph->nodeInputs.size(); ++i) {
-        TensorRef t = c.graph->nodeInputs[i];
+    std::vector<Tensor> copies;
+    TW_ASSIGN(auto hostInputs, test::inFormats(c.graph->nodeInputs, job.problem.inputs, copies));
+    // Linear tensors may begin at any element; pixels of others begin on cache lines.
+    auto shiftOf = [&](TensorRef const& t) { return shifted && t.format == Format::kLinear ? sizeOf(t.type) : 0; };
+    for (size_t i = 0; i < hostInputs.size(); ++i) {
+        TensorRef t = hostInputs[i];
         if (t.data && !test::isShapeInput(*c.graph->node, i)) {
             memory.push_back(std::make_unique<Guarded>());
-            TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shifted ? sizeOf(t.type) : 0));
+            TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
             TW_CUDA(device->driver(),
                     cuMemcpyHtoD(cuda::addressOf(memory.back()->data()), t.data, size_t(t.sizeBytes())));
             t.data = memory.back()->data();
@@ -85,10 +90,10 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     }
     TW_ASSIGN(auto shapes, interp::inferConcrete(*c.graph->node, c.graph->nodeInputs));
     size_t const firstOutput = memory.size();
-    for (auto const& s : shapes) {
-        TensorRef t{s.type, s.dims};
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        TensorRef t{shapes[i].type, shapes[i].dims, nullptr, job.problem.outputs[i].format};
         memory.push_back(std::make_unique<Guarded>());
-        TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shifted ? sizeOf(t.type) : 0));
+        TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
         t.data = memory.back()->data();
         outputs.push_back(t);
     }
@@ -108,8 +113,9 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
         TW_ASSIGN(auto all, m.read(*device));
         if (!m.intact(all))
             return "it wrote outside output " + std::to_string(i);
-        Tensor got(outputs[i].type, outputs[i].dims);
-        std::memcpy(got.data(), m.contents(all), size_t(got.ref().sizeBytes()));
+        Tensor stored(outputs[i].type, outputs[i].dims, outputs[i].format), got(outputs[i].type, outputs[i].dims);
+        std::memcpy(stored.data(), m.contents(all), size_t(stored.ref().sizeBytes()));
+        ops::convertFormat(stored.ref(), got.ref());
         std::string const why =
             test::compare(got.ref(), c.want[i].ref(), test::toleranceOf(*c.graph->node, outputs[i].type));
         if (!why.empty())

@@ -132,6 +132,7 @@ void cases(CaseList& list)
         for (int64_t n : {255, 256, 257})
             reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
         reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
+        reduce(k + "_long", kind, 2, false, f32({2, 2052}));
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
         reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));
     }

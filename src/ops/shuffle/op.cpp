@@ -244,6 +244,10 @@ void cases(CaseList& list)
             a.hasReshape = true;
             a.secondTranspose = {1, 0};
         });
+    for (DataType t : {DataType::kHalf, DataType::kInt8}) {
+        shuffle((std::string("tiles_") + nameOf(t)).c_str(), input(t, {2, 33, 65}), first({0, 2, 1}));
+        shuffle((std::string("rows_") + nameOf(t)).c_str(), input(t, {2, 4, 3, 32}), first({0, 2, 1, 3}));
+    }
     // An input of [3,0] with reshape dimensions [0,0]: copied, or sizes of zero.
     shuffle("empty_placeholder", f32({3, 0}), reshape({0, 0}), {{}});
     shuffle("empty_no_placeholder", f32({3, 0}), [](Attrs& a) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/cuda_tactic.h"
 #include "ops/softmax/op.h"
 
@@ -97,13 +99,135 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+// Rows that lie together (nothing behind the axis), read once: each row stays in the registers of a warp or a block.
+constexpr char const* kRowsText = R"(
+struct Params { void const* x; void* y; u64 slices, n; Div inner; };
+typedef $t$ T;
+#define TW_LOWEST (-__int_as_float(0x7f800000))
+TW_INLINE float larger(float a, float b) { return b > a ? b : a; }
+TW_INLINE float sum(float a, float b) { return a + b; }
+template <class F> TW_INLINE float reduceRow(float v, float identity, F f)
+{
+#if $row$ == 32
+    return warpReduce(v, f);
+#else
+    __shared__ float scratch[32];
+    return blockReduce(v, identity, scratch, f);
+#endif
+}
+// V elements in each of P packs a thread.
+template <int V, int P> TW_INLINE void rows(Params const& p)
+{
+    idx const slice = blockIdx.x * ($threads$ / $row$) + threadIdx.x / $row$;
+    if (slice >= p.slices) return; // whole warps
+    idx const lane = threadIdx.x % $row$, packs = idx(p.n) / V;
+    T const* const x = static_cast<T const*>(p.x) + i64(slice) * p.n;
+    T* const y = static_cast<T*>(p.y) + i64(slice) * p.n;
+    float v[P][V];
+    float m = TW_LOWEST, s = 0;
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        idx const at = i * $row$ + lane;
+        if (at >= packs) continue;
+        Pack<T, V> const pack = reinterpret_cast<Pack<T, V> const*>(x)[at];
+#pragma unroll
+        for (int j = 0; j < V; ++j) { v[i][j] = load<float>(pack.v[j]); m = larger(m, v[i][j]); }
+    }
+    m = reduceRow(m, TW_LOWEST, larger);
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        if (i * $row$ + lane >= packs) continue;
+#pragma unroll
+        for (int j = 0; j < V; ++j) { v[i][j] = $exp$(v[i][j] - m); s += v[i][j]; }
+    }
+    s = 1 / reduceRow(s, 0.0f, sum);
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        idx const at = i * $row$ + lane;
+        if (at >= packs) continue;
+        Pack<T, V> pack;
+#pragma unroll
+        for (int j = 0; j < V; ++j) pack.v[j] = store<T>(v[i][j] * s);
+        reinterpret_cast<Pack<T, V>*>(y)[at] = pack;
+    }
+}
+TW_KERNEL softmax_packs(const __grid_constant__ Params p) { rows<$width$, $packs$>(p); }
+TW_KERNEL softmax_elements(const __grid_constant__ Params p) { rows<1, $packs$ * $width$>(p); }
+)";
+
+constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
+
+// How a row of n elements is shared out: threads for each row, packs for each thread.
+struct Shares
+{
+    int64_t row = 32, packs = 1;
+};
+Shares sharesOf(int64_t n, int64_t width)
+{
+    Shares s;
+    for (s.row = 32; s.row < 1024 && s.row * width * kMostPacks < n; s.row *= 4) // 32, 128, 512
+        ;
+    s.row = std::min<int64_t>(s.row, 512);
+    s.packs = std::max<int64_t>((n + s.row * width - 1) / (s.row * width), 1);
+    return s;
+}
+
+int64_t widthOf(DataType t)
+{
+    return 16 / sizeOf(t);
+}
+
+Support supportsRows(Problem const& problem)
+{
+    TensorSpec const& x = problem.inputs[0];
+    int const axis = int(problem.node->attrsAs<Attrs>().axis);
+    if (x.maxDims.volume(axis + 1, x.maxDims.rank) > 1)
+        return Support::no("takes the innermost axis only");
+    if (sharesOf(x.maxDims[axis], widthOf(x.type)).packs > kMostPacks)
+        return Support::no("takes rows of at most " + std::to_string(512 * kMostPacks * widthOf(x.type)) +
+                           " elements, this one has " + std::to_string(x.maxDims[axis]));
+    return Support::yes();
+}
+
+CudaKernels generateRows(Problem const& problem, Config const&)
+{
+    constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
+    TensorSpec const& x = problem.inputs[0];
+    int const axis = int(problem.node->attrsAs<Attrs>().axis);
+    int64_t const width = widthOf(x.type);
+    Shares const s = sharesOf(x.maxDims[axis], width);
+    int64_t const threads = s.row == 32 ? kRowThreads : s.row;
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.names = {"softmax_packs", "softmax_elements"};
+    out.source = cuda::expand(kRowsText, {{"t", cuda::storageOf(x.type)},
+                                          {"row", std::to_string(s.row)},
+                                          {"threads", std::to_string(threads)},
+                                          {"width", std::to_string(width)},
+                                          {"packs", std::to_string(s.packs)},
+                                          {"exp", x.type == DataType::kHalf ? "__expf" : "exp"}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [axis, width, threads, row = s.row](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &in = args.inputs[0], &y = args.outputs[0];
+        Params p;
+        p.x = in.data;
+        p.y = y.data;
+        p.slices = uint64_t(in.dims.volume(0, axis));
+        p.n = uint64_t(in.dims[axis]);
+        bool const packs = in.dims[axis] % width == 0 && (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
+        return launch(packs ? 0 : 1, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
+    };
+    return out;
+}
+
+constexpr CudaTactic kRows{"softmax_rows_cuda", 1, generateRows, supportsRows};
 constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kRows, &kPlain};
     return kList;
 }
 

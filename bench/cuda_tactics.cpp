@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: bench_cuda_tactics [--filter TEXT] [--json FILE]
+// Every CUDA tactic on problems of real networks' sizes: microseconds by events, and the share of the GPU's copy
+// bandwidth (read and write of the same bytes, measured here) or operations a second. Status 77: there is no GPU.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "device/cuda/target.h"
+#include "interp/interp.h"
+#include "ops/activation/op.h"
+#include "ops/concatenation/op.h"
+#include "ops/convolution/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/gather/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/pooling/op.h"
+#include "ops/reduce/op.h"
+#include "ops/registry.h"
+#include "ops/shuffle/op.h"
+#include "ops/softmax/op.h"
+#include "ops/unary/op.h"
+#include "tune/device_run.h"
+
+namespace {
+
+using namespace tw;
+
+struct Row
+{
+    char const* name;
+    ir::OpDef const& op;
+    std::unique_ptr<ir::AttrsBase> attrs;
+    std::vector<std::pair<DataType, Extents>> inputs;
+    double operations = 0; // 0: bytes count
+};
+
+template <class A>
+std::unique_ptr<ir::AttrsBase> with(std::function<void(A&)> const& set)
+{
+    auto a = std::make_unique<A>();
+    set(*a);
+    return a;
+}
+
+std::vector<Row> rows()
+{
+    using namespace ops;
+    constexpr DataType h = DataType::kHalf, f = DataType::kFloat, i32 = DataType::kInt32;
+    std::vector<Row> list;
+    auto relu = [] { return std::make_unique<activation::Attrs>(activation::Kind::kRelu); };
+    auto sum = [] { return std::make_unique<elementwise::Attrs>(elementwise::Operation::kSum); };
+    auto softmaxOf = [](int64_t axis) { return with<softmax::Attrs>([=](auto& a) { a.axis = axis; }); };
+    auto transpose = [](std::vector<int64_t> p) {
+        return with<shuffle::Attrs>([=](auto& a) { a.firstTranspose = p; });
+    };
+    auto reduceOf = [](reduce::Kind k, int64_t axes) {
+        return with<reduce::Attrs>([=](auto& a) {
+            a.kind = k;
+            a.axes = axes;
+        });
+    };
+    list.push_back({"relu_f16", activation::def(), relu(), {{h, {256, 256, 56, 56}}}});
+    list.push_back({"relu_f32", activation::def(), relu(), {{f, {128, 256, 56, 56}}}});
+    list.push_back(
+        {"erf_f16", unary::def(), std::make_unique<unary::Attrs>(unary::Operation::kErf), {{h, {256, 256, 56, 56}}}});
+    list.push_back({"sum_f16", elementwise::def(), sum(), {{h, {256, 256, 56, 56}}, {h, {256, 256, 56, 56}}}});
+    list.push_back({"sum_channels_f16", elementwise::def(), sum(), {{h, {256, 256, 56, 56}}, {h, {1, 256, 1, 1}}}});
+    list.push_back({"sum_row_f16", elementwise::def(), sum(), {{h, {32, 1024, 3072}}, {h, {1, 1, 3072}}}});
+    list.push_back({"softmax_128_f16", softmax::def(), softmaxOf(2), {{h, {4096, 128, 128}}}});
+    list.push_back({"softmax_384_f16", softmax::def(), softmaxOf(2), {{h, {512, 384, 384}}}});
+    list.push_back({"softmax_1000_f32", softmax::def(), softmaxOf(1), {{f, {32768, 1000}}}});
+    list.push_back({"softmax_channels_f32", softmax::def(), softmaxOf(1), {{f, {32, 21, 256, 256}}}});
+    list.push_back({"average_pool_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 12), {{h, {256, 2048, 7, 7}}}});
+    list.push_back({"reduce_rows_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 4), {{h, {256, 384, 768}}}});
+    list.push_back({"reduce_columns_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 1), {{f, {4096, 8192}}}});
+    list.push_back({"nchw_to_nhwc_f16", shuffle::def(), transpose({0, 2, 3, 1}), {{h, {128, 256, 56, 56}}}});
+    list.push_back({"nhwc_to_nchw_f32", shuffle::def(), transpose({0, 3, 1, 2}), {{f, {128, 56, 56, 256}}}});
+    list.push_back({"heads_f16", shuffle::def(), transpose({0, 2, 1, 3}), {{h, {256, 384, 16, 64}}}});
+    list.push_back({"concat_f16",
+                    concatenation::def(),
+                    std::make_unique<concatenation::Attrs>(1),
+                    {{h, {128, 256, 56, 56}}, {h, {128, 64, 56, 56}}}});
+    list.push_back(
+        {"embedding_f16", gather::def(), std::make_unique<gather::Attrs>(), {{h, {30522, 768}}, {i32, {256, 384}}}});
+    auto pool = pooling::Attrs::plain(pooling::Kind::kMax, {3, 3});
+    pool.strides = {2, 2};
+    pool.prePadding = pool.postPadding = {1, 1};
+    list.push_back({"max_pool_f16", pooling::def(), pool.clone(), {{h, {256, 64, 112, 112}}}});
+    auto conv = convolution::Attrs::plain(2);
+    conv.prePadding = conv.postPadding = {1, 1};
+    list.push_back({"conv_3x3_64_f16",
+                    convolution::def(),
+                    conv.clone(),
+                    {{h, {32, 64, 56, 56}}, {h, {64, 64, 3, 3}}},
+                    2.0 * 32 * 56 * 56 * 64 * 64 * 9});
+    list.push_back({"conv_3x3_64_f32",
+                    convolution::def(),
+                    conv.clone(),
+                    {{f, {32, 64, 56, 56}}, {f, {64, 64, 3, 3}}},
+                    2.0 * 32 * 56 * 56 * 64 * 64 * 9});
+    list.push_back({"matmul_4096_f16",
+                    matrix_multiply::def(),
+                    std::make_unique<matrix_multiply::Attrs>(),
+                    {{h, {4096, 4096}}, {h, {4096, 4096}}},
+                    2.0 * 4096 * 4096 * 4096});
+    list.push_back({"matmul_4096_f32",
+                    matrix_multiply::def(),
+                    std::make_unique<matrix_multiply::Attrs>(),
+                    {{f, {4096, 4096}}, {f, {4096, 4096}}},
+                    2.0 * 4096 * 4096 * 4096});
+    return list;
+}
+
+// Bytes a second that a copy in GPU memory moves, read and written.
+Result<double> copyRate(std::shared_ptr<cuda::Device const> device)
+{
+    constexpr int64_t kBytes = int64_t(1) << 30;
+    constexpr int kRuns = 10;
+    TW_ASSIGN(cuda::Buffer from, cuda::Buffer::allocate(device, kBytes));
+    TW_ASSIGN(cuda::Buffer to, cuda::Buffer::allocate(device, kBytes));
+    TW_ASSIGN(auto timer, cuda::Timer::create(device));
+    cuda::Current const current(*device);
+    double best = 1e30;
+    for (int r = 0; r < 4; ++r) {
+        TW_TRY(timer->begin(nullptr));
+        for (int i = 0; i < kRuns; ++i)
+            TW_CUDA(device->driver(), cuMemcpyDtoDAsync(cuda::addressOf(to.data()), cuda::addressOf(from.data()),
+                                                        size_t(kBytes), nullptr));
+        TW_TRY(timer->end(nullptr));
+        TW_ASSIGN(double const ms, timer->milliseconds());
+        best = std::min(best, ms / kRuns);
+    }
+    return 2.0 * double(kBytes) / (best * 1e-3);
+}
+
+int skip(Error const& e)
+{
+    std::printf("skipped: %s\n", e.message.c_str());
+    return 77;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    std::string filter, json;
+    for (int i = 1; i + 1 < argc; ++i) {
+        if (!std::strcmp(argv[i], "--filter"))
+            filter = argv[++i];
+        else if (!std::strcmp(argv[i], "--json"))
+            json = argv[++i];
+    }
+    auto driver = cuda::Driver::open();
+    if (!driver.ok())
+        return skip(driver.error());
+    auto device = cuda::Device::open(*driver, 0);
+    if (!device.ok())
+        return skip(device.error());
+    cuda::SearchPath path;
+    if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
+        path.given = {given};
+    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
+    cuda::Target const target = cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(path));
+    auto rate = copyRate(*device);
+    if (!rate.ok())
+        return skip(rate.error());
+    std::printf("%s: copy %.2f TB/s\n", (*device)->info().fingerprint().c_str(), *rate * 1e-12);
+    std::string out;
+    int failures = 0;
+    for (Row const& row : rows()) {
+        if (std::string(row.name).find(filter) == std::string::npos)
+            continue;
+        ir::Graph g;
+        std::vector<ir::Value*> values;
+        std::vector<Tensor> storage;
+        std::vector<TensorRef> inputs;
+        for (auto const& [type, dims] : row.inputs) {
+            values.push_back(g.addInput("x", type, ir::shapeOf(dims)));
+            storage.emplace_back(type, dims);
+            TensorRef const& t = storage.back().ref();
+            // Cheap noise; indices stay small.
+            for (int64_t i = 0, v = 12345; i < t.count(); ++i, v = v * 1103515245 + 12345)
+                if (type == DataType::kInt32)
+                    t.as<int32_t>()[i] = int32_t((v >> 8 & 0xffffff) % 30000);
+                else if (type == DataType::kFloat)
+                    t.as<float>()[i] = float(v >> 8 & 0xffff) / 65536.0F - 0.5F;
+                else
+                    t.as<uint16_t>()[i] = uint16_t(0x3000 | (v >> 8 & 0x8fff)); // sizes from 1/8 to 2
+            inputs.push_back(t);
+        }
+        auto node = g.addNode(row.op, row.attrs->clone(), values, row.name);
+        if (!node.ok()) {
+            std::printf("FAILED %s: %s\n", row.name, node.error().message.c_str());
+            ++failures;
+            continue;
+        }
+        ops::Problem problem;
+        problem.node = *node;
+        problem.cuda = &target;
+        double bytes = 0;
+        for (TensorRef const& t : inputs) {
+            ops::TensorSpec spec;
+            spec.type = t.type;
+            spec.dims = spec.maxDims = t.dims;
+            spec.present = true;
+            problem.inputs.push_back(spec);
+            bytes += double(t.sizeBytes());
+        }
+        std::vector<TensorRef> outputs;
+        for (ir::Value const* v : (*node)->outputs) {
+            storage.emplace_back(v->type, ir::extentsOf(v->shape));
+            outputs.push_back(storage.back().ref());
+            ops::TensorSpec spec;
+            spec.type = v->type;
+            spec.dims = spec.maxDims = outputs.back().dims;
+            spec.present = true;
+            problem.outputs.push_back(spec);
+            bytes += double(outputs.back().sizeBytes());
+        }
+        if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
+            bytes = 2 * double(outputs[0].sizeBytes());
+        for (ops::Tactic const* t : row.op.cudaTactics()) {
+            if (!t->supports(problem).ok)
+                continue;
+            for (ops::Config const& config : t->configs(problem)) {
+                auto measure = [&]() -> Result<double> {
+                    TW_ASSIGN(std::string const image, t->build(problem, config));
+                    TW_ASSIGN(auto kernel, t->load(problem, config, image));
+                    TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, inputs, outputs));
+                    std::vector<double> us;
+                    for (int i = 0; i < 5; ++i) {
+                        TW_ASSIGN(double const one, run->microseconds());
+                        us.push_back(one);
+                    }
+                    std::nth_element(us.begin(), us.begin() + 2, us.end());
+                    return us[2];
+                };
+                auto us = measure();
+                if (!us.ok()) {
+                    std::printf("FAILED %s, %s: %s\n", row.name, t->name(), us.error().message.c_str());
+                    ++failures;
+                    continue;
+                }
+                double const share =
+                    row.operations > 0 ? row.operations / (*us * 1e-6) * 1e-12 : bytes / (*us * 1e-6) / *rate * 100;
+                std::printf("%-22s %-28s %10.1f us %8.1f %s\n", row.name, t->name(), *us, share,
+                            row.operations > 0 ? "TFLOP/s" : "% of copy");
+                std::fflush(stdout);
+                out += std::string(out.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name + "\", \"tactic\": \"" +
+                       t->name() + "\", \"us\": " + std::to_string(*us) + ", \"" +
+                       (row.operations > 0 ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) + "}";
+            }
+        }
+    }
+    if (!json.empty())
+        if (std::FILE* file = std::fopen(json.c_str(), "w")) {
+            std::fprintf(file, "{\"gpu\": \"%s\", \"copy_tb_s\": %f, \"rows\": [%s\n]}\n",
+                         (*device)->info().fingerprint().c_str(), *rate * 1e-12, out.c_str());
+            std::fclose(file);
+        }
+    return failures ? 1 : 0;
+}

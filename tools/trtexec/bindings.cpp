@@ -339,11 +339,11 @@ void Bindings::copyOutputs()
     }
 }
 
-bool Bindings::enqueue()
+bool Bindings::enqueue(void* stream)
 {
     if (batch_ > 0)
-        return context_.enqueue(batch_, addresses_.data(), nullptr, nullptr);
-    return context_.enqueueV3(nullptr);
+        return context_.enqueue(batch_, addresses_.data(), static_cast<cudaStream_t>(stream), nullptr);
+    return context_.enqueueV3(static_cast<cudaStream_t>(stream));
 }
 
 } // namespace tw::trtexec

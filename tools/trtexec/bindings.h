@@ -72,7 +72,7 @@ public:
     void copyInputs();
     void copyOutputs();
     // One run on the null stream. False when the library refuses.
-    bool enqueue();
+    bool enqueue(void* stream); // a cudaStream_t; null: the null stream
 
     const std::vector<Binding>& all() const { return bindings_; }
 

@@ -30,6 +30,19 @@ struct Gpu
     int (*toHost)(void*, uint64_t, size_t) = nullptr;
     int (*clear)(uint64_t, unsigned char, size_t) = nullptr;
     int (*synchronize)(void*) = nullptr;
+    int (*createStream)(void**, unsigned) = nullptr;
+    int (*destroyStream)(void*) = nullptr;
+    int (*createEvent)(void**, unsigned) = nullptr;
+    int (*destroyEvent)(void*) = nullptr;
+    int (*recordEvent)(void*, void*) = nullptr;
+    int (*waitForEvent)(void*) = nullptr;
+    int (*elapsed)(float*, void*, void*) = nullptr;
+    int (*beginCapture)(void*, int) = nullptr;
+    int (*endCapture)(void*, void**) = nullptr;
+    int (*instantiate)(void**, void*, unsigned long long) = nullptr;
+    int (*destroyGraph)(void*) = nullptr;
+    int (*destroyExecutable)(void*) = nullptr;
+    int (*launchGraph)(void*, void*) = nullptr;
     int (*memoryInfo)(size_t*, size_t*) = nullptr;
     int (*getName)(char*, int, int) = nullptr;
     int (*getAttribute)(int*, int, int) = nullptr;
@@ -60,6 +73,19 @@ Gpu openDriver()
     find(g.toHost, "cuMemcpyDtoH_v2");
     find(g.clear, "cuMemsetD8_v2");
     find(g.synchronize, "cuStreamSynchronize");
+    find(g.createStream, "cuStreamCreate");
+    find(g.destroyStream, "cuStreamDestroy_v2");
+    find(g.createEvent, "cuEventCreate");
+    find(g.destroyEvent, "cuEventDestroy_v2");
+    find(g.recordEvent, "cuEventRecord");
+    find(g.waitForEvent, "cuEventSynchronize");
+    find(g.elapsed, "cuEventElapsedTime");
+    find(g.beginCapture, "cuStreamBeginCapture_v2");
+    find(g.endCapture, "cuStreamEndCapture");
+    find(g.instantiate, "cuGraphInstantiateWithFlags");
+    find(g.destroyGraph, "cuGraphDestroy");
+    find(g.destroyExecutable, "cuGraphExecDestroy");
+    find(g.launchGraph, "cuGraphLaunch");
     find(g.memoryInfo, "cuMemGetInfo_v2");
     find(g.getName, "cuDeviceGetName");
     find(g.getAttribute, "cuDeviceGetAttribute");
@@ -125,12 +151,83 @@ bool usesGpu()
     return gpu().context != nullptr;
 }
 
-void synchronizeDevice()
+DeviceQueue::DeviceQueue()
 {
+    constexpr unsigned kNonBlocking = 1;
     if (!usesGpu())
         return;
     check(gpu().setCurrent(gpu().context), "using the GPU");
-    check(gpu().synchronize(nullptr), "waiting for the GPU");
+    check(gpu().createStream(&stream_, kNonBlocking), "creating a stream");
+    check(gpu().createEvent(&begin_, 0), "creating an event");
+    check(gpu().createEvent(&end_, 0), "creating an event");
+}
+
+DeviceQueue::~DeviceQueue()
+{
+    if (!stream_)
+        return;
+    gpu().setCurrent(gpu().context);
+    if (graph_)
+        gpu().destroyExecutable(graph_);
+    if (begin_)
+        gpu().destroyEvent(begin_);
+    if (end_)
+        gpu().destroyEvent(end_);
+    gpu().destroyStream(stream_);
+}
+
+void DeviceQueue::begin()
+{
+    if (!stream_)
+        return;
+    check(gpu().setCurrent(gpu().context), "using the GPU");
+    check(gpu().recordEvent(begin_, stream_), "recording an event");
+}
+
+void DeviceQueue::end()
+{
+    if (stream_)
+        check(gpu().recordEvent(end_, stream_), "recording an event");
+}
+
+double DeviceQueue::milliseconds()
+{
+    if (!stream_)
+        return 0;
+    float ms = 0;
+    check(gpu().waitForEvent(end_), "waiting for the GPU");
+    check(gpu().elapsed(&ms, begin_, end_), "reading an event");
+    return ms;
+}
+
+void DeviceQueue::synchronize()
+{
+    if (!stream_)
+        return;
+    check(gpu().setCurrent(gpu().context), "using the GPU");
+    check(gpu().synchronize(stream_), "waiting for the GPU");
+}
+
+bool DeviceQueue::beginCapture()
+{
+    constexpr int kThreadLocal = 1;
+    return stream_ && gpu().setCurrent(gpu().context) == 0 && gpu().beginCapture(stream_, kThreadLocal) == 0;
+}
+
+bool DeviceQueue::endCapture()
+{
+    void* captured = nullptr;
+    if (gpu().endCapture(stream_, &captured) != 0 || !captured)
+        return false;
+    if (gpu().instantiate(&graph_, captured, 0) != 0)
+        graph_ = nullptr;
+    gpu().destroyGraph(captured);
+    return graph_ != nullptr;
+}
+
+bool DeviceQueue::launch()
+{
+    return gpu().launchGraph(graph_, stream_) == 0;
 }
 
 DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)

@@ -27,8 +27,34 @@ struct GpuFacts
     bool hasEcc = false;
 };
 GpuFacts gpuFacts();
-// All work given to the null stream is done.
-void synchronizeDevice();
+// A stream of work with a clock of its own. On the CPU device it is the null stream, and work is done when it has been
+// given.
+class DeviceQueue
+{
+public:
+    DeviceQueue();
+    ~DeviceQueue();
+    DeviceQueue(const DeviceQueue&) = delete;
+    DeviceQueue& operator=(const DeviceQueue&) = delete;
+
+    void* stream() const { return stream_; } // a cudaStream_t
+    // Marks before and after work that is given; milliseconds() waits for the second and tells the time between. 0 on
+    // the CPU device.
+    void begin();
+    void end();
+    double milliseconds();
+    void synchronize();
+    // What is given between the two becomes a CUDA graph, which launch() runs. False: it cannot be captured.
+    bool beginCapture();
+    bool endCapture();
+    bool hasGraph() const { return graph_ != nullptr; }
+    bool launch();
+
+private:
+    void* stream_ = nullptr;
+    void *begin_ = nullptr, *end_ = nullptr; // events
+    void* graph_ = nullptr;                  // executable
+};
 
 class DeviceBuffer
 {

@@ -66,12 +66,13 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
         log.warning("--batch has no effect: the engine was built with explicit batch; use --shapes");
     if (!implicit)
         log.verbose("Using enqueueV3.");
-    if (inference.cudaGraph)
+    if (inference.cudaGraph && !usesGpu())
         log.warning("--useCudaGraph: the CPU device cannot capture a CUDA graph; running without it");
     if (inference.managedMemory)
         log.verbose("--useManagedMemory: host and device share their memory on the CPU device");
     for (int32_t s = 0; s < inference.streams; ++s) {
         Stream stream;
+        stream.queue = std::make_unique<DeviceQueue>();
         stream.context = required(engine.createExecutionContext(), "Creating an execution context");
         setNvtxDetail(engine, *stream.context, options.build.profiling);
         if (!implicit)
@@ -105,16 +106,36 @@ QueryTimes Inference::runQuery(Stream& stream, Clock::time_point start) const
         stream.bindings->copyInputs();
     q.endH2d = options_.inference.transfers ? now() : q.startH2d;
     q.startCompute = q.endH2d;
-    if (!stream.bindings->enqueue())
+    if (usesGpu())
+        q.startEnq = q.endH2d;
+    stream.queue->begin();
+    if (!(stream.queue->hasGraph() ? stream.queue->launch() : stream.bindings->enqueue(stream.queue->stream())))
         throw Failure("Inference failed: the library's reason stands in the [E] line above");
-    synchronizeDevice();
-    q.endCompute = now();
-    q.startD2h = q.endCompute;
+    stream.queue->end();
+    const double enqueued = now();
+    const double gpuMs = stream.queue->milliseconds();
+    q.endCompute = usesGpu() ? q.startCompute + gpuMs : now();
+    q.startD2h = usesGpu() ? now() : q.endCompute;
     if (options_.inference.transfers)
         stream.bindings->copyOutputs();
     q.endD2h = options_.inference.transfers ? now() : q.startD2h;
-    q.endEnq = q.endD2h;
+    q.endEnq = usesGpu() ? enqueued : q.endD2h;
     return q;
+}
+
+void Inference::capture(Stream& stream) const
+{
+    // The first run settles what a capture must not do: shapes, memory.
+    if (!stream.bindings->enqueue(stream.queue->stream()))
+        throw Failure("Inference failed: the library's reason stands in the [E] line above");
+    stream.queue->synchronize();
+    bool captured = stream.queue->beginCapture();
+    if (captured) {
+        const bool enqueued = stream.bindings->enqueue(stream.queue->stream());
+        captured = stream.queue->endCapture() && enqueued;
+    }
+    if (!captured)
+        log_.warning("--useCudaGraph: this network cannot be captured; running without it");
 }
 
 std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point start) const
@@ -125,6 +146,8 @@ std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point s
     int64_t measured = 0;
     if (!inference.transfers)
         stream.bindings->copyInputs();
+    if (inference.cudaGraph && usesGpu())
+        capture(stream);
     sleepMs(inference.sleepMs);
     while (measured < inference.iterations || msBetween(start, Clock::now()) < endMs) {
         times.push_back(runQuery(stream, start));

@@ -36,11 +36,13 @@ private:
     struct Stream
     {
         std::unique_ptr<nvinfer1::IExecutionContext> context;
+        std::unique_ptr<DeviceQueue> queue;
         std::unique_ptr<Bindings> bindings; // before the context's end, because it holds its addresses
     };
     using Clock = std::chrono::steady_clock;
     std::vector<QueryTimes> runStream(Stream& stream, Clock::time_point start) const;
     QueryTimes runQuery(Stream& stream, Clock::time_point start) const;
+    void capture(Stream& stream) const;
 
     Log& log_;
     const Options& options_;

@@ -178,6 +178,21 @@ Result<void> runRequest(Request& r, ContextObject& c)
     return {};
 }
 
+// An error when the GPU cannot read and write there: plain host memory, where the system does not share it.
+Result<void> checkOnGpu(cuda::Device const& device, void const* address, std::string const& tensor)
+{
+    constexpr int kPageableMemoryAccess = 88; // a device attribute
+    unsigned type = 0;
+    int shared = 0;
+    cuda::Driver const& driver = device.driver();
+    if (driver.cuPointerGetAttribute(&type, cuda::kPointerMemoryType, cuda::addressOf(address)) == cuda::kSuccess ||
+        (driver.cuDeviceGetAttribute(&shared, kPageableMemoryAccess, device.info().ordinal) == cuda::kSuccess &&
+         shared))
+        return {};
+    return invalidArgument("tensor '" + tensor + "' lies in host memory, and the engine runs on " + device.info().name +
+                           ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
+}
+
 void runRequestOnStream(void* arg)
 {
     Request& r = **static_cast<std::shared_ptr<Request>*>(arg);
@@ -216,6 +231,12 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     }
     runtime::Engine const& core = *state->core;
     ir::Graph const& g = core.graph();
+    if (gpu) {
+        cuda::Current const current(*gpu->device);
+        for (int i = 0; i < state->ioCount(); ++i)
+            if (addresses[size_t(i)] && !core.ioValue(i).host)
+                TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], core.ioValue(i).name));
+    }
     auto request = std::make_shared<Request>();
     TW_ASSIGN(request->instance, prepare());
     runtime::Instance const& inst = *request->instance;

@@ -218,6 +218,15 @@ int main()
                same(got, net.expected(first, kBatch)),
            "the graph replays");
 
+    // Plain host memory: refused, or used where the system shares it with the GPU.
+    context->setTensorAddress("x", const_cast<float*>(second.data()));
+    bool const used = context->enqueueV3(stream);
+    expect(cudaStreamSynchronize(stream) == cudaSuccess &&
+               (!used || (fetch() && same(got, net.expected(second, kBatch)))),
+           "plain host memory does no harm");
+    std::printf("  plain host memory is %s\n", used ? "used" : "refused");
+    context->setTensorAddress("x", x);
+
     Profiler profiler;
     context->setProfiler(&profiler);
     expect(context->enqueueV3(stream) && fetch() && !profiler.layers.empty() && profiler.total > 0,

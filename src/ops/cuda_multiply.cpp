@@ -11,7 +11,7 @@ constexpr int kThreads = 256, kTile = 64;
 
 struct Params
 {
-    void const *a = nullptr, *b = nullptr, *bias = nullptr;
+    void const *a = nullptr, *b = nullptr, *bias = nullptr, *residual = nullptr;
     void* y = nullptr;
     int64_t m = 0, n = 0, k = 0;
     int64_t aRow = 0, aColumn = 0, bRow = 0, bColumn = 0;
@@ -21,7 +21,7 @@ struct Params
 
 constexpr char const* kText = R"(
 struct Params {
-    void const *a, *b, *bias; void* y; i64 m, n, k, aRow, aColumn, bRow, bColumn; Div tilesM, tilesN; Loop<2> batch;
+    void const *a, *b, *bias, *residual; void* y; i64 m, n, k, aRow, aColumn, bRow, bColumn; Div tilesM, tilesN; Loop<2> batch;
 };
 typedef $t$ T;
 TW_KERNEL multiply(const __grid_constant__ Params p)
@@ -67,7 +67,7 @@ TW_KERNEL multiply(const __grid_constant__ Params p)
         }
         __syncthreads();
     }
-    T* const y = static_cast<T*>(p.y) + i64(batch) * p.m * p.n;
+    i64 const first = i64(batch) * p.m * p.n;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -76,7 +76,9 @@ TW_KERNEL multiply(const __grid_constant__ Params p)
             if (row >= m || column >= n) continue;
             float v = sum[i][j];
             if (p.bias) v += load<float>(static_cast<T const*>(p.bias)[column]);
-            y[i64(row) * p.n + column] = store<T>(activate(v));
+            i64 const at = first + i64(row) * p.n + column;
+            if (p.residual) v += load<float>(static_cast<T const*>(p.residual)[at]);
+            static_cast<T*>(p.y)[at] = store<T>(activate(v));
         }
 }
 )";
@@ -101,7 +103,7 @@ matrix_multiply::Geometry connectedGeometry(ir::Node const&, RunArgs const& args
     return g;
 }
 
-CudaKernels multiplyKernels(Problem const& problem, int biasInput, FusedActivation const& activation,
+CudaKernels multiplyKernels(Problem const& problem, int biasInput, int residualInput, FusedActivation const& activation,
                             MultiplyGeometry geometryOf)
 {
     CudaKernels out;
@@ -109,14 +111,18 @@ CudaKernels multiplyKernels(Problem const& problem, int biasInput, FusedActivati
     out.names = {"multiply"};
     out.source = activationText("activate", activation.kind, activation.alpha, activation.beta) +
                  cuda::expand(kText, {{"t", cuda::storageOf(problem.outputs[0].type)}}) + cuda::sizeCheck<Params>();
-    out.run = [node = problem.node, biasInput, geometryOf](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [node = problem.node, biasInput, residualInput, geometryOf](CudaLaunch const& launch,
+                                                                          RunArgs& args) -> Result<void> {
         matrix_multiply::Geometry const g = geometryOf(*node, args);
         Params p;
         p.a = args.inputs[0].data;
         p.b = args.inputs[1].data;
         p.y = args.outputs[0].data;
-        if (biasInput >= 0 && biasInput < int(args.inputs.size()))
-            p.bias = args.inputs[size_t(biasInput)].data;
+        auto optional = [&](int i) {
+            return i >= 0 && i < int(args.inputs.size()) ? args.inputs[size_t(i)].data : nullptr;
+        };
+        p.bias = optional(biasInput);
+        p.residual = optional(residualInput);
         p.m = g.m;
         p.n = g.n;
         p.k = g.k;

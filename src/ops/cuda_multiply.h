@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generated plain matrix product y = f(a b + bias), for the matrix product, the fully connected layer and what is
-// fused with them: tiles of 64 x 64 in shared memory, float sums, any strides.
+// The generated plain matrix product y = f(a b + bias + residual), for the matrix product, the fully connected layer
+// and what is fused with them: tiles of 64 x 64 in shared memory, float sums, any strides.
 #pragma once
 
 #include "ops/activate.h"
@@ -11,8 +11,8 @@ namespace tw::ops {
 
 using MultiplyGeometry = matrix_multiply::Geometry (*)(ir::Node const&, RunArgs const&);
 
-// `biasInput`: position of the optional input with one number for each column of y; -1: none.
-CudaKernels multiplyKernels(Problem const& problem, int biasInput, FusedActivation const& activation,
+// Positions of optional inputs, -1: none: one number for each column of y, and a tensor of y's shape.
+CudaKernels multiplyKernels(Problem const& problem, int biasInput, int residualInput, FusedActivation const& activation,
                             MultiplyGeometry geometryOf);
 
 // Of matrix_multiply and of fully_connected (x [n, v], w [k, v]), from the tensors of a run.

@@ -8,7 +8,7 @@ namespace {
 
 CudaKernels generate(Problem const& p, Config const&)
 {
-    return multiplyKernels(p, 2, FusedActivation(), connectedGeometry);
+    return multiplyKernels(p, 2, -1, FusedActivation(), connectedGeometry);
 }
 
 constexpr CudaTactic kPlain{"fully_connected_plain_cuda", 1, generate};

@@ -8,7 +8,7 @@ namespace {
 
 CudaKernels generate(Problem const& p, Config const&)
 {
-    return multiplyKernels(p, 2, p.node->attrsAs<Attrs>().activation, connectedGeometry);
+    return multiplyKernels(p, 2, -1, p.node->attrsAs<Attrs>().activation, connectedGeometry);
 }
 
 constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};

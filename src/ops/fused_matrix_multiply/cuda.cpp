@@ -8,7 +8,7 @@ namespace {
 
 CudaKernels generate(Problem const& p, Config const&)
 {
-    return multiplyKernels(p, 2, p.node->attrsAs<Attrs>().activation, multiplyGeometry);
+    return multiplyKernels(p, 2, 3, p.node->attrsAs<Attrs>().activation, multiplyGeometry);
 }
 
 constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};

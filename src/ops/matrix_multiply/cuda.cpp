@@ -8,7 +8,7 @@ namespace {
 
 CudaKernels generate(Problem const& p, Config const&)
 {
-    return multiplyKernels(p, -1, FusedActivation(), multiplyGeometry);
+    return multiplyKernels(p, -1, -1, FusedActivation(), multiplyGeometry);
 }
 
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};

@@ -50,13 +50,15 @@ int64_t aBytes(GemmJitOptions const& o)
 
 } // namespace
 
-bool thrashesL1(int64_t rowStrideBytes, int rows)
+bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes)
 {
-    // 64 sets of 64-byte lines and at least 8 ways, on all CPUs so far; half of the ways are left to b.
-    constexpr int64_t kSets = 64, kWays = 8;
-    int64_t const lines = std::abs(rowStrideBytes) / 64 % kSets;
-    int64_t const distinct = lines == 0 ? 1 : kSets / std::gcd(lines, kSets);
-    return divideUp(rows, distinct) > kWays / 2;
+    // Sets are chosen by the address within a page: 64 sets of 64-byte lines, whatever the size. One row more than ways
+    // still runs well (9 on 8: within 1 % of a stride without conflicts, while 13 lose a quarter; Zen 4).
+    constexpr int64_t kLineBytes = 64, kSets = 64;
+    int64_t const ways = std::max<int64_t>(l1DataBytes / (kLineBytes * kSets), 1);
+    int64_t const lines = std::abs(rowStrideBytes) / kLineBytes % kSets;
+    int64_t const distinct = kSets / std::gcd(lines, kSets); // gcd(0, n) is n
+    return divideUp(rows, distinct) > ways + 1;
 }
 
 int64_t GemmJit::packedFloats(GemmJitOptions const& o, int64_t n, int64_t k)
@@ -132,6 +134,10 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
         }
     }
 
+    // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
+    if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
+        g.nextLines_ = divideUp(g.unroll_ * std::min(g.panel_, roundUp(s.n, width)) / kLine, g.tilesPerBlock_);
+
     for (int tall = 0; tall < 2; ++tall) {
         if (tall && g.tallTiles_ == 0)
             continue;
@@ -156,6 +162,8 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
     spec.rows = height;
     spec.vectors = int(divideUp(columns, width));
     spec.masked = columns % width != 0;
+    spec.nextLines = int(nextLines_);
+    spec.prefetchC = shape_.k >= 64;
     bool const direct = options_.b == GemmJitOptions::kDirect;
     spec.maskedB = direct && spec.masked;
     int64_t const aStep = 4 * (options_.packA ? 1 : shape_.aColumn);
@@ -214,6 +222,10 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
     int64_t const stride = packedStride(kBlock_);
     float* const packedB = packedA + (options_.packA ? roundUp(rows * stride, kLine) : 0);
 
+    auto packedAt = [&](int64_t panel, int64_t k0) {
+        int64_t const j = panel * panel_;
+        return b + j * k + k0 * std::min(panel_, roundUp(n - j, width));
+    };
     jit::GemmArgs args;
     args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
     args.ldcBytes = args.ldrBytes = 4 * n;
@@ -229,22 +241,24 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
         args.tailCount = depth % unroll_;
         for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
             int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
-            switch (options_.b) {
-            case GemmJitOptions::kPackedBefore:
-                args.b = b + j * k + k0 * padded;
-                break;
-            case GemmJitOptions::kDirect:
+            if (options_.b == GemmJitOptions::kPackedBefore) {
+                args.b = packedAt(panel, k0);
+            } else if (options_.b == GemmJitOptions::kDirect) {
                 args.b = b + k0 * shape_.bRow + j;
-                break;
-            case GemmJitOptions::kPacked:
+            } else {
                 copyMatrix(packedB, padded, padded, b + k0 * shape_.bRow + j * shape_.bColumn, depth, columns,
                            shape_.bRow, shape_.bColumn);
                 args.b = packedB;
-                break;
             }
             args.bias = bias ? bias + j : nullptr;
             args.lastColumns = columns - (padded - width);
-            for (int64_t tile = firstTile; tile < lastTile; ++tile) {
+            // The tiles of this panel bring the next one into L2, a share each.
+            bool const another = panel + 1 < lastPanel;
+            auto next = reinterpret_cast<std::byte const*>(another ? packedAt(panel + 1, k0)
+                                                                   : packedAt(firstPanel, std::min(k0 + depth, k)));
+            int64_t const share = nextLines_ * args.bodyCount * 64;
+            for (int64_t tile = firstTile; tile < lastTile; ++tile, next += share) {
+                args.next = next;
                 int64_t const row = rowOf(tile);
                 void const* const pointer = aBlock + (row - firstRow) * args.ldaBytes / 4;
                 args.a = &pointer;

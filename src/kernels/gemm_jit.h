@@ -30,15 +30,16 @@ struct GemmJitOptions
     jit::Isa isa = jit::Isa::kAvx2;
     int vectors = 2; // width of a tile, 1 .. 4
     B b = kPacked;
-    bool packA = false; // the rows of a part are copied first: for row strides that fall into few sets of the L1 cache
+    bool packA =
+        false; // the rows of a part are copied first: where tiles would thrash L1, or columns are not contiguous
     int64_t l2Bytes = 1 << 20;
     int threads = 1;
     bool bias = false, residual = false;
     std::optional<jit::Activation> activation;
 };
 
-// Whether reading tiles of a with this row stride would thrash L1.
-bool thrashesL1(int64_t rowStrideBytes, int rows);
+// Whether the rows of a tile of a, at this stride, fall into too few sets of L1 to stay there.
+bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes);
 
 // What is added to the operands' addresses for one of the products, in elements; with kPackedBefore b counts in packed
 // floats.
@@ -84,7 +85,8 @@ private:
     int64_t panel_ = 0, panels_ = 0;                 // columns of a full panel; the last may be narrower
     int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
     int64_t kBlock_ = 0, kBlocks_ = 0;
-    int unroll_ = 4; // steps of k in the loop's body
+    int64_t nextLines_ = 0; // of the next panel that each run of a kernel's loop prefetches
+    int unroll_ = 4;        // steps of k in the loop's body
     int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
     // [one row more][last panel][part]
     std::array<std::array<std::array<jit::GemmKernel, kParts>, 2>, 2> kernels_;

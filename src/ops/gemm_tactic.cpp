@@ -142,9 +142,8 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
     Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
-    // Few rows: wide tiles, to have sums enough to hide the latency of one.
-    for (int64_t vectors : g.m <= 4 ? std::vector<int64_t>{4, 2} : std::vector<int64_t>{2, 3, 4, 1})
-        if (vectors == 1 || g.n > (vectors - 1) * width)
+    for (int64_t vectors : {3, 4, 2, 1})
+        if (g.n > (vectors - 1) * width)
             list.push_back({vectors});
     if (list.empty())
         list.push_back({1});
@@ -154,13 +153,15 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
 double GemmTactic::estimate(Problem const& p, Config const& config) const
 {
     Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
-    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
-    double const rows = kernels::jit::gemmMaxRows(isa_, int(vectors));
-    double const tiles = std::ceil(double(g.m) / rows) * std::ceil(double(g.n) / width / vectors);
-    double const products = double(g.batch.volume());
-    // Two 32-byte products a cycle at 3 GHz, or twice that; four cycles until a sum can be used again; 20 ns a call.
-    double const perStep = std::max(std::min(double(g.m), rows) * vectors / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
-    return products * tiles * (perStep * double(g.k) / 3000. + 0.02) / p.threads;
+    double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
+    double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+                 panels = std::ceil(columns / vectors);
+    // Cycles of a step of a tile: multiply-adds (two of 32 bytes each, or up to two of 64), two loads each, and what
+    // the latency of four cycles leaves; a tenth of the loads shows. 20 ns a call, 3 GHz.
+    double const products = rows * columns / panels, loads = rows + columns / panels;
+    double const step = std::max(products / (isa_ == Isa::kAvx512 ? 1.5 : 2.), std::max(loads / 2, 4.)) + loads / 20;
+    return double(g.batch.volume()) * tiles * panels * (step * double(g.k) / 3000. + 0.02) / std::max(p.threads, 1);
 }
 
 Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const& config, std::string const&) const
@@ -182,7 +183,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const&
     // Copies pay when they are used often: a by panels of b, b by tiles of rows. Columns of b that are not contiguous
     // have to be copied.
     o.packA = g.n > 4 * o.vectors * kernels::jit::vectorWidth(isa_) && g.m > 1 &&
-              (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows));
+              (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows, thisCpu().l1DataBytes));
     bool const contiguous = whole.bColumn == 1 || whole.n == 1;
     o.b = contiguous && g.m <= 4 * rows ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
     auto kernel = std::make_unique<GemmKernel>(*p.node, op_, o);

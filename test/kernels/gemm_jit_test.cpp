@@ -156,11 +156,13 @@ TEST(GemmJit, agreesWithSumsInDouble)
 
 TEST(GemmJit, rowStridesThatThrash)
 {
-    EXPECT_TRUE(kernels::thrashesL1(4096, 14));
-    EXPECT_TRUE(kernels::thrashesL1(12288, 14));
-    EXPECT_FALSE(kernels::thrashesL1(4096, 4));
-    EXPECT_FALSE(kernels::thrashesL1(4096 + 64, 14));
-    EXPECT_FALSE(kernels::thrashesL1(3072, 14)); // four sets of eight ways for 14 rows
+    constexpr int64_t kL1 = 32 << 10; // 8 ways
+    EXPECT_TRUE(kernels::thrashesL1(4096, 14, kL1));
+    EXPECT_TRUE(kernels::thrashesL1(12288, 14, kL1));
+    EXPECT_FALSE(kernels::thrashesL1(4096, 9, kL1));
+    EXPECT_FALSE(kernels::thrashesL1(4096 + 64, 14, kL1));
+    EXPECT_FALSE(kernels::thrashesL1(3072, 14, kL1));      // four sets for 14 rows
+    EXPECT_FALSE(kernels::thrashesL1(4096, 13, 48 << 10)); // 12 ways
 }
 
 } // namespace

@@ -208,6 +208,8 @@ TEST_P(GemmKernelTest, everyTile)
                 t.columns = (vectors - 1) * width + pick(1, width);
                 t.spec.maskedB = trial % 3 == 1;
                 t.spec.prefetchBytes = trial == 2 ? 1024 : 0;
+                t.spec.nextLines = trial == 3 ? 5 : 0;
+                t.spec.prefetchC = trial == 4;
                 if (trial < 2) {
                     t.spec.body = contiguousLoop(isa, vectors, 4);
                 } else { // three taps of which the outer ones leave out rows

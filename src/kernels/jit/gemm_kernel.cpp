@@ -41,10 +41,17 @@ public:
         load(pointers_, offsetof(GemmArgs, pointers));
         load(lda_, offsetof(GemmArgs, ldaBytes));
         load(b_, offsetof(GemmArgs, b));
+        if (s.nextLines > 0)
+            load(next_, offsetof(GemmArgs, next));
         c.lea(lda3_, c.ptr[lda_ + lda_ * 2]);
         c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
         for (int i = 0; i < tiles_; ++i)
             c.zero(i);
+        if (s.prefetchC)
+            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) {
+                for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+                    c.prefetchw(c.ptr[row_ + at]);
+            });
         products();
         epilogue();
         c.vzeroupper();
@@ -67,9 +74,11 @@ private:
     GemmKernelSpec const& s;
     int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: row i, vector v in i * vectors + v
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
-                loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12;
+                loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12,
+                next_ = Xbyak::util::r15;
     Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
-    Reg64 const kSaved[5] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12, Xbyak::util::r13, Xbyak::util::r14};
+    Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
+                             Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
     // After the products.
     Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::r14,
                 scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
@@ -118,15 +127,15 @@ private:
             c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
             c.add(bases_[q], lda_);
         }
-        loop(s.body, offsetof(GemmArgs, bodyCount));
-        loop(s.tail, offsetof(GemmArgs, tailCount));
+        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines);
+        loop(s.tail, offsetof(GemmArgs, tailCount), 0);
         c.add(list_, 8);
         c.dec(pointers_);
         c.jnz(next, c.T_NEAR);
         c.L(done);
     }
 
-    void loop(GemmLoop const& l, size_t countOffset)
+    void loop(GemmLoop const& l, size_t countOffset, int nextLines)
     {
         if (l.steps.empty())
             return;
@@ -136,8 +145,15 @@ private:
         c.jle(done, c.T_NEAR);
         c.align(32);
         c.L(again);
-        for (GemmStep const& step : l.steps)
-            product(step);
+        // Spread over the steps, or the load ports would see them all at once.
+        int const steps = int(l.steps.size());
+        for (int i = 0, line = 0; i < steps; ++i) {
+            product(l.steps[size_t(i)]);
+            for (; line < nextLines * (i + 1) / steps; ++line)
+                c.prefetcht1(c.ptr[next_ + 64 * line]);
+        }
+        if (nextLines > 0)
+            c.add(next_, 64 * nextLines);
         for (int q = 0; q * kRowsPerBase < s.rows; ++q)
             c.add(bases_[q], l.aAdvance);
         c.add(b_, l.bAdvance);
@@ -308,6 +324,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
                std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
     if (s.store != StoreType::kFloat)
         return "a store type that is not float";
+    if (s.nextLines < 0 || s.nextLines > 256)
+        return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
     int seen[5] = {};

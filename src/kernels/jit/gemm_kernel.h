@@ -80,7 +80,9 @@ struct GemmKernelSpec
     bool masked = false;
     // Nor are the other columns of B's last vector read: B is a plain matrix, whose row stride is in the steps.
     bool maskedB = false;
-    int prefetchBytes = 0; // > 0: B is prefetched this far ahead
+    int prefetchBytes = 0;  // > 0: B is prefetched into L1 this far ahead
+    int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
+    bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     StoreType store = StoreType::kFloat;
 };
 
@@ -97,7 +99,8 @@ struct GemmArgs
     float const* scale = nullptr;
     float const* residual = nullptr;
     int64_t ldrBytes = 0;
-    int64_t lastColumns = 0; // masked and maskedB kernels: 1 .. vectorWidth
+    void const* next = nullptr; // with nextLines: what the calls after this one will read; need not be readable
+    int64_t lastColumns = 0;    // masked and maskedB kernels: 1 .. vectorWidth
 };
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,

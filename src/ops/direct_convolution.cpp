@@ -26,6 +26,7 @@ constexpr int kMaxTaps = 64;           // of a filter row
 constexpr int64_t kMaxRows = 64;       // of a filter
 constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: every one may need a kernel of its own
 constexpr int64_t kMaxSteps = 128;     // of emitted code
+constexpr int64_t kMaxNextLines = 64;  // that a run of the kernel's loop fetches
 constexpr int64_t kMaxPlanes = 16;     // input channels when they lie apart
 constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
 
@@ -68,6 +69,8 @@ struct DirectPrepared final : Prepared
     int64_t imageRows = 0; // batch * output rows
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
     int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
+    bool prefetch = false;                   // what is written lies behind L2
+    bool fetchNext = false;                  // so does what is read, and tiles read it in one piece each
     std::vector<FilterRows> rows;            // of each output row
 };
 
@@ -132,10 +135,12 @@ public:
         if (pixelsAlone && input_ == DirectTactic::kPixels) {
             g.in[2] = g.out[2] = g.batch * g.out[1] * g.out[2];
             g.batch = g.in[1] = g.out[1] = 1;
+            p->fetchNext = x.sizeBytes() > thisCpu().l2Bytes / 2;
         }
         if (((g.window[2] - 1) * g.dilation[2] + 1) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
         p->imageRows = g.batch * g.out[1];
+        p->prefetch = y.sizeBytes() + (residual ? in[3].sizeBytes() : 0) > thisCpu().l2Bytes / 2;
         for (int64_t o = 0; o < g.out[1]; ++o)
             p->rows.push_back(filterRows(g, o));
         int64_t const most = blocks_.size(0), least = blocks_.size(blocks_.count - 1);
@@ -225,6 +230,9 @@ private:
             if (channelsAtOnce(taps) > 1)
                 s.tail = loop(1, 1);
         }
+        s.prefetchC = p.prefetch;
+        if (int64_t const runs = groupC_ / channelsAtOnce(taps); p.fetchNext && runs > 0)
+            s.nextLines = int(std::min((s.rows * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
         s.masked = groups_ > 1 && groupK_ % width_ != 0;
         if (hasBias_)
             s.epilogue.push_back(EpilogueOp::kBias);
@@ -295,6 +303,9 @@ private:
                     base + uintptr_t((n * imageFloats + h * rowFloats + left * p.xPixel) * 4));
             }
             a.pointers = count;
+            if (p.fetchNext)
+                a.next = reinterpret_cast<void const*>(
+                    base + uintptr_t(evenBegin(g.out[2], t.tiles, tile + 1) * p.xPixel * 4));
             a.b = w + r.first * groupC_ * g.window[2] * blockLanes;
             int64_t const pixel = row * g.out[2] + column;
             a.c = y + pixel * p.yPixel;

@@ -47,11 +47,18 @@ public:
         c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
         for (int i = 0; i < tiles_; ++i)
             c.zero(i);
-        if (s.prefetchC)
-            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) {
+        if (s.prefetchC) {
+            auto lines = [&](auto const& fetch) {
                 for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
-                    c.prefetchw(c.ptr[row_ + at]);
-            });
+                    fetch(c.ptr[row_ + at]);
+            };
+            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes),
+                 [&](int) { lines([&](Xbyak::Address const& a) { c.prefetchw(a); }); });
+            if (std::any_of(s.epilogue.begin(), s.epilogue.end(),
+                            [](EpilogueOp const& op) { return op.kind == EpilogueOp::kResidual; }))
+                walk(offsetof(GemmArgs, residual), offsetof(GemmArgs, ldrBytes),
+                     [&](int) { lines([&](Xbyak::Address const& a) { c.prefetcht0(a); }); });
+        }
         products();
         epilogue();
         c.vzeroupper();

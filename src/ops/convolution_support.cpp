@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "ops/convolution_tactics.h"
 #include "ops/jit_support.h"
 
@@ -30,18 +28,11 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa)
     return Support::yes();
 }
 
-convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
+                                          bool transposed)
 {
-    // Attributes of the fused op begin with the convolution's.
-    return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
-}
-
-FilterRows filterRows(convolution::Geometry const& g, int64_t o)
-{
-    int64_t const top = o * g.stride[1] - g.before[1], d = g.dilation[1];
-    int64_t const first = top >= 0 ? 0 : (-top + d - 1) / d;
-    int64_t const end = top >= g.in[1] ? 0 : std::min((g.in[1] - 1 - top) / d + 1, g.window[1]);
-    return {first, std::max<int64_t>(end - first, 0)};
+    return geometryOf(transposed ? WindowKind::kDeconvolution : WindowKind::kConvolution,
+                      node.attrsAs<KernelWindowAttrs>(), x, w, y);
 }
 
 } // namespace tw::ops

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tactics with emitted kernels for f(conv(x, w) + bias + residual) in f32, one object for each instruction set and op.
+// Tactics with emitted kernels for f(conv(x, w) + bias + residual) in f32, conv a convolution or a transposed one, one
+// object for each instruction set and op.
 // Inputs: 0 x [n, c, h, w], 1 w and 2 bias (optional), both constants, 3 residual (optional).
 #pragma once
 
@@ -16,14 +17,9 @@ using ActivationOf = FusedActivation const& (*)(ir::Node const&);
 // What all of them ask: instruction set, f32, 2-D windows, one batch dimension, constant weights and bias, sizes that
 // offsets of 32 bits reach.
 Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa);
-convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
-// Rows [first, first + count) of the filter lie in the image for output row `o`.
-struct FilterRows
-{
-    int64_t first = 0, count = 0;
-};
-FilterRows filterRows(convolution::Geometry const& g, int64_t o);
-
+// Attributes of all these ops begin with the window's.
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
+                                          bool transposed = false);
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
 class DepthwiseTactic final : public Tactic
 {
@@ -50,8 +46,9 @@ class DirectTactic final : public Tactic
 public:
     enum Input
     {
-        kPixels, // channels-last
-        kPlanes, // linear, few channels: the first convolution of a network
+        kPixels,     // channels-last
+        kPlanes,     // linear, few channels: the first convolution of a network
+        kTransposed, // channels-last, for deconvolution
     };
 
     constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input, ActivationOf activationOf)

@@ -4,6 +4,7 @@
 #include "kernels/jit/depthwise.h"
 #include "ops/convolution_tactics.h"
 #include "ops/jit_support.h"
+#include "ops/window_phases.h"
 
 namespace tw::ops {
 
@@ -36,7 +37,7 @@ struct DepthwisePrepared final : Prepared
     int64_t blocks = 0, fullBlocks = 0;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
     int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
-    std::vector<FilterRows> rows; // of each output row
+    std::vector<TapRange> rows; // of each output row
 };
 
 class DepthwiseConvolution final : public Kernel
@@ -97,8 +98,9 @@ public:
             spec.vectors = int(vectors % vectors_);
             TW_ASSIGN(p->lastKernel, DepthwiseKernel::emit(isa_, spec));
         }
-        for (int64_t o = 0; o < p->g.out[1]; ++o)
-            p->rows.push_back(filterRows(p->g, o));
+        Phase const rows = phasesOf(p->g, 1, false, classesOf(false, p->g.window[1], 1, 1))[0];
+        for (int64_t o = 0; o < rows.count; ++o)
+            p->rows.push_back(tapsInside(rows, o));
         divide(*p);
         return std::shared_ptr<Prepared const>(std::move(p));
     }
@@ -149,7 +151,7 @@ private:
         a.bias = bias_.ref().as<float>() + channel;
         int64_t const end = std::min((band + 1) * p.bandRows, g.out[1]);
         for (int64_t o = band * p.bandRows; o < end; ++o) {
-            FilterRows const& r = p.rows[size_t(o)];
+            TapRange const& r = p.rows[size_t(o)];
             int64_t const top = r.count > 0 ? o * g.stride[1] - g.before[1] + r.first * g.dilation[1] : 0;
             a.rows = r.count;
             a.x = x + (n * g.in[1] + top) * xRow + channel;
@@ -190,8 +192,7 @@ std::vector<Config> DepthwiseTactic::configs(Problem const& p) const
 {
     Extents const& x = p.inputs[0].dims;
     bool const manyVectors = x[1] > kernels::jit::vectorWidth(isa_);
-    bool const large =
-        storageCount(Format::kChannelsLast, DataType::kFloat, {1, x[1], x[2], x[3]}) * 4 > thisCpu().l2Bytes / 2;
+    bool const large = x[2] * x[3] * pixelStrideOf(DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
     std::vector<Config> list;
     for (int64_t prefetch : {1, 0})
         for (int64_t vectors : {2, 1})

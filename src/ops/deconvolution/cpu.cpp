@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/convolution_tactics.h"
 #include "ops/deconvolution/op.h"
 #include "ops/element.h"
 #include "ops/tactic.h"
@@ -87,13 +88,17 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return out[0].dims.volume(out[0].dims.rank - windowRank, out[0].dims.rank) * int64_t(sizeof(float));
 }
 
+using kernels::jit::Isa;
+constexpr DirectTactic kDirectAvx512{"deconvolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kTransposed,
+                                     nullptr};
+constexpr DirectTactic kDirectAvx2{"deconvolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kTransposed, nullptr};
 constexpr PlainTactic kPlain{"deconvolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kDirectAvx512, &kDirectAvx2, &kPlain};
     return kList;
 }
 

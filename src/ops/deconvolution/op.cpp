@@ -107,6 +107,30 @@ void cases(CaseList& list)
                        a.postPadding = {0, 1};
                        a.paddingMode = PaddingMode(mode);
                    });
+    // Emitted kernels: phases of every kind, tails of channels, rows of outputs below, at and above each tile.
+    for (int64_t width : {1, 2, 13, 14, 15, 29})
+        deconv("2x2_stride2_width" + std::to_string(width), {1, 17, 3, width}, {17, 40, 2, 2}, true, [](Attrs& a) {
+            a.strides = {2, 2};
+        });
+    deconv("4x4_stride2_many", {2, 24, 7, 17}, {24, 33, 4, 4}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {1, 1};
+        a.strides = {2, 2};
+    });
+    deconv("3x3_stride3_shifted", {1, 9, 4, 16}, {9, 24, 3, 3}, false, [](Attrs& a) {
+        a.prePadding = {2, 1};
+        a.postPadding = {0, 2};
+        a.strides = {3, 3};
+    });
+    deconv("5x5_dilated2_stride2", {1, 8, 6, 15}, {8, 16, 5, 5}, true, [](Attrs& a) {
+        a.prePadding = a.postPadding = {3, 2};
+        a.strides = {2, 3};
+        a.dilations = {2, 2};
+    });
+    deconv("groups_tails", {2, 6, 5, 9}, {6, 10, 3, 3}, true, [](Attrs& a) {
+        a.groups = 2;
+        a.strides = {2, 1};
+        a.prePadding = a.postPadding = {1, 1};
+    });
     deconv("3d", {1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, true, [](Attrs& a) {
         a.prePadding = a.postPadding = {0, 1, 1};
         a.strides = {1, 2, 2};

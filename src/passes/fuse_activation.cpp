@@ -5,7 +5,7 @@
 //   conv(x, w, b) -> + r -> activation           ->  fused_convolution(x, w, b, r), r of the same shape; f may be none
 //   matmul(a, b) -> + const[n] -> + r -> activation  ->  fused_matrix_multiply(a, b, bias, r), r of the same shape; any
 //                                                   of the three may be missing
-// An activation is the layer of that name, or one that several nodes make (products.h).
+// An activation is the layer of that name, or one that several nodes make (products.h, gelu.h).
 // Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
 // Leaves alone: results that others read too, and nodes whose wishes of the user differ.
@@ -19,6 +19,7 @@
 #include "ops/fused_matrix_multiply/op.h"
 #include "ops/registry.h"
 #include "ops/shuffle/op.h"
+#include "passes/gelu.h"
 #include "passes/list.h"
 #include "passes/products.h"
 #include "passes/rewrite.h"
@@ -85,7 +86,10 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, Chain& c)
 {
-    if (auto product = matchProduct(g, c.result())) {
+    auto product = matchProduct(g, c.result());
+    if (!product)
+        product = matchGelu(g, c.result());
+    if (product) {
         for (ir::Node const* n : product->nodes)
             if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
                 return;

@@ -20,6 +20,9 @@ std::vector<Pass> const& pipeline()
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
+        {"lift_reshapes", liftReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
     };
     return list;

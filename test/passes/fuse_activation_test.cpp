@@ -4,7 +4,9 @@
 #include "ops/deconvolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fused_convolution/op.h"
+#include "ops/fused_matrix_multiply/op.h"
 #include "ops/matrix_multiply/op.h"
+#include "ops/unary/op.h"
 #include "pass_test.h"
 
 namespace tw::test {
@@ -277,6 +279,90 @@ TEST(FuseActivation, ReasonsNotTo)
                                {m.input("x", ir::shapeOf({3, 4})), m.constant("w", {4, 5})}, "mm");
     m.output(sum(m, product, m.constant("column", {3, 1}), "add"), "y");
     checkPass(m.g, passes::fuseActivation, false);
+}
+
+namespace {
+
+// Parts of GELU as exporters order them.
+class GeluMaker : public GraphMaker
+{
+public:
+    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b)
+    {
+        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, "n" + std::to_string(g.nodes.size()));
+    }
+    ir::Value* number(double v)
+    {
+        return constant("c" + std::to_string(g.nodes.size()) + "." + std::to_string(v), {1, 1}, {v});
+    }
+    ir::Value* product()
+    {
+        ir::Value* y = add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs{},
+                           {input("x", {ir::Dim::symbol("N"), 4}), constant("w", {4, 5})}, "mm");
+        return sum(*this, y, constant("bias", {1, 5}), "add");
+    }
+    ir::Value* erf(ir::Value* x)
+    {
+        return add(ops::unary::def(), ops::unary::Attrs(ops::unary::Operation::kErf), {x}, "erf");
+    }
+};
+
+} // namespace
+
+TEST(FuseActivation, GeluByErrorFunction)
+{
+    for (int form = 0; form < 4; ++form) {
+        GeluMaker m;
+        ir::Value* x = m.product();
+        ir::Value* e = form % 2 == 0 ? m.apply(Operation::kDiv, x, m.number(1.4142135))
+                                     : m.apply(Operation::kProd, m.number(0.70710677), x);
+        ir::Value* one = m.apply(Operation::kSum, m.erf(e), m.number(1));
+        ir::Value* y = nullptr;
+        if (form < 2) // PyTorch: x (1 + erf) / 2
+            y = m.apply(Operation::kProd, m.apply(Operation::kProd, x, one), m.number(0.5));
+        else if (form == 2) // x ((1 + erf) / 2)
+            y = m.apply(Operation::kProd, x, m.apply(Operation::kProd, m.number(0.5), one));
+        else // (x / 2) (1 + erf)
+            y = m.apply(Operation::kProd, one, m.apply(Operation::kProd, x, m.number(0.5)));
+        m.output(y, "y");
+        checkPass(m.g, passes::fuseActivation, true);
+        ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes[0]->attrsAs<ops::fused_matrix_multiply::Attrs>().activation.kind,
+                  int(ops::FusedKind::kGeluErf));
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+TEST(FuseActivation, GeluByTanh)
+{
+    for (int form = 0; form < 2; ++form) {
+        GeluMaker m;
+        ir::Value* x = m.product();
+        ir::Value* half = m.apply(Operation::kProd, x, m.number(0.5));
+        ir::Value* cube = form == 0 ? m.apply(Operation::kPow, x, m.number(3))
+                                    : m.apply(Operation::kProd, x, m.apply(Operation::kProd, x, x));
+        ir::Value* u = m.apply(Operation::kSum, x, m.apply(Operation::kProd, cube, m.number(0.044715)));
+        u = activation(m, m.apply(Operation::kProd, u, m.number(0.7978845608028654)), "tanh", Kind::kTanh);
+        m.output(m.apply(Operation::kProd, half, m.apply(Operation::kSum, u, m.number(1))), "y");
+        checkPass(m.g, passes::fuseActivation, true);
+        ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes[0]->attrsAs<ops::fused_matrix_multiply::Attrs>().activation.kind,
+                  int(ops::FusedKind::kGeluTanh));
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+TEST(FuseActivation, NotQuiteGelu)
+{
+    for (double one : {1.0, 0.99}) {
+        GeluMaker m;
+        ir::Value* x = m.product();
+        ir::Value* e = m.erf(m.apply(Operation::kDiv, x, m.number(1.4142135)));
+        ir::Value* y = m.apply(Operation::kProd, x, m.apply(Operation::kSum, e, m.number(one)));
+        m.output(m.apply(Operation::kProd, y, m.number(one == 1 ? 0.4 : 0.5)), "y");
+        checkPass(m.g, passes::fuseActivation, true); // product and bias alone
+        EXPECT_GT(m.g.nodes.size(), 1u) << nodesOf(m.g);
+    }
 }
 
 } // namespace tw::test

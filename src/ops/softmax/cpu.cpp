@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 
+#include "kernels/jit/softmax_kernel.h"
 #include "ops/element.h"
+#include "ops/jit_support.h"
 #include "ops/softmax/op.h"
 #include "ops/tactic.h"
 
@@ -90,11 +93,71 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"softmax_plain", 1, run};
 
+class JitKernel final : public Kernel
+{
+public:
+    JitKernel(int axis, kernels::jit::SoftmaxKernel kernel) : axis_(axis), kernel_(std::move(kernel)) {}
+    Result<void> run(RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int64_t const rows = x.dims.volume(0, axis_), n = x.dims.volume(axis_, x.dims.rank);
+        if (rows == 0 || n == 0)
+            return {};
+        int64_t const parts = std::min<int64_t>(args.workers->count(), (rows * n + kPartElements - 1) / kPartElements);
+        args.workers->run(parts, [&](int64_t part, int) {
+            int64_t const begin = rows * part / parts, end = rows * (part + 1) / parts;
+            kernels::jit::SoftmaxArgs a;
+            a.x = x.as<float>() + begin * n;
+            a.y = y.as<float>() + begin * n;
+            a.xStrideBytes = a.yStrideBytes = n * 4;
+            a.rows = end - begin;
+            a.n = n;
+            kernel_(a);
+        });
+        return {};
+    }
+
+private:
+    // A part of the work takes a few microseconds: less is not worth waking a worker.
+    static constexpr int64_t kPartElements = 8192;
+
+    int axis_;
+    kernels::jit::SoftmaxKernel kernel_;
+};
+
+// Rows: nothing but dimensions of 1 behind the axis.
+class JitTactic final : public Tactic
+{
+public:
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    Support supports(Problem const& p) const override
+    {
+        Extents const& e = p.inputs[0].maxDims;
+        if (p.inputs[0].type != DataType::kFloat)
+            return Support::no("takes f32 only");
+        if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) != 1)
+            return Support::no("takes the last axis only");
+        return supportsIsa(isa_);
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
+    {
+        TW_ASSIGN(auto kernel, kernels::jit::SoftmaxKernel::emit(isa_, {}));
+        return std::unique_ptr<Kernel>(
+            std::make_unique<JitKernel>(int(p.node->attrsAs<Attrs>().axis), std::move(kernel)));
+    }
+
+private:
+    kernels::jit::Isa isa_;
+};
+
+constexpr JitTactic kAvx512{"softmax_f32_jit_avx512", kernels::jit::Isa::kAvx512};
+constexpr JitTactic kAvx2{"softmax_f32_jit_avx2", kernels::jit::Isa::kAvx2};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -45,7 +45,7 @@ void cases(CaseList& list)
     softmax("nan", 1, f32({2, 3}, {0, nan, 1, inf, 0, 1}), {{nan, nan, nan, nan, nan, nan}});
     softmax("nan_columns", 0, f32({3, 2}, {0, -inf, nan, 0, 1, -inf}), {{nan, 0, nan, 1, nan, 0}});
     softmax("one_element", 0, f32({1}, {5}), {{1}});
-    for (int64_t n : {2, 7, 8, 9, 1000, 4100, 8192, 8193})
+    for (int64_t n : {2, 7, 8, 9, 15, 16, 17, 64, 1000, 4100, 8192, 8193})
         softmax("row_" + std::to_string(n), 1, f32({3, n}));
     for (int64_t inner : {2, 255, 256, 257})
         softmax("columns_" + std::to_string(inner), 1, f32({2, 5, inner}));

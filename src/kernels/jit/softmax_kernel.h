@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// y[j] = exp(t[j] - m) / s with m = max over j of t[j], s = sum over j of exp(t[j] - m), for rows of n numbers, where
+//   t[j] = scale * x[j];  `fill` instead where fillWhere[j] has its highest bit;  + mask[j]
+// (each part only where the spec has it).
+// A row that holds NaN or +inf, or nothing but -inf, is NaN throughout.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/jit/emitter.h"
+
+namespace tw::kernels::jit {
+
+struct SoftmaxSpec
+{
+    bool scale = false;
+    bool fill = false;
+    bool mask = false;
+};
+
+struct SoftmaxArgs
+{
+    float const* x = nullptr;
+    float* y = nullptr; // may be x
+    int64_t xStrideBytes = 0, yStrideBytes = 0;
+    int64_t rows = 0, n = 0; // n >= 1
+    float const* mask = nullptr;
+    int64_t maskStrideBytes = 0;
+    uint32_t const* fillWhere = nullptr;
+    int64_t fillStrideBytes = 0;
+    float scale = 1, fill = 0;
+};
+
+class SoftmaxKernel
+{
+public:
+    static Result<SoftmaxKernel> emit(Isa isa, SoftmaxSpec const& spec);
+    void operator()(SoftmaxArgs const& args) const
+    {
+        if (args.rows > 0)
+            code_.entry<void (*)(SoftmaxArgs const*)>()(&args);
+    }
+
+private:
+    Code code_;
+};
+
+} // namespace tw::kernels::jit

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/attention/jit_attention.h"
+#include "ops/attention/op.h"
+#include "ops/element.h"
+#include "ops/tactic.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+template <class T>
+T const* at(TensorRef const& x, Place const& p, int64_t b, int64_t h, int64_t row)
+{
+    return x.as<T>() + p.offset + b * p.batch + h * p.head + row * p.row;
+}
+
+// `t`: one row of scores.
+template <class T>
+void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
+{
+    TensorRef const &y = args.outputs[0], none{};
+    TensorRef const& mask = g.maskInput > 0 ? args.inputs[size_t(g.maskInput)] : none;
+    TensorRef const& keep = g.keepInput > 0 ? args.inputs[size_t(g.keepInput)] : none;
+    for (int64_t b = 0; b < g.batch; ++b)
+        for (int64_t h = 0; h < a.heads; ++h)
+            for (int64_t i = 0; i < g.rows; ++i) {
+                T const* q = at<T>(args.inputs[0], g.q, b, h, i);
+                float highest = -std::numeric_limits<float>::infinity();
+                for (int64_t j = 0; j < g.columns; ++j) {
+                    T const* k = at<T>(args.inputs[1], g.k, b, h, j);
+                    float s = 0;
+                    for (int64_t d = 0; d < a.size; ++d)
+                        s += loadElement(q[d]) * loadElement(k[d]);
+                    s *= float(a.scale);
+                    if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
+                        s = float(a.fill);
+                    if (mask.data)
+                        s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
+                    t[j] = s;
+                    highest = std::max(highest, s); // passes over NaN: the sum finds it
+                }
+                double sum = 0;
+                for (int64_t j = 0; j < g.columns; ++j)
+                    sum += double(t[j] = std::exp(t[j] - highest));
+                T* out = y.as<T>() + (b * g.rows + i) * a.heads * a.valueSize + h * a.valueSize;
+                for (int64_t d = 0; d < a.valueSize; ++d) {
+                    double s = 0;
+                    for (int64_t j = 0; j < g.columns; ++j)
+                        s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h, j)[d]));
+                    storeElement(out[d], g.columns > 0 ? s / sum : 0);
+                }
+            }
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    Geometry const g = geometryOf(a, args.inputs);
+    auto* t = static_cast<float*>(args.workspace);
+    if (args.inputs[0].type == DataType::kFloat)
+        attend<float>(a, g, args, t);
+    else
+        attend<uint16_t>(a, g, args, t);
+    return {};
+}
+
+int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
+{
+    return geometryOf(node.attrsAs<Attrs>(), in).columns * int64_t(sizeof(float));
+}
+
+constexpr PlainTactic kPlain{"attention_plain", 1, run, workspace};
+constexpr JitTactic kAvx512{"attention_f32_jit_avx512", kernels::jit::Isa::kAvx512};
+constexpr JitTactic kAvx2{"attention_f32_jit_avx2", kernels::jit::Isa::kAvx2};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::attention

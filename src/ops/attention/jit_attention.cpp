@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/jit_attention.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/jit/gemm_kernel.h"
+#include "kernels/jit/matrix_copy.h"
+#include "kernels/jit/softmax_kernel.h"
+#include "ops/attention/op.h"
+#include "ops/jit_support.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+using namespace kernels::jit;
+
+constexpr int kPanelVectors = 2; // a panel of packed keys or values is two vectors wide, the last one may be one
+constexpr int kUnroll = 4;
+
+int64_t roundUp(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+// Columns of keys or values in panels.
+struct Panels
+{
+    int64_t columns = 0, width = 0; // width of a panel
+
+    int64_t count() const { return (columns + width - 1) / width; }
+    int64_t columnsOf(int64_t p) const { return std::min(width, columns - p * width); }
+    int vectorsOf(int64_t p) const { return columnsOf(p) > width / kPanelVectors ? kPanelVectors : 1; }
+    // Floats before panel p, `depth` rows each.
+    int64_t begin(int64_t p, int64_t depth) const { return p * width * depth; }
+    int64_t padded() const { return roundUp(columns, width); }
+};
+
+// Floats of scratch of one worker, each part on a cache line of its own.
+struct Scratch
+{
+    int64_t keys = 0, values = 0, queries = 0, scores = 0, fillWhere = 0, total = 0;
+    int64_t scoreStride = 0;
+};
+
+// Where one row of the scores may end early: columns behind it weigh nothing.
+constexpr double kNothing = -1e30;
+
+class Plan final : public Prepared
+{
+public:
+    Geometry g;
+    Panels keys, values;
+    Scratch scratch;
+    int64_t tiles = 0; // of queries: the first `tall` of them have height + 1 rows
+    int64_t height = 0, tall = 0;
+    int64_t chunks = 1;                       // parts that share the tiles of a head
+    std::vector<int64_t> tileColumns;         // columns that a tile looks at
+    GemmKernel scores[2][kPanelVectors];      // [taller][vectors - 1]
+    GemmKernel results[2][kPanelVectors + 1]; // the last: the last panel, masked
+
+    int64_t tileBegin(int64_t t) const { return t * height + std::min(t, tall); }
+    int64_t tileRows(int64_t t) const { return height + (t < tall); }
+};
+
+class JitKernel final : public Kernel
+{
+public:
+    JitKernel(Isa isa, Problem const& problem) : isa_(isa), attrs_(problem.node->attrsAs<Attrs>())
+    {
+        threads_ = std::max(problem.threads, 1);
+        for (size_t i = 3; i < problem.inputs.size(); ++i)
+            if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing)
+                constantKeep_ = static_cast<uint8_t const*>(
+                    static_cast<void const*>(problem.node->inputs[i]->constant->data->data()));
+    }
+
+    Result<void> emitShared()
+    {
+        TW_ASSIGN(copyRows_, CopyRowsKernel::emit(isa_));
+        TW_ASSIGN(transpose_, TransposeKernel::emit(isa_));
+        return {};
+    }
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        return threads_ * scratchOf(geometryOf(attrs_, in)).total * int64_t(sizeof(float));
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override;
+    Result<void> run(RunArgs& args) const override;
+
+private:
+    int width() const { return vectorWidth(isa_); }
+    Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
+    Scratch scratchOf(Geometry const& g) const;
+    void packKeys(Plan const& plan, float const* k, float* to) const;
+    void packValues(Plan const& plan, float const* v, float* to) const;
+    void tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch) const;
+    uint32_t const* expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n, float* scratch) const;
+
+    Isa isa_;
+    Attrs attrs_;
+    int64_t threads_ = 1;
+    uint8_t const* constantKeep_ = nullptr; // of the node, which outlives the kernel
+    CopyRowsKernel copyRows_;
+    TransposeKernel transpose_;
+    SoftmaxKernel softmax_;
+
+    friend class ops::attention::JitTactic;
+};
+
+Scratch JitKernel::scratchOf(Geometry const& g) const
+{
+    int64_t const rows = gemmMaxRows(isa_, kPanelVectors), line = kCacheLine / int64_t(sizeof(float));
+    Panels const keys = panelsOf(g.columns), values = panelsOf(attrs_.valueSize);
+    Scratch s;
+    // A line more than it needs, so that rows do not lie a multiple of 4 KiB apart.
+    s.scoreStride = roundUp(keys.padded(), line) + line;
+    s.keys = 0;
+    s.values = s.keys + roundUp(keys.padded() * attrs_.size, line);
+    s.queries = s.values + roundUp(values.padded() * g.columns, line);
+    s.scores = s.queries + rows * roundUp(attrs_.size, line);
+    s.fillWhere = s.scores + rows * s.scoreStride;
+    s.total = s.fillWhere + (g.keepInput > 0 ? rows * s.scoreStride : 0);
+    return s;
+}
+
+Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef const> in,
+                                                           std::span<TensorRef const>) const
+{
+    auto plan = std::make_shared<Plan>();
+    Geometry const g = plan->g = geometryOf(attrs_, in);
+    plan->keys = panelsOf(g.columns);
+    plan->values = panelsOf(attrs_.valueSize);
+    plan->scratch = scratchOf(g);
+    if (g.batch == 0 || g.rows == 0 || g.columns == 0)
+        return std::shared_ptr<Prepared const>(std::move(plan));
+    // Tiles of two heights at most, one row apart, so that none is left with a few rows.
+    int64_t const most = gemmMaxRows(isa_, kPanelVectors);
+    plan->tiles = (g.rows + most - 1) / most;
+    plan->height = g.rows / plan->tiles;
+    plan->tall = g.rows % plan->tiles;
+    // Heads alone share out evenly when there are many; packing is repeated in each chunk.
+    int64_t const heads = g.batch * attrs_.heads;
+    if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
+        plan->chunks = std::min(plan->tiles, (4 * threads_ + heads - 1) / heads);
+    plan->tileColumns.assign(size_t(plan->tiles), g.columns);
+    if (constantKeep_ && g.keep.batch == 0 && g.keep.head == 0 && g.keep.row != 0)
+        for (int64_t t = 0; t < plan->tiles; ++t) {
+            int64_t last = 0;
+            for (int64_t i = plan->tileBegin(t); i < plan->tileBegin(t) + plan->tileRows(t); ++i) {
+                int64_t end = g.columns;
+                while (end > 0 && (constantKeep_[i * g.keep.row + end - 1] != 0) == attrs_.keepInverted)
+                    --end;
+                last = std::max(last, end == 0 ? g.columns : end); // a row of nothing but fill is an average
+            }
+            plan->tileColumns[size_t(t)] = last;
+        }
+    for (int taller = 0; taller < (plan->tall > 0 ? 2 : 1); ++taller)
+        for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
+            GemmKernelSpec s;
+            s.rows = int(plan->height) + taller;
+            s.vectors = vectors;
+            s.body = contiguousLoop(isa_, vectors, kUnroll);
+            s.tail = contiguousLoop(isa_, vectors, 1);
+            TW_ASSIGN(plan->scores[taller][vectors - 1], GemmKernel::emit(isa_, s));
+            TW_ASSIGN(plan->results[taller][vectors - 1], GemmKernel::emit(isa_, s));
+            if (attrs_.valueSize % width() != 0 && vectors == plan->values.vectorsOf(plan->values.count() - 1)) {
+                s.masked = true;
+                TW_ASSIGN(plan->results[taller][kPanelVectors], GemmKernel::emit(isa_, s));
+            }
+        }
+    return std::shared_ptr<Prepared const>(std::move(plan));
+}
+
+// [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
+void JitKernel::packKeys(Plan const& plan, float const* k, float* to) const
+{
+    int64_t const size = attrs_.size, w = width(), stride = plan.g.k.row;
+    for (int64_t p = 0; p < plan.keys.count(); ++p) {
+        int64_t const columns = plan.keys.columnsOf(p), padded = plan.keys.vectorsOf(p) * w;
+        float* panel = to + plan.keys.begin(p, size);
+        for (int64_t j0 = 0; j0 < padded; j0 += w) {
+            float const* from = k + (p * plan.keys.width + j0) * stride;
+            int64_t d = 0;
+            if (j0 + w <= columns)
+                for (; d + w <= size; d += w)
+                    transpose_(from + d, stride * 4, panel + d * padded + j0, padded * 4);
+            for (; d < size; ++d)
+                for (int64_t j = 0; j < w; ++j)
+                    panel[d * padded + j0 + j] = j0 + j < columns ? from[j * stride + d] : 0;
+        }
+    }
+}
+
+// [columns, valueSize] -> panels [columns][panel's values].
+void JitKernel::packValues(Plan const& plan, float const* v, float* to) const
+{
+    for (int64_t p = 0; p < plan.values.count(); ++p) {
+        CopyRowsArgs a;
+        a.x = v + p * plan.values.width;
+        a.y = to + plan.values.begin(p, plan.g.columns);
+        a.xStrideBytes = plan.g.v.row * 4;
+        a.yStrideBytes = plan.values.vectorsOf(p) * width() * 4;
+        a.rows = plan.g.columns;
+        a.n = plan.values.columnsOf(p);
+        copyRows_(a);
+    }
+}
+
+// Lanes of ones where the fill value stands.
+uint32_t const* JitKernel::expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n,
+                                      float* scratch) const
+{
+    auto* to = static_cast<uint32_t*>(static_cast<void*>(scratch + plan.scratch.fillWhere));
+    int64_t const count = plan.g.keep.row == 0 ? 1 : rows;
+    uint32_t const flip = attrs_.keepInverted ? 0xffffffffu : 0u;
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t j = 0; j < n; ++j)
+            to[i * plan.scratch.scoreStride + j] = (keep[i * plan.g.keep.row + j] != 0 ? 0u : 0xffffffffu) ^ flip;
+    return to;
+}
+
+void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch) const
+{
+    Geometry const& g = plan.g;
+    int64_t const first = plan.tileBegin(t), rows = plan.tileRows(t), n = plan.tileColumns[size_t(t)];
+    int const taller = t < plan.tall;
+    int64_t const size = attrs_.size, w = width(), queryStride = roundUp(size, kCacheLine / int64_t(sizeof(float)));
+    float* queries = scratch + plan.scratch.queries;
+    float* scores = scratch + plan.scratch.scores;
+    int64_t const scoreBytes = plan.scratch.scoreStride * 4;
+
+    CopyRowsArgs copy;
+    copy.x = args.inputs[0].as<float>() + g.q.offset + b * g.q.batch + h * g.q.head + first * g.q.row;
+    copy.y = queries;
+    copy.xStrideBytes = g.q.row * 4;
+    copy.yStrideBytes = queryStride * 4;
+    copy.rows = rows;
+    copy.n = size;
+    copy.factor = float(attrs_.scale);
+    copyRows_(copy);
+
+    void const* a = queries;
+    GemmArgs gemm;
+    gemm.a = &a;
+    gemm.ldaBytes = queryStride * 4;
+    gemm.bodyCount = size / kUnroll;
+    gemm.tailCount = size % kUnroll;
+    gemm.ldcBytes = scoreBytes;
+    for (int64_t p = 0; p * plan.keys.width < n; ++p) {
+        gemm.b = scratch + plan.scratch.keys + plan.keys.begin(p, size);
+        gemm.c = scores + p * plan.keys.width;
+        plan.scores[taller][plan.keys.vectorsOf(p) - 1](gemm);
+    }
+
+    SoftmaxArgs soft;
+    soft.x = soft.y = scores;
+    soft.xStrideBytes = soft.yStrideBytes = scoreBytes;
+    soft.rows = rows;
+    soft.n = n;
+    if (g.maskInput > 0) {
+        soft.mask =
+            args.inputs[size_t(g.maskInput)].as<float>() + b * g.mask.batch + h * g.mask.head + first * g.mask.row;
+        soft.maskStrideBytes = g.mask.row * 4;
+    }
+    if (g.keepInput > 0) {
+        uint8_t const* keep =
+            args.inputs[size_t(g.keepInput)].as<uint8_t>() + b * g.keep.batch + h * g.keep.head + first * g.keep.row;
+        soft.fillWhere = expandKeep(plan, keep, rows, n, scratch);
+        soft.fillStrideBytes = g.keep.row == 0 ? 0 : scoreBytes;
+        soft.fill = float(attrs_.fill);
+    }
+    softmax_(soft);
+
+    a = scores;
+    gemm.ldaBytes = scoreBytes;
+    gemm.bodyCount = n / kUnroll;
+    gemm.tailCount = n % kUnroll;
+    gemm.ldcBytes = attrs_.heads * attrs_.valueSize * 4;
+    float* y = args.outputs[0].as<float>() + ((b * g.rows + first) * attrs_.heads + h) * attrs_.valueSize;
+    for (int64_t p = 0; p < plan.values.count(); ++p) {
+        int const vectors = plan.values.vectorsOf(p);
+        int64_t const columns = plan.values.columnsOf(p);
+        bool const masked = columns != vectors * w;
+        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, g.columns);
+        gemm.c = y + p * plan.values.width;
+        gemm.lastColumns = columns - (vectors - 1) * w;
+        plan.results[taller][masked ? kPanelVectors : vectors - 1](gemm);
+    }
+}
+
+Result<void> JitKernel::run(RunArgs& args) const
+{
+    auto const& plan = static_cast<Plan const&>(*args.prepared);
+    Geometry const& g = plan.g;
+    TensorRef const& y = args.outputs[0];
+    if (g.columns == 0)
+        std::memset(y.data, 0, size_t(y.sizeBytes()));
+    if (g.batch == 0 || g.rows == 0 || g.columns == 0)
+        return {};
+    auto body = [&](int64_t part, int worker) {
+        int64_t const head = part / plan.chunks, chunk = part % plan.chunks;
+        int64_t const b = head / attrs_.heads, h = head % attrs_.heads;
+        float* scratch = static_cast<float*>(args.workspace) + worker * plan.scratch.total;
+        packKeys(plan, args.inputs[1].as<float>() + g.k.offset + b * g.k.batch + h * g.k.head,
+                 scratch + plan.scratch.keys);
+        packValues(plan, args.inputs[2].as<float>() + g.v.offset + b * g.v.batch + h * g.v.head,
+                   scratch + plan.scratch.values);
+        int64_t const end = plan.tiles * (chunk + 1) / plan.chunks;
+        for (int64_t t = plan.tiles * chunk / plan.chunks; t < end; ++t)
+            tile(plan, args, b, h, t, scratch);
+    };
+    int64_t const parts = g.batch * attrs_.heads * plan.chunks;
+    if (args.workers->count() > threads_) // more workers than there is scratch for
+        for (int64_t p = 0; p < parts; ++p)
+            body(p, 0);
+    else
+        args.workers->run(parts, body);
+    return {};
+}
+
+} // namespace
+
+Support JitTactic::supports(Problem const& p) const
+{
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    return supportsIsa(isa_);
+}
+
+Result<std::unique_ptr<Kernel>> JitTactic::load(Problem const& problem, Config const&, std::string const&) const
+{
+    auto kernel = std::make_unique<JitKernel>(isa_, problem);
+    TW_TRY(kernel->emitShared());
+    SoftmaxSpec spec;
+    for (size_t i = 3; i < problem.inputs.size(); ++i)
+        (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
+    TW_ASSIGN(kernel->softmax_, SoftmaxKernel::emit(isa_, spec));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops::attention

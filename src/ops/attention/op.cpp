@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/op.h"
+
+#include <cmath>
+
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+using ir::Dim;
+
+bool differ(Dim const& a, Dim const& b)
+{
+    return a.isConst() && b.isConst() && !(a == b);
+}
+
+// Batch and rows of an operand.
+struct Rows
+{
+    Dim batch, rows;
+};
+
+Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, int64_t size)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    ir::Shape const& x = ctx.shape(input);
+    if (x.size() == 4) {
+        if (differ(x[1], a.heads) || differ(x[3], size))
+            return ctx.error(ctx.describe(input) + " must have " + std::to_string(a.heads) + " heads of size " +
+                             std::to_string(size));
+        return Rows{x[0], x[2]};
+    }
+    if (x.size() != 3)
+        return ctx.error(ctx.describe(input) + " must have rank 3 or 4");
+    // All below 2^31: sums and products of two cannot overflow.
+    if (o.offset < 0 || o.offset > INT32_MAX || o.headStride < 0 || o.headStride > INT32_MAX)
+        return ctx.error("offset " + std::to_string(o.offset) + " and head stride " + std::to_string(o.headStride) +
+                         " of " + ctx.describe(input) + " are out of range (allowed: 0..2^31 - 1)");
+    int64_t const end = o.offset + (a.heads - 1) * o.headStride + size;
+    if (!x[2].isConst() || x[2].value() < end)
+        return ctx.error(ctx.describe(input) + " has " + x[2].str() + " columns, its heads reach to column " +
+                         std::to_string(end - 1));
+    return Rows{x[0], x[1]};
+}
+
+Result<void> checkMask(ir::InferContext& ctx, int input, ir::Shape const& scores)
+{
+    ir::Shape const& m = ctx.shape(input);
+    bool fits = m.size() == 4 && !differ(m[3], scores[3]);
+    for (size_t i = 0; fits && i < 3; ++i)
+        fits = m[i].is(1) || !differ(m[i], scores[i]);
+    if (!fits)
+        return ctx.error(ctx.describe(input) + " must have the shape of the scores, " + str(scores) +
+                         ", or 1 in its first three dimensions");
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    for (int64_t n : {a.heads, a.size, a.valueSize})
+        if (n < 1 || n > INT32_MAX)
+            return ctx.error("heads " + std::to_string(a.heads) + " of size " + std::to_string(a.size) + " and " +
+                             std::to_string(a.valueSize) + " are out of range (allowed: 1..2^31 - 1)");
+    if (!std::isfinite(a.scale) || std::isnan(a.fill))
+        return ctx.error("scale " + std::to_string(a.scale) + " must be finite, fill " + std::to_string(a.fill) +
+                         " a number");
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    for (int i = 1; i < 3; ++i)
+        if (ctx.type(i) != ctx.type(0))
+            return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0));
+    TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.size));
+    TW_ASSIGN(Rows const k, checkOperand(ctx, 1, a.k, a.size));
+    TW_ASSIGN(Rows const v, checkOperand(ctx, 2, a.v, a.valueSize));
+    if (differ(q.batch, k.batch) || differ(q.batch, v.batch) || differ(k.rows, v.rows))
+        return ctx.error(ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2) +
+                         " must have one batch size, and the last two one number of rows");
+    bool seen[2] = {};
+    for (int i = 3; i < ctx.inputCount(); ++i) {
+        if (!ctx.has(i))
+            return ctx.error("input " + std::to_string(i) + " is not given (leave it out of the list)");
+        bool const keep = ctx.type(i) == DataType::kBool;
+        if (!keep && ctx.type(i) != ctx.type(0))
+            return ctx.error(ctx.describe(i) + " must be b or of the type of " + ctx.describe(0));
+        if (seen[keep])
+            return ctx.error(ctx.describe(i) + " is the second mask of its type");
+        seen[keep] = true;
+        TW_TRY(checkMask(ctx, i, {q.batch, a.heads, q.rows, k.rows}));
+    }
+    if (a.heads * a.valueSize > INT32_MAX)
+        return ctx.error(std::to_string(a.heads) + " heads of size " + std::to_string(a.valueSize) +
+                         " are more than 2^31 - 1 columns");
+    ctx.output(0, ctx.type(0), {q.batch, q.rows, a.heads * a.valueSize});
+    return {};
+}
+
+Attrs attrsOf(int64_t heads, int64_t size, double scale)
+{
+    Attrs a;
+    a.heads = heads;
+    a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = size;
+    a.scale = scale;
+    return a;
+}
+
+// Queries, keys and values that wander over the range of softmax.
+void domain(ir::Node const& node, int input, Domain& d)
+{
+    bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
+    d.lo = keep ? 0 : -2;
+    d.hi = keep ? 1 : 2;
+    d.integer = keep;
+}
+
+void cases(CaseList& list)
+{
+    double const ln3 = 1.0986122886681098;
+    // Scores of one query against two keys: 0 and ln 3, so that the weights are 1/4 and 3/4.
+    Attrs a = attrsOf(1, 2, 0.5);
+    list.add("by_hand", a, {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {0, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4})},
+             {{1, 5}});
+    list.add("mask_by_hand", a,
+             {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {0, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}),
+              f32({1, 1, 1, 2}, {ln3, 0})},
+             {{2, 6}});
+    a.fill = 0;
+    list.add("keep_by_hand", a,
+             {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {9, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}),
+              input(DataType::kBool, {1, 1, 1, 2}, {0, 1})},
+             {{1, 5}});
+    auto tokens = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads,
+                      int64_t size, auto change) {
+        Attrs t = attrsOf(heads, size, 1 / std::sqrt(double(size)));
+        std::vector<CaseInput> in{f32({batch, rows, heads * size}), f32({batch, columns, heads * size}),
+                                  f32({batch, columns, heads * size})};
+        change(t, in);
+        list.add(name, t, std::move(in));
+    };
+    auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
+    for (int64_t rows : {1, 2, 13, 14, 15, 29, 64})
+        tokens("rows_" + std::to_string(rows), 1, rows, 33, 2, 16, nothing);
+    for (int64_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100})
+        tokens("columns_" + std::to_string(columns), 1, 5, columns, 2, 16, nothing);
+    for (int64_t size : {1, 3, 8, 20, 32, 40, 64, 65})
+        tokens("size_" + std::to_string(size), 2, 9, 21, 3, size, nothing);
+    tokens("mask_of_keys", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) {
+        in.push_back(f32({2, 1, 1, 40}));
+    });
+    tokens("mask_of_all", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) { in.push_back(f32({2, 2, 9, 40})); });
+    tokens("mask_of_heads", 2, 9, 40, 2, 8, [](Attrs&, std::vector<CaseInput>& in) {
+        in.push_back(f32({1, 2, 9, 40}));
+    });
+    for (bool inverted : {false, true})
+        tokens(inverted ? "keep_inverted" : "keep", 2, 9, 40, 2, 8, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.fill = -3;
+            t.keepInverted = inverted;
+            in.push_back(input(DataType::kBool, {2, 1, 9, 40}));
+        });
+    tokens("keep_and_mask", 1, 9, 19, 2, 8, [](Attrs& t, std::vector<CaseInput>& in) {
+        t.fill = -1e4;
+        in.push_back(input(DataType::kBool, {1, 1, 9, 19}));
+        in.push_back(f32({1, 1, 1, 19}));
+    });
+    for (int64_t rows : {17, 40}) // each token sees itself and those before it
+        tokens("causal_" + std::to_string(rows), 2, rows, rows, 2, 8, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.fill = -3.4028234663852886e38;
+            std::vector<double> lower;
+            for (int64_t i = 0; i < rows * rows; ++i)
+                lower.push_back(i % rows <= i / rows);
+            in.push_back(constant(DataType::kBool, {1, 1, rows, rows}, lower));
+        });
+    tokens("all_masked", 1, 3, 5, 1, 4, [](Attrs& t, std::vector<CaseInput>& in) { // weights are equal then
+        t.fill = -3.4028234663852886e38;
+        in.push_back(constant(DataType::kBool, {1, 1, 3, 5}, {0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1}));
+    });
+    tokens("heads_first", 2, 9, 21, 3, 20, [](Attrs&, std::vector<CaseInput>& in) {
+        in = {f32({2, 3, 9, 20}), f32({2, 3, 21, 20}), f32({2, 3, 21, 20})};
+    });
+    tokens("other_value_size", 2, 9, 21, 3, 20, [](Attrs& t, std::vector<CaseInput>& in) {
+        t.valueSize = t.v.headStride = 34;
+        in[2] = f32({2, 21, 3 * 34});
+    });
+    for (int i = 0; i < 3; ++i) // parts of one row of 3 * 3 * 20 columns, two ways
+        tokens("merged_" + std::to_string(i), 2, 9, 9, 3, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
+            int64_t const step = i == 0 ? 60 : 20;
+            t.q.headStride = t.k.headStride = t.v.headStride = i == 0 ? 20 : 60;
+            t.q.offset = 0;
+            t.k.offset = step;
+            t.v.offset = i == 2 ? 0 : 2 * step;
+            in[0] = in[1] = in[2] = f32({2, 9, 180});
+        });
+    tokens("half", 1, 9, 21, 2, 16, [](Attrs&, std::vector<CaseInput>& in) {
+        for (CaseInput& x : in)
+            x.type = DataType::kHalf;
+        in.push_back(input(DataType::kHalf, {1, 1, 9, 21}));
+    });
+    tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
+    tokens("no_batch", 0, 3, 5, 2, 4, nothing);
+    tokens("no_rows", 1, 0, 5, 2, 4, nothing);
+    tokens("no_columns", 1, 3, 0, 2, 4, nothing);
+}
+
+} // namespace
+
+Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
+{
+    auto placeOf = [&](Extents const& e, Operand const& o, int64_t size) {
+        if (e.rank == 4)
+            return Place{0, a.heads * e[2] * size, e[2] * size, size};
+        return Place{o.offset, e[1] * e[2], o.headStride, e[2]};
+    };
+    auto rowsOf = [](Extents const& e) { return e[e.rank - 2]; };
+    Geometry g;
+    Extents const &q = inputs[0].dims, &k = inputs[1].dims;
+    g.batch = q[0];
+    g.rows = rowsOf(q);
+    g.columns = rowsOf(k);
+    g.q = placeOf(q, a.q, a.size);
+    g.k = placeOf(k, a.k, a.size);
+    g.v = placeOf(inputs[2].dims, a.v, a.valueSize);
+    for (size_t i = 3; i < inputs.size(); ++i) {
+        Extents const& m = inputs[i].dims;
+        auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };
+        bool const keep = inputs[i].type == DataType::kBool;
+        (keep ? g.keep : g.mask) = Place{0, step(0), step(1), step(2)};
+        (keep ? g.keepInput : g.maskInput) = int(i);
+    }
+    return g;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "attention",
+        .minInputs = 3,
+        .maxInputs = 5,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::attention

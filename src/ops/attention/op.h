@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaled dot-product attention of several heads:
+//   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,h,j,d];  `fill` instead where keep[b,h,i,j] is false
+//   (keepInverted: true);  + mask[b,h,i,j] y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,h,j,d]
+// q, k, v (f32 or f16, one type; they may be one tensor) lie in one of two ways, see Operand. y: [B, Si, heads *
+// valueSize]. Inputs from 3 on (optional, each at most once): mask, of q's type, and keep, b; rank 4, their dimensions
+// those of t or 1, the last one that of t. Made by passes; the node's body holds the nodes it stands for.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+
+namespace tw::ops::attention {
+
+// Rank 3, [B, S, W]: element d of head h lies in column offset + h * headStride + d. Rank 4, [B, heads, S, size]:
+// offset and headStride are not used.
+struct Operand
+{
+    int64_t offset = 0, headStride = 0;
+
+    void visit(ir::AttrVisitor& v, int firstNumber, char const* offsetName, char const* strideName)
+    {
+        v.field(firstNumber, offsetName, offset);
+        v.field(firstNumber + 1, strideName, headStride);
+    }
+};
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    int64_t heads = 1, size = 1, valueSize = 1; // of a head in q and k, and in v
+    double scale = 1, fill = 0;
+    bool keepInverted = false;
+    Operand q, k, v;
+
+    void visit(ir::AttrVisitor& visitor) override
+    {
+        visitor.field(1, "heads", heads);
+        visitor.field(2, "size", size);
+        visitor.field(3, "value_size", valueSize);
+        visitor.field(4, "scale", scale);
+        visitor.field(5, "fill", fill);
+        visitor.field(6, "keep_inverted", keepInverted);
+        q.visit(visitor, 7, "q_offset", "q_head_stride");
+        k.visit(visitor, 9, "k_offset", "k_head_stride");
+        v.visit(visitor, 11, "v_offset", "v_head_stride");
+    }
+};
+
+// Where the elements of an operand lie, in elements.
+struct Place
+{
+    int64_t offset = 0, batch = 0, head = 0, row = 0;
+};
+// Sizes and strides at run time. A stride of mask and keep is 0 where they are broadcast; columns are neighbours.
+struct Geometry
+{
+    int64_t batch = 0, rows = 0, columns = 0; // B, Si, Sj
+    Place q, k, v, mask, keep;
+    int maskInput = -1, keepInput = -1;
+};
+Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::attention

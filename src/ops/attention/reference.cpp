@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/attention/op.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+// Element d of a row of head h of batch b.
+double element(TensorRef const& x, Attrs const& a, Operand const& o, int64_t size, int64_t b, int64_t h, int64_t row,
+               int64_t d)
+{
+    if (x.dims.rank == 3)
+        return x.get((b * x.dims[1] + row) * x.dims[2] + o.offset + h * o.headStride + d);
+    return x.get(((b * a.heads + h) * x.dims[2] + row) * size + d);
+}
+
+int64_t broadcastIndex(TensorRef const& x, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    int64_t const at[] = {b, h, i, j};
+    int64_t index = 0;
+    for (int d = 0; d < 4; ++d)
+        index = index * x.dims[d] + (x.dims[d] == 1 ? 0 : at[d]);
+    return index;
+}
+
+} // namespace
+
+Result<void> reference(RefContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    TensorRef const &q = ctx.in(0), &k = ctx.in(1), &v = ctx.in(2), &y = ctx.out();
+    int64_t const columns = k.dims[k.dims.rank - 2];
+    std::vector<double> t(static_cast<size_t>(columns));
+    for (int64_t b = 0; b < y.dims[0]; ++b)
+        for (int64_t h = 0; h < a.heads; ++h)
+            for (int64_t i = 0; i < y.dims[1]; ++i) {
+                double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+                for (int64_t j = 0; j < columns; ++j) {
+                    double s = 0;
+                    for (int64_t d = 0; d < a.size; ++d)
+                        s += element(q, a, a.q, a.size, b, h, i, d) * element(k, a, a.k, a.size, b, h, j, d);
+                    s *= a.scale;
+                    for (int e = 3; e < ctx.inputCount(); ++e)
+                        if (ctx.in(e).type == DataType::kBool &&
+                            (ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j)) != 0) == a.keepInverted)
+                            s = a.fill;
+                    for (int e = 3; e < ctx.inputCount(); ++e)
+                        if (ctx.in(e).type != DataType::kBool)
+                            s += ctx.in(e).get(broadcastIndex(ctx.in(e), b, h, i, j));
+                    t[size_t(j)] = s;
+                    highest = s > highest || std::isnan(s) ? s : highest;
+                }
+                for (int64_t j = 0; j < columns; ++j)
+                    sum += t[size_t(j)] = std::exp(t[size_t(j)] - highest);
+                for (int64_t d = 0; d < a.valueSize; ++d) {
+                    double s = 0;
+                    for (int64_t j = 0; j < columns; ++j)
+                        s += t[size_t(j)] / sum * element(v, a, a.v, a.valueSize, b, h, j, d);
+                    y.set((b * y.dims[1] + i) * y.dims[2] + h * a.valueSize + d, s);
+                }
+            }
+    return {};
+}
+
+} // namespace tw::ops::attention

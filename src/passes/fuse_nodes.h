@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes share that make one node of several: whether they may, and the replacement with its body.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+// An input of the fused node; `original` is what the replaced nodes read, the same elements in the same order.
+struct FusedInput
+{
+    ir::Value* value;
+    ir::Value* original;
+};
+
+// Nodes in execution order, without repetitions.
+void sortNodes(ir::Graph const& g, std::vector<ir::Node*>& nodes);
+// Whether nobody but these nodes reads what they make, the last node's output apart, and the wishes of the user agree.
+bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes);
+// Puts a node of `op` in the place of `nodes` (sorted). Its output has the elements of the last node's output in the
+// same order; where the shape differs, a reshape follows. Constants that are no inputs are copied into the body. Nodes
+// that others read stay.
+Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::OpDef const& op,
+                            std::unique_ptr<ir::AttrsBase> attrs, std::vector<FusedInput> const& inputs);
+
+// A node in front of `position` that gives `v` another shape with the same elements; null when the shape cannot be said
+// by attributes.
+Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape, int position);
+
+// The number that all elements of a constant are; a constant that refit reaches only when nothing may be refitted.
+std::optional<double> numberOf(ir::Value const* v, bool refittable);
+// The constant's elements as a vector.
+ir::Value* asVector(ir::Graph& g, ir::Value const& v);
+
+} // namespace tw::passes

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves reshapes that only join leading dimensions behind the matrix products that read them, and on behind
+// element-wise nodes, until they meet the reshape that takes the dimensions apart again:
+//   reshape(x [.., k] to [r, k]) -> matmul(., w[k, n]) -> + bias -> reshape to [.., n]
+//     ->  matmul(x, w[1.., k, n]) -> + bias
+// so that bias, residual and activation stand next to the product that will take them. A reshape costs nothing by
+// itself: nothing else changes.
+// Expects Form::kCanonical. Stands behind fuse_attention, which reads reshapes through and leaves some, and in front of
+// fuse_activation. Leaves alone: operands that are no constants, matrices of their own for each batch, dimensions that
+// attributes of a reshape cannot say.
+#include <algorithm>
+
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/registry.h"
+#include "ops/shuffle/op.h"
+#include "ops/unary/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::matrix_multiply::MatrixOperation;
+
+// The tensor behind a reshape that keeps the last dimension and makes the rank smaller; null: `v` is none.
+ir::Value* joined(ir::Value const* v)
+{
+    ir::Node const* n = v->producer;
+    if (!n || n->op != &ops::shuffle::def() || v->quantization || (n->inputs.size() > 1 && n->inputs[1]))
+        return nullptr;
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    ir::Value* x = n->inputs[0];
+    bool const pure = a.firstTranspose.empty() && a.secondTranspose.empty() && a.hasReshape;
+    return pure && v->rank() >= 2 && x->rank() > v->rank() && x->shape.back() == v->shape.back() ? x : nullptr;
+}
+
+// A constant with more leading dimensions of 1.
+ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank)
+{
+    Extents dims;
+    for (int i = v.rank(); i < rank; ++i)
+        dims.push(1);
+    for (ir::Dim const& d : v.shape)
+        dims.push(d.value());
+    return g.addConstant(v.name, v.type, dims, v.constant);
+}
+
+// All dimensions but the last are 1.
+bool isRow(ir::Value const& v)
+{
+    return v.isConstant() && v.rank() > 0 &&
+           std::all_of(v.shape.begin(), v.shape.end() - 1, [](ir::Dim const& d) { return d.is(1); });
+}
+
+// Inputs of `n` with the reshape in front of input `from` left out; empty: it cannot be.
+std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
+{
+    using namespace ops;
+    for (from = 0; from < n.inputs.size(); ++from) {
+        ir::Value* x = n.inputs[from] ? joined(n.inputs[from]) : nullptr;
+        if (!x)
+            continue;
+        if (n.op == &activation::def() || n.op == &unary::def())
+            return {x};
+        if (n.op == &matrix_multiply::def()) {
+            auto const& a = n.attrsAs<matrix_multiply::Attrs>();
+            ir::Value const& w = *n.inputs[1];
+            bool const plain = a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector;
+            bool const oneMatrix = w.isConstant() && std::all_of(w.shape.begin(), w.shape.end() - 2,
+                                                                 [](ir::Dim const& d) { return d.is(1); });
+            if (from == 0 && plain && oneMatrix)
+                return {x, withRank(g, w, x->rank())};
+        } else if (n.op == &elementwise::def() && n.inputs[from]->shape == n.outputs[0]->shape) {
+            ir::Value const& other = *n.inputs[1 - from];
+            ir::Value* lifted = nullptr;
+            if (&other == n.inputs[from])
+                lifted = x;
+            else if (isRow(other))
+                lifted = withRank(g, other, x->rank());
+            else if (ir::Value* y = joined(&other); y && y->shape == x->shape)
+                lifted = y;
+            if (lifted)
+                return from == 0 ? std::vector<ir::Value*>{x, lifted} : std::vector<ir::Value*>{lifted, x};
+        }
+    }
+    return {};
+}
+
+Result<bool> lift(ir::Graph& g, ir::Node* n)
+{
+    ir::Value* y = n->outputs.size() == 1 ? n->outputs[0] : nullptr;
+    if (!y || y->quantization)
+        return false;
+    size_t from = 0;
+    auto inputs = lifted(g, *n, from);
+    if (inputs.empty() || !canJoin(*n->inputs[from]->producer, *n))
+        return false;
+    TW_ASSIGN(ir::Node * moved, g.addNode(*n->op, n->attrs->clone(), inputs, n->name, {}, g.positionOf(n)));
+    moved->layers = n->layers;
+    moved->precision = n->precision;
+    moved->outputTypes = n->outputTypes;
+    moved->device = n->device;
+    TW_ASSIGN(ir::Value * reshaped, addReshape(g, moved->outputs[0], y->shape, g.positionOf(n)));
+    if (!reshaped || reshaped->type != y->type) {
+        if (reshaped)
+            g.eraseNode(reshaped->producer);
+        g.eraseNode(moved);
+        return false;
+    }
+    moved->outputs[0]->name = y->name + ".lifted";
+    reshaped->name = y->name;
+    g.replaceAllUses(y, reshaped);
+    g.eraseNode(n);
+    return true;
+}
+
+} // namespace
+
+Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx)
+{
+    bool changed = false;
+    for (size_t i = 0; i < g.nodes.size(); ++i) {
+        TW_ASSIGN(bool const wasLifted, lift(g, g.nodes[i].get()));
+        changed = changed || wasLifted; // its reshape stands at i + 1 now
+    }
+    if (!changed)
+        return false;
+    g.eraseUnusedValues();
+    TW_ASSIGN(bool const cleaned, removeDead(g, ctx)); // reshapes that nobody reads any more
+    TW_ASSIGN(bool const joinedAgain, removeIdentities(g, ctx));
+    return changed || cleaned || joinedAgain;
+}
+
+} // namespace tw::passes

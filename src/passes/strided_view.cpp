@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/strided_view.h"
+
+#include "ops/gather/op.h"
+#include "ops/registry.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+ir::Shape permuted(ir::Shape const& s, std::vector<int64_t> const& p)
+{
+    ir::Shape out = s;
+    for (size_t i = 0; i < p.size(); ++i)
+        out[i] = s[size_t(p[i])];
+    return out;
+}
+
+ir::Shape unpermuted(ir::Shape const& s, std::vector<int64_t> const& p)
+{
+    ir::Shape out = s;
+    for (size_t i = 0; i < p.size(); ++i)
+        out[size_t(p[i])] = s[i];
+    return out;
+}
+
+ir::Dim product(ir::Shape const& s, size_t begin, size_t end)
+{
+    ir::Dim p = 1;
+    for (size_t i = begin; i < end; ++i)
+        p = p * s[i];
+    return p;
+}
+
+bool throughShuffle(StridedView& view, ir::Node const& n)
+{
+    auto const& a = n.attrsAs<ops::shuffle::Attrs>();
+    if (n.inputs.size() > 1 && n.inputs[1])
+        return false;
+    permute(view, a.firstTranspose);
+    if (a.hasReshape && !reshape(view, unpermuted(n.outputs[0]->shape, a.secondTranspose)))
+        return false;
+    permute(view, a.secondTranspose);
+    return true;
+}
+
+bool throughSlice(StridedView& view, ir::Node const& n)
+{
+    auto const& a = n.attrsAs<ops::slice::Attrs>();
+    for (size_t i = 1; i < n.inputs.size(); ++i)
+        if (n.inputs[i])
+            return false;
+    for (size_t d = 0; d < view.sizes.size(); ++d) {
+        ir::Dim const size = n.outputs[0]->shape[d];
+        if (a.start[d] == 0 && size == view.sizes[d] && a.stride[d] == 1)
+            continue;
+        // Inside, one by one.
+        if (a.stride[d] != 1 || a.start[d] < 0 || !view.sizes[d].isConst() || !size.isConst() ||
+            !view.strides[d].isConst() || a.start[d] > view.sizes[d].value() - size.value())
+            return false;
+        view.offset = ir::addSat(view.offset, ir::mulSat(a.start[d], view.strides[d].value()));
+        view.sizes[d] = size;
+    }
+    return true;
+}
+
+bool throughGather(StridedView& view, ir::Node const& n)
+{
+    auto const& a = n.attrsAs<ops::gather::Attrs>();
+    TensorRef const index = constantOf(n.inputs[1]);
+    if (a.mode != ops::gather::Mode::kDefault || a.elementWiseDims != 0 || !index.data || index.count() != 1 ||
+        index.dims.rank != 0)
+        return false;
+    auto const axis = size_t(a.axis);
+    if (!view.sizes[axis].isConst() || !view.strides[axis].isConst())
+        return false;
+    int64_t const size = view.sizes[axis].value();
+    int64_t const at = index.getInt(0) < 0 ? index.getInt(0) + size : index.getInt(0);
+    if (at < 0 || at >= size)
+        return false;
+    view.offset = ir::addSat(view.offset, ir::mulSat(at, view.strides[axis].value()));
+    view.sizes.erase(view.sizes.begin() + a.axis);
+    view.strides.erase(view.strides.begin() + a.axis);
+    return true;
+}
+
+} // namespace
+
+void permute(StridedView& view, std::vector<int64_t> const& permutation)
+{
+    view.sizes = permuted(view.sizes, permutation);
+    view.strides = permuted(view.strides, permutation);
+}
+
+bool reshape(StridedView& view, ir::Shape const& target)
+{
+    // Without dimensions of 1, which may stand anywhere.
+    ir::Shape sizes, strides;
+    for (size_t i = 0; i < view.sizes.size(); ++i)
+        if (!view.sizes[i].is(1)) {
+            sizes.push_back(view.sizes[i]);
+            strides.push_back(view.strides[i]);
+        }
+    std::vector<size_t> to;
+    for (size_t j = 0; j < target.size(); ++j)
+        if (!target[j].is(1))
+            to.push_back(j);
+    ir::Shape wanted, out(target.size(), ir::Dim(0));
+    for (size_t j : to)
+        wanted.push_back(target[j]);
+    // The shortest groups on both sides with one volume.
+    for (size_t i = 0, j = 0; i < sizes.size() || j < wanted.size();) {
+        size_t iEnd = 0, jEnd = 0;
+        for (size_t a = i + 1; a <= sizes.size() && iEnd == 0; ++a)
+            for (size_t b = j + 1; b <= wanted.size() && iEnd == 0; ++b)
+                if (product(sizes, i, a) == product(wanted, j, b)) {
+                    iEnd = a;
+                    jEnd = b;
+                }
+        if (iEnd == 0)
+            return false;
+        for (size_t k = i; k + 1 < iEnd; ++k)
+            if (!(strides[k] == sizes[k + 1] * strides[k + 1]))
+                return false;
+        ir::Dim stride = strides[iEnd - 1];
+        for (size_t k = jEnd; k-- > j;) {
+            out[to[k]] = stride;
+            stride = stride * wanted[k];
+        }
+        i = iEnd;
+        j = jEnd;
+    }
+    view.sizes = target;
+    view.strides = std::move(out);
+    return true;
+}
+
+StridedView viewOf(ir::Value* v, int depth)
+{
+    StridedView own{v, 0, v->shape, v->shape, {}};
+    for (size_t d = 0; d < v->shape.size(); ++d)
+        own.strides[d] = product(v->shape, d + 1, v->shape.size());
+    ir::Node* n = v->producer;
+    if (depth == 0 || !n || v->quantization)
+        return own;
+    bool const isShuffle = n->op == &ops::shuffle::def(), isSlice = n->op == &ops::slice::def();
+    if (!isShuffle && !isSlice && n->op != &ops::gather::def())
+        return own;
+    StridedView view = viewOf(n->inputs[0], depth - 1);
+    if (!(isShuffle ? throughShuffle(view, *n) : isSlice ? throughSlice(view, *n) : throughGather(view, *n)))
+        return own;
+    view.nodes.push_back(n);
+    return view;
+}
+
+} // namespace tw::passes

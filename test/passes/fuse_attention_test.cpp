@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/gather/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/select/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "ops/softmax/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+using Operation = ops::elementwise::Operation;
+using ops::matrix_multiply::MatrixOperation;
+using Permutation = std::vector<int64_t>;
+
+constexpr int64_t kHeads = 3, kSize = 4, kWidth = kHeads * kSize;
+
+class Maker : public GraphMaker
+{
+public:
+    ir::Dim const batch = ir::Dim::symbol("N"), length = ir::Dim::symbol("S");
+
+    ir::Value* apply(Operation op, ir::Value* a, ir::Value* b, std::string const& name)
+    {
+        return add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b}, name);
+    }
+    ir::Value* number(std::string const& name, double v) { return constant(name, {1, 1, 1, 1}, {v}); }
+    ir::Value* shuffle(ir::Value* x, std::vector<int64_t> dims, Permutation const& second, std::string const& name,
+                       Permutation const& first = {})
+    {
+        ops::shuffle::Attrs a;
+        a.firstTranspose = first;
+        a.hasReshape = !dims.empty();
+        a.reshape = std::move(dims);
+        a.secondTranspose = second;
+        return add(ops::shuffle::def(), a, {x}, name);
+    }
+    ir::Value* tokens(std::string const& name, int64_t width = kWidth) { return input(name, {batch, length, width}); }
+    ir::Value* split(ir::Value* x, Permutation const& p, std::string const& name)
+    {
+        return shuffle(x, {0, 0, kHeads, kSize}, p, name);
+    }
+    ir::Value* multiply(ir::Value* a, ir::Value* b, std::string const& name,
+                        MatrixOperation op = MatrixOperation::kNone)
+    {
+        ops::matrix_multiply::Attrs attrs;
+        attrs.b = op;
+        return add(ops::matrix_multiply::def(), attrs, {a, b}, name);
+    }
+    ir::Value* attend(ir::Value* scores, ir::Value* v)
+    {
+        ops::softmax::Attrs a;
+        a.axis = 3;
+        ir::Value* y = multiply(add(ops::softmax::def(), a, {scores}, "softmax"), v, "result");
+        return shuffle(y, {0, 0, kWidth}, {}, "merge", {0, 2, 1, 3});
+    }
+};
+
+PassCheck const kCheck{{{"N", 2}, {"S", 5}}, false, 1e-5};
+
+// One attention node, and perhaps reshapes.
+ops::attention::Attrs const* only(ir::Graph const& g)
+{
+    ops::attention::Attrs const* found = nullptr;
+    for (auto const& n : g.nodes) {
+        if (n->op == &ops::attention::def() && !found)
+            found = &n->attrsAs<ops::attention::Attrs>();
+        else if (n->op != &ops::shuffle::def() || !n->attrsAs<ops::shuffle::Attrs>().firstTranspose.empty())
+            return nullptr;
+    }
+    return found;
+}
+
+} // namespace
+
+TEST(FuseAttention, ThreeTensorsFactorAndMask)
+{
+    for (bool divide : {false, true})
+        for (bool transposed : {false, true}) {
+            Maker m;
+            ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
+            ir::Value* k = m.split(m.tokens("k"), transposed ? Permutation{0, 2, 1, 3} : Permutation{0, 2, 3, 1}, "k1");
+            ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
+            ir::Value* s =
+                m.multiply(q, k, "scores", transposed ? MatrixOperation::kTranspose : MatrixOperation::kNone);
+            s = m.apply(divide ? Operation::kDiv : Operation::kProd, s, m.number("f", 2), "factor");
+            s = m.apply(Operation::kSum, s, m.input("mask", {m.batch, 1, 1, m.length}), "masked");
+            m.output(m.attend(s, v), "y");
+            checkPass(m.g, passes::fuseAttention, true, kCheck);
+            auto const* a = only(m.g);
+            ASSERT_NE(a, nullptr) << nodesOf(m.g);
+            ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+            EXPECT_EQ(a->heads, kHeads);
+            EXPECT_EQ(a->size, kSize);
+            EXPECT_EQ(a->scale, divide ? 0.5 : 2);
+            EXPECT_EQ(m.g.nodes[0]->inputs.size(), 4u);
+            EXPECT_EQ(m.g.nodes[0]->body->nodes.size(), 9u);
+        }
+}
+
+TEST(FuseAttention, SplitOfOneTensorWithACondition)
+{
+    for (bool inverted : {false, true}) {
+        Maker m;
+        ir::Value* x = m.input("x", ir::shapeOf({2, 5, 3 * kWidth}));
+        ir::Value* part[3];
+        for (int i = 0; i < 3; ++i) {
+            ops::slice::Attrs a;
+            a.start = {0, 0, i * kWidth};
+            a.stride = {1, 1, 1};
+            a.size = {2, 5, kWidth};
+            std::string const name(1, "qkv"[i]);
+            part[i] = m.add(ops::slice::def(), a, {x}, name + ".part");
+            part[i] = m.split(part[i], i == 1 ? Permutation{0, 2, 3, 1} : Permutation{0, 2, 1, 3}, name + ".heads");
+        }
+        ir::Value* s = m.apply(Operation::kDiv, m.multiply(part[0], part[1], "scores"), m.number("f", 2), "factor");
+        std::vector<double> lower;
+        for (int i = 0; i < 25; ++i)
+            lower.push_back((i % 5 <= i / 5) != inverted);
+        ir::Value* condition = m.constant("lower", {1, 1, 5, 5}, lower, DataType::kBool);
+        ir::Value* low = m.number("low", -1e9);
+        s = m.add(ops::select::def(), ops::select::Attrs{},
+                  inverted ? std::vector<ir::Value*>{condition, low, s} : std::vector<ir::Value*>{condition, s, low},
+                  "where");
+        m.output(m.attend(s, part[2]), "y");
+        checkPass(m.g, passes::fuseAttention, true);
+        auto const* a = only(m.g);
+        ASSERT_NE(a, nullptr) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+        EXPECT_EQ(a->q.offset, 0);
+        EXPECT_EQ(a->k.offset, kWidth);
+        EXPECT_EQ(a->v.offset, 2 * kWidth);
+        EXPECT_EQ(a->v.headStride, kSize);
+        EXPECT_EQ(a->keepInverted, inverted);
+        for (int i = 0; i < 3; ++i)
+            EXPECT_EQ(m.g.nodes[0]->inputs[size_t(i)], x);
+    }
+}
+
+TEST(FuseAttention, GathersOfOneTransposedTensor)
+{
+    Maker m;
+    ir::Value* x = m.tokens("x", 3 * kWidth);
+    ir::Value* all = m.shuffle(x, {0, 0, 3, kHeads, kSize}, {2, 0, 3, 1, 4}, "all");
+    ir::Value* part[3];
+    for (int i = 0; i < 3; ++i)
+        part[i] = m.add(ops::gather::def(), ops::gather::Attrs{},
+                        {all, m.constant("index" + std::to_string(i), {}, {double(i)}, DataType::kInt32)},
+                        std::string(1, "qkv"[i]));
+    ir::Value* q = m.apply(Operation::kProd, part[0], m.number("f", 0.5), "scaled");
+    ir::Value* s = m.multiply(q, m.shuffle(part[1], {}, {0, 1, 3, 2}, "turned"), "scores");
+    m.output(m.attend(s, part[2]), "y");
+    checkPass(m.g, passes::fuseAttention, true, kCheck);
+    auto const* a = only(m.g);
+    ASSERT_NE(a, nullptr) << nodesOf(m.g);
+    EXPECT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+    EXPECT_EQ(a->scale, 0.5);
+    EXPECT_EQ(a->k.offset, kWidth);
+    EXPECT_EQ(m.g.nodes[0]->inputs[0], x);
+}
+
+TEST(FuseAttention, RowsOfAllBatchesAndHeadsFirst)
+{
+    Maker m;
+    ir::Value* x = m.input("x", ir::shapeOf({10, kWidth})); // 2 batches of 5
+    ir::Value* q = m.shuffle(x, {2, 5, kHeads, kSize}, {0, 2, 1, 3}, "q");
+    ir::Value* k = m.input("k", ir::shapeOf({2, kHeads, 7, kSize}));
+    ir::Value* v = m.input("v", ir::shapeOf({2, kHeads, 7, kSize}));
+    ir::Value* s = m.multiply(q, k, "scores", MatrixOperation::kTranspose);
+    ops::softmax::Attrs soft;
+    soft.axis = 3;
+    ir::Value* y = m.multiply(m.add(ops::softmax::def(), soft, {s}, "softmax"), v, "result");
+    m.output(m.shuffle(y, {10, kWidth}, {}, "merge", {0, 2, 1, 3}), "y");
+    checkPass(m.g, passes::fuseAttention, true);
+    ASSERT_NE(only(m.g), nullptr) << nodesOf(m.g);
+    EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g); // a reshape in front and one behind
+}
+
+TEST(FuseAttention, OthersReadKeys)
+{
+    Maker m;
+    ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
+    ir::Value* k = m.split(m.tokens("k"), {0, 2, 1, 3}, "k1");
+    ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
+    m.output(m.attend(m.multiply(q, k, "scores", MatrixOperation::kTranspose), v), "y");
+    m.output(k, "keys");
+    checkPass(m.g, passes::fuseAttention, true, kCheck);
+    ASSERT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
+    EXPECT_EQ(m.g.nodes[1]->inputs[1]->name, "k"); // not through the transposed keys
+}
+
+TEST(FuseAttention, ReasonsNotTo)
+{
+    auto with = [](auto change) {
+        Maker m;
+        ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
+        ir::Value* k = m.split(m.tokens("k"), {0, 2, 3, 1}, "k1");
+        ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
+        change(m, m.multiply(q, k, "scores"), v);
+        checkPass(m.g, passes::fuseAttention, false, kCheck);
+    };
+    with([](Maker& m, ir::Value* s, ir::Value* v) { // others read the scores
+        m.output(m.attend(s, v), "y");
+        m.output(s, "s");
+    });
+    with([](Maker& m, ir::Value* s, ir::Value* v) { // a mask for each query
+        m.output(m.attend(m.apply(Operation::kSum, s, m.input("mask", {1, 1, m.length, 1}), "masked"), v), "y");
+    });
+    with([](Maker& m, ir::Value* s, ir::Value* v) { // factors of each head
+        m.output(m.attend(m.apply(Operation::kProd, s, m.constant("f", {1, kHeads, 1, 1}), "factor"), v), "y");
+    });
+    with([](Maker& m, ir::Value* s, ir::Value* v) { // along another axis
+        ops::softmax::Attrs a;
+        a.axis = 2;
+        ir::Value* y = m.multiply(m.add(ops::softmax::def(), a, {s}, "softmax"), v, "result");
+        m.output(m.shuffle(y, {0, 0, kWidth}, {}, "merge", {0, 2, 1, 3}), "y");
+    });
+}
+
+} // namespace tw::test

@@ -85,8 +85,7 @@ struct DirectPrepared final : Prepared
     std::vector<ColumnPhase> columns;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
     int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
-    bool prefetch = false;                   // what is written lies behind L2
-    bool fetchNext = false;                  // so does what is read, and tiles read it in one piece each
+    bool fetchNext = false;                  // what is read lies behind L2, and tiles read it in one piece each
 };
 
 // --- the kernel ---
@@ -181,7 +180,6 @@ public:
             g.batch = g.in[1] = g.out[1] = 1;
             p->fetchNext = x.sizeBytes() > thisCpu().l2Bytes / 2;
         }
-        p->prefetch = y.sizeBytes() + (residual ? in[3].sizeBytes() : 0) > thisCpu().l2Bytes / 2;
         if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
         for (Phase& axis : phasesOf(g, 1, transposed, rowClasses_)) {
@@ -284,9 +282,14 @@ private:
             if (atOnce > 1)
                 s.tail = loop(1, 1);
         }
-        s.prefetchC = p.prefetch;
-        if (int64_t const runs = groupC_ / atOnce; p.fetchNext && runs > 0)
+        int64_t const runs = input_ == Input::kPlanes ? 1 : groupC_ / atOnce; // of the loop, for a filter row
+        if (p.fetchNext && runs > 0)
             s.nextLines = int(std::min((s.rows * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
+        s.prefetchC = runs == 0;
+        if (runs > 0) {
+            int64_t const all = runs * std::max<int64_t>(p.g.window[1] / 2, 1); // as many as border rows have
+            s.rowsPerRun = int((s.rows + all - 1) / all);
+        }
         s.masked = groups_ > 1 && groupK_ % width_ != 0;
         if (hasBias_)
             s.epilogue.push_back(EpilogueOp::kBias);

@@ -210,6 +210,7 @@ TEST_P(GemmKernelTest, everyTile)
                 t.spec.prefetchBytes = trial == 2 ? 1024 : 0;
                 t.spec.nextLines = trial == 3 ? 5 : 0;
                 t.spec.prefetchC = trial == 4;
+                t.spec.rowsPerRun = trial == 3 ? pick(1, 5) : 0;
                 if (trial < 2) {
                     t.spec.body = contiguousLoop(isa, vectors, 4);
                 } else { // three taps of which the outer ones leave out rows

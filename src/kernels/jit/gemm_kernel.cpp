@@ -47,17 +47,12 @@ public:
         c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
         for (int i = 0; i < tiles_; ++i)
             c.zero(i);
-        if (s.prefetchC) {
-            auto lines = [&](auto const& fetch) {
-                for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
-                    fetch(c.ptr[row_ + at]);
-            };
-            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes),
-                 [&](int) { lines([&](Xbyak::Address const& a) { c.prefetchw(a); }); });
-            if (std::any_of(s.epilogue.begin(), s.epilogue.end(),
-                            [](EpilogueOp const& op) { return op.kind == EpilogueOp::kResidual; }))
-                walk(offsetof(GemmArgs, residual), offsetof(GemmArgs, ldrBytes),
-                     [&](int) { lines([&](Xbyak::Address const& a) { c.prefetcht0(a); }); });
+        if (s.prefetchC)
+            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) { fetchLines(row_, true); });
+        if (s.rowsPerRun > 0) {
+            load(cNext_, offsetof(GemmArgs, c));
+            if (fetchesResidual())
+                load(residualNext_, offsetof(GemmArgs, residual));
         }
         products();
         epilogue();
@@ -82,7 +77,7 @@ private:
     int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: row i, vector v in i * vectors + v
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
                 loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12,
-                next_ = Xbyak::util::r15;
+                next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
     Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
     Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                              Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
@@ -134,15 +129,29 @@ private:
             c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
             c.add(bases_[q], lda_);
         }
-        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines);
-        loop(s.tail, offsetof(GemmArgs, tailCount), 0);
+        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines, s.rowsPerRun);
+        loop(s.tail, offsetof(GemmArgs, tailCount), 0, 0);
         c.add(list_, 8);
         c.dec(pointers_);
         c.jnz(next, c.T_NEAR);
         c.L(done);
     }
 
-    void loop(GemmLoop const& l, size_t countOffset, int nextLines)
+    bool fetchesResidual() const
+    {
+        return (c.avx512() || !s.masked) && std::any_of(s.epilogue.begin(), s.epilogue.end(), [](EpilogueOp const& op) {
+                   return op.kind == EpilogueOp::kResidual;
+               });
+    }
+
+    // The lines of one row of a tile.
+    void fetchLines(Reg64 const& row, bool write)
+    {
+        for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+            write ? c.prefetchw(c.ptr[row + at]) : c.prefetcht0(c.ptr[row + at]);
+    }
+
+    void loop(GemmLoop const& l, size_t countOffset, int nextLines, int rowsPerRun)
     {
         if (l.steps.empty())
             return;
@@ -154,8 +163,16 @@ private:
         c.L(again);
         // Spread over the steps, or the load ports would see them all at once.
         int const steps = int(l.steps.size());
-        for (int i = 0, line = 0; i < steps; ++i) {
+        for (int i = 0, line = 0, row = 0; i < steps; ++i) {
             product(l.steps[size_t(i)]);
+            for (; row < rowsPerRun * (i + 1) / steps; ++row) {
+                fetchLines(cNext_, true);
+                c.add(cNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldcBytes))]);
+                if (!fetchesResidual())
+                    continue;
+                fetchLines(residualNext_, false);
+                c.add(residualNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldrBytes))]);
+            }
             for (; line < nextLines * (i + 1) / steps; ++line)
                 c.prefetcht1(c.ptr[next_ + 64 * line]);
         }
@@ -333,6 +350,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return "a store type that is not float";
     if (s.nextLines < 0 || s.nextLines > 256)
         return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
+    if (s.rowsPerRun < 0 || s.rowsPerRun > 32)
+        return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
     int seen[5] = {};

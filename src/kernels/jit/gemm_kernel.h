@@ -82,7 +82,8 @@ struct GemmKernelSpec
     bool maskedB = false;
     int prefetchBytes = 0;  // > 0: B is prefetched into L1 this far ahead
     int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
-    bool prefetchC = false; // the tile's lines of C and of the residual are fetched before the products
+    bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
+    int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     StoreType store = StoreType::kFloat;
 };
 

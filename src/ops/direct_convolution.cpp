@@ -52,7 +52,8 @@ struct Tiling
 {
     int vectors = 0; // 0: no such blocks
     int64_t tiles = 0;
-    std::vector<int> kernelOf; // [tiles]
+    std::vector<int64_t> begins; // [tiles + 1] columns
+    std::vector<int> kernelOf;   // [tiles]
     std::vector<GemmKernel> kernels;
 };
 
@@ -252,7 +253,9 @@ private:
                 known.push_back(std::move(kind));
             }
             t.kernelOf.push_back(int(k));
+            t.begins.push_back(at);
         }
+        t.begins.push_back(axis.count);
         return {};
     }
 
@@ -348,26 +351,30 @@ private:
         a.bodyCount = planes ? 1 : groupC_ / u;
         a.tailCount = planes || u == 1 ? 0 : groupC_ % u;
         int64_t const total = g.batch * rows.axis.count * t.tiles;
-        int64_t const end = evenBegin(total, p.pixelBlocks, pixelBlock + 1);
-        for (int64_t i = evenBegin(total, p.pixelBlocks, pixelBlock); i < end; ++i) {
-            int64_t const tile = i % t.tiles, n = i / t.tiles / rows.axis.count, q = i / t.tiles % rows.axis.count;
+        int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
+        int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
+        int64_t const columnBytes = columns.axis.stride * p.xPixel * 4;
+        for (int64_t row = begin / t.tiles; left > 0; ++row, tile = 0) {
+            int64_t const n = row / rows.axis.count, q = row % rows.axis.count;
             TapRange const& r = rows.inside[size_t(q)];
-            int64_t const column = evenBegin(columns.axis.count, t.tiles, tile);
-            for (int64_t f = 0; f < r.count; ++f) {
-                int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(r.first + f)];
-                pointers[f] = reinterpret_cast<void const*>(
-                    x + uintptr_t((n * imageFloats + h * rowFloats + column * columns.axis.stride * p.xPixel) * 4));
-            }
+            uintptr_t const image = x + uintptr_t(n * imageFloats * 4);
+            int64_t const pixel = (n * g.out[1] + rows.axis.first + q * rows.axis.step) * g.out[2] + columns.axis.first;
             a.pointers = r.count;
-            if (p.fetchNext)
-                a.next = reinterpret_cast<void const*>(
-                    x + uintptr_t(evenBegin(columns.axis.count, t.tiles, tile + 1) * p.xPixel * 4));
             a.b = w + r.first * groupC_ * taps * blockLanes;
-            int64_t const pixel = (n * g.out[1] + rows.axis.first + q * rows.axis.step) * g.out[2] +
-                                  columns.axis.first + column * columns.axis.step;
-            a.c = y + pixel * p.yPixel;
-            a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
-            t.kernels[size_t(t.kernelOf[size_t(tile)])](a);
+            for (; tile < t.tiles && left > 0; ++tile, --left) {
+                int64_t const column = t.begins[size_t(tile)];
+                for (int64_t f = 0; f < r.count; ++f) {
+                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(r.first + f)];
+                    pointers[f] =
+                        reinterpret_cast<void const*>(image + uintptr_t(h * rowFloats * 4 + column * columnBytes));
+                }
+                if (p.fetchNext)
+                    a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * columnBytes));
+                int64_t const at = pixel + column * columns.axis.step;
+                a.c = y + at * p.yPixel;
+                a.residual = residual ? residual + at * p.residualPixel : nullptr;
+                t.kernels[size_t(t.kernelOf[size_t(tile)])](a);
+            }
         }
     }
 

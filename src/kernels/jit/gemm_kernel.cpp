@@ -45,8 +45,7 @@ public:
             load(next_, offsetof(GemmArgs, next));
         c.lea(lda3_, c.ptr[lda_ + lda_ * 2]);
         c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
-        for (int i = 0; i < tiles_; ++i)
-            c.zero(i);
+        begin();
         if (s.prefetchC)
             walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) { fetchLines(row_, true); });
         if (s.rowsPerRun > 0) {
@@ -116,6 +115,21 @@ private:
             break;
         }
         return broadcast ? c.ptr_b[at + bytes] : c.ptr[at + bytes];
+    }
+
+    bool beginsWithBias() const { return !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias; }
+
+    // The sums begin with zero, or with the bias where it would be added to them first.
+    void begin()
+    {
+        if (beginsWithBias())
+            load(row_, offsetof(GemmArgs, bias));
+        for (int v = 0; v < s.vectors; ++v) {
+            if (beginsWithBias())
+                read(acc(0, v), isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
+            for (int row = beginsWithBias() ? 1 : 0; row < s.rows; ++row)
+                beginsWithBias() ? c.vmovaps(c.vec(acc(row, v)), c.vec(acc(0, v))) : c.zero(acc(row, v));
+        }
     }
 
     void products()
@@ -217,7 +231,8 @@ private:
 
     void epilogue()
     {
-        for (EpilogueOp const& op : s.epilogue)
+        for (size_t i = beginsWithBias() ? 1 : 0; i < s.epilogue.size(); ++i) {
+            EpilogueOp const& op = s.epilogue[i];
             switch (op.kind) {
             case EpilogueOp::kAddC:
                 addMatrix(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes));
@@ -235,6 +250,7 @@ private:
                 activate(op.activation);
                 break;
             }
+        }
         walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int row) {
             for (int v = 0; v < s.vectors; ++v)
                 store(c.ptr[row_ + v * c.vectorBytes()], v, acc(row, v));
@@ -312,6 +328,19 @@ private:
     // all registers are free for them.
     void activate(Activation const& a)
     {
+        bool const clip = a.kind == ActivationKind::kClip;
+        if (a.kind == ActivationKind::kRelu || clip) { // constants loaded once; NaN of a sum goes through
+            c.loadConstant(tiles_, clip ? a.alpha : 0);
+            if (clip)
+                c.loadConstant(tiles_ + 1, a.beta);
+            for (int i = 0; i < tiles_; ++i) {
+                Vec const x = c.vec(i);
+                clip ? c.vminps(x, c.vec(tiles_ + 1), x) : c.vmaxps(x, c.vec(tiles_), x);
+                if (clip)
+                    c.vmaxps(x, c.vec(tiles_), x);
+            }
+            return;
+        }
         if (isShort(a.kind)) {
             for (int i = 0; i < tiles_; ++i)
                 emitActivation(c, a, i, tiles_);

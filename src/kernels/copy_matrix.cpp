@@ -11,30 +11,34 @@ namespace tw::kernels {
 
 namespace {
 
-// 4 rows of `to` from 4 contiguous columns of `from` at a time; SSE2, which every x86-64 has.
+// Squares of 4 x 4; SSE2, which every x86-64 has. Of each column a cache line (16 rows) is used up before the next ones
+// come: at strides of 4 KiB all columns fall into one set of L1.
 void copyTransposed(float* to, int64_t ld, float const* from, int64_t rows, int64_t columns, int64_t columnStride)
 {
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4) {
-        float* t = to + i * ld;
+    for (int64_t block = 0; block < rows; block += 16) {
+        int64_t const end = std::min(block + 16, rows);
         int64_t j = 0;
         for (; j + 4 <= columns; j += 4) {
-            float const* f = from + i + j * columnStride;
-            __m128 a = _mm_loadu_ps(f), b = _mm_loadu_ps(f + columnStride), c = _mm_loadu_ps(f + 2 * columnStride),
-                   d = _mm_loadu_ps(f + 3 * columnStride);
-            _MM_TRANSPOSE4_PS(a, b, c, d);
-            _mm_storeu_ps(t + j, a);
-            _mm_storeu_ps(t + ld + j, b);
-            _mm_storeu_ps(t + 2 * ld + j, c);
-            _mm_storeu_ps(t + 3 * ld + j, d);
+            float const* f = from + j * columnStride;
+            int64_t i = block;
+            for (; i + 4 <= end; i += 4) {
+                float* t = to + i * ld + j;
+                __m128 a = _mm_loadu_ps(f + i), b = _mm_loadu_ps(f + i + columnStride),
+                       c = _mm_loadu_ps(f + i + 2 * columnStride), d = _mm_loadu_ps(f + i + 3 * columnStride);
+                _MM_TRANSPOSE4_PS(a, b, c, d);
+                _mm_storeu_ps(t, a);
+                _mm_storeu_ps(t + ld, b);
+                _mm_storeu_ps(t + 2 * ld, c);
+                _mm_storeu_ps(t + 3 * ld, d);
+            }
+            for (; i < end; ++i)
+                for (int64_t q = 0; q < 4; ++q)
+                    to[i * ld + j + q] = f[i + q * columnStride];
         }
         for (; j < columns; ++j)
-            for (int64_t r = 0; r < 4; ++r)
-                t[r * ld + j] = from[i + r + j * columnStride];
+            for (int64_t i = block; i < end; ++i)
+                to[i * ld + j] = from[i + j * columnStride];
     }
-    for (; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-            to[i * ld + j] = from[i + j * columnStride];
 }
 
 } // namespace

@@ -148,13 +148,24 @@ private:
                 c.add(row_, rowBytes_);
             }
         c.L(done);
+        int const temp = run.width * s.vectors;
+        bool const clip = s.activation && s.activation->kind == ActivationKind::kClip;
+        bool const relu = s.activation && s.activation->kind == ActivationKind::kRelu;
+        if (relu || clip) // loaded once; NaN of a sum goes through
+            c.loadConstant(temp, clip ? s.activation->alpha : 0);
+        if (clip)
+            c.loadConstant(temp + 1, s.activation->beta);
         for (int i = 0; i < run.width; ++i)
             for (int v = 0; v < s.vectors; ++v) {
                 Vec const a = c.vec(acc(i, v));
                 if (s.residual)
                     c.vaddps(a, a, c.ptr[residual_ + int(i * s.residualPixelBytes + v * c.vectorBytes())]);
-                if (s.activation)
-                    emitActivation(c, *s.activation, acc(i, v), run.width * s.vectors);
+                if (clip)
+                    c.vminps(a, c.vec(temp + 1), a);
+                if (relu || clip)
+                    c.vmaxps(a, c.vec(temp), a);
+                else if (s.activation)
+                    emitActivation(c, *s.activation, acc(i, v), temp);
                 c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes + v * c.vectorBytes())], a);
             }
     }

@@ -142,7 +142,7 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
     Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
-    for (int64_t vectors : {3, 4, 2, 1})
+    for (int64_t vectors : {3, 4, 2}) // one vector: slower than two wherever there are columns for two
         if (g.n > (vectors - 1) * width)
             list.push_back({vectors});
     if (list.empty())

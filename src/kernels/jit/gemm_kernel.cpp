@@ -153,9 +153,9 @@ private:
 
     bool fetchesResidual() const
     {
-        return (c.avx512() || !s.masked) && std::any_of(s.epilogue.begin(), s.epilogue.end(), [](EpilogueOp const& op) {
-                   return op.kind == EpilogueOp::kResidual;
-               });
+        return (c.avx512() || !(s.masked || s.maskedB)) &&
+               std::any_of(s.epilogue.begin(), s.epilogue.end(),
+                           [](EpilogueOp const& op) { return op.kind == EpilogueOp::kResidual; });
     }
 
     // The lines of one row of a tile.

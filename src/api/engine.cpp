@@ -326,8 +326,8 @@ IHostMemory* ICudaEngine::serialize() const noexcept
 {
     EngineObject const& e = self(this);
     return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
-        return static_cast<IHostMemory*>(
-            new HostMemoryObject(std::string(reinterpret_cast<char const*>(e.plan->data.get()), e.plan->sizeBytes)));
+        TW_ASSIGN(std::string bytes, e.plan->bytes());
+        return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
     });
 }
 IExecutionContext* ICudaEngine::createExecutionContext() noexcept

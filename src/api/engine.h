@@ -13,6 +13,7 @@
 #include "api/entry.h"
 #include "api/environment.h"
 #include "api/gpu.h"
+#include "api/plan_source.h"
 #include "api/report.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -31,14 +32,6 @@ struct RuntimeObject final : nvinfer1::IRuntime
     nvinfer1::IGpuAllocator* allocator = nullptr;
     int32_t maxThreads = 1;
     int32_t dlaCore = -1;
-};
-
-// A plan's bytes in aligned memory: the engine uses weights where they lie, and serialize() gives the bytes back.
-struct PlanBytes
-{
-    std::unique_ptr<std::byte[], void (*)(void*)> data{nullptr, nullptr};
-    size_t sizeBytes = 0;
-    static Result<std::shared_ptr<PlanBytes const>> copy(void const* bytes, size_t sizeBytes);
 };
 
 // What an engine and its contexts share: it outlives the engine object while contexts exist.
@@ -62,7 +55,7 @@ struct EngineObject final : nvinfer1::ICudaEngine
     EngineObject(Reporter const& r, std::shared_ptr<EngineState> s) : reporter(r), state(std::move(s)) {}
     mutable Reporter reporter;
     std::shared_ptr<EngineState> state;
-    std::shared_ptr<PlanBytes const> plan;
+    std::shared_ptr<PlanSource> plan;
 
     runtime::Engine const& core() const { return *state->core; }
     plan::Contents const& contents() const { return state->core->contents(); }

@@ -27,34 +27,20 @@ nvinfer1::Dims EngineState::dimsOf(int io) const
     return d;
 }
 
-Result<std::shared_ptr<PlanBytes const>> PlanBytes::copy(void const* bytes, size_t sizeBytes)
-{
-    constexpr size_t kAlignment = 256; // of sections in a plan
-    if (sizeBytes > SIZE_MAX - kAlignment)
-        return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
-    auto plan = std::make_shared<PlanBytes>();
-    size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-    plan->data = {static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free};
-    if (!plan->data)
-        return Error{ErrorCode::kFailedAllocation, "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
-    std::memcpy(plan->data.get(), bytes, sizeBytes);
-    plan->sizeBytes = sizeBytes;
-    return std::shared_ptr<PlanBytes const>(std::move(plan));
-}
-
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
                                  std::shared_ptr<cuda::Target const> gpu)
 {
-    TW_ASSIGN(auto bytes, PlanBytes::copy(plan, sizeBytes));
+    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes));
     TW_ASSIGN(plan::Contents contents,
-              plan::read(bytes->data.get(), sizeBytes, plan::ReadOptions{bytes, environment.strictPlan}));
+              plan::read(source->data(), sizeBytes, plan::ReadOptions{source, source.get(), environment.strictPlan}));
     Reporter log(reporter);
     runtime::LoadOptions options;
     options.fingerprint = fingerprintOf(gpu.get());
     options.cuda = std::move(gpu);
     options.strictDevice = environment.strictPlan;
     options.log = &log;
+    options.pages = source.get();
     options.threads = device::processThreadPool(environment.threads).threads();
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
@@ -65,7 +51,9 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
         for (plan::IoTensor const& t : core->contents().io)
             state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
-    engine->plan = std::move(bytes);
+    if (!core->contents().refittable)
+        source->close();
+    engine->plan = std::move(source);
     return engine.release();
 }
 

@@ -46,4 +46,12 @@ private:
 
 using BlobPtr = std::shared_ptr<Blob const>;
 
+// Told which bytes of a large file have been read and are not needed for now, so that it can give their pages back.
+class PageKeeper
+{
+public:
+    virtual ~PageKeeper() = default;
+    virtual void done(void const* /*data*/, size_t /*sizeBytes*/) const {}
+};
+
 } // namespace tw

@@ -311,9 +311,12 @@ Result<void> build(plan::Contents& contents, Options const& options)
                 compileAhead(*block, shapes, withDevice);
             TW_ASSIGN(target.root, chooser.choose(*block, *shapes.at[1], *shapes.at[2]));
             // Kernels tell their workspaces: load them as the runtime will.
-            TW_TRY(runtime::loadKernels(*block, &target.root, *shapes.at[1], *shapes.at[2],
-                                        {options.tune.providers, options.fingerprint, nullptr,
-                                         options.tune.workers->count(), false, options.cuda}));
+            runtime::LoadOptions load;
+            load.providers = options.tune.providers;
+            load.fingerprint = options.fingerprint;
+            load.threads = options.tune.workers->count();
+            load.cuda = options.cuda;
+            TW_TRY(runtime::loadKernels(*block, &target.root, *shapes.at[1], *shapes.at[2], load));
         }
         std::unique_ptr<runtime::Instance>& max = shapes.at[2];
         TW_TRY(runtime::placeInArena(*max));

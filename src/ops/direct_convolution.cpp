@@ -160,6 +160,8 @@ public:
         return {};
     }
 
+    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
     {

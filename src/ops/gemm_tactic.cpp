@@ -88,6 +88,8 @@ public:
         return {};
     }
 
+    bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemmJitOptions::kPackedBefore; }
+
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
         Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);

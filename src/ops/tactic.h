@@ -108,6 +108,9 @@ public:
     {
         return std::shared_ptr<Prepared const>();
     }
+    // Whether run() reads the elements of constant input `i`; false when load() has packed or copied them, so that the
+    // engine need not keep them.
+    virtual bool readsConstant(size_t /*i*/) const { return true; }
     // Does not allocate, lock, throw or read the environment. An error is one the data caused.
     virtual Result<void> run(RunArgs& args) const = 0;
 };
@@ -140,7 +143,7 @@ public:
     virtual double estimate(Problem const&, Config const&) const { return 0; }
     // Bytes for the plan (device code, recipes); empty for what is emitted at load.
     virtual Result<std::string> build(Problem const&, Config const&) const { return std::string(); }
-    // `problem.node` outlives the kernel. Constant inputs may be packed here.
+    // `problem.node` outlives the kernel. Constant inputs may be packed here; where they lie now, they do not stay.
     virtual Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                                  std::string const& image) const = 0;
 

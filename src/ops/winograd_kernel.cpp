@@ -128,6 +128,8 @@ public:
     }
     bool hasMemory() const { return weights_.data() && zeros_.data() && (bias_.data() || !hasBias_); }
 
+    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> out) const override
     {
         // For blocks as large as they can get: the true ones depend on the number of tiles in no monotonic way.

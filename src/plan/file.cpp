@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/file.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -27,12 +28,44 @@ Error damaged(std::string const& what)
 
 } // namespace
 
-uint64_t fileHash(void const* bytes, size_t sizeBytes)
+namespace {
+
+constexpr size_t kPieceBytes = size_t(1) << 20;
+constexpr size_t kLanes = 4;
+
+void hashPiece(Hasher& whole, char const* p, size_t size)
+{
+    Hasher lanes[kLanes];
+    constexpr size_t kStep = kLanes * sizeof(uint64_t);
+    size_t at = 0;
+    for (; at + kStep <= size; at += kStep) {
+        uint64_t words[kLanes];
+        std::memcpy(words, p + at, kStep);
+        for (size_t i = 0; i < kLanes; ++i)
+            lanes[i].number(words[i]);
+    }
+    for (Hasher const& l : lanes)
+        whole.number(l.value());
+    whole.bytes(p + at, size - at);
+}
+
+} // namespace
+
+uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages)
 {
     auto const* p = static_cast<char const*>(bytes);
     Hasher h;
     h.bytes(p, offsetof(FileHeader, hash));
-    h.bytes(p + sizeof(FileHeader), sizeBytes - sizeof(FileHeader));
+    if (minor == 0) {
+        h.bytes(p + sizeof(FileHeader), sizeBytes - sizeof(FileHeader));
+        return h.value();
+    }
+    for (size_t at = sizeof(FileHeader); at < sizeBytes; at += kPieceBytes) {
+        size_t const size = std::min(kPieceBytes, sizeBytes - at);
+        hashPiece(h, p + at, size);
+        if (pages)
+            pages->done(p + at, size);
+    }
     return h.value();
 }
 
@@ -57,12 +90,13 @@ std::string packFile(std::vector<Section> const& sections)
         if (sections[i].sizeBytes > 0)
             std::memcpy(out.data() + table[i].offset, sections[i].data, size_t(sections[i].sizeBytes));
     std::memcpy(out.data(), &h, sizeof h);
-    h.hash = fileHash(out.data(), out.size());
+    h.hash = fileHash(out.data(), out.size(), h.minor);
     std::memcpy(out.data(), &h, sizeof h);
     return out;
 }
 
-Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion)
+Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
+                                        PageKeeper const* pages)
 {
     auto const* p = static_cast<char const*>(bytes);
     FileHeader h;
@@ -90,7 +124,7 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
     uint64_t const tableEnd = sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
     if (h.fileBytes < tableEnd)
         return damaged("its section table does not fit");
-    if (fileHash(p, size_t(h.fileBytes)) != h.hash)
+    if (fileHash(p, size_t(h.fileBytes), h.minor, pages) != h.hash)
         return damaged("its contents do not match their hash");
     std::vector<Section> sections;
     for (uint32_t i = 0; i < h.sectionCount; ++i) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/blob.h"
 #include "base/result.h"
 
 namespace tw::plan {
@@ -52,11 +53,14 @@ struct Section
     uint64_t sizeBytes = 0;
 };
 
-// Of a whole file, its hash field taken as zero. `sizeBytes` is at least the header's.
-uint64_t fileHash(void const* bytes, size_t sizeBytes);
+// Of a whole file, its hash field left out. `sizeBytes` is at least the header's. Tells `pages` what it has read.
+//   minor 0: one hash over all. From minor 1 on: the bytes behind the header in pieces of 1 MiB; word i of a piece goes
+//   to lane i mod 4, so that four multiplications are under way at once; the lanes' values are hashed in order.
+uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr);
 // Sections in the order given.
 std::string packFile(std::vector<Section> const& sections);
 // Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.
-Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion);
+Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
+                                        PageKeeper const* pages = nullptr);
 
 } // namespace tw::plan

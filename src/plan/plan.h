@@ -121,6 +121,7 @@ Result<std::string> write(Contents const& contents);
 struct ReadOptions
 {
     std::shared_ptr<void const> owner;
+    PageKeeper const* pages = nullptr;
     bool strictVersion = false; // refuse plans of another TensorRT version as 8.5 does, instead of re-targeting
 };
 Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options = {});

@@ -7,6 +7,7 @@
 #include "ir/op_def.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
+#include "runtime/release_constants.h"
 
 namespace tw::runtime {
 
@@ -72,9 +73,13 @@ public:
                 TW_TRY(load(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
                             *opt.regions[i][r], *max.regions[i][r]));
             }
-            if (step.regions.empty())
+            if (step.regions.empty()) {
                 TW_TRY(loadStep(step, choice ? &choice->choice : nullptr,
                                 problemOf(step, opt, max, options_.threads, options_.cuda.get())));
+                for (ir::Value const* v : step.node->inputs)
+                    if (options_.pages && v && v->constant)
+                        options_.pages->done(v->constant->data->data(), v->constant->data->sizeBytes());
+            }
         }
         return {};
     }
@@ -278,6 +283,8 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     if (options.cuda) {
         TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
     }
+    if (!c.refittable)
+        TW_TRY(releaseConstants(*c.graph, *e->block_));
     if (options.log && replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");

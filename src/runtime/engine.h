@@ -20,6 +20,7 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
+    PageKeeper const* pages = nullptr;        // told which weights have been read
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU

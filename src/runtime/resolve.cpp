@@ -18,7 +18,10 @@ constexpr int64_t kMaxHostElements = 4096;
 
 TensorRef constantRef(ir::Value const& v)
 {
-    return TensorRef{v.type, ir::extentsOf(v.shape), const_cast<void*>(v.constant->data->data())};
+    TensorRef t{v.type, ir::extentsOf(v.shape), nullptr};
+    if (int64_t(v.constant->data->sizeBytes()) >= t.sizeBytes()) // else a kernel has packed it and it is gone
+        t.data = const_cast<void*>(v.constant->data->data());
+    return t;
 }
 
 } // namespace

@@ -71,7 +71,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
         }
     }
     std::memcpy(data, &h, sizeof h);
-    h.hash = plan::fileHash(data, size);
+    h.hash = plan::fileHash(data, size, h.minor);
     std::memcpy(data, &h, sizeof h);
     return size;
 }

@@ -31,7 +31,7 @@ std::string const& goodPlan()
 
 void setHash(std::string& bytes)
 {
-    uint64_t const hash = plan::fileHash(bytes.data(), bytes.size());
+    uint64_t const hash = plan::fileHash(bytes.data(), bytes.size(), plan::kMinor);
     std::memcpy(bytes.data() + offsetof(plan::FileHeader, hash), &hash, sizeof hash);
 }
 

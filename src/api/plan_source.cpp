@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/plan_source.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "plan/file.h"
+
+namespace tw::api {
+
+namespace {
+
+constexpr size_t kAlignment = plan::kAlignment;
+
+class CopiedPlan final : public PlanSource
+{
+public:
+    static Result<std::shared_ptr<PlanSource>> make(void const* bytes, size_t sizeBytes)
+    {
+        if (sizeBytes > SIZE_MAX - kAlignment)
+            return invalidArgument("the plan's size " + std::to_string(sizeBytes) + " is not possible");
+        size_t const rounded = (std::max<size_t>(sizeBytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+        auto plan = std::make_shared<CopiedPlan>();
+        plan->data_ = {static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free};
+        if (!plan->data_)
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
+        std::memcpy(plan->data_.get(), bytes, sizeBytes);
+        plan->sizeBytes_ = sizeBytes;
+        return std::shared_ptr<PlanSource>(std::move(plan));
+    }
+    void const* data() const override { return data_.get(); }
+    size_t sizeBytes() const override { return sizeBytes_; }
+    void close() override {} // there is no other place to get the bytes from
+    Result<std::string> bytes() const override
+    {
+        return std::string(reinterpret_cast<char const*>(data_.get()), sizeBytes_);
+    }
+
+private:
+    std::unique_ptr<std::byte[], void (*)(void*)> data_{nullptr, nullptr};
+    size_t sizeBytes_ = 0;
+};
+
+// The read-only mapping of a file that a range of memory lies in.
+struct FileRange
+{
+    std::string path;
+    dev_t device = 0;
+    ino_t inode = 0;
+    uint64_t offset = 0; // of the range in the file
+};
+
+bool findFile(void const* bytes, size_t sizeBytes, FileRange& out)
+{
+    auto const begin = reinterpret_cast<uintptr_t>(bytes), end = begin + sizeBytes;
+    std::FILE* maps = std::fopen("/proc/self/maps", "re");
+    if (!maps)
+        return false;
+    bool found = false;
+    char line[4096 + 256];
+    while (!found && std::fgets(line, sizeof line, maps)) {
+        unsigned long from = 0, to = 0, offset = 0, inode = 0;
+        unsigned major = 0, minor = 0;
+        char rights[8] = {};
+        int path = 0;
+        if (std::sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %n", &from, &to, rights, &offset, &major, &minor, &inode,
+                        &path) < 7)
+            continue;
+        if (begin < from || end > to || begin >= to)
+            continue;
+        std::string name(line + path);
+        while (!name.empty() && name.back() == '\n')
+            name.pop_back();
+        if (inode == 0 || rights[1] != '-' || name.empty() || name[0] != '/')
+            break;
+        out.path = std::move(name);
+        out.inode = ino_t(inode);
+        out.offset = offset + (begin - from);
+        found = true;
+    }
+    std::fclose(maps);
+    return found;
+}
+
+class MappedPlan final : public PlanSource
+{
+public:
+    // Null when the bytes are no part of a mapped file that can be opened again.
+    static std::shared_ptr<PlanSource> make(void const* bytes, size_t sizeBytes)
+    {
+        FileRange range;
+        long const page = sysconf(_SC_PAGESIZE);
+        if (sizeBytes < sizeof(plan::FileHeader) || page <= 0 || !findFile(bytes, sizeBytes, range) ||
+            range.offset % uint64_t(page) != 0)
+            return nullptr;
+        int const fd = open(range.path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return nullptr;
+        auto plan = std::make_shared<MappedPlan>();
+        plan->fd_ = fd;
+        plan->offset_ = range.offset;
+        plan->sizeBytes_ = sizeBytes;
+        struct stat st;
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_ino != range.inode ||
+            uint64_t(st.st_size) < range.offset + sizeBytes)
+            return nullptr;
+        void* at = mmap(nullptr, sizeBytes, PROT_READ, MAP_PRIVATE, fd, off_t(range.offset));
+        if (at == MAP_FAILED)
+            return nullptr;
+        plan->data_ = at;
+        plan->page_ = size_t(page);
+        // The header holds the hash of everything: the same header is the same plan.
+        if (std::memcmp(at, bytes, sizeof(plan::FileHeader)) != 0)
+            return nullptr;
+        std::memcpy(&plan->header_, at, sizeof plan->header_);
+        return plan;
+    }
+    ~MappedPlan() override
+    {
+        close();
+        if (fd_ >= 0)
+            ::close(fd_);
+    }
+    void const* data() const override { return data_; }
+    size_t sizeBytes() const override { return sizeBytes_; }
+    void close() override
+    {
+        if (data_)
+            munmap(data_, sizeBytes_);
+        data_ = nullptr;
+    }
+    void done(void const* data, size_t sizeBytes) const override
+    {
+        auto const begin = reinterpret_cast<uintptr_t>(data), end = begin + sizeBytes;
+        auto const mine = reinterpret_cast<uintptr_t>(data_);
+        if (!data_ || begin < mine || end > mine + sizeBytes_)
+            return;
+        uintptr_t const first = begin / page_ * page_, last = (end + page_ - 1) / page_ * page_;
+        if (last > first) // a page that is needed again is read again
+            (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    }
+    Result<std::string> bytes() const override
+    {
+        std::string out(sizeBytes_, '\0');
+        size_t at = 0;
+        while (at < out.size()) {
+            ssize_t const n = pread(fd_, out.data() + at, out.size() - at, off_t(offset_ + at));
+            if (n <= 0)
+                break;
+            at += size_t(n);
+        }
+        plan::FileHeader now{};
+        if (at == out.size())
+            std::memcpy(&now, out.data(), sizeof now);
+        if (at != out.size() || std::memcmp(&now, &header_, sizeof now) != 0 || header_.fileBytes > out.size() ||
+            plan::fileHash(out.data(), size_t(header_.fileBytes), header_.minor) != header_.hash)
+            return Error{ErrorCode::kFailedExecution, "the engine cannot be serialized: the file that its plan was "
+                                                      "mapped from has changed since; keep the plan's bytes instead"};
+        return out;
+    }
+
+private:
+    int fd_ = -1;
+    void* data_ = nullptr;
+    size_t sizeBytes_ = 0, page_ = 4096;
+    uint64_t offset_ = 0;
+    plan::FileHeader header_{};
+};
+
+} // namespace
+
+Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes)
+{
+    if (std::shared_ptr<PlanSource> mapped = MappedPlan::make(bytes, sizeBytes))
+        return mapped;
+    return CopiedPlan::make(bytes, sizeBytes);
+}
+
+} // namespace tw::api

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an engine's plan comes from, and how to get its bytes again.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/blob.h"
+#include "base/result.h"
+
+namespace tw::api {
+
+// The engine reads from data() while it is loaded; then close() gives the memory back where the bytes can be had again.
+// Clients that map a plan file read-only pay for its pages once at most: the file is opened here again, and pages are
+// dropped as they have been packed. Other memory is copied, since the caller may free it, and the copy is kept.
+class PlanSource : public PageKeeper
+{
+public:
+    static Result<std::shared_ptr<PlanSource>> of(void const* bytes, size_t sizeBytes);
+
+    // 256-byte aligned, as sections of a plan expect; null after close().
+    virtual void const* data() const = 0;
+    virtual size_t sizeBytes() const = 0;
+    virtual void close() = 0;
+    // The plan's bytes, at any time. An error when its file has changed since.
+    virtual Result<std::string> bytes() const = 0;
+};
+
+} // namespace tw::api

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/release_constants.h"
+
+#include <map>
+#include <set>
+
+#include "ir/op_def.h"
+
+namespace tw::runtime {
+
+namespace {
+
+// Shape arithmetic and messages may look at these at any time.
+constexpr size_t kSmallBytes = 4096;
+
+class Releaser
+{
+public:
+    Result<void> run(ir::Graph& graph, LoadedBlock const& block)
+    {
+        std::set<ir::Value const*> read(graph.outputs.begin(), graph.outputs.end());
+        for (LoadedStep const& step : block.steps) {
+            ir::Node const& node = *step.node;
+            uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                bool const packed =
+                    step.kernel && !step.host && !(i < 32 && (shapes >> i & 1)) && !step.kernel->readsConstant(i);
+                if (!packed)
+                    read.insert(node.inputs[i]);
+            }
+        }
+        TW_TRY(keep(graph, &read));
+        for (size_t i = 0; i < block.steps.size(); ++i) {
+            ir::Node& node = *graph.nodes[i];
+            if (node.body)
+                TW_TRY(keep(*node.body, nullptr));
+            for (size_t r = 0; r < node.regions.size(); ++r)
+                TW_TRY(run(*node.regions[r], *block.steps[i].regions[r]));
+        }
+        return {};
+    }
+
+private:
+    // Those in `read` (null: all), and small ones.
+    Result<void> keep(ir::Graph& graph, std::set<ir::Value const*> const* read)
+    {
+        for (auto const& v : graph.values()) {
+            if (!v->isConstant())
+                continue;
+            BlobPtr const& data = v->constant->data;
+            bool const wanted = !read || read->contains(v.get()) || data->sizeBytes() <= kSmallBytes;
+            auto c = std::make_shared<ir::Constant>(*v->constant);
+            c->data = wanted ? copyOf(data) : std::make_shared<Blob const>(nullptr, 0);
+            v->constant = std::move(c);
+        }
+        if (read) // bodies own nothing that runs
+            for (auto const& n : graph.nodes)
+                if (n->body)
+                    TW_TRY(keep(*n->body, nullptr));
+        return {};
+    }
+    // Values may share contents, and go on to.
+    BlobPtr copyOf(BlobPtr const& data)
+    {
+        BlobPtr& copy = copies_[data->data()];
+        if (!copy || copy->sizeBytes() != data->sizeBytes())
+            copy = Blob::copy(data->data(), data->sizeBytes());
+        return copy;
+    }
+    std::map<void const*, BlobPtr> copies_;
+};
+
+} // namespace
+
+Result<void> releaseConstants(ir::Graph& graph, LoadedBlock const& block)
+{
+    return Releaser().run(graph, block);
+}
+
+} // namespace tw::runtime

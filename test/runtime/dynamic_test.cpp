@@ -8,6 +8,7 @@
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
+#include "ops/reformat/op.h"
 #include "ops/resize/op.h"
 #include "ops/scale/op.h"
 #include "ops/shuffle/op.h"
@@ -55,7 +56,10 @@ TEST(Dynamic, SmallNetworkOverProfiles)
     smallNetwork(m, ir::Dim::symbol("N"));
     auto e = makeEngine(m, {{{"N", {1, 2, 4}}}, {{"N", {3, 8, 8}}}});
     ASSERT_TRUE(e.ok()) << e.error().message;
-    EXPECT_EQ(e->engine->graph().nodes.size(), 4u) << "conv1 + bn1 + relu1, conv2 + add2 + relu2, flatten, fc + ...";
+    size_t layers = 0; // conv1 + bn1 + relu1, conv2 + add2 + relu2, flatten, fc + ...
+    for (auto const& n : e->engine->graph().nodes)
+        layers += n->op != &ops::reformat::def();
+    EXPECT_EQ(layers, 4u);
     runtime::Context context(e->engine);
     for (int profile : {0, 1, 0}) {
         context.setProfile(profile);
@@ -68,7 +72,7 @@ TEST(Dynamic, SmallNetworkOverProfiles)
                 EXPECT_FALSE(context.setInputShape(0, inputs[0].dims()).ok());
         }
     }
-    EXPECT_LE(e->engine->block().steps.size(), 4u);
+    EXPECT_EQ(e->engine->block().steps.size(), e->engine->graph().nodes.size());
 }
 
 TEST(Dynamic, EveryPassCanBeLeftOut)

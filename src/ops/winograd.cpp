@@ -15,6 +15,7 @@ namespace {
 namespace jit = kernels::jit;
 
 constexpr int64_t kMaxChannels = 1 << 15, kMaxTiles = 1 << 12; // of a block: offsets stay below 2^31
+constexpr int64_t kShared = 1, kInPlace = 2;                   // bits of config[1]
 constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
 
 int64_t roundUp(int64_t n, int64_t to)
@@ -55,14 +56,23 @@ std::vector<Formats> WinogradTactic::formats(Problem const& p) const
 
 std::vector<Config> WinogradTactic::configs(Problem const& p) const
 {
-    int64_t const c = p.inputs[1].dims[1], k = roundUp(p.inputs[1].dims[0], kColumns);
+    int64_t const c = p.inputs[1].dims[1], k = p.inputs[1].dims[0];
+    int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = thisCpu().l2Bytes;
+    auto weightsBytes = [&](int64_t m) { return (m + 2) * (m + 2) * c * k * 4; };
     std::vector<Config> list;
-    for (int m : {4, 2}) {
-        int64_t const tiles = winogradTiles(m, p.outputs[0].dims);
-        list.push_back({m, 0, 14, k});
-        list.push_back({m, 1, std::min<int64_t>(std::max<int64_t>(tiles, 1), 64), kColumns});
-        (void)c;
-    }
+    auto add = [&](int64_t m, int64_t how, int64_t blockTiles, int64_t columns, int64_t piece) {
+        list.push_back({m, how, blockTiles, std::min(columns, roundUp(k, kColumns)), piece});
+    };
+    // In the order of memory, since equally fast ones go to the first.
+    if (c * k >= 2048)
+        add(4, kInPlace | (tiles < 96 * p.threads ? kShared : 0), 64, 32, 64);
+    if (tiles <= 16 || weightsBytes(4) <= l2)
+        add(2, tiles < 48 * p.threads ? kShared : 0, 56, 64, 128);
+    add(4, 0, 14, 128, 128);
+    if (tiles > 14 * p.threads)
+        add(4, 0, 28, 64, 128);
+    if (weightsBytes(4) > l2 && tiles < 96 * p.threads)
+        add(4, kShared, 64, 32, 128);
     return list;
 }
 
@@ -82,9 +92,9 @@ double WinogradTactic::estimate(Problem const& p, Config const& config) const
 
 Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    bool const known = config.size() == 4 && (config[0] == 2 || config[0] == 4) && (config[1] == 0 || config[1] == 1) &&
+    bool const known = config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
                        config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
-                       config[3] % kColumns == 0;
+                       config[3] % kColumns == 0 && config[4] >= 16 && config[4] <= kMaxChannels;
     if (!known)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
                                std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
@@ -95,9 +105,11 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config co
     WinogradSpec s;
     s.isa = isa_;
     s.m = int(config[0]);
-    s.shared = config[1] == 1;
+    s.shared = (config[1] & kShared) != 0;
+    s.inPlace = (config[1] & kInPlace) != 0;
     s.tiles = config[2];
     s.columns = config[3];
+    s.piece = config[4];
     s.threads = std::max(p.threads, 1);
     s.k = w[0];
     s.c = w[1];

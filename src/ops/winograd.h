@@ -13,9 +13,11 @@
 
 namespace tw::ops {
 
-// Config: {m, shared, tiles, columns}. The layer is worked off in blocks of `tiles` tiles of m x m outputs and
-// `columns` output channels. shared = 0: workers take blocks of tiles, each transforms its own; the transformed weights
-// are read once for each block. 1: all workers transform the tiles of one block, then take blocks of columns.
+// Config: {m, how, tiles, columns, piece}. The layer is worked off in blocks of `tiles` tiles of m x m outputs and
+// `columns` output channels, `piece` input channels at a time. how, bit 0: all workers transform the tiles of one
+// block, then take blocks of columns; without it they take blocks of tiles, each transforms its own. Bit 1: weights
+// stay as they are and are transformed each time they are used (once for each block of tiles): a quarter of the memory,
+// and of what is read of it, for m = 4.
 class WinogradTactic final : public Tactic
 {
 public:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer in blocks of tiles and of output channels ("columns"). For each block, with P = (m + 2)^2 positions:
-//   V [P][tiles][C]              = transformed tiles of x
-//   M [P][tiles][columns]        = V[p] times U[p], for each position p
+// One layer in blocks of tiles and of output channels ("columns"), its input channels in pieces. For each block, with
+// P = (m + 2)^2 positions:
+//   V [pieces][P][tiles][piece]  = transformed tiles of x
+//   M [P][tiles][columns]        = sum over the pieces of V[p] times U[p], for each position p
 //   y                            = transformed M + bias + residual, activation
-// U, the transformed weights, is packed at load: [column block][P][panel of the matrix kernel][C][panel's columns].
+// U, the transformed weights: packed at load as [column block][P][panel of the matrix kernel][C][panel's columns], or
+// made from [column block][panel][C][3][3][panel's columns] for one column block and piece at a time, in scratch
+// memory: [P][panel][piece][panel's columns].
 #include "ops/winograd_kernel.h"
 
 #include <algorithm>
-#include <map>
 
-#include "kernels/avx2_winograd.h"
 #include "kernels/jit/gemm_kernel.h"
 #include "kernels/jit/winograd.h"
 
@@ -19,13 +20,12 @@ namespace {
 
 namespace jit = kernels::jit;
 using jit::GemmKernel;
+using jit::WinogradFilter;
 using jit::WinogradInput;
 using jit::WinogradOutput;
 
 constexpr int kPanelVectors = 2; // of the matrix kernel's tile; the last panel may have one
-// Sums over the channels are cut into pieces of about this many: their errors grow with the root of a piece's length.
-constexpr int64_t kPiece = 256;
-constexpr int kUnroll = 4; // channels per turn of the matrix kernel's loop
+constexpr int kUnroll = 4;       // channels per turn of the matrix kernel's loop
 constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
 
 int64_t roundUp(int64_t n, int64_t to)
@@ -43,38 +43,51 @@ int64_t rowStride(int64_t columns)
     return (lines + (lines % 16 == 0)) * kLineFloats;
 }
 // From position to position: an odd number of lines, so that the lines of one tile lie in different sets.
-int64_t positionStride(int64_t tiles, int64_t row)
+int64_t positionStride(int64_t floats)
 {
-    int64_t const lines = tiles * row / kLineFloats;
+    int64_t const lines = divideUp(floats, kLineFloats);
     return (lines + (lines % 2 == 0)) * kLineFloats;
 }
+int32_t bytes(int64_t floats)
+{
+    return int32_t(floats * int64_t(sizeof(float)));
+}
 
-// How tiles and columns are cut up, from the shapes alone.
+// How tiles, columns and input channels are cut up.
 struct Layout
 {
-    int64_t batch = 0, tilesY = 0, tilesX = 0, tiles = 0;
+    int64_t tilesY = 0, tilesX = 0, tiles = 0;
     int64_t blocks = 0, blockTiles = 0; // block i: tiles [i * tiles / blocks, (i + 1) * tiles / blocks)
-    int64_t vRow = 0, vPosition = 0, mRow = 0, mPosition = 0; // floats
-    int64_t vFloats = 0, mFloats = 0;
+    int64_t pieces = 0, piece = 0;      // the last one may be shorter
+    int64_t vRow = 0, vPosition = 0, vPiece = 0, mRow = 0, mPosition = 0, uPosition = 0; // floats
+    int64_t vFloats = 0, mFloats = 0, uFloats = 0;
 
-    Layout(WinogradSpec const& s, Extents const& y)
+    // largest: for blocks as large as they can get, so that sizes grow with every dimension.
+    Layout(WinogradSpec const& s, Extents const& y, bool largest = false)
     {
-        batch = y[0];
         tilesY = divideUp(y[2], s.m);
         tilesX = divideUp(y[3], s.m);
-        tiles = batch * tilesY * tilesX;
+        tiles = y[0] * tilesY * tilesX;
         if (tiles == 0)
             return;
         blocks = divideUp(tiles, s.tiles);
         if (!s.shared)
             blocks = std::min(roundUp(blocks, s.threads), tiles);
-        blockTiles = divideUp(tiles, blocks);
-        vRow = rowStride(s.c);
-        vPosition = positionStride(blockTiles, vRow);
-        mRow = rowStride(std::min(s.columns, roundUp(s.k, kLineFloats)));
-        mPosition = positionStride(blockTiles, mRow);
-        vFloats = s.positions() * vPosition;
+        blockTiles = largest ? std::min(s.tiles, tiles) : divideUp(tiles, blocks);
+        piece = roundUp(divideUp(s.c, divideUp(s.c, s.piece)), kLineFloats);
+        pieces = divideUp(s.c, piece);
+        vRow = rowStride(piece);
+        vPosition = positionStride(blockTiles * vRow);
+        vPiece = s.positions() * vPosition;
+        vFloats = pieces * vPiece;
+        int64_t const columns = std::min(s.columns, roundUp(s.k, kLineFloats));
+        mRow = rowStride(columns);
+        mPosition = positionStride(blockTiles * mRow);
         mFloats = s.positions() * mPosition;
+        if (s.inPlace) {
+            uPosition = positionStride(piece * columns);
+            uFloats = s.positions() * uPosition;
+        }
     }
     int64_t blockBegin(int64_t i) const { return i * tiles / blocks; }
 };
@@ -95,6 +108,7 @@ struct WinogradPrepared final : Prepared
 
     Layout layout;
     WinogradInput inside, border;
+    WinogradFilter filter[kPanelVectors + 1];
     WinogradOutput output[4][4];                        // for rows - 1, columns - 1 pixels
     std::vector<GemmKernel> gemm[kPanelVectors + 1][2]; // by vectors, first or later piece of the channels, rows
 };
@@ -102,47 +116,52 @@ struct WinogradPrepared final : Prepared
 class WinogradKernel final : public Kernel
 {
 public:
-    WinogradKernel(WinogradSpec const& s, float const* w, float const* bias)
-        : s_(s), width_(jit::vectorWidth(s.isa)), hasBias_(bias), pieces_(divideUp(s.c, kPiece))
+    WinogradKernel(WinogradSpec const& s, bool bias) : s_(s), width_(jit::vectorWidth(s.isa)), hasBias_(bias)
     {
-        int64_t const kPadded = roundUp(s.k, width_);
-        for (int64_t k = 0; k < kPadded; k += s.columns)
-            columnBlocks_.push_back({k, std::min(s.columns, kPadded - k)});
-        zeros_ = Tensor(DataType::kFloat, {roundUp(s.c, kLineFloats)});
-        if (bias) {
-            bias_ = Tensor(DataType::kFloat, {kPadded});
-            if (bias_.data())
-                std::copy(bias, bias + s.k, static_cast<float*>(bias_.data()));
-        }
-        weights_ = Tensor(DataType::kFloat, {s.positions() * s.c * kPadded});
-        if (!weights_.data())
-            return;
-        for (ColumnBlock const& b : columnBlocks_)
-            for (int64_t at = 0; at < b.columns; at += panelColumns()) {
-                int64_t const columns = std::min(panelColumns(), b.columns - at);
-                int64_t const k = b.begin + at, filters = std::min(columns, s.k - k);
-                for (int64_t c = 0; c < s.c; ++c)
-                    avx2::winogradFilters(jit::winogradFilterMatrix(s.m), s.m + 2, w + (k * s.c + c) * 9, s.c * 9,
-                                          int(filters), int(columns), panel(b, 0, at) + c * columns, s.c * b.columns);
-            }
+        for (int64_t k = 0; k < paddedK(); k += s.columns)
+            columnBlocks_.push_back({k, std::min(s.columns, paddedK() - k)});
     }
-    bool hasMemory() const { return weights_.data() && zeros_.data() && (bias_.data() || !hasBias_); }
+
+    Result<void> pack(float const* w, float const* bias)
+    {
+        zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
+        bias_ = Tensor(DataType::kFloat, {hasBias_ ? paddedK() : 0});
+        weights_ = Tensor(DataType::kFloat, {(s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK()});
+        if (!zeros_.data() || !bias_.data() || !weights_.data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
+        if (bias)
+            std::copy(bias, bias + s_.k, static_cast<float*>(bias_.data()));
+        std::vector<float> panelTaps;
+        for (ColumnBlock const& b : columnBlocks_) {
+            WinogradFilter filter[kPanelVectors + 1];
+            for (int64_t at = 0; at < b.columns; at += panelColumns()) {
+                int64_t const columns = std::min(panelColumns(), b.columns - at), k = b.begin + at;
+                float* to = s_.inPlace ? taps(b, at) : nullptr;
+                if (!s_.inPlace) {
+                    panelTaps.resize(size_t(s_.c * 9 * columns));
+                    to = panelTaps.data();
+                }
+                gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
+                if (s_.inPlace)
+                    continue;
+                WinogradFilter& f = filter[columns / width_];
+                if (!f) {
+                    jit::WinogradFilterSpec const spec{s_.m, int(columns / width_), bytes(s_.c * b.columns)};
+                    TW_ASSIGN(f, WinogradFilter::emit(s_.isa, spec));
+                }
+                f(jit::WinogradFilterArgs{to, packed(b, 0, at), s_.c});
+            }
+        }
+        return {};
+    }
 
     bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
 
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> out) const override
     {
-        // For blocks as large as they can get: the true ones depend on the number of tiles in no monotonic way.
-        WinogradSpec s = s_;
-        s.threads = 1;
-        s.shared = true;
-        Layout const l(s, out[0].dims);
-        if (l.tiles == 0)
-            return 0;
-        int64_t const tiles = std::min(s.tiles, l.tiles);
-        int64_t const v = s.positions() * positionStride(tiles, l.vRow);
-        int64_t const m = s.positions() * positionStride(tiles, l.mRow);
-        return int64_t(sizeof(float)) * ((s_.shared ? 1 : s_.threads) * v + s_.threads * m);
+        Layout const l(s_, out[0].dims, true);
+        int64_t const vCopies = s_.shared ? 1 : s_.threads;
+        return int64_t(sizeof(float)) * (vCopies * l.vFloats + s_.threads * (l.mFloats + l.uFloats));
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
@@ -157,30 +176,18 @@ public:
         TW_ASSIGN(p->inside, WinogradInput::emit(s_.isa, input));
         input.table = true;
         TW_ASSIGN(p->border, WinogradInput::emit(s_.isa, input));
-        jit::WinogradOutputSpec output;
-        output.m = s_.m;
-        output.positionBytes = bytes(l.mPosition);
-        output.pixelBytes = bytes(y.pixelStride());
-        output.bias = hasBias_;
-        output.residual = in.size() > 3 && in[3].dims.rank == 4;
-        output.residualPixelBytes = output.residual ? bytes(in[3].pixelStride()) : 0;
-        output.activation = s_.activation;
-        for (int rows : {s_.m, int((y.dims[2] - 1) % s_.m) + 1})
-            for (int columns : {s_.m, int((y.dims[3] - 1) % s_.m) + 1}) {
-                WinogradOutput& kernel = p->output[rows - 1][columns - 1];
-                output.rows = rows;
-                output.columns = columns;
-                if (!kernel) {
-                    TW_ASSIGN(kernel, WinogradOutput::emit(s_.isa, output));
-                }
-            }
-        int64_t const kPadded = roundUp(s_.k, width_);
+        TW_TRY(emitOutput(*p, y, in.size() > 3 && in[3].dims.rank == 4 ? &in[3] : nullptr));
         for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
+            bool const used = vectors == kPanelVectors ? paddedK() >= panelColumns() : paddedK() % panelColumns() != 0;
+            if (!used)
+                continue;
+            if (l.uFloats > 0) {
+                TW_ASSIGN(p->filter[vectors], WinogradFilter::emit(s_.isa, {s_.m, vectors, bytes(l.uPosition)}));
+            }
             for (auto& list : p->gemm[vectors])
                 list.resize(size_t(maxRows()) + 1);
-            if (vectors == kPanelVectors ? kPadded >= panelColumns() : kPadded % panelColumns() != 0)
-                for (int64_t i = 0; i < l.blocks; ++i)
-                    TW_TRY(emitGemm(*p, vectors, l.blockBegin(i + 1) - l.blockBegin(i)));
+            for (int64_t i = 0; i < l.blocks; ++i)
+                TW_TRY(emitGemm(*p, vectors, l.blockBegin(i + 1) - l.blockBegin(i)));
         }
         return std::shared_ptr<Prepared const>(std::move(p));
     }
@@ -194,24 +201,24 @@ public:
             return {};
         if (!s_.shared) {
             args.workers->run(l.blocks, [&](int64_t part, int worker) {
-                float* const v = workspace + worker * (l.vFloats + l.mFloats);
-                int64_t const begin = l.blockBegin(part), end = l.blockBegin(part + 1);
-                transformInput(p, args.inputs[0], begin, begin, end, v);
+                float* const v = workspace + worker * (l.vFloats + l.mFloats + l.uFloats);
+                Block const tiles{l.blockBegin(part), l.blockBegin(part + 1)};
+                transformInput(p, args.inputs[0], tiles, tiles.begin, tiles.end, v);
                 for (ColumnBlock const& b : columnBlocks_)
-                    block(p, args, b, begin, end, v, v + l.vFloats);
+                    block(p, args, b, tiles, v, v + l.vFloats);
             });
             return {};
         }
         for (int64_t i = 0; i < l.blocks; ++i) {
-            int64_t const begin = l.blockBegin(i), end = l.blockBegin(i + 1);
-            int64_t const parts = std::min<int64_t>(end - begin, s_.threads * 4);
+            Block const tiles{l.blockBegin(i), l.blockBegin(i + 1)};
+            int64_t const count = tiles.end - tiles.begin, parts = std::min<int64_t>(count, s_.threads * 4);
             args.workers->run(parts, [&](int64_t part, int) {
-                transformInput(p, args.inputs[0], begin, begin + part * (end - begin) / parts,
-                               begin + (part + 1) * (end - begin) / parts, workspace);
+                transformInput(p, args.inputs[0], tiles, tiles.begin + part * count / parts,
+                               tiles.begin + (part + 1) * count / parts, workspace);
             });
             args.workers->run(int64_t(columnBlocks_.size()), [&](int64_t part, int worker) {
-                block(p, args, columnBlocks_[size_t(part)], begin, end, workspace,
-                      workspace + l.vFloats + worker * l.mFloats);
+                block(p, args, columnBlocks_[size_t(part)], tiles, workspace,
+                      workspace + l.vFloats + worker * (l.mFloats + l.uFloats));
             });
         }
         return {};
@@ -222,26 +229,64 @@ private:
     {
         int64_t begin, columns; // columns: a multiple of the vector width
     };
+    struct Block // of tiles
+    {
+        int64_t begin, end;
+    };
 
     WinogradSpec s_;
     int width_;
     bool hasBias_;
-    int64_t pieces_; // of the channels
     std::vector<ColumnBlock> columnBlocks_;
     Tensor weights_, bias_, zeros_;
 
-    static int32_t bytes(int64_t floats) { return int32_t(floats * int64_t(sizeof(float))); }
+    int64_t paddedK() const { return roundUp(s_.k, width_); }
     int64_t panelColumns() const { return kPanelVectors * width_; }
     int maxRows() const { return jit::gemmMaxRows(s_.isa, kPanelVectors); }
-    float* panel(ColumnBlock const& b, int64_t position, int64_t column) const
+    float* packed(ColumnBlock const& b, int64_t position, int64_t column) const
     {
         return static_cast<float*>(weights_.data()) + s_.c * (s_.positions() * b.begin + position * b.columns + column);
+    }
+    float* taps(ColumnBlock const& b, int64_t column) const
+    {
+        return static_cast<float*>(weights_.data()) + s_.c * 9 * (b.begin + column);
+    }
+
+    // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
+    void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
+    {
+        for (int64_t c = 0; c < s_.c; ++c)
+            for (int64_t f = 0; f < columns; ++f)
+                for (int64_t i = 0; i < 9; ++i)
+                    to[(c * 9 + i) * columns + f] = f < filters ? w[((k + f) * s_.c + c) * 9 + i] : 0;
+    }
+
+    Result<void> emitOutput(WinogradPrepared& p, TensorRef const& y, TensorRef const* residual) const
+    {
+        jit::WinogradOutputSpec output;
+        output.m = s_.m;
+        output.positionBytes = bytes(p.layout.mPosition);
+        output.pixelBytes = bytes(y.pixelStride());
+        output.bias = hasBias_;
+        output.residual = residual != nullptr;
+        output.residualPixelBytes = residual ? bytes(residual->pixelStride()) : 0;
+        output.activation = s_.activation;
+        for (int rows : {s_.m, int((y.dims[2] - 1) % s_.m) + 1})
+            for (int columns : {s_.m, int((y.dims[3] - 1) % s_.m) + 1}) {
+                WinogradOutput& kernel = p.output[rows - 1][columns - 1];
+                output.rows = rows;
+                output.columns = columns;
+                if (!kernel) {
+                    TW_ASSIGN(kernel, WinogradOutput::emit(s_.isa, output));
+                }
+            }
+        return {};
     }
 
     Result<void> emitGemm(WinogradPrepared& p, int vectors, int64_t tiles) const
     {
         RowGroups const groups(tiles, maxRows());
-        for (int later = 0; later < (pieces_ > 1 ? 2 : 1); ++later)
+        for (int later = 0; later < (p.layout.pieces > 1 ? 2 : 1); ++later)
             for (int64_t rows : {groups.rows(0), groups.rows(groups.count - 1)}) {
                 GemmKernel& kernel = p.gemm[vectors][later][size_t(rows)];
                 if (kernel)
@@ -258,8 +303,8 @@ private:
         return {};
     }
 
-    // Tiles [begin, end) of a block that begins at `blockBegin`.
-    void transformInput(WinogradPrepared const& p, TensorRef const& x, int64_t blockBegin, int64_t begin, int64_t end,
+    // Tiles [begin, end) of a block.
+    void transformInput(WinogradPrepared const& p, TensorRef const& x, Block const& tiles, int64_t begin, int64_t end,
                         float* v) const
     {
         Layout const& l = p.layout;
@@ -270,61 +315,86 @@ private:
         jit::WinogradInputArgs args;
         args.rowBytes = width * pixel * int64_t(sizeof(float));
         args.pixels = pixels;
-        args.vectors = divideUp(s_.c, width_);
         for (int64_t tile = begin; tile < end; ++tile) {
             int64_t const image = tile / (l.tilesY * l.tilesX);
             int64_t const top = tile / l.tilesX % l.tilesY * s_.m - s_.before[0];
             int64_t const left = tile % l.tilesX * s_.m - s_.before[1];
             float const* const from = x.as<float>() + image * height * width * pixel;
-            args.v = v + (tile - blockBegin) * l.vRow;
-            if (top >= 0 && left >= 0 && top + t <= height && left + t <= width) {
+            bool const inside = top >= 0 && left >= 0 && top + t <= height && left + t <= width;
+            if (inside)
                 args.x = from + (top * width + left) * pixel;
-                p.inside(args);
-                continue;
-            }
-            for (int i = 0; i < t; ++i)
+            for (int i = 0; i < t && !inside; ++i)
                 for (int j = 0; j < t; ++j) {
                     int64_t const row = top + i, column = left + j;
                     bool const in = row >= 0 && row < height && column >= 0 && column < width;
                     pixels[i * t + j] = in ? from + (row * width + column) * pixel : zeros;
                 }
-            p.border(args);
+            for (int64_t piece = 0; piece < l.pieces; ++piece) {
+                args.offsetBytes = piece * l.piece * int64_t(sizeof(float));
+                args.vectors = divideUp(std::min(l.piece, s_.c - piece * l.piece), width_);
+                args.v = v + piece * l.vPiece + (tile - tiles.begin) * l.vRow;
+                (inside ? p.inside : p.border)(args);
+            }
         }
     }
 
-    // Tiles [begin, end), whose V is ready, and the columns of b.
-    void block(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, int64_t begin, int64_t end,
-               float const* v, float* m) const
+    // Tiles whose V is ready, and the columns of b. scratch: M, then U where it is made here.
+    void block(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles, float const* v,
+               float* scratch) const
     {
         Layout const& l = p.layout;
-        RowGroups const groups(end - begin, maxRows());
-        jit::GemmArgs g;
-        void const* a = nullptr;
-        g.a = &a;
-        g.ldaBytes = bytes(l.vRow);
-        g.ldcBytes = bytes(l.mRow);
-        for (int64_t position = 0; position < s_.positions(); ++position)
-            for (int64_t at = 0; at < b.columns; at += panelColumns()) {
-                int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
-                float const* const weights = panel(b, position, at);
-                for (int64_t group = 0, row = 0; group < groups.count; row += groups.rows(group), ++group) {
-                    g.c = m + position * l.mPosition + row * l.mRow + at;
-                    for (int64_t piece = 0; piece < pieces_; ++piece) {
-                        int64_t const first = piece * (s_.c / kUnroll) / pieces_ * kUnroll;
-                        int64_t const last = (piece + 1) * (s_.c / kUnroll) / pieces_ * kUnroll;
-                        a = v + position * l.vPosition + row * l.vRow + first;
-                        g.b = weights + first * vectors * width_;
-                        g.bodyCount = (last - first) / kUnroll;
-                        g.tailCount = piece + 1 == pieces_ ? s_.c % kUnroll : 0;
-                        p.gemm[vectors][piece > 0][size_t(groups.rows(group))](g);
-                    }
+        float *const m = scratch, *const u = scratch + l.mFloats;
+        if (l.uFloats == 0) {
+            for (int64_t position = 0; position < s_.positions(); ++position)
+                for (int64_t at = 0; at < b.columns; at += panelColumns())
+                    for (int64_t piece = 0; piece < l.pieces; ++piece)
+                        multiply(p, b, tiles, position, at, piece, v,
+                                 packed(b, position, at) + piece * l.piece * std::min(panelColumns(), b.columns - at),
+                                 m);
+        } else {
+            for (int64_t piece = 0; piece < l.pieces; ++piece) {
+                int64_t const first = piece * l.piece, channels = std::min(l.piece, s_.c - first);
+                for (int64_t at = 0; at < b.columns; at += panelColumns()) {
+                    int64_t const columns = std::min(panelColumns(), b.columns - at);
+                    p.filter[columns / width_]({taps(b, at) + first * 9 * columns, u + l.piece * at, channels});
                 }
+                for (int64_t position = 0; position < s_.positions(); ++position)
+                    for (int64_t at = 0; at < b.columns; at += panelColumns())
+                        multiply(p, b, tiles, position, at, piece, v, u + position * l.uPosition + l.piece * at, m);
             }
-        transformOutput(p, args, b, begin, end, m);
+        }
+        transformOutput(p, args, b, tiles, m);
     }
 
-    void transformOutput(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, int64_t begin,
-                         int64_t end, float const* m) const
+    // One piece of the channels times one panel of weights, for one position.
+    void multiply(WinogradPrepared const& p, ColumnBlock const& b, Block const& tiles, int64_t position, int64_t at,
+                  int64_t piece, float const* v, float const* weights, float* m) const
+    {
+        Layout const& l = p.layout;
+        RowGroups const groups(tiles.end - tiles.begin, maxRows());
+        int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
+        int64_t const channels = std::min(l.piece, s_.c - piece * l.piece);
+        float const* a = v + piece * l.vPiece + position * l.vPosition;
+        void const* list = nullptr;
+        jit::GemmArgs g;
+        g.a = &list;
+        g.ldaBytes = bytes(l.vRow);
+        g.b = weights;
+        g.bodyCount = channels / kUnroll;
+        g.tailCount = channels % kUnroll;
+        g.c = m + position * l.mPosition + at;
+        g.ldcBytes = bytes(l.mRow);
+        for (int64_t group = 0; group < groups.count; ++group) {
+            int64_t const rows = groups.rows(group);
+            list = a;
+            p.gemm[vectors][piece > 0][size_t(rows)](g);
+            a += rows * l.vRow;
+            g.c += rows * l.mRow;
+        }
+    }
+
+    void transformOutput(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles,
+                         float const* m) const
     {
         Layout const& l = p.layout;
         TensorRef const& y = args.outputs[0];
@@ -334,13 +404,13 @@ private:
         jit::WinogradOutputArgs o;
         o.rowBytes = width * pixel * int64_t(sizeof(float));
         o.residualRowBytes = width * residualPixel * int64_t(sizeof(float));
-        o.bias = hasBias_ ? static_cast<float const*>(bias_.data()) + b.begin : nullptr;
+        o.bias = static_cast<float const*>(bias_.data()) + b.begin;
         o.vectors = b.columns / width_;
-        for (int64_t tile = begin; tile < end; ++tile) {
+        for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
             int64_t const image = tile / (l.tilesY * l.tilesX);
             int64_t const top = tile / l.tilesX % l.tilesY * s_.m, left = tile % l.tilesX * s_.m;
             int64_t const at = (image * height + top) * width + left;
-            o.m = m + (tile - begin) * l.mRow;
+            o.m = m + (tile - tiles.begin) * l.mRow;
             o.y = y.as<float>() + at * pixel + b.begin;
             if (residual.data)
                 o.residual = residual.as<float>() + at * residualPixel + b.begin;
@@ -359,9 +429,8 @@ int64_t winogradTiles(int m, Extents const& y)
 
 Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias)
 {
-    auto kernel = std::make_unique<WinogradKernel>(spec, w, bias);
-    if (!kernel->hasMemory())
-        return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
+    auto kernel = std::make_unique<WinogradKernel>(spec, bias != nullptr);
+    TW_TRY(kernel->pack(w, bias));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -14,8 +14,10 @@ struct WinogradSpec
 {
     kernels::jit::Isa isa = kernels::jit::Isa::kAvx2;
     int m = 4;
-    bool shared = false;
-    int64_t tiles = 1, columns = 1; // of a block, see WinogradTactic
+    bool shared = false;            // all workers transform the tiles of one block, then take blocks of columns
+    bool inPlace = false;           // weights are transformed as they are used
+    int64_t tiles = 1, columns = 1; // of a block
+    int64_t piece = 64;             // input channels that are summed up at a time
     int threads = 1;
     int64_t c = 1, k = 1;
     int64_t before[2] = {0, 0}; // padding above and to the left

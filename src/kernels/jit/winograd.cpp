@@ -19,24 +19,11 @@ using Xbyak::Reg64;
 // The points of m = 4 besides 0 and infinity are +-kA and +-kB.
 constexpr double kA = 11.0 / 16, kB = 11.0 / 8, kA2 = kA * kA, kB2 = kB * kB;
 constexpr double kSum = kA2 + kB2, kProduct = kA2 * kB2;
-// 1 / product of (point - other finite point): the scales of the rows of G.
+// 1 / product of (point - other finite point): scales of the rows of G, applied by A.
 constexpr double kZero = 1 / kProduct, kNear = 1 / (2 * kA2 * (kA2 - kB2)), kFar = 1 / (2 * kB2 * (kB2 - kA2));
-// clang-format off
-constexpr double kG4[] = {
-    kZero, 0,            0,
-    kNear, kNear * kA,   kNear * kA2,
-    kNear, -(kNear * kA), kNear * kA2,
-    kFar,  kFar * kB,    kFar * kB2,
-    kFar,  -(kFar * kB), kFar * kB2,
-    0,     0,            1,
-};
-constexpr double kG2[] = {
-    1,   0,    0,
-    0.5, 0.5,  0.5,
-    0.5, -0.5, 0.5,
-    0,   0,    1,
-};
-// clang-format on
+
+// Weights are read once, from memory; the hardware loses track of them among the t^2 streams that are written.
+constexpr int kAhead = 9216; // bytes
 
 constexpr int kMaxSide = 6;
 using Line = std::array<int, kMaxSide>; // register numbers
@@ -101,6 +88,31 @@ public:
         return {d[0], d[1], e, d[2], d[4], d[5]};
     }
 
+    // G g.
+    Line filter(Line g)
+    {
+        if (m_ == 2) {
+            int const e = take(), f = take();
+            add(e, g[0], g[2]);
+            sub(f, e, g[1]);
+            add(e, e, g[1]);
+            give(g[1]);
+            return {g[0], e, f, g[2]};
+        }
+        Line u{g[0], take(), take(), take(), take(), g[2]};
+        for (int i : {1, 3}) {
+            double const x = i == 1 ? kA : kB;
+            int const plus = u[size_t(i)], minus = u[size_t(i + 1)];
+            copy(minus, g[0]);
+            addScaled(minus, g[2], x * x);
+            copy(plus, minus);
+            addScaled(plus, g[1], x);
+            addScaled(minus, g[1], -x);
+        }
+        give(g[1]);
+        return u;
+    }
+
     // The first `count` rows of At m. With count < m the last register of the line is not read.
     Line output(Line m, int count)
     {
@@ -108,26 +120,27 @@ public:
         add(e, m[1], m[2]);
         sub(m[1], m[1], m[2]);
         if (m_ == 2) {
-            add(m[0], m[0], e);
+            addScaled(m[0], e, 0.5);
             if (count > 1)
-                add(m[1], m[1], m[3]);
-            return finish({m[0], m[1]}, count, {m[2], m[3], e});
+                addScaled(m[3], m[1], 0.5);
+            return finish({m[0], m[3]}, count, {m[1], m[2], e});
         }
         add(m[2], m[3], m[4]);
         sub(m[3], m[3], m[4]);
-        add(m[0], m[0], e);
-        add(m[0], m[0], m[2]);
+        multiply(m[0], m[0], kZero);
+        addScaled(m[0], e, kNear);
+        addScaled(m[0], m[2], kFar);
         if (count > 3) {
-            addScaled(m[5], m[1], kA * kA2);
-            addScaled(m[5], m[3], kB * kB2);
+            addScaled(m[5], m[1], kA * kA2 * kNear);
+            addScaled(m[5], m[3], kB * kB2 * kFar);
         }
         if (count > 1) {
-            multiply(m[4], m[1], kA);
-            addScaled(m[4], m[3], kB);
+            multiply(m[4], m[1], kA * kNear);
+            addScaled(m[4], m[3], kB * kFar);
         }
         if (count > 2) {
-            multiply(e, e, kA2);
-            addScaled(e, m[2], kB2);
+            multiply(e, e, kA2 * kNear);
+            addScaled(e, m[2], kB2 * kFar);
         }
         return finish({m[0], m[4], e, m[5]}, count, {m[1], m[2], m[3]});
     }
@@ -212,8 +225,8 @@ void emitTransform(VectorCode& c, WinogradInputSpec const& s)
         for (int i = 1; i < t; ++i)
             c.lea(rows[i], c.ptr[rows[i - 1] + offset]);
     }
+    c.mov(offset, c.ptr[args + offsetof(WinogradInputArgs, offsetBytes)]);
     c.mov(count, c.ptr[args + offsetof(WinogradInputArgs, vectors)]);
-    c.xor_(offset, offset);
     if (s.m == 4)
         lines.keep({kA, kB, kA2, kB2, kSum});
 
@@ -258,6 +271,61 @@ void emitTransform(VectorCode& c, WinogradInputSpec const& s)
     }
     c.add(v, bytes);
     c.add(offset, bytes);
+    c.dec(count);
+    c.jnz(again, c.T_NEAR);
+    leave(c);
+}
+
+void emitTransform(VectorCode& c, WinogradFilterSpec const& s)
+{
+    using namespace Xbyak::util;
+    int const t = winogradSide(s.m), bytes = c.vectorBytes();
+    bool const inRegisters = c.avx512(); // the result of the vertical transform
+    Reg64 const args = rdi, count = rdi, w = rsi, u = rdx;
+    Lines lines(c, s.m, c.vectorCount());
+
+    enterStack(c, inRegisters ? 0 : t * 3);
+    c.mov(w, c.ptr[args + offsetof(WinogradFilterArgs, w)]);
+    c.mov(u, c.ptr[args + offsetof(WinogradFilterArgs, u)]);
+    c.mov(count, c.ptr[args + offsetof(WinogradFilterArgs, channels)]);
+    if (s.m == 4)
+        lines.keep({kA, kB, kA2, kB2});
+    Xbyak::Label again;
+    c.align(32);
+    c.L(again);
+    for (int vector = 0; vector < s.vectors; ++vector) {
+        Line columns[3]{};
+        for (int j = 0; j < 3; ++j) {
+            Line g{};
+            for (int i = 0; i < 3; ++i) {
+                g[size_t(i)] = lines.take();
+                int const at = ((i * 3 + j) * s.vectors + vector) * bytes;
+                c.vmovups(c.vec(g[size_t(i)]), c.ptr[w + at]);
+                if (at % 64 == 0)
+                    c.prefetcht1(c.ptr[w + (at + kAhead)]);
+            }
+            columns[j] = lines.filter(g);
+            for (int i = 0; i < t && !inRegisters; ++i) {
+                c.vmovaps(c.ptr[c.rsp + (i * 3 + j) * bytes], c.vec(columns[j][size_t(i)]));
+                lines.give(columns[j][size_t(i)]);
+            }
+        }
+        for (int i = 0; i < t; ++i) {
+            Line g{};
+            for (int j = 0; j < 3; ++j) {
+                g[size_t(j)] = inRegisters ? columns[j][size_t(i)] : lines.take();
+                if (!inRegisters)
+                    c.vmovaps(c.vec(g[size_t(j)]), c.ptr[c.rsp + (i * 3 + j) * bytes]);
+            }
+            g = lines.filter(g);
+            for (int j = 0; j < t; ++j) {
+                c.vmovaps(c.ptr[u + (i * t + j) * s.positionBytes + vector * bytes], c.vec(g[size_t(j)]));
+                lines.give(g[size_t(j)]);
+            }
+        }
+    }
+    c.add(w, 9 * s.vectors * bytes);
+    c.add(u, s.vectors * bytes);
     c.dec(count);
     c.jnz(again, c.T_NEAR);
     leave(c);
@@ -368,6 +436,10 @@ std::string checkSpec(WinogradInputSpec const&)
 {
     return {};
 }
+std::string checkSpec(WinogradFilterSpec const&)
+{
+    return {};
+}
 std::string checkSpec(WinogradOutputSpec const& s)
 {
     if (s.rows < 1 || s.rows > s.m || s.columns < 1 || s.columns > s.m)
@@ -376,11 +448,6 @@ std::string checkSpec(WinogradOutputSpec const& s)
 }
 
 } // namespace
-
-double const* winogradFilterMatrix(int m)
-{
-    return m == 2 ? kG2 : kG4;
-}
 
 template <class Spec, class Args>
 Result<WinogradTransform<Spec, Args>> WinogradTransform<Spec, Args>::emit(Isa isa, Spec const& spec)
@@ -394,6 +461,7 @@ Result<WinogradTransform<Spec, Args>> WinogradTransform<Spec, Args>::emit(Isa is
 }
 
 template class WinogradTransform<WinogradInputSpec, WinogradInputArgs>;
+template class WinogradTransform<WinogradFilterSpec, WinogradFilterArgs>;
 template class WinogradTransform<WinogradOutputSpec, WinogradOutputArgs>;
 
 } // namespace tw::kernels::jit

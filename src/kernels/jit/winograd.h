@@ -4,8 +4,9 @@
 // where the product in the middle becomes t^2 matrix products over the channels. Channels-last tensors; one vector of
 // channels at a time, so that every lane computes a tile of its own.
 //
-// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 11/16, -11/16, 11/8, -11/8, infinity: all entries of the
-// matrices are exact, and the largest error over random data is a fifth of that with 0, 1, -1, 2, -2.
+// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 11/16, -11/16, 11/8, -11/8, infinity: all entries of
+// B and G are exact (the scales that belong to G are in A), and the largest error over random data is a fifth of that
+// with 0, 1, -1, 2, -2.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,6 @@ constexpr int winogradPositions(int m)
     return (m + 2) * (m + 2);
 }
 
-// G of [t][3], by rows.
-double const* winogradFilterMatrix(int m);
-
 // d -> Bt d B, for one tile and `vectors` vectors of channels.
 struct WinogradInputSpec
 {
@@ -41,8 +39,24 @@ struct WinogradInputArgs
     float const* x = nullptr;             // top left pixel of the tile
     int64_t rowBytes = 0;                 // from row to row of x
     float const* const* pixels = nullptr; // [t * t], with a table
+    int64_t offsetBytes = 0;              // added to the addresses of all pixels
     float* v = nullptr;
     int64_t vectors = 0;
+};
+
+// g -> G g Gt, for `vectors` vectors of filters and args.channels channels:
+//   w [channels][3][3][vectors * width] -> u [t * t] [channels][vectors * width], positionBytes apart.
+struct WinogradFilterSpec
+{
+    int m = 4;
+    int vectors = 1;
+    int32_t positionBytes = 0;
+};
+struct WinogradFilterArgs
+{
+    float const* w = nullptr;
+    float* u = nullptr;
+    int64_t channels = 0;
 };
 
 // M -> At M A + bias + residual, activation, for the first rows x columns pixels of one tile.
@@ -79,6 +93,7 @@ private:
     Code code_;
 };
 using WinogradInput = WinogradTransform<WinogradInputSpec, WinogradInputArgs>;
+using WinogradFilter = WinogradTransform<WinogradFilterSpec, WinogradFilterArgs>;
 using WinogradOutput = WinogradTransform<WinogradOutputSpec, WinogradOutputArgs>;
 
 } // namespace tw::kernels::jit

@@ -128,6 +128,7 @@ void cases(CaseList& list)
         a.prePadding = {6, 9};
         a.postPadding = {5, 8};
     });
+    conv("3x3_72_to_40", {2, 72, 6, 7}, {40, 72, 3, 3}, true, [](Attrs& a) { a.prePadding = {1, 1}; });
     conv("3x3_many_tiles", {1, 16, 21, 42}, {48, 16, 3, 3}, true, none);
     // Emitted kernels: tails of channels, rows of outputs below, at and above each tile, borders, all kinds of steps.
     auto same = [](int64_t pad) { return [pad](Attrs& a) { a.prePadding = a.postPadding = {pad, pad}; }; };

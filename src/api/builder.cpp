@@ -283,6 +283,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
+    options.tune.winograd = b.environment.winograd;
     options.tune.workers = &device::processThreadPool(b.environment.threads).workers();
     TW_TRY(builder::build(contents, options));
     return contents;

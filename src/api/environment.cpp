@@ -53,6 +53,10 @@ Result<Environment> readEnvironment()
                              e.threads > device::ThreadPool::kMaxThreads))
         return invalidArgument("TENSORWRIGHT_NUM_THREADS=" + std::string(threads) + " must be a number from 1 to " +
                                std::to_string(device::ThreadPool::kMaxThreads));
+    std::string_view const winograd = variable("TENSORWRIGHT_WINOGRAD");
+    if (!winograd.empty() && winograd != "0" && winograd != "1")
+        return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
+    e.winograd = winograd != "0";
     return e;
 }
 

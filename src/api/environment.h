@@ -29,6 +29,8 @@ struct Environment
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.
     // Counts where the thread pool of the process is made, at its first use.
     int threads = 0;
+    // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
+    bool winograd = true;
 };
 
 // Every variable must have a value that it knows.

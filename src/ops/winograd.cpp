@@ -15,6 +15,7 @@ namespace {
 namespace jit = kernels::jit;
 
 constexpr int64_t kMaxChannels = 1 << 15, kMaxTiles = 1 << 12; // of a block: offsets stay below 2^31
+constexpr int64_t kPackedLimit = 20 << 20;                     // bytes
 constexpr int64_t kShared = 1, kInPlace = 2;                   // bits of config[1]
 constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
 
@@ -63,15 +64,18 @@ std::vector<Config> WinogradTactic::configs(Problem const& p) const
     auto add = [&](int64_t m, int64_t how, int64_t blockTiles, int64_t columns, int64_t piece) {
         list.push_back({m, how, blockTiles, std::min(columns, roundUp(k, kColumns)), piece});
     };
-    // In the order of memory, since equally fast ones go to the first.
+    // In the order of memory, since equally fast ones go to the first. Beyond kPackedLimit weights come from main
+    // memory each time, which other threads need too, and engines grow: there they stay small.
+    bool const few = tiles < 96 * p.threads, small = weightsBytes(4) <= kPackedLimit;
     if (c * k >= 2048)
-        add(4, kInPlace | (tiles < 96 * p.threads ? kShared : 0), 64, 32, 64);
-    if (tiles <= 16 || weightsBytes(4) <= l2)
-        add(2, tiles < 48 * p.threads ? kShared : 0, 56, 64, 128);
-    add(4, 0, 14, 128, 128);
-    if (tiles > 14 * p.threads)
+        add(4, kInPlace | (few ? kShared : 0), 64, 32, 64);
+    if (tiles <= 16 && weightsBytes(2) <= kPackedLimit)
+        add(2, kShared, 56, 64, 128);
+    if (small)
+        add(4, 0, 14, 128, 128);
+    if (small && tiles > 14 * p.threads)
         add(4, 0, 28, 64, 128);
-    if (weightsBytes(4) > l2 && tiles < 96 * p.threads)
+    if (small && weightsBytes(4) > l2 && few)
         add(4, kShared, 64, 32, 128);
     return list;
 }
@@ -80,14 +84,17 @@ double WinogradTactic::estimate(Problem const& p, Config const& config) const
 {
     int64_t const m = config[0], positions = (m + 2) * (m + 2);
     double const c = double(p.inputs[1].dims[1]), k = double(p.inputs[1].dims[0]);
-    double const tiles = double(winogradTiles(int(m), p.outputs[0].dims));
-    // Cycles at 3 GHz: products at 1.5 vectors a cycle, transforms at one instruction a cycle.
-    double const width = jit::vectorWidth(isa_), rate = isa_ == jit::Isa::kAvx512 ? 1.5 : 2;
-    double const cycles = double(positions) * tiles * c * k / width / rate +
-                          tiles * double(positions) * 6 * (c + k) / width / (isa_ == jit::Isa::kAvx512 ? 1 : 1.5);
+    double const tiles = double(winogradTiles(int(m), p.outputs[0].dims)),
+                 blocks = std::max(1., tiles / double(config[2]));
+    double const width = jit::vectorWidth(isa_), perCycle = isa_ == jit::Isa::kAvx512 ? 1.5 : 2; // vectors, at 3 GHz
+    bool const inPlace = (config[1] & kInPlace) != 0;
+    double cycles = double(positions) * tiles * c * roundUp(int64_t(k), int64_t(width)) / width / perCycle +
+                    double(positions) * 5 * tiles * (c + k) / width;
+    if (inPlace)
+        cycles += double(positions) * 3 * c * k / width * blocks;
     // Weights come from beyond the second-level cache, once for each block of tiles: 20 bytes a nanosecond.
-    double const bytes = 4. * double(positions) * c * k * std::max(1., tiles / double(config[2]));
-    return std::max(cycles / 3000. / p.threads, bytes / 20000.);
+    double const bytes = 4. * (inPlace ? 9. : double(positions)) * c * k * blocks;
+    return std::max(cycles / 3000. / p.threads, bytes / 20000.) + 5;
 }
 
 Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
@@ -117,6 +124,9 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config co
     s.before[1] = g.before[2];
     if (activationOf_)
         s.activation = jitActivation(activationOf_(*p.node));
+    if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
+        return invalidArgument(std::string(name()) + ": packed weights of " + std::to_string(s.columns) +
+                               " columns are 2 GiB or more");
     int64_t const rowFloats = std::max(roundUp(s.c, kColumns), s.columns) + kColumns;
     if (s.positions() * (s.tiles + 1) * rowFloats >= int64_t(1) << 29)
         return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +

@@ -255,10 +255,15 @@ private:
     // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
     void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
     {
-        for (int64_t c = 0; c < s_.c; ++c)
-            for (int64_t f = 0; f < columns; ++f)
-                for (int64_t i = 0; i < 9; ++i)
-                    to[(c * 9 + i) * columns + f] = f < filters ? w[((k + f) * s_.c + c) * 9 + i] : 0;
+        // A few channels at a time: the filters lie a multiple of 4 KiB apart where the channels are a power of two.
+        constexpr int64_t kAtATime = 16;
+        for (int64_t begin = 0; begin < s_.c; begin += kAtATime)
+            for (int64_t f = 0; f < columns; ++f) {
+                float const* from = w + ((k + std::min(f, filters - 1)) * s_.c + begin) * 9;
+                float* at = to + begin * 9 * columns + f;
+                for (int64_t i = 0, n = std::min(kAtATime, s_.c - begin) * 9; i < n; ++i, at += columns)
+                    *at = f < filters ? from[i] : 0;
+            }
     }
 
     Result<void> emitOutput(WinogradPrepared& p, TensorRef const& y, TensorRef const* residual) const

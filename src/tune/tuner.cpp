@@ -6,6 +6,7 @@
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
+#include "ops/winograd.h"
 #include "tune/check.h"
 #include "tune/device_run.h"
 #include "tune/timing_cache.h"
@@ -142,8 +143,10 @@ std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backen
 
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
 {
-    auto const own = ownTactics(node, options.backend);
-    std::vector<ops::Tactic const*> list(own.begin(), own.end());
+    std::vector<ops::Tactic const*> list;
+    for (ops::Tactic const* t : ownTactics(node, options.backend))
+        if (options.winograd || !ops::isWinograd(*t))
+            list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);
     return list;
@@ -176,7 +179,7 @@ Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
         return plan::Choice{t.id(), t.name(), t.version(), config, std::move(image), us};
     };
     std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
-    std::string const key = regionKey(problem, options.device);
+    std::string const key = regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd");
     if (options.cache) {
         auto hit = options.cache->find(key);
         if (hit && (hit->microseconds > 0 || !options.timeAlways)) {

@@ -26,6 +26,7 @@ struct Options
     int rounds = 5;                      // interleaved timing rounds
     bool heuristicOnly = false;          // estimates instead of timing
     bool timeAlways = false;             // a lone candidate too: the time itself is wanted
+    bool winograd = true;                // its convolutions are candidates
     Workers* workers = &serialWorkers(); // those that the engine will run on
     Log* log = nullptr;
 };

@@ -264,4 +264,13 @@ TEST(Environment, StrictPlans)
     EXPECT_TRUE(m.oneError("must be 0 or 1"));
 }
 
+TEST(Environment, WinogradIsOnOrOff)
+{
+    KeepingLogger logger;
+    Variable v("TENSORWRIGHT_WINOGRAD", "no");
+    EXPECT_EQ(createInferBuilder(logger), nullptr);
+    ASSERT_EQ(logger.errors(), 1);
+    EXPECT_TRUE(contains(logger.lastError(), "TENSORWRIGHT_WINOGRAD=no must be 0 or 1"));
+}
+
 } // namespace

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "device/thread_pool.h"
 #include "interp/interp.h"
 #include "ops/convert_format.h"
 #include "ops/convolution/op.h"
@@ -18,7 +19,7 @@ namespace {
 
 // The largest error over the largest output, of one tactic with one configuration.
 double errorOf(ops::Tactic const& tactic, ops::Config const& config, CaseGraph const& g, ops::Problem const& problem,
-               Tensor const& want)
+               Tensor const& want, Workers& workers)
 {
     auto kernel = tactic.load(problem, config, {});
     EXPECT_TRUE(kernel.ok()) << kernel.error().message;
@@ -33,6 +34,7 @@ double errorOf(ops::Tactic const& tactic, ops::Config const& config, CaseGraph c
     EXPECT_TRUE(prepared.ok()) << prepared.error().message;
     ops::RunArgs args{*in, *out, workspace.data()};
     args.prepared = prepared->get();
+    args.workers = &workers;
     EXPECT_TRUE((*kernel)->run(args).ok());
     ops::convertFormat((*out)[0], y.ref());
     double error = 0, largest = 0;
@@ -49,19 +51,21 @@ double errorOf(ops::Tactic const& tactic, ops::Config const& config, CaseGraph c
 // to 3e-6 for m = 4 at 16 to 512 channels, relative to the largest output.
 TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
 {
+    device::ThreadPool pool(3);
     for (int64_t channels : {16, 64, 512}) {
         ops::Case c;
         c.name = "layer";
         auto attrs = std::make_shared<ops::convolution::Attrs>(ops::convolution::Attrs::plain(2));
         attrs->prePadding = attrs->postPadding = {1, 1};
         c.attrs = attrs;
-        c.inputs = {ops::f32({1, channels, 13, 13}), ops::constant(DataType::kFloat, {32, channels, 3, 3})};
+        c.inputs = {ops::f32({1, channels, 13, 13}), ops::constant(DataType::kFloat, {72, channels, 3, 3})};
         auto made = makeCase(ops::convolution::def(), c);
         ASSERT_TRUE(made.ok()) << made.error().message;
         auto want = interp::runNode(*(*made)->node, (*made)->nodeInputs, {});
         ASSERT_TRUE(want.ok());
         ops::Problem problem;
         problem.node = (*made)->node;
+        problem.threads = pool.threads();
         for (size_t i = 0; i < 2; ++i) {
             TensorRef const& t = (*made)->nodeInputs[i];
             ops::TensorSpec spec;
@@ -80,11 +84,15 @@ TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
             ops::setFormats(problem, tactic->formats(problem).front());
             if (ops::Support const s = tactic->supports(problem); !s.ok)
                 continue;
-            for (ops::Config const& config : tactic->configs(problem)) {
-                double const error = errorOf(*tactic, config, **made, problem, (*want)[0]);
+            std::vector<ops::Config> configs = tactic->configs(problem);
+            for (int64_t how = 0; how < 4; ++how) // several blocks of everything
+                for (int64_t m : {2, 4})
+                    configs.push_back({m, how, 5, 32, 32});
+            for (ops::Config const& config : configs) {
+                double const error = errorOf(*tactic, config, **made, problem, (*want)[0], pool.workers());
                 EXPECT_GT(error, 0);
                 EXPECT_LT(error, config[0] == 2 ? 1e-6 : 4e-6)
-                    << tactic->name() << ", F(" << config[0] << ", 3), " << channels << " channels";
+                    << tactic->name() << ", F(" << config[0] << ", 3), " << channels << " channels, way " << config[1];
             }
         }
     }

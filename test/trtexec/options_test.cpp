@@ -118,6 +118,7 @@ const Accepted kWithOnnx[] = {
     {"--device=2", "Device: 2"},
     {"--device=cpu", "Device: cpu"},
     {"--cpuThreads=3", nullptr},
+    {"--noWinograd", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},
     {"--allowGPUFallback", nullptr},

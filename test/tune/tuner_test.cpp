@@ -7,6 +7,7 @@
 
 #include "ops/activation/op.h"
 #include "ops/registry.h"
+#include "ops/winograd.h"
 #include "tune/timing_cache.h"
 #include "tune/tuner.h"
 
@@ -158,6 +159,23 @@ TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)
     auto const miss = chooseWith(relu.problem, {}, log, &alien);
     ASSERT_TRUE(miss.ok());
     EXPECT_EQ(miss->name, "activation_plain");
+}
+
+TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)
+{
+    ir::Node node;
+    for (char const* op : {"convolution", "fused_convolution"}) {
+        node.op = ops::find(op);
+        ASSERT_NE(node.op, nullptr);
+        auto count = [&](Options const& options) {
+            auto const list = candidates(node, options);
+            return std::count_if(list.begin(), list.end(), [](ops::Tactic const* t) { return ops::isWinograd(*t); });
+        };
+        Options options;
+        EXPECT_GT(count(options), 0) << op;
+        options.winograd = false;
+        EXPECT_EQ(count(options), 0) << op;
+    }
 }
 
 TEST(Tuner, KeysTellProblemsApart)

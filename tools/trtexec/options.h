@@ -141,6 +141,7 @@ struct SystemOptions
     bool deviceGiven = false; // --device stood on the command line
     int32_t cpuThreads = 0;   // 0: the library decides
     bool strictPlan = false;
+    bool noWinograd = false;
     int32_t dlaCore = -1;
     bool gpuFallback = false;
     std::vector<std::string> plugins;

@@ -368,6 +368,7 @@ void parseSystem(Arguments& args, SystemOptions& system)
     }
     assign(system.cpuThreads, args.takeInteger("--cpuThreads", 1, 4096));
     system.strictPlan = args.takeFlag("--strictPlan");
+    system.noWinograd = args.takeFlag("--noWinograd");
     assign(system.dlaCore, args.takeInteger("--useDLACore", -1));
     system.gpuFallback = args.takeFlag("--allowGPUFallback");
     system.plugins = args.takeEach("--plugins");

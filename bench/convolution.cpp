@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_convolution [--threads N] [--rounds N] [--all] [text ...]
-// Times the CPU tactics of convolution on the layers of ResNet-50, MobileNetV2 and EfficientNet-B0 (batch 1, f32, bias,
-// the network's activation), in each of their configurations, against an FMA loop in the same rounds. The share is that
-// of the loop's rate, without products that padding would multiply by zero: median over the rounds. Prints the best
-// configuration of each tactic (--all: all of them), and what a network's layers take with the best tactic each.
-// Layers are those whose name holds one of the texts.
+// Times the CPU tactics of convolution on layers of ResNet-18 and -50, U-Net, MobileNetV2 and EfficientNet-B0, and the
+// 3x3 ones of YOLOv8n and DenseNet-121 (batch 1, f32, bias, the network's activation), in each of their configurations,
+// against an FMA loop in the same rounds. The share is that of the loop's rate, without products that padding would
+// multiply by zero: median over the rounds. Prints the best configuration of each tactic (--all: all of them), and what
+// a network's layers take with the best tactic each. Layers are those whose name holds one of the texts.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -41,6 +41,50 @@ constexpr int32_t kNone = FusedActivation::kNone, kRelu = int32_t(Kind::kRelu), 
                   kSwish = 12; // of the fused kinds
 
 constexpr Layer kLayers[] = {
+    {"resnet18", 3, 64, 224, 7, 2, 1, 1, kRelu},
+    {"resnet18", 64, 64, 56, 3, 1, 1, 2, kRelu},
+    {"resnet18", 64, 64, 56, 3, 1, 1, 2, kRelu, true},
+    {"resnet18", 64, 128, 56, 3, 2, 1, 1, kRelu},
+    {"resnet18", 64, 128, 56, 1, 2, 1, 1, kNone},
+    {"resnet18", 128, 128, 28, 3, 1, 1, 1, kRelu},
+    {"resnet18", 128, 128, 28, 3, 1, 1, 2, kRelu, true},
+    {"resnet18", 128, 256, 28, 3, 2, 1, 1, kRelu},
+    {"resnet18", 128, 256, 28, 1, 2, 1, 1, kNone},
+    {"resnet18", 256, 256, 14, 3, 1, 1, 1, kRelu},
+    {"resnet18", 256, 256, 14, 3, 1, 1, 2, kRelu, true},
+    {"resnet18", 256, 512, 14, 3, 2, 1, 1, kRelu},
+    {"resnet18", 256, 512, 14, 1, 2, 1, 1, kNone},
+    {"resnet18", 512, 512, 7, 3, 1, 1, 1, kRelu},
+    {"resnet18", 512, 512, 7, 3, 1, 1, 2, kRelu, true},
+
+    {"unet", 3, 64, 256, 3, 1, 1, 1, kRelu},
+    {"unet", 64, 64, 256, 3, 1, 1, 2, kRelu},
+    {"unet", 128, 64, 256, 3, 1, 1, 1, kRelu},
+    {"unet", 64, 128, 128, 3, 1, 1, 1, kRelu},
+    {"unet", 128, 128, 128, 3, 1, 1, 2, kRelu},
+    {"unet", 256, 128, 128, 3, 1, 1, 1, kRelu},
+    {"unet", 128, 256, 64, 3, 1, 1, 1, kRelu},
+    {"unet", 256, 256, 64, 3, 1, 1, 2, kRelu},
+    {"unet", 512, 256, 64, 3, 1, 1, 1, kRelu},
+    {"unet", 256, 512, 32, 3, 1, 1, 1, kRelu},
+    {"unet", 512, 512, 32, 3, 1, 1, 2, kRelu},
+    {"unet", 1024, 512, 32, 3, 1, 1, 1, kRelu},
+    {"unet", 512, 1024, 16, 3, 1, 1, 1, kRelu},
+    {"unet", 1024, 1024, 16, 3, 1, 1, 1, kRelu},
+
+    {"yolov8n", 16, 16, 160, 3, 1, 1, 2, kSwish},
+    {"yolov8n", 32, 32, 80, 3, 1, 1, 6, kSwish},
+    {"yolov8n", 64, 64, 40, 3, 1, 1, 6, kSwish},
+    {"yolov8n", 128, 128, 20, 3, 1, 1, 4, kSwish},
+    {"yolov8n", 64, 64, 80, 3, 1, 1, 2, kSwish},
+    {"yolov8n", 64, 64, 20, 3, 1, 1, 2, kSwish},
+    {"yolov8n", 128, 64, 40, 3, 1, 1, 1, kSwish},
+
+    {"densenet121", 128, 32, 56, 3, 1, 1, 6, kNone},
+    {"densenet121", 128, 32, 28, 3, 1, 1, 12, kNone},
+    {"densenet121", 128, 32, 14, 3, 1, 1, 24, kNone},
+    {"densenet121", 128, 32, 7, 3, 1, 1, 16, kNone},
+
     {"resnet50", 3, 64, 224, 7, 2, 1, 1, kRelu},
     {"resnet50", 64, 64, 56, 1, 1, 1, 1, kRelu},
     {"resnet50", 64, 64, 56, 3, 1, 1, 3, kRelu},

@@ -5,8 +5,9 @@
 // against an FMA loop in the same rounds. The share is that of the loop's rate, without products that padding would
 // multiply by zero: median over the rounds. Prints the best configuration of each tactic (--all: all of them), and what
 // a network's layers take with the best tactic each. Layers are those whose name holds one of the texts.
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -173,6 +174,19 @@ constexpr Layer kLayers[] = {
     {"efficientnetb0", 1152, 1152, 7, 3, 1, 1152, 1, kSwish},
     {"efficientnetb0", 1152, 320, 7, 1, 1, 1, 1, kNone},
     {"efficientnetb0", 320, 1280, 7, 1, 1, 1, 1, kSwish},
+
+    // Some layers of other networks.
+    {"densenet121", 256, 128, 28, 1, 1, 1, 12, kRelu},
+    {"densenet121", 768, 128, 7, 1, 1, 1, 16, kRelu},
+    {"yolov8n", 3, 16, 640, 3, 2, 1, 1, kSwish},
+    {"yolov8n", 16, 32, 320, 3, 2, 1, 1, kSwish},
+    {"yolov8n", 48, 32, 160, 1, 1, 1, 1, kSwish},
+    {"yolov8n", 32, 64, 160, 3, 2, 1, 1, kSwish},
+    {"yolov8n", 64, 64, 80, 3, 1, 1, 4, kSwish},
+    {"yolov8n", 64, 80, 80, 3, 1, 1, 1, kSwish},
+    {"yolov8n", 80, 80, 80, 3, 1, 1, 1, kSwish},
+    {"squeeze", 1152, 48, 1, 1, 1, 1, 1, kSwish},
+    {"squeeze", 48, 1152, 1, 1, 1, 1, 1, kRelu},
 };
 
 std::string nameOf(Layer const& l)
@@ -183,9 +197,12 @@ std::string nameOf(Layer const& l)
     return s + (l.residual ? "+r" : "");
 }
 
-double now()
+// Seconds; of this thread's own time where there is but one, which leaves out what other processes take.
+double now(bool own)
 {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    timespec t{};
+    clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
 double median(std::vector<double> v)
@@ -224,9 +241,9 @@ public:
     double measure(Workers& workers, int threads) const
     {
         constexpr int64_t kTurns = 8000;
-        double const begin = now();
+        double const begin = now(threads == 1);
         workers.run(threads, [&](int64_t, int) { code_.entry<void (*)(int64_t)>()(kTurns); });
-        return flopsPerTurn_ * kTurns * threads / (now() - begin);
+        return flopsPerTurn_ * kTurns * threads / (now(threads == 1) - begin);
     }
 
 private:
@@ -309,7 +326,8 @@ struct Candidate
 
     double time(Workers& workers, int runs)
     {
-        double const begin = now();
+        bool const own = workers.count() == 1;
+        double const begin = now(own);
         for (int i = 0; i < runs; ++i) {
             std::vector<TensorRef>& out = outputs;
             ops::RunArgs args{inputs, out, workspace.data()};
@@ -318,7 +336,7 @@ struct Candidate
             if (!kernel->run(args).ok())
                 std::printf("%s failed\n", tactic.c_str());
         }
-        return (now() - begin) / runs;
+        return (now(own) - begin) / runs;
     }
 };
 

@@ -433,6 +433,11 @@ std::vector<Config> DirectTactic::configs(Problem const& p) const
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
     int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
     std::vector<Config> list;
+    // Few pixels: wide tiles, to have sums enough to hide the latency of one.
+    Extents const& y = p.outputs[0].dims;
+    bool const alone = p.inputs[1].dims[2] * p.inputs[1].dims[3] == 1;
+    if ((alone ? y[0] * y[2] * y[3] : y[3]) <= kernels::jit::gemmMaxRows(isa_, 4) && vectors > 3)
+        list.push_back({4, 0});
     for (int64_t v : {2, 3, 1})
         if (v <= vectors && (v > 1 || vectors % 2 == 1))
             for (int64_t small : {0, 1})

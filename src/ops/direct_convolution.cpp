@@ -86,7 +86,8 @@ struct DirectPrepared final : Prepared
     std::vector<ColumnPhase> columns;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
     int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
-    bool fetchNext = false;                  // what is read lies behind L2, and tiles read it in one piece each
+    bool pixelsAlone = false;                // tiles read one piece after the other
+    bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
 };
 
 // --- the kernel ---
@@ -176,12 +177,12 @@ public:
         p->xPixel = input_ == Input::kPlanes ? 1 : x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        bool const pixelsAlone = window_ == 1 && g.stride[1] * g.stride[2] == 1 && g.before[1] == 0 &&
-                                 g.before[2] == 0 && g.in[1] == g.out[1] && g.in[2] == g.out[2];
-        if (pixelsAlone && input_ != Input::kPlanes) {
+        p->pixelsAlone = input_ != Input::kPlanes && window_ == 1 && g.stride[1] * g.stride[2] == 1 &&
+                         g.before[1] == 0 && g.before[2] == 0 && g.in[1] == g.out[1] && g.in[2] == g.out[2];
+        p->fetchNext = input_ != Input::kPlanes && x.sizeBytes() > thisCpu().l2Bytes / 2;
+        if (p->pixelsAlone) {
             g.in[2] = g.out[2] = g.batch * g.out[1] * g.out[2];
             g.batch = g.in[1] = g.out[1] = 1;
-            p->fetchNext = x.sizeBytes() > thisCpu().l2Bytes / 2;
         }
         if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
@@ -289,7 +290,8 @@ private:
         }
         int64_t const runs = input_ == Input::kPlanes ? 1 : groupC_ / atOnce; // of the loop, for a filter row
         if (p.fetchNext && runs > 0)
-            s.nextLines = int(std::min((s.rows * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
+            s.nextLines = int(std::min((s.rows * axis.stride * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
+        s.nextFromA = !p.pixelsAlone;
         s.prefetchC = runs == 0;
         if (runs > 0) {
             int64_t const all = runs * std::max<int64_t>(p.g.window[1] / 2, 1); // as many as border rows have
@@ -356,6 +358,8 @@ private:
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
         int64_t const columnBytes = columns.axis.stride * p.xPixel * 4;
+        if (!p.pixelsAlone)
+            a.next = reinterpret_cast<void const*>(uintptr_t(rows.axis.stride * rowFloats * 4));
         for (int64_t row = begin / t.tiles; left > 0; ++row, tile = 0) {
             int64_t const n = row / rows.axis.count, q = row % rows.axis.count;
             TapRange const& r = rows.inside[size_t(q)];
@@ -370,7 +374,7 @@ private:
                     pointers[f] =
                         reinterpret_cast<void const*>(image + uintptr_t(h * rowFloats * 4 + column * columnBytes));
                 }
-                if (p.fetchNext)
+                if (p.pixelsAlone)
                     a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * columnBytes));
                 int64_t const at = pixel + column * columns.axis.step;
                 a.c = y + at * p.yPixel;

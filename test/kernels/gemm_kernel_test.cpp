@@ -209,6 +209,7 @@ TEST_P(GemmKernelTest, everyTile)
                 t.spec.maskedB = trial % 3 == 1;
                 t.spec.prefetchBytes = trial == 2 ? 1024 : 0;
                 t.spec.nextLines = trial == 3 ? 5 : 0;
+                t.spec.nextFromA = pick(0, 1);
                 t.spec.prefetchC = trial == 4;
                 t.spec.rowsPerRun = trial == 3 ? pick(1, 5) : 0;
                 if (trial < 2) {

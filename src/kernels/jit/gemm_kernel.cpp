@@ -143,6 +143,10 @@ private:
             c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
             c.add(bases_[q], lda_);
         }
+        if (s.nextLines > 0 && s.nextFromA) {
+            c.mov(next_, c.ptr[args_ + int(offsetof(GemmArgs, next))]);
+            c.add(next_, bases_[0]);
+        }
         loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines, s.rowsPerRun);
         loop(s.tail, offsetof(GemmArgs, tailCount), 0, 0);
         c.add(list_, 8);

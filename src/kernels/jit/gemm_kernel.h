@@ -82,6 +82,7 @@ struct GemmKernelSpec
     bool maskedB = false;
     int prefetchBytes = 0;  // > 0: B is prefetched into L1 this far ahead
     int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
+    bool nextFromA = false; // args.next is a distance in bytes from each pointer of A
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     StoreType store = StoreType::kFloat;

@@ -182,7 +182,6 @@ constexpr Layer kLayers[] = {
     {"yolov8n", 16, 32, 320, 3, 2, 1, 1, kSwish},
     {"yolov8n", 48, 32, 160, 1, 1, 1, 1, kSwish},
     {"yolov8n", 32, 64, 160, 3, 2, 1, 1, kSwish},
-    {"yolov8n", 64, 64, 80, 3, 1, 1, 4, kSwish},
     {"yolov8n", 64, 80, 80, 3, 1, 1, 1, kSwish},
     {"yolov8n", 80, 80, 80, 3, 1, 1, 1, kSwish},
     {"squeeze", 1152, 48, 1, 1, 1, 1, 1, kSwish},

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and convolutions by wgmma.
+#include <algorithm>
+#include <cmath>
+
+#include "harness.h"
+#include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/hopper.h"
+
+namespace bench {
+
+namespace {
+
+namespace gemm = cuda::gemm_f16;
+
+struct Problem
+{
+    gemm::Spec spec;
+    gemm::Shape shape;
+    double (*activation)(double) = nullptr;
+    bool timed = false;
+    double libraryUs = 0;
+};
+
+double geluErf(double v)
+{
+    return 0.5 * v * (1 + std::erf(v * 0.70710678118654752));
+}
+double relu(double v)
+{
+    return v > 0 ? v : 0;
+}
+
+// One element of y before bias.
+double product(Problem const& p, std::vector<uint16_t> const& a, std::vector<uint16_t> const& b, int64_t batch, int64_t m,
+               int64_t n)
+{
+    gemm::Shape const& g = p.shape;
+    gemm::Image const& i = g.image;
+    double sum = 0;
+    if (p.spec.image) {
+        int64_t const q = m % i.outW, oh = m / i.outW % i.outH, image = m / i.outW / i.outH;
+        for (int64_t r = 0; r < i.r; ++r)
+            for (int64_t s = 0; s < i.s; ++s) {
+                int64_t const h = oh * i.strideH - i.padH + r * i.dilationH, w = q * i.strideW - i.padW + s * i.dilationW;
+                if (h < 0 || h >= i.h || w < 0 || w >= i.w)
+                    continue;
+                uint16_t const* x = &a[size_t(((image * i.h + h) * i.w + w) * i.c)];
+                uint16_t const* f = &b[size_t(((n * i.r + r) * i.s + s) * i.c)];
+                for (int64_t c = 0; c < i.c; ++c)
+                    sum += double(halfToFloat(x[c])) * halfToFloat(f[c]);
+            }
+        return sum;
+    }
+    int64_t const ba = batch * g.batchA, bb = batch * g.batchB;
+    for (int64_t k = 0; k < g.k; ++k)
+        sum += double(halfToFloat(a[size_t(ba + (p.spec.aAlongK ? m * g.k + k : k * g.m + m))])) *
+               halfToFloat(b[size_t(bb + (p.spec.bAlongK ? n * g.k + k : k * g.n + n))]);
+    return sum;
+}
+
+Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
+{
+    gemm::Shape const& g = p.shape;
+    Row row;
+    row.label = kernel.label;
+    row.libraryUs = p.libraryUs;
+    if (char const* why = gemm::unsupported(p.spec, g))
+        return Error{ErrorCode::kInvalidArgument, kernel.label + ": " + why};
+    bool const image = p.spec.image;
+    size_t const sizeA = image ? size_t(g.image.n * g.image.h * g.image.w * g.image.c)
+                               : size_t(g.m * g.k * (g.batchA ? g.batch : 1)),
+                 sizeB = size_t(g.n * g.k * (g.batchB ? g.batch : 1)), sizeY = size_t(g.m * g.n * g.batch);
+    float const scale = float(std::pow(double(g.k), -0.25)) * 1.7f; // y is about 1
+    auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale), residual = randomHalves(sizeY, 3, 1);
+    auto const bias = randomFloats(size_t(g.n), 4, 1);
+    double const bytes = double(sizeA + sizeB + sizeY * (p.spec.residual ? 2 : 1)) * 2;
+    int const copies = p.timed ? int(std::clamp(200e6 / bytes, 2.0, 48.0)) : 1;
+    TW_ASSIGN(auto const atA, gpu.upload(a.data(), sizeA * 2, copies));
+    TW_ASSIGN(auto const atB, gpu.upload(b.data(), sizeB * 2, copies));
+    TW_ASSIGN(auto const atResidual, gpu.upload(residual.data(), sizeY * 2, copies));
+    TW_ASSIGN(auto const atBias, gpu.upload(bias.data(), bias.size() * 4, 1));
+    TW_ASSIGN(auto const atY, gpu.poisoned(size_t(strideOf(sizeY * 2)) * size_t(copies)));
+    gemm::Launch l = gemm::launch(p.spec, g, gpu.multiprocessors());
+    TW_ASSIGN(auto function, gpu.load(kernel, l.geometry.sharedBytes));
+    auto enqueue = [&](int i) -> Result<void> {
+        uint64_t const n = uint64_t(i % copies);
+        uint64_t const onA = atA + n * uint64_t(strideOf(sizeA * 2)), onB = atB + n * uint64_t(strideOf(sizeB * 2));
+        cuda::TensorMap maps[2];
+        TW_TRY(gpu.encode(maps[0], l.p, p.spec.swap ? onB : onA));
+        TW_TRY(gpu.encode(maps[1], l.q, p.spec.swap ? onA : onB));
+        gemm::Args args = l.args;
+        args.y = reinterpret_cast<void*>(atY + n * uint64_t(strideOf(sizeY * 2)));
+        args.bias = reinterpret_cast<float const*>(atBias);
+        args.residual = reinterpret_cast<void const*>(atResidual + n * uint64_t(strideOf(sizeY * 2)));
+        void* parameters[] = {&maps[0], &maps[1], &args};
+        return gpu.launch(function, l.geometry, parameters, true);
+    };
+    TW_TRY(enqueue(0));
+    std::vector<uint16_t> y(sizeY);
+    TW_TRY(gpu.download(y.data(), atY, sizeY * 2));
+    // All of a small result, else rows at both ends and some between.
+    std::vector<Expected> expected;
+    size_t const limit = size_t(std::clamp(4e7 / double(g.k), 2000.0, 60000.0));
+    uint64_t s = 7;
+    for (size_t i = 0; i < std::min(limit, sizeY); ++i) {
+        size_t at = i;
+        if (sizeY > limit) {
+            s = s * 6364136223846793005ull + 1442695040888963407ull;
+            at = size_t(s >> 16) % sizeY;
+            if (i < 64)
+                at = i;
+            else if (i < 128)
+                at = sizeY - 1 - (i - 64);
+        }
+        int64_t const n = int64_t(at) % g.n, m = int64_t(at) / g.n % g.m, batch = int64_t(at) / g.n / g.m;
+        double v = product(p, a, b, batch, m, n);
+        if (p.spec.bias)
+            v += bias[size_t(n)];
+        if (p.activation && !p.spec.activateLast)
+            v = p.activation(v);
+        if (p.spec.residual)
+            v += halfToFloat(residual[at]);
+        if (p.activation && p.spec.activateLast)
+            v = p.activation(v);
+        expected.push_back({at, v});
+    }
+    compare(row, y, expected);
+    if (p.timed && !row.failed) {
+        TW_ASSIGN(row.us, gpu.time(std::max(copies, 16), enqueue));
+        row.teraflops = 2.0 * double(g.m) * double(g.n) * double(g.k) * double(g.batch) / row.us * 1e-6;
+        row.gigabytes = bytes / row.us * 1e-3;
+    }
+    return row;
+}
+
+void add(std::vector<Case>& cases, std::string const& what, Problem const& p)
+{
+    if (char const* why = gemm::unsupported(p.spec, p.shape)) {
+        std::printf("not a case: %s %s: %s\n", what.c_str(), p.spec.name().c_str(), why);
+        return;
+    }
+    Kernel k{what + " " + p.spec.name(), gemm::source(p.spec), gemm::kKernel};
+    cases.push_back({k.label, {k}, [p, k](Gpu& gpu) { return run(gpu, p, k); }});
+}
+
+gemm::Spec tile(int p, int q, int stages, int groups, int split = 1)
+{
+    gemm::Spec s;
+    s.tileP = p;
+    s.tileQ = q;
+    s.stages = stages;
+    s.groups = groups;
+    s.split = split;
+    return s;
+}
+gemm::Shape shape(int64_t m, int64_t n, int64_t k)
+{
+    gemm::Shape g;
+    g.m = m;
+    g.n = n;
+    g.k = k;
+    return g;
+}
+gemm::Shape image(int64_t n, int64_t hw, int64_t c, int64_t k, int64_t rs, int stride, int pad)
+{
+    gemm::Image i;
+    i.n = n;
+    i.h = i.w = hw;
+    i.c = c;
+    i.r = i.s = rs;
+    i.strideH = i.strideW = stride;
+    i.padH = i.padW = pad;
+    i.outH = i.outW = (hw + 2 * pad - rs) / stride + 1;
+    return gemm::imageShape(i, k);
+}
+
+void checks(std::vector<Case>& cases)
+{
+    // Each feature alone on a shape with edges everywhere.
+    gemm::Shape const odd = shape(333, 328, 200);
+    auto with = [&](char const* what, gemm::Spec s, gemm::Shape g, double (*f)(double) = nullptr) {
+        if (f == geluErf)
+            s.activation = cuda::kGeluErf;
+        if (f == relu)
+            s.activation = cuda::kRelu;
+        add(cases, std::string("check ") + what, {s, g, f, false, 0});
+    };
+    with("plain", tile(128, 128, 4, 2), odd);
+    with("one group", tile(64, 64, 4, 1), odd);
+    with("wide", tile(128, 256, 4, 2), odd, geluErf);
+    gemm::Spec s = tile(128, 128, 4, 2);
+    s.residual = true;
+    with("residual", s, odd, relu);
+    s.activateLast = true;
+    with("residual, then relu", s, odd, relu);
+    s = tile(128, 128, 4, 2);
+    s.pingPong = true;
+    with("turns", s, shape(3333, 1096, 200), relu);
+    s = tile(128, 256, 4, 2);
+    s.multicast = 2;
+    with("multicast", s, shape(3333, 1096, 200), relu);
+    s = tile(64, 64, 6, 1, 4);
+    s.residual = true;
+    with("split 4", s, odd, relu);
+    with("split 8", tile(128, 64, 6, 2, 8), shape(128, 768, 3072), geluErf);
+    with("split 2", tile(128, 128, 4, 2, 2), odd);
+    s = tile(64, 16, 6, 1, 2);
+    s.swap = true;
+    s.residual = true;
+    with("swapped", s, shape(7, 328, 520), relu);
+    s = tile(128, 128, 4, 2);
+    s.bAlongK = false;
+    with("b [k, n]", s, odd);
+    s.aAlongK = false;
+    with("a [k, m], b [k, n]", s, shape(336, 328, 200));
+    s = tile(128, 128, 4, 2);
+    gemm::Shape g = shape(100, 96, 72);
+    g.batch = 5;
+    g.batchA = g.m * g.k;
+    g.batchB = g.n * g.k;
+    s.constantB = false;
+    with("batches", s, g);
+    s = tile(64, 64, 4, 1);
+    s.aligned = false;
+    s.residual = true;
+    with("unaligned", s, shape(333, 323, 200));
+    s = tile(128, 64, 4, 2);
+    s.image = true;
+    with("3x3", s, image(3, 19, 72, 96, 3, 1, 1), relu);
+    with("3x3 stride 2", s, image(3, 19, 64, 96, 3, 2, 1), relu);
+    with("1x1 stride 2", s, image(3, 19, 64, 96, 1, 2, 0), relu);
+    s.multicast = 2;
+    s.residual = true;
+    with("3x3 multicast", s, image(3, 19, 72, 96, 3, 1, 1), relu);
+    s = tile(64, 64, 6, 1, 4);
+    s.image = true;
+    with("3x3 split 4", s, image(1, 7, 64, 96, 3, 1, 1), relu);
+}
+
+void timings(std::vector<Case>& cases)
+{
+    auto timed = [&](gemm::Spec s, gemm::Shape g, double libraryUs) {
+        add(cases,
+            std::to_string(g.m) + "x" + std::to_string(g.n) + "x" + std::to_string(g.k),
+            {s, g, nullptr, true, libraryUs});
+    };
+    // Batch 1 of BERT and ViT.
+    struct Small
+    {
+        int64_t m, n, k;
+        double libraryUs;
+    };
+    for (Small const& s : {Small{128, 2304, 768, 5.6}, Small{128, 768, 768, 4.7}, Small{128, 3072, 768, 0},
+                           Small{128, 768, 3072, 9.0}, Small{384, 4096, 1024, 0}, Small{384, 1024, 4096, 0}}) {
+        gemm::Shape const g = shape(s.m, s.n, s.k);
+        timed(tile(64, 64, 6, 1, 1), g, s.libraryUs);
+        timed(tile(64, 64, 6, 1, 2), g, s.libraryUs);
+        timed(tile(64, 64, 6, 1, 4), g, s.libraryUs);
+        timed(tile(128, 64, 6, 2, 2), g, s.libraryUs);
+        timed(tile(128, 64, 6, 2, 4), g, s.libraryUs);
+        timed(tile(128, 128, 6, 2, 4), g, s.libraryUs);
+    }
+    struct Large
+    {
+        int64_t m, n, k;
+        double libraryTeraflops;
+    };
+    for (Large const& s : {Large{4096, 2304, 768, 567}, Large{4096, 768, 3072, 675}, Large{12288, 4096, 1024, 595},
+                           Large{4096, 4096, 4096, 651}, Large{8192, 8192, 8192, 737}}) {
+        gemm::Shape const g = shape(s.m, s.n, s.k);
+        double const us = 2.0 * double(s.m) * double(s.n) * double(s.k) / s.libraryTeraflops * 1e-6;
+        timed(tile(128, 256, 4, 2), g, us);
+        timed(tile(128, 128, 6, 2), g, us);
+        gemm::Spec t = tile(128, 256, 4, 2);
+        t.multicast = 2;
+        timed(t, g, us);
+        t = tile(128, 128, 6, 2);
+        t.pingPong = true;
+        timed(t, g, us);
+        t.multicast = 2;
+        timed(t, g, us);
+    }
+}
+
+void convolutions(std::vector<Case>& cases)
+{
+    auto timed = [&](char const* what, gemm::Spec s, gemm::Shape const& g) {
+        s.image = true;
+        s.activation = cuda::kRelu;
+        add(cases, what, {s, g, relu, true, 0});
+    };
+    for (int64_t n : {1, 32}) {
+        std::string const batch = " batch " + std::to_string(n);
+        struct Layer
+        {
+            char const* what;
+            int64_t hw, c, k, rs;
+            int stride, pad;
+        };
+        for (Layer const& l : {Layer{"56x56 64->64 3x3", 56, 64, 64, 3, 1, 1}, Layer{"28x28 128->128 3x3", 28, 128, 128, 3, 1, 1},
+                               Layer{"14x14 256->256 3x3", 14, 256, 256, 3, 1, 1}, Layer{"7x7 512->512 3x3", 7, 512, 512, 3, 1, 1},
+                               Layer{"56x56 64->256 1x1", 56, 64, 256, 1, 1, 0}, Layer{"14x14 1024->256 1x1", 14, 1024, 256, 1, 1, 0}}) {
+            gemm::Shape const g = image(n, l.hw, l.c, l.k, l.rs, l.stride, l.pad);
+            std::string const what = l.what + batch;
+            if (n == 1) {
+                timed(what.c_str(), tile(64, 64, 6, 1, 1), g);
+                timed(what.c_str(), tile(64, 64, 6, 1, 2), g);
+                timed(what.c_str(), tile(64, 64, 6, 1, 4), g);
+                timed(what.c_str(), tile(64, 64, 6, 1, 8), g);
+            } else {
+                timed(what.c_str(), tile(128, 64, 6, 2), g);
+                timed(what.c_str(), tile(128, 128, 6, 2), g);
+                timed(what.c_str(), tile(128, 256, 4, 2), g);
+            }
+        }
+    }
+}
+
+} // namespace
+
+void gemmCases(std::vector<Case>& cases)
+{
+    checks(cases);
+    timings(cases);
+    convolutions(cases);
+}
+
+} // namespace bench

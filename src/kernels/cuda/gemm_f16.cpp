@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/gemm_f16.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/hopper.h"
+
+namespace tw::cuda::gemm_f16 {
+
+namespace {
+
+constexpr int64_t kSharedLimit = 227 * 1024;
+constexpr int64_t kBarrierBytes = 256, kAlignment = 1024;
+
+constexpr char const* kText = R"(
+constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
+constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
+constexpr int COLUMNS = TILE_Q / SPLIT;
+struct Args {
+    f16* y; float const* bias; f16 const* residual; i64 ldy, batchY;
+    i32 m, n, steps, tilesP, tilesQ, batches, batchP, batchQ;
+    i32 stepsC, filterW, outW, outH, strideW, strideH, padW, padH, dilationW, dilationH;
+};
+struct Tile { int p, q, batch; }; // first row, first column
+
+// Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
+TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
+{
+    int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
+    constexpr int HIGH = 16 / MULTICAST;
+    int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
+    int const high = min(HIGH, a.tilesP - first);
+    Tile t;
+    t.p = ((first + rest % high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
+    t.q = rest / high * TILE_Q;
+    t.batch = batch;
+    return t;
+}
+
+TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Tile const& t, int step)
+{
+    if constexpr (IMAGE) {
+        int const tap = step / a.stepsC, c = (step - tap * a.stepsC) * 64;
+        int const r = tap / a.filterW, s = tap - r * a.filterW;
+        int const row = t.p / a.outW, w = t.p - row * a.outW, n = row / a.outH, h = row - n * a.outH;
+        copyPixels(to, map, bar, c, w * a.strideW - a.padW, h * a.strideH - a.padH, n, u16(s * a.dilationW),
+                   u16(r * a.dilationH));
+    } else if constexpr (P_ALONG_K) {
+        copyTile(to, map, bar, step * 64, t.p, t.batch * a.batchP);
+    } else {
+#pragma unroll
+        for (int i = 0; i < TILE_P / 64; ++i)
+            copyTile(to + i * 8192, map, bar, t.p + i * 64, step * 64, t.batch * a.batchP);
+    }
+}
+TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Tile const& t, int step, int rank)
+{
+    int c = step * 64, z = t.batch * a.batchQ;
+    if constexpr (Q_ALONG_K) {
+        constexpr int PART = TILE_Q / MULTICAST;
+        if constexpr (MULTICAST > 1) {
+            if constexpr (IMAGE) {
+                int const tap = step / a.stepsC;
+                copyTileTo(to + rank * PART * 128, map, bar, (step - tap * a.stepsC) * 64, tap, t.q + rank * PART,
+                           (1 << MULTICAST) - 1);
+            } else
+                copyTileTo(to + rank * PART * 128, map, bar, c, t.q + rank * PART, z, (1 << MULTICAST) - 1);
+        } else if constexpr (IMAGE) {
+            int const tap = step / a.stepsC;
+            copyTile(to, map, bar, (step - tap * a.stepsC) * 64, tap, t.q);
+        } else
+            copyTile(to, map, bar, c, t.q, z);
+    } else {
+#pragma unroll
+        for (int i = 0; i < TILE_Q / 64 / MULTICAST; ++i) {
+            int const block = MULTICAST > 1 ? rank * (TILE_Q / 64 / MULTICAST) + i : i;
+            if constexpr (MULTICAST > 1)
+                copyTileTo(to + block * 8192, map, bar, t.q + block * 64, c, z, (1 << MULTICAST) - 1);
+            else
+                copyTile(to + block * 8192, map, bar, t.q + block * 64, c, z);
+        }
+    }
+}
+
+// Writes 16 rows and 2 N columns of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
+// 8 j + 2 (lane % 4) and the next. `stage`: 16 * CHUNK halves of the warp's own.
+template <int N> TW_INLINE void writeRows(Args const& a, float (&v)[N], int row0, int column0, int batch, u32 stage, int lane)
+{
+    constexpr int CHUNKS = N * 2 / CHUNK, UNITS = CHUNK / 8, PER_LANE = (16 * UNITS + 31) / 32;
+    int const g = lane / 4, t = lane % 4;
+    i64 const base = i64(batch) * a.batchY;
+#pragma unroll
+    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
+        int const c0 = column0 + chunk * CHUNK;
+        if constexpr (RESIDUAL) {
+#pragma unroll
+            for (int i = 0; i < PER_LANE; ++i) {
+                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
+                if (16 * UNITS >= 32 || r < 16) {
+                    Unit x = {};
+                    f16 const* from = a.residual + base + i64(row) * a.ldy + column;
+                    if (row < a.m && column < a.n) {
+                        if constexpr (ALIGNED) x = *reinterpret_cast<Unit const*>(from);
+                        else {
+#pragma unroll
+                            for (int e = 0; e < 8; ++e)
+                                if (column + e < a.n) x.v[e / 2] |= u32(from[e].bits) << (e % 2 * 16);
+                        }
+                    }
+                    storeShared(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16, x);
+                }
+            }
+            __syncwarp();
+        }
+#pragma unroll
+        for (int u = 0; u < UNITS; ++u) {
+            int const j = chunk * UNITS + u, column = c0 + u * 8 + t * 2;
+            float b0 = 0, b1 = 0;
+            if constexpr (BIAS) {
+                b0 = column < a.n ? a.bias[column] : 0;
+                b1 = column + 1 < a.n ? a.bias[column + 1] : 0;
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int const r = g + h * 8;
+                u32 const at = stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16 + t * 4;
+                float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
+                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                if constexpr (RESIDUAL) {
+                    u32 const add = loadShared(at);
+                    x0 += lowHalf(add);
+                    x1 += highHalf(add);
+                }
+                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                storeShared(at, packHalves(x0, x1));
+            }
+        }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < PER_LANE; ++i) {
+            int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
+            if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n) {
+                Unit const x = loadSharedUnit(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16);
+                f16* to = a.y + base + i64(row) * a.ldy + column;
+                if constexpr (ALIGNED) *reinterpret_cast<Unit*>(to) = x;
+                else {
+#pragma unroll
+                    for (int e = 0; e < 8; ++e)
+                        if (column + e < a.n) to[e].bits = u16(x.v[e / 2] >> (e % 2 * 16));
+                }
+            }
+        }
+        __syncwarp();
+    }
+}
+
+// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next.
+template <int N> TW_INLINE void writeColumns(Args const& a, float (&v)[N], int row0, int column0, int batch, int lane)
+{
+    int const g = lane / 4, t = lane % 4;
+    i64 const base = i64(batch) * a.batchY;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        int const n = row0 + g + h * 8, first = row0 + t * 2 + h * 8;
+        float b = 0;
+        if constexpr (BIAS) b = n < a.n ? a.bias[n] : 0;
+#pragma unroll
+        for (int j = 0; j < N / 4; ++j) {
+            int const m = column0 + j * 8 + t * 2;
+            float x[2] = {v[j * 4 + h * 2] + b, v[j * 4 + h * 2 + 1] + b};
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if constexpr (!ACTIVATE_LAST) x[e] = activate(x[e]);
+                if constexpr (RESIDUAL)
+                    if (m + e < a.m && n < a.n) x[e] += halfToFloat(a.residual[base + i64(m + e) * a.ldy + n]);
+                if constexpr (ACTIVATE_LAST) x[e] = activate(x[e]);
+            }
+            u32 out;
+            asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(packHalves(x[0], x[1])));
+            int const row = column0 + j * 8 + g;
+            if (row < a.m && first < a.n) {
+                f16* to = a.y + base + i64(row) * a.ldy + first;
+                if constexpr (ALIGNED) *reinterpret_cast<u32*>(to) = out;
+                else {
+                    to[0].bits = u16(out);
+                    if (first + 1 < a.n) to[1].bits = u16(out >> 16);
+                }
+            }
+        }
+    }
+}
+
+TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__ TensorMap mapP,
+    const __grid_constant__ TensorMap mapQ, const __grid_constant__ Args a)
+{
+    extern __shared__ u8 raw[];
+    constexpr bool CLUSTERED = MULTICAST > 1;
+    u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
+    u32 const full = staging + STAGING_BYTES, empty = full + STAGES * 8;
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int const rank = SPLIT * MULTICAST > 1 ? clusterRank() : 0;
+    int const units = a.tilesP * a.tilesQ * a.batches;
+    int const firstUnit = blockIdx.x / (SPLIT * MULTICAST), unitStep = gridDim.x / (SPLIT * MULTICAST);
+    int const begin = SPLIT > 1 ? a.steps * rank / SPLIT : 0, end = SPLIT > 1 ? a.steps * (rank + 1) / SPLIT : a.steps;
+    if (threadIdx.x == 0) {
+#pragma unroll
+        for (int s = 0; s < STAGES; ++s) {
+            barrierInit(full + s * 8, 1);
+            barrierInit(empty + s * 8, (PING_PONG ? 1 : GROUPS) * MULTICAST);
+        }
+        barrierInitFence();
+    }
+    if (warp == GROUPS * 4 && lane == 0) {
+        prefetchMap(&mapP);
+        prefetchMap(&mapQ);
+    }
+    if constexpr (CLUSTERED) clusterSync();
+    else __syncthreads();
+    releaseDependents();
+
+    if (warp >= GROUPS * 4) {
+        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (warp == GROUPS * 4 && lane == 0) {
+            int s = 0;
+            u32 parity = 1;
+            bool first = true;
+            for (int unit = firstUnit; unit < units; unit += unitStep) {
+                Tile const t = tileAt(a, unit, rank);
+                int step = begin;
+                if (first) {
+                    int const early = EARLY ? min(STAGES, end - begin) : 0;
+                    for (int i = 0; i < early; ++i) {
+                        u32 const to = base + i * STAGE_BYTES;
+                        barrierExpect(full + i * 8, STAGE_BYTES);
+                        if constexpr (SWAP) loadP(&mapP, a, to, full + i * 8, t, begin + i);
+                        else loadQ(&mapQ, a, to + P_BYTES, full + i * 8, t, begin + i, rank);
+                    }
+                    waitForPrevious();
+                    for (int i = 0; i < early; ++i) {
+                        u32 const to = base + i * STAGE_BYTES;
+                        if constexpr (SWAP) loadQ(&mapQ, a, to + P_BYTES, full + i * 8, t, begin + i, rank);
+                        else loadP(&mapP, a, to, full + i * 8, t, begin + i);
+                    }
+                    step += early;
+                    s = early % STAGES;
+                    parity = early == STAGES ? 0 : 1;
+                    first = false;
+                }
+                for (; step < end; ++step) {
+                    barrierWait<CLUSTERED>(empty + s * 8, parity);
+                    barrierExpect(full + s * 8, STAGE_BYTES);
+                    u32 const to = base + s * STAGE_BYTES;
+                    loadP(&mapP, a, to, full + s * 8, t, step);
+                    loadQ(&mapQ, a, to + P_BYTES, full + s * 8, t, step, rank);
+                    if (++s == STAGES) { s = 0; parity ^= 1; }
+                }
+            }
+        }
+        __syncwarp();
+        if constexpr (SPLIT > 1) clusterSync();
+        // Others of the cluster read this block's shared memory, or arrive at its barriers, until here.
+        if constexpr (SPLIT * MULTICAST > 1) clusterSync();
+    } else {
+        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        int const group = warp / 4, inGroup = threadIdx.x % 128;
+        u32 const stage = staging + warp * (16 * CHUNK * 2);
+        u32 done = 0; // steps of this block before this tile
+        int turn = 0;
+        bool waited = false;
+        if constexpr (PING_PONG)
+            if (group == 1 && firstUnit < units) groupArrive(2, 256);
+        for (int unit = firstUnit; unit < units; unit += unitStep, ++turn) {
+            if (PING_PONG && turn % 2 != group) {
+                done += end - begin;
+                continue;
+            }
+            Tile const t = tileAt(a, unit, rank);
+            float d[BLOCKS][TILE_Q / 2];
+            int s = done % STAGES;
+            u32 parity = done / STAGES & 1;
+            if constexpr (PING_PONG) groupSync(2 + group, 256);
+            int last = -1;
+            for (int step = begin; step < end; ++step) {
+                barrierWait<CLUSTERED>(full + s * 8, parity);
+                u32 const p = base + s * STAGE_BYTES + (PING_PONG ? 0 : group * ROWS * 128);
+                u32 const q = base + s * STAGE_BYTES + P_BYTES;
+                wgmmaFence();
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+#pragma unroll
+                    for (int b = 0; b < BLOCKS; ++b)
+                        wgmma(d[b], descriptor(p + b * 8192 + k * (P_ALONG_K ? 32 : 2048), 8192),
+                              descriptor(q + k * (Q_ALONG_K ? 32 : 2048), 8192), step > begin || k > 0);
+                wgmmaCommit();
+                wgmmaWait<1>();
+                if (last >= 0) { // its operands are read
+                    if constexpr (MULTICAST > 1) {
+                        if (inGroup < MULTICAST) barrierArriveAt(empty + last * 8, inGroup);
+                    } else if (inGroup == 0)
+                        barrierArrive(empty + last * 8);
+                }
+                last = s;
+                if (++s == STAGES) { s = 0; parity ^= 1; }
+            }
+            if constexpr (PING_PONG)
+                if (unit + unitStep < units) groupArrive(2 + (group ^ 1), 256);
+            wgmmaWait<0>();
+            if (last >= 0) {
+                if constexpr (MULTICAST > 1) {
+                    if (inGroup < MULTICAST) barrierArriveAt(empty + last * 8, inGroup);
+                } else if (inGroup == 0)
+                    barrierArrive(empty + last * 8);
+            }
+            done += end - begin;
+            if (!waited) { // y and residual belong to the kernel before until it is done
+                waitForPrevious();
+                waited = true;
+            }
+            int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
+            if constexpr (SPLIT > 1) {
+                // Everybody's part of the sums in its stages, 16 bytes a thread; this block adds up its columns.
+                constexpr int ALL = GROUPS * 128, BLOCK_BYTES = TILE_Q / 8 * ALL * 16;
+                if constexpr (GROUPS > 1) groupSync(1, ALL);
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                    for (int j = 0; j < TILE_Q / 8; ++j)
+                        storeShared(base + b * BLOCK_BYTES + (j * ALL + threadIdx.x) * 16, d[b][j * 4], d[b][j * 4 + 1],
+                                    d[b][j * 4 + 2], d[b][j * 4 + 3]);
+                clusterSync();
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b) {
+                    float v[COLUMNS / 8 * 4] = {};
+                    u32 const at = base + b * BLOCK_BYTES + (rank * (COLUMNS / 8) * ALL + threadIdx.x) * 16;
+#pragma unroll
+                    for (int o = 0; o < SPLIT; ++o) {
+                        u32 const from = addressAt(at, o);
+#pragma unroll
+                        for (int j = 0; j < COLUMNS / 8; ++j) {
+                            float x[4];
+                            loadCluster(x, from + j * ALL * 16);
+#pragma unroll
+                            for (int e = 0; e < 4; ++e) v[j * 4 + e] += x[e];
+                        }
+                    }
+                    if constexpr (SWAP) writeColumns(a, v, row0 + b * 64, t.q + rank * COLUMNS, t.batch, lane);
+                    else writeRows(a, v, row0 + b * 64, t.q + rank * COLUMNS, t.batch, stage, lane);
+                }
+            } else {
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b) {
+                    if constexpr (SWAP) writeColumns(a, d[b], row0 + b * 64, t.q, t.batch, lane);
+                    else writeRows(a, d[b], row0 + b * 64, t.q, t.batch, stage, lane);
+                }
+            }
+        }
+        if constexpr (SPLIT * MULTICAST > 1) clusterSync();
+    }
+}
+)";
+
+std::string constant(char const* name, int64_t value)
+{
+    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
+}
+std::string flag(char const* name, bool value)
+{
+    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
+}
+
+int64_t roundUp(int64_t v, int64_t to)
+{
+    return (v + to - 1) / to * to;
+}
+int64_t tilesOf(int64_t v, int64_t tile)
+{
+    return (v + tile - 1) / tile;
+}
+
+} // namespace
+
+int Spec::sums() const
+{
+    return (pingPong ? tileP : tileP / groups) / 64 * tileQ / 2;
+}
+
+// Beside 8 warps that multiply, a ninth leaves 168 registers for each thread: warps share 4 register files.
+bool Spec::redistributes() const
+{
+    return groups == 2 && sums() > 64;
+}
+
+int Spec::chunk() const
+{
+    int const columns = tileQ / split;
+    return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : columns % 16 == 0 ? 16 : 8;
+}
+
+int64_t Spec::sharedBytes() const
+{
+    int64_t const staging = swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
+    return kAlignment + stages * stageBytes() + staging + kBarrierBytes;
+}
+
+int Spec::blocksPerMultiprocessor() const
+{
+    // A thread's sums, and what else it holds.
+    int const registers = sums() + 64;
+    int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
+    return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 4));
+}
+
+std::string Spec::name() const
+{
+    std::string s = std::string(image ? "conv" : "gemm") + "_f16_" + std::to_string(tileP) + "x" +
+                    std::to_string(tileQ) + "x" + std::to_string(kStepK) + "_s" + std::to_string(stages) + "_g" +
+                    std::to_string(groups);
+    if (pingPong)
+        s += "_pingpong";
+    if (split > 1)
+        s += "_split" + std::to_string(split);
+    if (multicast > 1)
+        s += "_multicast" + std::to_string(multicast);
+    if (swap)
+        s += "_swap";
+    return s + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n") + "_sm90a";
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.tileP % 64 || s.tileP < 64 || s.tileP > 256 || s.tileQ % 8 || s.tileQ < 8 || s.tileQ > 256)
+        return "a tile has 64 to 256 rows in steps of 64 and 8 to 256 columns in steps of 8";
+    if (s.groups < 1 || s.groups > 2 || (s.pingPong && s.groups != 2) || (!s.pingPong && s.tileP % (64 * s.groups)))
+        return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
+    if (s.sums() > 128)
+        return "more than 128 sums for each thread do not fit its registers";
+    if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
+        return "2 to 12 stages that fit into 227 KiB of shared memory";
+    if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
+        (s.split > 1 && (s.multicast > 1 || s.pingPong)))
+        return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor turns";
+    if (s.split > 1 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
+        return "the sums of a split tile do not fit into its stages";
+    if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
+        return "multicast is 1 or 2";
+    if (!s.pAlongK() && s.image)
+        return "an image is read along its channels";
+    if (!s.qAlongK() && s.tileQ % (64 * s.multicast))
+        return "columns that are contiguous come in steps of 64";
+    if (s.image && (s.swap || !s.bAlongK))
+        return "convolutions take filters [k, r, s, c] and are not swapped";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    bool const early = s.constantB;
+    std::string text = hopperPrelude() + wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()) + activationText(s.activation);
+    text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
+            constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
+            constant("CHUNK", s.chunk()) + constant("THREADS", s.threads()) +
+            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
+            constant("STAGING_BYTES", s.swap ? 0 : s.groups * 4 * 16 * s.chunk() * 2);
+    text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
+            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) + flag("EARLY", early) + flag("BIAS", s.bias) +
+            flag("RESIDUAL", s.residual) + flag("ACTIVATE_LAST", s.activateLast) + flag("ALIGNED", s.aligned);
+    return text + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+}
+
+Shape imageShape(Image const& i, int64_t filters)
+{
+    Shape s;
+    s.image = i;
+    s.m = i.n * i.outH * i.outW;
+    s.n = filters;
+    s.k = i.r * i.s * i.c;
+    return s;
+}
+
+char const* unsupported(Spec const& s, Shape const& g)
+{
+    if (char const* const why = unsupported(s))
+        return why;
+    constexpr int64_t kLimit = (int64_t(1) << 31) - 1024;
+    if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
+        tilesOf(g.m, 64) * tilesOf(g.n, 8) > kLimit / g.batch)
+        return "sizes are positive and count below 2^31";
+    int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
+    if (s.image) {
+        Image const& i = g.image;
+        if (i.c % 8)
+            return "the copy engine wants channels in steps of 8";
+        if (i.strideH > 8 || i.strideW > 8 || i.padH > 127 || i.padW > 127 || (i.r - 1) * i.dilationH > 127 ||
+            (i.s - 1) * i.dilationW > 127)
+            return "the copy engine's steps end at 8, its filters and padding at 127";
+        return nullptr;
+    }
+    if (lda % 8 || ldb % 8 || g.batchA % 8 || g.batchB % 8)
+        return "the copy engine wants rows in steps of 16 bytes";
+    if (s.aligned && (g.n % 8 || g.ldy % 8 || g.batchY % 8))
+        return "rows of y are not in steps of 16 bytes";
+    return nullptr;
+}
+
+Launch launch(Spec const& s, Shape const& g, int multiprocessors)
+{
+    Launch l;
+    // One operand as rows of k, or k rows.
+    auto map = [&](bool alongK, int64_t rows, int64_t ld, int64_t batchStride, int boxRows) {
+        TensorMapSpec m;
+        m.dims[0] = uint64_t(alongK ? g.k : rows);
+        m.dims[1] = uint64_t(alongK ? rows : g.k);
+        m.dims[2] = batchStride ? uint64_t(g.batch) : 1;
+        m.strides[0] = uint64_t(ld ? ld : int64_t(m.dims[0])) * 2;
+        m.strides[1] = batchStride ? uint64_t(batchStride) * 2 : m.strides[0] * m.dims[1];
+        m.box[0] = 64;
+        m.box[1] = uint32_t(alongK ? boxRows : 64);
+        return m;
+    };
+    int const rowsA = s.swap ? s.tileQ / s.multicast : s.tileP, rowsB = s.swap ? s.tileP : s.tileQ / s.multicast;
+    TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
+    Args& args = l.args;
+    args.steps = int32_t(tilesOf(g.k, kStepK));
+    if (s.image) {
+        Image const& i = g.image;
+        a = TensorMapSpec();
+        a.im2col = true;
+        a.rank = 4;
+        uint64_t const dims[4] = {uint64_t(i.c), uint64_t(i.w), uint64_t(i.h), uint64_t(i.n)};
+        uint64_t stride = 2;
+        for (int d = 0; d < 4; ++d) {
+            a.dims[d] = dims[d];
+            if (d > 0)
+                a.strides[d - 1] = stride;
+            stride *= dims[d];
+        }
+        a.lower[0] = -i.padW;
+        a.lower[1] = -i.padH;
+        // The last filter origin is (out - 1) stride - pad; the box ends there: size - 1 + upper.
+        a.upper[0] = int((i.outW - 1) * i.strideW - i.padW - (i.w - 1));
+        a.upper[1] = int((i.outH - 1) * i.strideH - i.padH - (i.h - 1));
+        a.elementStrides[1] = uint32_t(i.strideW);
+        a.elementStrides[2] = uint32_t(i.strideH);
+        a.channels = kStepK;
+        a.pixels = uint32_t(s.tileP);
+        b = TensorMapSpec();
+        b.dims[0] = uint64_t(i.c);
+        b.dims[1] = uint64_t(i.r * i.s);
+        b.dims[2] = uint64_t(g.n);
+        b.strides[0] = uint64_t(i.c) * 2;
+        b.strides[1] = uint64_t(i.c * i.r * i.s) * 2;
+        b.box[0] = 64;
+        b.box[2] = uint32_t(rowsB);
+        args.stepsC = int32_t(tilesOf(i.c, kStepK));
+        args.steps = int32_t(i.r * i.s) * args.stepsC;
+        args.filterW = int32_t(i.s);
+        args.outW = int32_t(i.outW);
+        args.outH = int32_t(i.outH);
+        args.strideW = i.strideW;
+        args.strideH = i.strideH;
+        args.padW = i.padW;
+        args.padH = i.padH;
+        args.dilationW = i.dilationW;
+        args.dilationH = i.dilationH;
+    }
+    l.p = s.swap ? b : a;
+    l.q = s.swap ? a : b;
+    args.m = int32_t(g.m);
+    args.n = int32_t(g.n);
+    args.ldy = g.ldy ? g.ldy : g.n;
+    args.batchY = g.batchY ? g.batchY : args.ldy * g.m;
+    args.batches = int32_t(g.batch);
+    args.batchP = (s.swap ? g.batchB : g.batchA) != 0;
+    args.batchQ = (s.swap ? g.batchA : g.batchB) != 0;
+    args.tilesP = int32_t(tilesOf(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
+    args.tilesQ = int32_t(tilesOf(s.swap ? g.m : g.n, s.tileQ));
+    int64_t const units = int64_t(args.tilesP) * args.tilesQ * args.batches;
+    // Split tiles keep their stages for the sums, so each cluster does one; else blocks stay and take tile after tile.
+    int64_t const resident = int64_t(multiprocessors) * s.blocksPerMultiprocessor() / s.cluster();
+    l.geometry.grid = (s.split > 1 ? units : std::min(units, std::max<int64_t>(resident, 1))) * s.cluster();
+    l.geometry.block = s.threads();
+    l.geometry.cluster = s.cluster();
+    l.geometry.sharedBytes = s.sharedBytes();
+    return l;
+}
+
+} // namespace tw::cuda::gemm_f16

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = f(a b + bias) in FP16 with float sums, for compute capability 9.0: wgmma fed by the tensor copy engine. One warp
+// copies, one or two groups of 4 warps multiply. The same kernel is the convolution of an NHWC image (no groups): then
+// a's rows are the filter's positions, read through an im2col tensor map, and b's are the filters [k, r, s, c].
+//
+// P is the operand whose rows are the instruction's 64 rows, Q gives its columns. P = a, Q = b; swapped the other way
+// round, for few rows of a.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/tensor_map.h"
+
+namespace tw::cuda::gemm_f16 {
+
+constexpr int kStepK = 64; // 128 bytes: one swizzled row
+
+struct Spec
+{
+    int tileP = 128, tileQ = 128; // multiples of 64 and of 8
+    int stages = 4;
+    int groups = 2;        // of 4 warps, that multiply
+    bool pingPong = false; // the groups take turns at whole tiles, else they share each tile's rows
+    int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
+    int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
+    bool swap = false;     // P = b
+    bool aAlongK = true;   // a [m, k], else [k, m]
+    bool bAlongK = true;   // b [n, k], else [k, n]
+    bool image = false;    // a is an NHWC image
+    bool constantB = true; // b may be read before the previous kernel of the stream is done
+    bool bias = true;      // float [n]
+    bool residual = false; // FP16, laid out as y
+    bool activateLast = false; // f(a b + bias + residual), else f(a b + bias) + residual
+    std::string activation;    // expression of v; empty: none
+    bool aligned = true;       // n % 8 = 0, y and residual aligned to 16 bytes, ldY and strides too
+
+    int sums() const;          // float registers of a thread
+    bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
+    int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
+    int cluster() const { return split * multicast; }
+    bool pAlongK() const { return swap ? bAlongK : aAlongK; }
+    bool qAlongK() const { return swap ? aAlongK : bAlongK; }
+    int64_t stageBytes() const { return int64_t(tileP + tileQ) * kStepK * 2; }
+    int chunk() const; // columns that a warp stages at once on the way to y
+    int64_t sharedBytes() const;
+    int blocksPerMultiprocessor() const;
+    // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.
+    std::string name() const;
+};
+
+// Null, or why the kernel does not exist.
+char const* unsupported(Spec const& spec);
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "gemm";
+
+// Filter positions of an image; unused otherwise.
+struct Image
+{
+    int64_t n = 1, h = 1, w = 1, c = 1, r = 1, s = 1, outH = 1, outW = 1;
+    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
+};
+
+struct Shape
+{
+    int64_t m = 1, n = 1, k = 1, batch = 1;
+    int64_t lda = 0, ldb = 0, ldy = 0;                   // elements; 0: dense
+    int64_t batchA = 0, batchB = 0, batchY = 0;          // elements; 0: one for all batches (y: dense)
+    Image image;                                         // m, n, k follow from it with imageShape()
+};
+Shape imageShape(Image const& image, int64_t filters);
+
+// Why this shape cannot run, or null: the copy engine wants 16-byte steps, sizes below 2^31.
+char const* unsupported(Spec const& spec, Shape const& shape);
+
+// The kernel's third parameter, after the two tensor maps of P and Q; the text has the same struct.
+struct Args
+{
+    void* y = nullptr;
+    float const* bias = nullptr;
+    void const* residual = nullptr;
+    int64_t ldy = 0, batchY = 0;
+    int32_t m = 0, n = 0, steps = 0;              // steps of k
+    int32_t tilesP = 0, tilesQ = 0, batches = 1;  // tilesP: of multicast pairs
+    int32_t batchP = 0, batchQ = 0;               // 1: has batches
+    int32_t stepsC = 1, filterW = 1, outW = 1, outH = 1;
+    int32_t strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
+};
+
+struct Launch
+{
+    TensorMapSpec p, q; // p is a's unless swapped
+    Args args;          // without addresses
+    LaunchGeometry geometry;
+};
+Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
+
+} // namespace tw::cuda::gemm_f16

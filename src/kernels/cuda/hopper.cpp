@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/hopper.h"
+
+namespace tw::cuda {
+
+char const* const kRelu = "fmaxf(v, 0.0f)";
+char const* const kGeluErf = "0.5f * v * (1.0f + erff(v * 0.70710678f))";
+char const* const kGeluTanh = "v / (1.0f + __expf(-1.5957691f * (v + 0.044715f * v * v * v)))"; // 1 + tanh u = 2 / (1 + e^-2u)
+char const* const kSwish = "v / (1.0f + __expf(-v))";
+
+namespace {
+
+constexpr char const* kMatrix = R"(
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned u32;
+typedef long long i64;
+typedef unsigned long long u64;
+struct f16 { u16 bits; };
+struct alignas(16) Unit { u32 v[4]; };
+#define TW_INLINE __device__ __forceinline__
+#define TW_KERNEL extern "C" __global__ void
+
+TW_INLINE float halfToFloat(f16 h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.bits)); return f; }
+TW_INLINE f16 floatToHalf(float f) { f16 h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f)); return h; }
+// Two halves in a register, the first one low.
+TW_INLINE u32 packHalves(float low, float high)
+{
+    u32 v;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    return v;
+}
+TW_INLINE float lowHalf(u32 v) { f16 h; h.bits = u16(v); return halfToFloat(h); }
+TW_INLINE float highHalf(u32 v) { f16 h; h.bits = u16(v >> 16); return halfToFloat(h); }
+
+TW_INLINE u32 sharedAddress(void const* p) { return u32(__cvta_generic_to_shared(p)); }
+TW_INLINE void storeShared(u32 at, u32 v) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }
+TW_INLINE u32 loadShared(u32 at)
+{
+    u32 v;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
+    return v;
+}
+TW_INLINE void storeShared(u32 at, Unit const& u)
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(u.v[0]), "r"(u.v[1]), "r"(u.v[2]), "r"(u.v[3])
+                 : "memory");
+}
+TW_INLINE Unit loadSharedUnit(u32 at)
+{
+    Unit u;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(u.v[0]), "=r"(u.v[1]), "=r"(u.v[2]), "=r"(u.v[3]) : "r"(at) : "memory");
+    return u;
+}
+
+// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
+TW_INLINE void releaseDependents()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+TW_INLINE void waitForPrevious()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// 16 (8, 4) bytes, zeros where !valid; the address must be readable only when valid.
+TW_INLINE void copyAsync16(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+TW_INLINE void copyAsync8(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
+}
+TW_INLINE void copyAsync4(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid ? 4 : 0) : "memory");
+}
+TW_INLINE void copyCommit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> TW_INLINE void copyWait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+TW_INLINE void loadMatrix4(u32 (&r)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+TW_INLINE void loadMatrix4Transposed(u32 (&r)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+// d [16, 8] += a [16, 16] b [16, 8]
+TW_INLINE void mma(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)";
+
+constexpr char const* kHopper = R"(
+struct alignas(64) TensorMap { u64 opaque[16]; };
+
+TW_INLINE void barrierInit(u32 bar, u32 count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+TW_INLINE void barrierInitFence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+TW_INLINE void barrierExpect(u32 bar, u32 bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+TW_INLINE void barrierArrive(u32 bar) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory"); }
+// The same barrier of another block of the cluster.
+TW_INLINE void barrierArriveAt(u32 bar, u32 rank)
+{
+    asm volatile("{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [at];\n}" ::"r"(bar), "r"(rank) : "memory");
+}
+// `cluster`: other blocks of the cluster arrive too.
+template <bool cluster> TW_INLINE void barrierWait(u32 bar, u32 parity)
+{
+    u32 done;
+    do {
+        if constexpr (cluster)
+            asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                         "selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+        else
+            asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                         "selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+    } while (!done);
+}
+
+TW_INLINE void prefetchMap(TensorMap const* map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+TW_INLINE void copyTile(u32 to, TensorMap const* map, u32 bar, int c0, int c1, int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+                 "[%2];" ::"r"(to), "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+// To the same place in every block of `mask`, each of whose barriers counts the bytes.
+TW_INLINE void copyTileTo(u32 to, TensorMap const* map, u32 bar, int c0, int c1, int c2, u16 mask)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+                 "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(to), "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "h"(mask)
+                 : "memory");
+}
+// Pixels from (w, h, n) on, each moved by the filter's tap.
+TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n),
+                 "h"(tapW), "h"(tapH) : "memory");
+}
+
+TW_INLINE u32 clusterRank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+TW_INLINE void clusterSync()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+TW_INLINE u32 addressAt(u32 at, u32 rank)
+{
+    u32 v;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(v) : "r"(at), "r"(rank));
+    return v;
+}
+TW_INLINE void loadCluster(float (&v)[4], u32 at)
+{
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(at) : "memory");
+}
+TW_INLINE void storeShared(u32 at, float a, float b, float c, float d)
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+TW_INLINE void groupSync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+TW_INLINE void groupArrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+
+TW_INLINE void wgmmaFence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TW_INLINE void wgmmaCommit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> TW_INLINE void wgmmaWait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+// Rows of 128 bytes, swizzled, in groups of 8; `leading`: bytes between blocks of 64 rows of a transposed operand.
+TW_INLINE u64 descriptor(u32 at, u32 leading)
+{
+    return u64((at & 0x3FFFF) >> 4) | u64(leading >> 4) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62;
+}
+)";
+
+} // namespace
+
+std::string matrixPrelude()
+{
+    return kMatrix;
+}
+
+std::string hopperPrelude()
+{
+    return std::string(kMatrix) + kHopper;
+}
+
+std::string wgmmaText(int n, bool transposedP, bool transposedQ)
+{
+    int const count = n / 2;
+    std::string registers, operands;
+    for (int i = 0; i < count; ++i) {
+        registers += (i ? ", %" : "%") + std::to_string(i);
+        operands += (i ? ", \"+f\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+    }
+    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
+    return "TW_INLINE void wgmma(float (&d)[" + std::to_string(count) + "], u64 p, u64 q, int keep)\n{\n" +
+           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(2) +
+           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers + "}, " +
+           arg(0) + ", " + arg(1) + ", k, 1, 1, " + (transposedP ? "1" : "0") + ", " + (transposedQ ? "1" : "0") +
+           ";\\n}\"\n        : " + operands + "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
+}
+
+std::string activationText(std::string const& expression)
+{
+    return "TW_INLINE float activate(float v) { return " + (expression.empty() ? "v" : expression) + "; }\n";
+}
+
+} // namespace tw::cuda

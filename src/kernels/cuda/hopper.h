@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building blocks of generated text for compute capability 9.0: barriers in shared memory, the tensor copy engine,
+// warpgroup matrix instructions. Inline PTX; the text includes nothing.
+#pragma once
+
+#include <string>
+
+namespace tw::cuda {
+
+// Types, conversions, and what sm_80 has too: asynchronous copies, ldmatrix, mma.sync, dependent launch (sm_90).
+std::string matrixPrelude();
+// matrixPrelude() and barriers, tensor copies, clusters.
+std::string hopperPrelude();
+// wgmma(float (&d)[n / 2], u64 descriptorP, u64 descriptorQ, int keep): d = P Q + (keep ? d : 0) for P [64, 16] and
+// Q [n, 16] of FP16 in shared memory; an operand's transposed form has its rows, not k, contiguous. n % 8 = 0, n <= 256.
+std::string wgmmaText(int n, bool transposedP, bool transposedQ);
+// float activate(float v) { return expression; }; an empty expression is v itself.
+std::string activationText(std::string const& expression);
+
+// Expressions for activationText.
+extern char const* const kRelu;
+extern char const* const kGeluErf;
+extern char const* const kGeluTanh;
+extern char const* const kSwish;
+
+} // namespace tw::cuda

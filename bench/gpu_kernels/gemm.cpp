@@ -2,6 +2,7 @@
 // Matrix products and convolutions by wgmma.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "harness.h"
 #include "kernels/cuda/gemm_f16.h"
@@ -72,13 +73,13 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
                                : size_t(g.m * g.k * (g.batchA ? g.batch : 1)),
                  sizeB = size_t(g.n * g.k * (g.batchB ? g.batch : 1)), sizeY = size_t(g.m * g.n * g.batch);
     float const scale = float(std::pow(double(g.k), -0.25)) * 1.7f; // y is about 1
-    auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale), residual = randomHalves(sizeY, 3, 1);
+    auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale), residual = randomHalves(p.spec.residual ? sizeY : 8, 3, 1);
     auto const bias = randomFloats(size_t(g.n), 4, 1);
     double const bytes = double(sizeA + sizeB + sizeY * (p.spec.residual ? 2 : 1)) * 2;
     int const copies = p.timed ? int(std::clamp(200e6 / bytes, 2.0, 48.0)) : 1;
     TW_ASSIGN(auto const atA, gpu.upload(a.data(), sizeA * 2, copies));
     TW_ASSIGN(auto const atB, gpu.upload(b.data(), sizeB * 2, copies));
-    TW_ASSIGN(auto const atResidual, gpu.upload(residual.data(), sizeY * 2, copies));
+    TW_ASSIGN(auto const atResidual, gpu.upload(residual.data(), residual.size() * 2, p.spec.residual ? copies : 1));
     TW_ASSIGN(auto const atBias, gpu.upload(bias.data(), bias.size() * 4, 1));
     TW_ASSIGN(auto const atY, gpu.poisoned(size_t(strideOf(sizeY * 2)) * size_t(copies)));
     gemm::Launch l = gemm::launch(p.spec, g, gpu.multiprocessors());
@@ -271,7 +272,8 @@ void timings(std::vector<Case>& cases)
         gemm::Shape const g = shape(s.m, s.n, s.k);
         double const us = 2.0 * double(s.m) * double(s.n) * double(s.k) / s.libraryTeraflops * 1e-6;
         timed(tile(128, 256, 4, 2), g, us);
-        timed(tile(128, 128, 6, 2), g, us);
+        timed(tile(128, 192, 4, 2), g, us);
+        timed(tile(256, 128, 4, 2), g, us);
         gemm::Spec t = tile(128, 256, 4, 2);
         t.multicast = 2;
         timed(t, g, us);
@@ -280,6 +282,9 @@ void timings(std::vector<Case>& cases)
         timed(t, g, us);
         t.multicast = 2;
         timed(t, g, us);
+        t = tile(128, 128, 4, 2, 2);
+        if (s.n < 1000)
+            timed(t, g, us);
     }
 }
 
@@ -304,14 +309,21 @@ void convolutions(std::vector<Case>& cases)
             gemm::Shape const g = image(n, l.hw, l.c, l.k, l.rs, l.stride, l.pad);
             std::string const what = l.what + batch;
             if (n == 1) {
-                timed(what.c_str(), tile(64, 64, 6, 1, 1), g);
-                timed(what.c_str(), tile(64, 64, 6, 1, 2), g);
-                timed(what.c_str(), tile(64, 64, 6, 1, 4), g);
-                timed(what.c_str(), tile(64, 64, 6, 1, 8), g);
+                for (int split : {1, 2, 4, 8})
+                    timed(what.c_str(), tile(64, 64, 6, 1, split), g);
+                for (int split : {2, 4})
+                    timed(what.c_str(), tile(64, 32, 8, 1, split), g);
             } else {
-                timed(what.c_str(), tile(128, 64, 6, 2), g);
+                timed(what.c_str(), tile(128, 64, 4, 2), g);
+                timed(what.c_str(), tile(64, 128, 3, 1), g);
                 timed(what.c_str(), tile(128, 128, 6, 2), g);
-                timed(what.c_str(), tile(128, 256, 4, 2), g);
+                timed(what.c_str(), tile(128, 128, 6, 2, 2), g);
+                gemm::Spec t = tile(128, 64, 6, 2);
+                t.pingPong = true;
+                timed(what.c_str(), t, g);
+                t = tile(128, 128, 6, 2);
+                t.pingPong = true;
+                timed(what.c_str(), t, g);
             }
         }
     }

@@ -78,7 +78,7 @@ struct Expected
     size_t at;
     double value;
 };
-void compare(Row& row, std::vector<uint16_t> const& y, std::vector<Expected> const& expected);
+void compare(Row& row, std::vector<uint16_t> const& y, std::vector<Expected> const& expected, double slack = 1);
 
 // One case: its kernels, and its run.
 struct Case
@@ -88,6 +88,8 @@ struct Case
     std::function<Result<Row>(Gpu&)> run;
 };
 void gemmCases(std::vector<Case>& cases);
+void attentionCases(std::vector<Case>& cases);
+void convCases(std::vector<Case>& cases);
 
 std::string fileOf(std::string const& folder, std::string const& source);
 

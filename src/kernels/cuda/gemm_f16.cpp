@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::gemm_f16 {
@@ -16,9 +17,8 @@ constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
 constexpr int COLUMNS = TILE_Q / SPLIT;
-struct Args {
-    f16* y; float const* bias; f16 const* residual; i64 ldy, batchY;
-    i32 m, n, steps, tilesP, tilesQ, batches, batchP, batchQ;
+struct Args : Output {
+    i32 steps, tilesP, tilesQ, batches, batchP, batchQ;
     i32 stepsC, filterW, outW, outH, strideW, strideH, padW, padH, dilationW, dilationH;
 };
 struct Tile { int p, q, batch; }; // first row, first column
@@ -79,78 +79,6 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Tile 
             else
                 copyTile(to + block * 8192, map, bar, t.q + block * 64, c, z);
         }
-    }
-}
-
-// Writes 16 rows and 2 N columns of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
-// 8 j + 2 (lane % 4) and the next. `stage`: 16 * CHUNK halves of the warp's own.
-template <int N> TW_INLINE void writeRows(Args const& a, float (&v)[N], int row0, int column0, int batch, u32 stage, int lane)
-{
-    constexpr int CHUNKS = N * 2 / CHUNK, UNITS = CHUNK / 8, PER_LANE = (16 * UNITS + 31) / 32;
-    int const g = lane / 4, t = lane % 4;
-    i64 const base = i64(batch) * a.batchY;
-#pragma unroll
-    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        int const c0 = column0 + chunk * CHUNK;
-        if constexpr (RESIDUAL) {
-#pragma unroll
-            for (int i = 0; i < PER_LANE; ++i) {
-                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
-                if (16 * UNITS >= 32 || r < 16) {
-                    Unit x = {};
-                    f16 const* from = a.residual + base + i64(row) * a.ldy + column;
-                    if (row < a.m && column < a.n) {
-                        if constexpr (ALIGNED) x = *reinterpret_cast<Unit const*>(from);
-                        else {
-#pragma unroll
-                            for (int e = 0; e < 8; ++e)
-                                if (column + e < a.n) x.v[e / 2] |= u32(from[e].bits) << (e % 2 * 16);
-                        }
-                    }
-                    storeShared(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16, x);
-                }
-            }
-            __syncwarp();
-        }
-#pragma unroll
-        for (int u = 0; u < UNITS; ++u) {
-            int const j = chunk * UNITS + u, column = c0 + u * 8 + t * 2;
-            float b0 = 0, b1 = 0;
-            if constexpr (BIAS) {
-                b0 = column < a.n ? a.bias[column] : 0;
-                b1 = column + 1 < a.n ? a.bias[column + 1] : 0;
-            }
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                int const r = g + h * 8;
-                u32 const at = stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16 + t * 4;
-                float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
-                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
-                if constexpr (RESIDUAL) {
-                    u32 const add = loadShared(at);
-                    x0 += lowHalf(add);
-                    x1 += highHalf(add);
-                }
-                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
-                storeShared(at, packHalves(x0, x1));
-            }
-        }
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < PER_LANE; ++i) {
-            int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
-            if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n) {
-                Unit const x = loadSharedUnit(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16);
-                f16* to = a.y + base + i64(row) * a.ldy + column;
-                if constexpr (ALIGNED) *reinterpret_cast<Unit*>(to) = x;
-                else {
-#pragma unroll
-                    for (int e = 0; e < 8; ++e)
-                        if (column + e < a.n) to[e].bits = u16(x.v[e / 2] >> (e % 2 * 16));
-                }
-            }
-        }
-        __syncwarp();
     }
 }
 
@@ -247,7 +175,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     first = false;
                 }
                 for (; step < end; ++step) {
-                    barrierWait<CLUSTERED>(empty + s * 8, parity);
+                    barrierWait(empty + s * 8, parity);
                     barrierExpect(full + s * 8, STAGE_BYTES);
                     u32 const to = base + s * STAGE_BYTES;
                     loadP(&mapP, a, to, full + s * 8, t, step);
@@ -281,7 +209,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             if constexpr (PING_PONG) groupSync(2 + group, 256);
             int last = -1;
             for (int step = begin; step < end; ++step) {
-                barrierWait<CLUSTERED>(full + s * 8, parity);
+                barrierWait(full + s * 8, parity);
                 u32 const p = base + s * STAGE_BYTES + (PING_PONG ? 0 : group * ROWS * 128);
                 u32 const q = base + s * STAGE_BYTES + P_BYTES;
                 wgmmaFence();
@@ -392,8 +320,7 @@ bool Spec::redistributes() const
 
 int Spec::chunk() const
 {
-    int const columns = tileQ / split;
-    return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : columns % 16 == 0 ? 16 : 8;
+    return chunkOf(tileQ / split);
 }
 
 int64_t Spec::sharedBytes() const
@@ -455,16 +382,15 @@ char const* unsupported(Spec const& s)
 std::string source(Spec const& s)
 {
     bool const early = s.constantB;
-    std::string text = hopperPrelude() + wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()) + activationText(s.activation);
+    std::string text = hopperPrelude() + wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK());
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-            constant("CHUNK", s.chunk()) + constant("THREADS", s.threads()) +
+            constant("THREADS", s.threads()) +
             constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
             constant("STAGING_BYTES", s.swap ? 0 : s.groups * 4 * 16 * s.chunk() * 2);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
-            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) + flag("EARLY", early) + flag("BIAS", s.bias) +
-            flag("RESIDUAL", s.residual) + flag("ACTIVATE_LAST", s.activateLast) + flag("ALIGNED", s.aligned);
-    return text + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) + flag("EARLY", early) + epilogueConstants(s, s.chunk());
+    return text + rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 Shape imageShape(Image const& i, int64_t filters)
@@ -485,6 +411,8 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
         tilesOf(g.m, 64) * tilesOf(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
+    if (s.split > (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, kStepK) : tilesOf(g.k, kStepK)))
+        return "k has fewer steps than the blocks that would share them";
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
     if (s.image) {
         Image const& i = g.image;

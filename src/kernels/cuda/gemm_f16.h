@@ -10,13 +10,14 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tw::cuda::gemm_f16 {
 
 constexpr int kStepK = 64; // 128 bytes: one swizzled row
 
-struct Spec
+struct Spec : Epilogue
 {
     int tileP = 128, tileQ = 128; // multiples of 64 and of 8
     int stages = 4;
@@ -29,11 +30,6 @@ struct Spec
     bool bAlongK = true;   // b [n, k], else [k, n]
     bool image = false;    // a is an NHWC image
     bool constantB = true; // b may be read before the previous kernel of the stream is done
-    bool bias = true;      // float [n]
-    bool residual = false; // FP16, laid out as y
-    bool activateLast = false; // f(a b + bias + residual), else f(a b + bias) + residual
-    std::string activation;    // expression of v; empty: none
-    bool aligned = true;       // n % 8 = 0, y and residual aligned to 16 bytes, ldY and strides too
 
     int sums() const;          // float registers of a thread
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
@@ -74,13 +70,9 @@ Shape imageShape(Image const& image, int64_t filters);
 char const* unsupported(Spec const& spec, Shape const& shape);
 
 // The kernel's third parameter, after the two tensor maps of P and Q; the text has the same struct.
-struct Args
+struct Args : Output
 {
-    void* y = nullptr;
-    float const* bias = nullptr;
-    void const* residual = nullptr;
-    int64_t ldy = 0, batchY = 0;
-    int32_t m = 0, n = 0, steps = 0;              // steps of k
+    int32_t steps = 0;                            // of k
     int32_t tilesP = 0, tilesQ = 0, batches = 1;  // tilesP: of multicast pairs
     int32_t batchP = 0, batchQ = 0;               // 1: has batches
     int32_t stepsC = 1, filterW = 1, outW = 1, outH = 1;

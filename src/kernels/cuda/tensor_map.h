@@ -31,7 +31,7 @@ struct alignas(64) TensorMap
 // How a kernel is launched.
 struct LaunchGeometry
 {
-    int64_t grid = 1;
+    int64_t grid = 1, gridY = 1, gridZ = 1;
     int block = 128, cluster = 1;
     int64_t sharedBytes = 0;
 };

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/attention_f16.h"
+
+#include "kernels/cuda/hopper.h"
+
+namespace tw::cuda::attention_f16 {
+
+namespace {
+
+constexpr float kLog2E = 1.44269504f;
+
+constexpr char const* kText = R"(
+constexpr int THREADS = WARPS * 32, ROWS = WARPS * 16, PITCH = D * 2 + 16; // an odd number of 16 bytes: no bank conflicts
+constexpr u32 TILE_BYTES = KEYS * PITCH;
+struct Strides { i64 batch, head, row; };
+struct Args { f16 const *q, *k, *v, *mask; f16* y; Strides qs, ks, vs, ms, ys; i32 sq, sk; float scale; i32 pad; };
+
+template <int R> TW_INLINE void loadTile(u32 to, f16 const* from, i64 rowStride, int row0, int rows)
+{
+    constexpr int UNITS = D / 8;
+#pragma unroll 4
+    for (int i = 0; i < (R * UNITS + THREADS - 1) / THREADS; ++i) {
+        int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
+        if (R * UNITS % THREADS == 0 || at < R * UNITS)
+            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 8, row0 + r < rows);
+    }
+}
+TW_INLINE float exp2Of(float v) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
+TW_INLINE float quadMax(float v)
+{
+    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
+    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
+}
+TW_INLINE float quadSum(float v)
+{
+    v += __shfl_xor_sync(~0u, v, 1);
+    return v + __shfl_xor_sync(~0u, v, 2);
+}
+
+TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
+{
+    extern __shared__ __align__(16) u8 raw[];
+    u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    f16 const* const q = a.q + batch * a.qs.batch + head * a.qs.head;
+    f16 const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
+    f16 const* const v = a.v + batch * a.vs.batch + head * a.vs.head;
+    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
+    f16 const* mask = nullptr;
+    if constexpr (MASK) mask = a.mask + batch * a.ms.batch + head * a.ms.head;
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    releaseDependents();
+    waitForPrevious();
+    loadTile<ROWS>(sharedQ, q, a.qs.row, q0, a.sq);
+    loadTile<KEYS>(sharedK, k, a.ks.row, 0, a.sk);
+    copyCommit();
+    loadTile<KEYS>(sharedV, v, a.vs.row, 0, a.sk);
+    copyCommit();
+
+    u32 fragQ[D / 16][4];
+    float out[D / 8][4] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {};
+    for (int step = 0; step < steps; ++step) {
+        int const key0 = step * KEYS;
+        copyWait<1>(); // the step's keys
+        __syncthreads();
+        if (step + 1 < steps) loadTile<KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, key0 + KEYS, a.sk);
+        copyCommit();
+        if (step == 0) {
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d)
+                loadMatrix4(fragQ[d], sharedQ + (warp * 16 + lane % 16) * PITCH + d * 32 + lane / 16 * 16);
+        }
+        float s[KEYS / 8][4] = {};
+        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int d = 0; d < D / 16; ++d)
+#pragma unroll
+            for (int n = 0; n < KEYS / 16; ++n) {
+                u32 b[4];
+                loadMatrix4(b, kAt + n * 16 * PITCH + d * 32);
+                mma(s[n * 2], fragQ[d], b[0], b[1]);
+                mma(s[n * 2 + 1], fragQ[d], b[2], b[3]);
+            }
+        bool const edge = key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift);
+        float high[2] = {top[0], top[1]};
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                float x = s[n][e] * a.scale;
+                int const key = key0 + n * 8 + t * 2 + e % 2, r = row + e / 2 * 8;
+                if constexpr (MASK)
+                    if (key < a.sk && r < a.sq) x += halfToFloat(mask[i64(r) * a.ms.row + key]) * LOG2E;
+                if (edge && (key >= a.sk || (CAUSAL && key > r + shift))) x = -INFINITY_F;
+                s[n][e] = x;
+                high[e / 2] = fmaxf(high[e / 2], x);
+            }
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            high[h] = quadMax(high[h]);
+            float const origin = high[h] == -INFINITY_F ? 0 : high[h], shrink = exp2Of(top[h] - origin);
+            top[h] = high[h];
+            float part = 0;
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    s[n][h * 2 + e] = exp2Of(s[n][h * 2 + e] - origin);
+                    part += s[n][h * 2 + e];
+                }
+            sum[h] = sum[h] * shrink + part;
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d) {
+                out[d][h * 2] *= shrink;
+                out[d][h * 2 + 1] *= shrink;
+            }
+        }
+        copyWait<1>(); // the step's values
+        __syncthreads();
+        if (step + 1 < steps) loadTile<KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, key0 + KEYS, a.sk);
+        copyCommit();
+        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + lane % 16 * PITCH + lane / 16 * 16;
+#pragma unroll
+        for (int n = 0; n < KEYS / 16; ++n) {
+            u32 p[4] = {packHalves(s[n * 2][0], s[n * 2][1]), packHalves(s[n * 2][2], s[n * 2][3]),
+                        packHalves(s[n * 2 + 1][0], s[n * 2 + 1][1]), packHalves(s[n * 2 + 1][2], s[n * 2 + 1][3])};
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d) {
+                u32 b[4];
+                loadMatrix4Transposed(b, vAt + n * 16 * PITCH + d * 32);
+                mma(out[d * 2], p, b[0], b[1]);
+                mma(out[d * 2 + 1], p, b[2], b[3]);
+            }
+        }
+    }
+    copyWait<0>();
+    // The warp's own rows of q hold its result on the way out.
+    u32 const own = sharedQ + warp * 16 * PITCH;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float const scale = 1 / quadSum(sum[h]);
+#pragma unroll
+        for (int d = 0; d < D / 8; ++d)
+            storeShared(own + (g + h * 8) * PITCH + d * 16 + t * 4,
+                        packHalves(out[d][h * 2] * scale, out[d][h * 2 + 1] * scale));
+    }
+    __syncwarp();
+    f16* const y = a.y + batch * a.ys.batch + head * a.ys.head;
+#pragma unroll
+    for (int i = 0; i < D / 16; ++i) {
+        int const at = lane + i * 32, r = at / (D / 8), u = at % (D / 8), to = q0 + warp * 16 + r;
+        if (to < a.sq) *reinterpret_cast<Unit*>(y + i64(to) * a.ys.row + u * 8) = loadSharedUnit(own + r * PITCH + u * 16);
+    }
+}
+)";
+
+} // namespace
+
+int64_t Spec::sharedBytes() const
+{
+    return int64_t(warps * 16 + 4 * keys) * (headDim * 2 + 16);
+}
+
+std::string Spec::name() const
+{
+    return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(warps * 16) + "x" + std::to_string(keys) +
+           (mask ? "_mask" : "") + (causal ? "_causal" : "") + "_sm80";
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.headDim < 16 || s.headDim > 128 || s.headDim % 16)
+        return "a head has 16 to 128 elements in steps of 16";
+    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64 && s.keys != 128))
+        return "1, 2, 4 or 8 warps, steps of 32, 64 or 128 keys";
+    if (s.sharedBytes() > 227 * 1024)
+        return "the tiles do not fit into shared memory";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    auto constant = [](char const* type, char const* name, std::string const& value) {
+        return std::string("constexpr ") + type + " " + name + " = " + value + ";\n";
+    };
+    return matrixPrelude() + constant("int", "D", std::to_string(s.headDim)) +
+           constant("int", "WARPS", std::to_string(s.warps)) + constant("int", "KEYS", std::to_string(s.keys)) +
+           constant("bool", "MASK", s.mask ? "true" : "false") + constant("bool", "CAUSAL", s.causal ? "true" : "false") +
+           constant("float", "LOG2E", "1.44269504f") + "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
+           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+}
+
+Args packed(Spec const& spec, Shape const& shape, void const* qkv)
+{
+    Args a;
+    int64_t const width = shape.heads * spec.headDim;
+    auto const* const base = static_cast<uint16_t const*>(qkv);
+    a.q = base;
+    a.k = base + width;
+    a.v = base + 2 * width;
+    a.qStride = a.kStride = a.vStride = {shape.sq * 3 * width, spec.headDim, 3 * width};
+    a.yStride = {shape.sq * width, spec.headDim, width};
+    a.sq = int32_t(shape.sq);
+    a.sk = int32_t(shape.sk);
+    return a;
+}
+
+LaunchGeometry launch(Spec const& spec, Shape const& shape)
+{
+    LaunchGeometry g;
+    int64_t const rows = spec.warps * 16;
+    g.grid = (shape.sq + rows - 1) / rows;
+    g.gridY = shape.heads;
+    g.gridZ = shape.batch;
+    g.block = spec.warps * 32;
+    g.sharedBytes = spec.sharedBytes();
+    return g;
+}
+
+Args forKernel(Args args)
+{
+    args.scale *= kLog2E;
+    return args;
+}
+
+} // namespace tw::cuda::attention_f16

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What matrix products and convolutions do with their float sums on the way to FP16.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tw::cuda {
+
+struct Epilogue
+{
+    bool bias = true;          // float [n]
+    bool residual = false;     // FP16, laid out as y
+    bool activateLast = false; // f(sum + bias + residual), else f(sum + bias) + residual
+    std::string activation;    // expression of v; empty: none
+    bool aligned = true;       // n % 8 = 0, y and residual aligned to 16 bytes, ldy and strides too
+};
+
+// The text's struct Output has the same layout.
+struct Output
+{
+    void* y = nullptr;
+    float const* bias = nullptr;
+    void const* residual = nullptr;
+    int64_t ldy = 0, batchY = 0; // elements between rows and between batches
+    int32_t m = 0, n = 0;        // rows and columns
+};
+
+// activate() and the constants that rowsText() reads. `chunk`: columns that a warp stages at once.
+std::string epilogueConstants(Epilogue const& e, int chunk);
+// struct Output and writeRows(). After the prelude and the constants.
+std::string rowsText();
+// The widest chunk, up to 64, that `columns` is a multiple of.
+int chunkOf(int columns);
+
+} // namespace tw::cuda

@@ -290,6 +290,12 @@ void timings(std::vector<Case>& cases)
 
 void convolutions(std::vector<Case>& cases)
 {
+    for (gemm::Shape const& g : {shape(6272, 256, 1024), shape(6272, 256, 2304), shape(25088, 128, 1152)})
+        for (gemm::Spec s : {tile(128, 128, 6, 2), tile(64, 128, 3, 1), tile(128, 64, 4, 2)}) {
+            s.activation = cuda::kRelu;
+            add(cases, "as a product " + std::to_string(g.m) + "x" + std::to_string(g.n) + "x" + std::to_string(g.k),
+                {s, g, relu, true, 0});
+        }
     auto timed = [&](char const* what, gemm::Spec s, gemm::Shape const& g) {
         s.image = true;
         s.activation = cuda::kRelu;

@@ -89,6 +89,7 @@ struct Case
 };
 void gemmCases(std::vector<Case>& cases);
 void attentionCases(std::vector<Case>& cases);
+void stemCases(std::vector<Case>& cases);
 void convCases(std::vector<Case>& cases);
 
 std::string fileOf(std::string const& folder, std::string const& source);

@@ -118,6 +118,7 @@ int main(int argc, char** argv)
     std::vector<bench::Case> all, cases;
     bench::gemmCases(all);
     bench::attentionCases(all);
+    bench::stemCases(all);
     bench::convCases(all);
     for (bench::Case const& c : all)
         if (argc < 4 || c.label.find(argv[3]) != std::string::npos)

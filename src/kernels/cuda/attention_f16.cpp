@@ -37,7 +37,7 @@ TW_INLINE float quadSum(float v)
     return v + __shfl_xor_sync(~0u, v, 2);
 }
 
-TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
+TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a)
 {
     extern __shared__ __align__(16) u8 raw[];
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
@@ -83,32 +83,43 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                 mma(s[n * 2], fragQ[d], b[0], b[1]);
                 mma(s[n * 2 + 1], fragQ[d], b[2], b[3]);
             }
-        bool const edge = key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift);
-        float high[2] = {top[0], top[1]};
+        if constexpr (MASK) {
 #pragma unroll
-        for (int n = 0; n < KEYS / 8; ++n)
+            for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                float x = s[n][e] * a.scale;
-                int const key = key0 + n * 8 + t * 2 + e % 2, r = row + e / 2 * 8;
-                if constexpr (MASK)
-                    if (key < a.sk && r < a.sq) x += halfToFloat(mask[i64(r) * a.ms.row + key]) * LOG2E;
-                if (edge && (key >= a.sk || (CAUSAL && key > r + shift))) x = -INFINITY_F;
-                s[n][e] = x;
-                high[e / 2] = fmaxf(high[e / 2], x);
-            }
+                for (int e = 0; e < 4; ++e) {
+                    int const key = key0 + n * 8 + t * 2 + e % 2, r = row + e / 2 * 8;
+                    float const add = key < a.sk && r < a.sq ? halfToFloat(mask[i64(r) * a.ms.row + key]) * LOG2E : 0;
+                    s[n][e] = s[n][e] * a.scale + add;
+                }
+        }
+        if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    int const key = key0 + n * 8 + t * 2 + e % 2;
+                    if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[n][e] = -INFINITY_F;
+                }
+        }
+        // Without a mask the scores are scaled in the exponent; tops are of scaled scores.
+        float const scale = MASK ? 1 : a.scale;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            high[h] = quadMax(high[h]);
-            float const origin = high[h] == -INFINITY_F ? 0 : high[h], shrink = exp2Of(top[h] - origin);
-            top[h] = high[h];
+            float high = s[0][h * 2];
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[n][h * 2], s[n][h * 2 + 1]));
+            high = fmaxf(top[h], quadMax(high) * scale);
+            float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[h] - origin);
+            top[h] = high;
             float part = 0;
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
-                    s[n][h * 2 + e] = exp2Of(s[n][h * 2 + e] - origin);
-                    part += s[n][h * 2 + e];
+                    float const x = exp2Of(MASK ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
+                    s[n][h * 2 + e] = x;
+                    part += x;
                 }
             sum[h] = sum[h] * shrink + part;
 #pragma unroll

@@ -38,7 +38,7 @@ struct Args
     void* y = nullptr;
     Strides qStride, kStride, vStride, maskStride, yStride;
     int32_t sq = 0, sk = 0;
-    float scale = 1; // of scores; see forKernel()
+    float scale = 1; // of scores, positive; see forKernel()
     int32_t pad = 0;
 };
 

@@ -6,14 +6,18 @@
 
 #include "harness.h"
 #include "kernels/cuda/attention_f16.h"
+#include "kernels/cuda/attention_wgmma_f16.h"
 
 namespace bench {
 
 namespace {
 
 namespace attention = cuda::attention_f16;
+namespace wgmma = cuda::attention_wgmma_f16;
 
-Result<Row> run(Gpu& gpu, attention::Spec const& spec, attention::Shape const& g, bool timed, Kernel const& kernel)
+// `warpgroups`: that kernel instead, with spec's head, mask and causal.
+Result<Row> run(Gpu& gpu, attention::Spec const& spec, wgmma::Spec const* warpgroups, attention::Shape const& g,
+                bool timed, Kernel const& kernel)
 {
     Row row;
     row.label = kernel.label;
@@ -26,7 +30,7 @@ Result<Row> run(Gpu& gpu, attention::Spec const& spec, attention::Shape const& g
     TW_ASSIGN(auto const atX, gpu.upload(x.data(), sizeX * 2, copies));
     TW_ASSIGN(auto const atMask, gpu.upload(mask.data(), sizeMask * 2, 1));
     TW_ASSIGN(auto const atY, gpu.poisoned(size_t(strideOf(sizeY * 2)) * size_t(copies)));
-    cuda::LaunchGeometry const geometry = attention::launch(spec, g);
+    cuda::LaunchGeometry const geometry = warpgroups ? wgmma::launch(*warpgroups, g) : attention::launch(spec, g);
     TW_ASSIGN(auto function, gpu.load(kernel, geometry.sharedBytes));
     float const scale = float(1 / std::sqrt(double(d)));
     auto enqueue = [&](int i) -> Result<void> {
@@ -39,6 +43,15 @@ Result<Row> run(Gpu& gpu, attention::Spec const& spec, attention::Shape const& g
         a.scale = scale;
         a = attention::forKernel(a);
         void* parameters[] = {&a};
+        if (warpgroups) {
+            wgmma::Maps const m = wgmma::maps(*warpgroups, g, a);
+            cuda::TensorMap q, k, v;
+            TW_TRY(gpu.encode(q, m.q, cuda::addressOf(a.q)));
+            TW_TRY(gpu.encode(k, m.k, cuda::addressOf(a.k)));
+            TW_TRY(gpu.encode(v, m.v, cuda::addressOf(a.v)));
+            void* with[] = {&q, &k, &v, &a};
+            return gpu.launch(function, geometry, with, true);
+        }
         return gpu.launch(function, geometry, parameters, true);
     };
     TW_TRY(enqueue(0));
@@ -87,8 +100,42 @@ void attentionCases(std::vector<Case>& cases)
             return;
         }
         Kernel k{what + " " + s.name(), attention::source(s), attention::kKernel};
-        cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, g, timed, k); }});
+        cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, nullptr, g, timed, k); }});
     };
+    auto addWgmma = [&](std::string const& what, wgmma::Spec const& w, attention::Shape const& g, bool timed) {
+        if (char const* why = wgmma::unsupported(w)) {
+            std::printf("not a case: %s %s: %s\n", what.c_str(), w.name().c_str(), why);
+            return;
+        }
+        attention::Spec s;
+        s.headDim = w.headDim;
+        s.mask = w.mask;
+        s.causal = w.causal;
+        Kernel k{what + " " + w.name(), wgmma::source(w), wgmma::kKernel};
+        cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, &w, g, timed, k); }});
+    };
+    wgmma::Spec w;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
+    w.groups = 1;
+    w.keys = 64;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
+    w.keys = 112;
+    addWgmma("check warpgroup attention", w, {2, 3, 197, 197}, false);
+    w.groups = 2;
+    w.keys = 208;
+    addWgmma("check warpgroup attention", w, {2, 3, 197, 197}, false);
+    w.keys = 96;
+    w.groups = 3;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
+    w = wgmma::Spec();
+    w.mask = true;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
+    w.mask = false;
+    w.causal = true;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
+    w = wgmma::Spec();
+    w.headDim = 128;
+    addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
     for (int d : {16, 32, 48, 64, 80, 96, 112, 128}) {
         attention::Spec s;
         s.headDim = d;
@@ -109,9 +156,19 @@ void attentionCases(std::vector<Case>& cases)
         char const* what;
         attention::Shape g;
     };
-    for (Layer const& l : {Layer{"BERT-base s128 batch 1", {1, 12, 128, 128}}, Layer{"BERT-large s384 batch 1", {1, 16, 384, 384}},
-                           Layer{"ViT-B batch 1", {1, 12, 197, 197}}, Layer{"BERT-base s128 batch 32", {32, 12, 128, 128}},
-                           Layer{"BERT-large s384 batch 32", {32, 16, 384, 384}}, Layer{"ViT-B batch 64", {64, 12, 197, 197}}})
+    for (Layer const& l :
+         {Layer{"BERT-base s128 batch 1", {1, 12, 128, 128}}, Layer{"BERT-large s384 batch 1", {1, 16, 384, 384}},
+          Layer{"ViT-B batch 1", {1, 12, 197, 197}}, Layer{"BERT-base s128 batch 32", {32, 12, 128, 128}},
+          Layer{"BERT-large s384 batch 32", {32, 16, 384, 384}}, Layer{"ViT-B batch 64", {64, 12, 197, 197}}}) {
+        for (int groups : {1, 2, 3})
+            for (int keys : {64, 96, 128, 192, 208}) {
+                wgmma::Spec t;
+                t.groups = groups;
+                t.keys = keys;
+                if ((keys == 208) == (l.g.sk == 197) && (groups < 3 || l.g.sk == 384) && keys <= l.g.sk + 15 &&
+                    !wgmma::unsupported(t))
+                    addWgmma(l.what, t, l.g, true);
+            }
         for (int warps : {1, 2, 4, 8})
             for (int keys : {64, 128}) {
                 if (warps == 1 && (keys != 128 || l.g.batch > 1))
@@ -121,6 +178,7 @@ void attentionCases(std::vector<Case>& cases)
                 t.keys = keys;
                 add(l.what, t, l.g, true);
             }
+    }
 }
 
 } // namespace bench

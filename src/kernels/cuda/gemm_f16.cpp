@@ -37,47 +37,69 @@ TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
     return t;
 }
 
-TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Tile const& t, int step)
+// What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
+struct Cursor {
+    int k, p, q, zp, zq; // elements
+    int c, tap, r, s, w, h, n;
+    TW_INLINE void begin(Args const& a, Tile const& t, int step)
+    {
+        k = step * 64;
+        p = t.p;
+        q = t.q;
+        zp = t.batch * a.batchP;
+        zq = t.batch * a.batchQ;
+        if constexpr (IMAGE) {
+            tap = step / a.stepsC;
+            c = (step - tap * a.stepsC) * 64;
+            r = tap / a.filterW;
+            s = tap - r * a.filterW;
+            int const row = t.p / a.outW;
+            n = row / a.outH;
+            w = (t.p - row * a.outW) * a.strideW - a.padW;
+            h = (row - n * a.outH) * a.strideH - a.padH;
+        }
+    }
+    TW_INLINE void next(Args const& a)
+    {
+        k += 64;
+        if constexpr (IMAGE) {
+            c += 64;
+            if (c == a.stepsC * 64) {
+                c = 0;
+                ++tap;
+                if (++s == a.filterW) { s = 0; ++r; }
+            }
+        }
+    }
+};
+
+TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
 {
     if constexpr (IMAGE) {
-        int const tap = step / a.stepsC, c = (step - tap * a.stepsC) * 64;
-        int const r = tap / a.filterW, s = tap - r * a.filterW;
-        int const row = t.p / a.outW, w = t.p - row * a.outW, n = row / a.outH, h = row - n * a.outH;
-        copyPixels(to, map, bar, c, w * a.strideW - a.padW, h * a.strideH - a.padH, n, u16(s * a.dilationW),
-                   u16(r * a.dilationH));
+        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
     } else if constexpr (P_ALONG_K) {
-        copyTile(to, map, bar, step * 64, t.p, t.batch * a.batchP);
+        copyTile(to, map, bar, at.k, at.p, at.zp);
     } else {
 #pragma unroll
-        for (int i = 0; i < TILE_P / 64; ++i)
-            copyTile(to + i * 8192, map, bar, t.p + i * 64, step * 64, t.batch * a.batchP);
+        for (int i = 0; i < TILE_P / 64; ++i) copyTile(to + i * 8192, map, bar, at.p + i * 64, at.k, at.zp);
     }
 }
-TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Tile const& t, int step, int rank)
+TW_INLINE void loadQ(TensorMap const* map, u32 to, u32 bar, Cursor const& at, int rank)
 {
-    int c = step * 64, z = t.batch * a.batchQ;
+    constexpr u16 ALL = (1 << MULTICAST) - 1;
     if constexpr (Q_ALONG_K) {
         constexpr int PART = TILE_Q / MULTICAST;
-        if constexpr (MULTICAST > 1) {
-            if constexpr (IMAGE) {
-                int const tap = step / a.stepsC;
-                copyTileTo(to + rank * PART * 128, map, bar, (step - tap * a.stepsC) * 64, tap, t.q + rank * PART,
-                           (1 << MULTICAST) - 1);
-            } else
-                copyTileTo(to + rank * PART * 128, map, bar, c, t.q + rank * PART, z, (1 << MULTICAST) - 1);
-        } else if constexpr (IMAGE) {
-            int const tap = step / a.stepsC;
-            copyTile(to, map, bar, (step - tap * a.stepsC) * 64, tap, t.q);
-        } else
-            copyTile(to, map, bar, c, t.q, z);
+        int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
+        int const c0 = IMAGE ? at.c : at.k, c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
+        if constexpr (MULTICAST > 1) copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
+        else copyTile(to, map, bar, c0, c1, c2);
     } else {
+        constexpr int PART = TILE_Q / 64 / MULTICAST;
 #pragma unroll
-        for (int i = 0; i < TILE_Q / 64 / MULTICAST; ++i) {
-            int const block = MULTICAST > 1 ? rank * (TILE_Q / 64 / MULTICAST) + i : i;
-            if constexpr (MULTICAST > 1)
-                copyTileTo(to + block * 8192, map, bar, t.q + block * 64, c, z, (1 << MULTICAST) - 1);
-            else
-                copyTile(to + block * 8192, map, bar, t.q + block * 64, c, z);
+        for (int i = 0; i < PART; ++i) {
+            int const block = MULTICAST > 1 ? rank * PART + i : i;
+            if constexpr (MULTICAST > 1) copyTileTo(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq, ALL);
+            else copyTile(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq);
         }
     }
 }
@@ -154,32 +176,35 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             bool first = true;
             for (int unit = firstUnit; unit < units; unit += unitStep) {
                 Tile const t = tileAt(a, unit, rank);
+                Cursor at;
+                at.begin(a, t, begin);
                 int step = begin;
                 if (first) {
                     int const early = EARLY ? min(STAGES, end - begin) : 0;
-                    for (int i = 0; i < early; ++i) {
+                    Cursor ahead = at;
+                    for (int i = 0; i < early; ++i, ahead.next(a)) {
                         u32 const to = base + i * STAGE_BYTES;
                         barrierExpect(full + i * 8, STAGE_BYTES);
-                        if constexpr (SWAP) loadP(&mapP, a, to, full + i * 8, t, begin + i);
-                        else loadQ(&mapQ, a, to + P_BYTES, full + i * 8, t, begin + i, rank);
+                        if constexpr (SWAP) loadP(&mapP, a, to, full + i * 8, ahead);
+                        else loadQ(&mapQ, to + P_BYTES, full + i * 8, ahead, rank);
                     }
                     waitForPrevious();
-                    for (int i = 0; i < early; ++i) {
+                    for (int i = 0; i < early; ++i, at.next(a)) {
                         u32 const to = base + i * STAGE_BYTES;
-                        if constexpr (SWAP) loadQ(&mapQ, a, to + P_BYTES, full + i * 8, t, begin + i, rank);
-                        else loadP(&mapP, a, to, full + i * 8, t, begin + i);
+                        if constexpr (SWAP) loadQ(&mapQ, to + P_BYTES, full + i * 8, at, rank);
+                        else loadP(&mapP, a, to, full + i * 8, at);
                     }
                     step += early;
                     s = early % STAGES;
                     parity = early == STAGES ? 0 : 1;
                     first = false;
                 }
-                for (; step < end; ++step) {
+                for (; step < end; ++step, at.next(a)) {
                     barrierWait(empty + s * 8, parity);
                     barrierExpect(full + s * 8, STAGE_BYTES);
                     u32 const to = base + s * STAGE_BYTES;
-                    loadP(&mapP, a, to, full + s * 8, t, step);
-                    loadQ(&mapQ, a, to + P_BYTES, full + s * 8, t, step, rank);
+                    loadP(&mapP, a, to, full + s * 8, at);
+                    loadQ(&mapQ, to + P_BYTES, full + s * 8, at, rank);
                     if (++s == STAGES) { s = 0; parity ^= 1; }
                 }
             }

@@ -142,6 +142,12 @@ TW_INLINE void copyTile(u32 to, TensorMap const* map, u32 bar, int c0, int c1, i
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
                  "[%2];" ::"r"(to), "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
+TW_INLINE void copyTile(u32 to, TensorMap const* map, u32 bar, int c0, int c1, int c2, int c3)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+                 : "memory");
+}
 // To the same place in every block of `mask`, each of whose barriers counts the bytes.
 TW_INLINE void copyTileTo(u32 to, TensorMap const* map, u32 bar, int c0, int c1, int c2, u16 mask)
 {
@@ -216,6 +222,23 @@ std::string wgmmaText(int n, bool transposedP, bool transposedQ)
            ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers + "}, " +
            arg(0) + ", " + arg(1) + ", k, 1, 1, " + (transposedP ? "1" : "0") + ", " + (transposedQ ? "1" : "0") +
            ";\\n}\"\n        : " + operands + "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
+}
+
+std::string wgmmaRegistersText(int n, bool transposedQ)
+{
+    int const count = n / 2;
+    std::string registers, operands;
+    for (int i = 0; i < count; ++i) {
+        registers += (i ? ", %" : "%") + std::to_string(i);
+        operands += (i ? ", \"+f\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
+    }
+    auto arg = [&](int i) { return "%" + std::to_string(count + i); };
+    return "TW_INLINE void wgmmaFrom(float (&d)[" + std::to_string(count) + "], u32 const (&p)[4], u64 q, int keep)\n{\n" +
+           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(5) +
+           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers + "}, {" +
+           arg(0) + ", " + arg(1) + ", " + arg(2) + ", " + arg(3) + "}, " + arg(4) + ", k, 1, 1, " +
+           (transposedQ ? "1" : "0") + ";\\n}\"\n        : " + operands +
+           "\n        : \"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q), \"r\"(keep));\n}\n";
 }
 
 std::string activationText(std::string const& expression)

@@ -24,7 +24,8 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, conv::Shape const& g, bool tim
     Row row;
     row.label = kernel.label;
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups, k = groupC * g.r * g.s, padded = conv::paddedK(g);
-    size_t const sizeX = size_t(g.n * g.h * g.w * g.c), sizeF = size_t(g.k * padded), sizeY = size_t(g.n * g.outH * g.outW * g.k);
+    size_t const sizeX = size_t(g.n * g.h * g.w * g.c), sizeF = size_t(g.k * padded),
+                 sizeY = size_t(g.n * g.outH * g.outW * g.k);
     float const scale = float(std::pow(double(k), -0.25)) * 1.7f;
     auto const x = randomHalves(sizeX, 1, scale), residual = randomHalves(spec.residual ? sizeY : 8, 3, 1);
     auto f = randomHalves(sizeF, 2, scale);
@@ -55,15 +56,18 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, conv::Shape const& g, bool tim
     std::vector<uint16_t> y(sizeY);
     TW_TRY(gpu.download(y.data(), atY, sizeY * 2));
     std::vector<Expected> expected;
-    size_t const limit = size_t(std::clamp(4e7 / double(k), 2000.0, 60000.0)), step = std::max<size_t>(sizeY / limit, 1) | 1;
+    size_t const limit = size_t(std::clamp(4e7 / double(k), 2000.0, 60000.0)),
+                 step = std::max<size_t>(sizeY / limit, 1) | 1;
     for (size_t at = 0; at < sizeY; at += step) {
-        int64_t const filter = int64_t(at) % g.k, q = int64_t(at) / g.k % g.outW, p = int64_t(at) / g.k / g.outW % g.outH,
-                      n = int64_t(at) / g.k / g.outW / g.outH, c0 = filter / groupK * groupC;
+        int64_t const filter = int64_t(at) % g.k, q = int64_t(at) / g.k % g.outW,
+                      p = int64_t(at) / g.k / g.outW % g.outH, n = int64_t(at) / g.k / g.outW / g.outH,
+                      c0 = filter / groupK * groupC;
         double sum = bias[size_t(filter)];
         for (int64_t r = 0; r < g.r; ++r)
             for (int64_t s = 0; s < g.s; ++s)
                 for (int64_t c = 0; c < groupC; ++c) {
-                    int64_t const h = p * g.strideH - g.padH + r * g.dilationH, w = q * g.strideW - g.padW + s * g.dilationW;
+                    int64_t const h = p * g.strideH - g.padH + r * g.dilationH,
+                                  w = q * g.strideW - g.padW + s * g.dilationW;
                     if (h < 0 || h >= g.h || w < 0 || w >= g.w)
                         continue;
                     int64_t const inX = spec.planar ? ((n * g.c + c0 + c) * g.h + h) * g.w + w
@@ -84,7 +88,8 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, conv::Shape const& g, bool tim
     return row;
 }
 
-conv::Shape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad, int64_t groups = 1, int dilation = 1)
+conv::Shape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad, int64_t groups = 1,
+                  int dilation = 1)
 {
     conv::Shape g;
     g.n = n;
@@ -137,14 +142,14 @@ void convCases(std::vector<Case>& cases)
         conv::Shape g;
         bool planar;
     };
-    for (Layer const& l :
-         {Layer{"stem batch 1", shape(1, 3, 224, 64, 7, 2, 3), true}, Layer{"stem batch 32", shape(32, 3, 224, 64, 7, 2, 3), true},
-          Layer{"stem batch 256", shape(256, 3, 224, 64, 7, 2, 3), true},
-          Layer{"ViT patches batch 1", shape(1, 3, 224, 768, 16, 16, 0), true},
-          Layer{"ViT patches batch 64", shape(64, 3, 224, 768, 16, 16, 0), true},
-          Layer{"56x56 64->64 3x3 batch 1", shape(1, 64, 56, 64, 3, 1, 1), false},
-          Layer{"56x56 64->64 3x3 batch 32", shape(32, 64, 56, 64, 3, 1, 1), false},
-          Layer{"14x14 256->256 3x3 batch 32", shape(32, 256, 14, 256, 3, 1, 1), false}})
+    for (Layer const& l : {Layer{"stem batch 1", shape(1, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"stem batch 32", shape(32, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"stem batch 256", shape(256, 3, 224, 64, 7, 2, 3), true},
+                           Layer{"ViT patches batch 1", shape(1, 3, 224, 768, 16, 16, 0), true},
+                           Layer{"ViT patches batch 64", shape(64, 3, 224, 768, 16, 16, 0), true},
+                           Layer{"56x56 64->64 3x3 batch 1", shape(1, 64, 56, 64, 3, 1, 1), false},
+                           Layer{"56x56 64->64 3x3 batch 32", shape(32, 64, 56, 64, 3, 1, 1), false},
+                           Layer{"14x14 256->256 3x3 batch 32", shape(32, 256, 14, 256, 3, 1, 1), false}})
         for (int tileN : {64, 128})
             for (int tileM : {64, 128}) {
                 conv::Spec t;

@@ -33,8 +33,8 @@ double relu(double v)
 }
 
 // One element of y before bias.
-double product(Problem const& p, std::vector<uint16_t> const& a, std::vector<uint16_t> const& b, int64_t batch, int64_t m,
-               int64_t n)
+double product(Problem const& p, std::vector<uint16_t> const& a, std::vector<uint16_t> const& b, int64_t batch,
+               int64_t m, int64_t n)
 {
     gemm::Shape const& g = p.shape;
     gemm::Image const& i = g.image;
@@ -43,7 +43,8 @@ double product(Problem const& p, std::vector<uint16_t> const& a, std::vector<uin
         int64_t const q = m % i.outW, oh = m / i.outW % i.outH, image = m / i.outW / i.outH;
         for (int64_t r = 0; r < i.r; ++r)
             for (int64_t s = 0; s < i.s; ++s) {
-                int64_t const h = oh * i.strideH - i.padH + r * i.dilationH, w = q * i.strideW - i.padW + s * i.dilationW;
+                int64_t const h = oh * i.strideH - i.padH + r * i.dilationH,
+                              w = q * i.strideW - i.padW + s * i.dilationW;
                 if (h < 0 || h >= i.h || w < 0 || w >= i.w)
                     continue;
                 uint16_t const* x = &a[size_t(((image * i.h + h) * i.w + w) * i.c)];
@@ -73,7 +74,8 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
                                : size_t(g.m * g.k * (g.batchA ? g.batch : 1)),
                  sizeB = size_t(g.n * g.k * (g.batchB ? g.batch : 1)), sizeY = size_t(g.m * g.n * g.batch);
     float const scale = float(std::pow(double(g.k), -0.25)) * 1.7f; // y is about 1
-    auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale), residual = randomHalves(p.spec.residual ? sizeY : 8, 3, 1);
+    auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale),
+               residual = randomHalves(p.spec.residual ? sizeY : 8, 3, 1);
     auto const bias = randomFloats(size_t(g.n), 4, 1);
     double const bytes = double(sizeA + sizeB + sizeY * (p.spec.residual ? 2 : 1)) * 2;
     int const copies = p.timed ? int(std::clamp(200e6 / bytes, 2.0, 48.0)) : 1;
@@ -242,8 +244,7 @@ void checks(std::vector<Case>& cases)
 void timings(std::vector<Case>& cases)
 {
     auto timed = [&](gemm::Spec s, gemm::Shape g, double libraryUs) {
-        add(cases,
-            std::to_string(g.m) + "x" + std::to_string(g.n) + "x" + std::to_string(g.k),
+        add(cases, std::to_string(g.m) + "x" + std::to_string(g.n) + "x" + std::to_string(g.k),
             {s, g, nullptr, true, libraryUs});
     };
     // Batch 1 of BERT and ViT.
@@ -309,9 +310,10 @@ void convolutions(std::vector<Case>& cases)
             int64_t hw, c, k, rs;
             int stride, pad;
         };
-        for (Layer const& l : {Layer{"56x56 64->64 3x3", 56, 64, 64, 3, 1, 1}, Layer{"28x28 128->128 3x3", 28, 128, 128, 3, 1, 1},
-                               Layer{"14x14 256->256 3x3", 14, 256, 256, 3, 1, 1}, Layer{"7x7 512->512 3x3", 7, 512, 512, 3, 1, 1},
-                               Layer{"56x56 64->256 1x1", 56, 64, 256, 1, 1, 0}, Layer{"14x14 1024->256 1x1", 14, 1024, 256, 1, 1, 0}}) {
+        for (Layer const& l :
+             {Layer{"56x56 64->64 3x3", 56, 64, 64, 3, 1, 1}, Layer{"28x28 128->128 3x3", 28, 128, 128, 3, 1, 1},
+              Layer{"14x14 256->256 3x3", 14, 256, 256, 3, 1, 1}, Layer{"7x7 512->512 3x3", 7, 512, 512, 3, 1, 1},
+              Layer{"56x56 64->256 1x1", 56, 64, 256, 1, 1, 0}, Layer{"14x14 1024->256 1x1", 14, 1024, 256, 1, 1, 0}}) {
             gemm::Shape const g = image(n, l.hw, l.c, l.k, l.rs, l.stride, l.pad);
             std::string const what = l.what + batch;
             if (n == 1) {

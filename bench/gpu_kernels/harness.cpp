@@ -37,7 +37,9 @@ Graphs const& graphs()
     static Graphs const g = [] {
         Graphs v;
         void* const lib = dlopen("libcuda.so.1", RTLD_NOW);
-        auto get = [&](auto& f, char const* name) { f = reinterpret_cast<std::decay_t<decltype(f)>>(dlsym(lib, name)); };
+        auto get = [&](auto& f, char const* name) {
+            f = reinterpret_cast<std::decay_t<decltype(f)>>(dlsym(lib, name));
+        };
         if (lib) {
             get(v.begin, "cuStreamBeginCapture_v2");
             get(v.end, "cuStreamEndCapture");
@@ -101,7 +103,8 @@ void compare(Row& row, std::vector<uint16_t> const& y, std::vector<Expected> con
     double const rms = std::sqrt(sum / double(expected.size()));
     size_t worstAt = 0;
     for (Expected const& e : expected) {
-        double const d = std::fabs(halfToFloat(y[e.at]) - e.value), limit = slack * (2e-3 * std::fabs(e.value) + 2e-3 * rms);
+        double const d = std::fabs(halfToFloat(y[e.at]) - e.value),
+                     limit = slack * (2e-3 * std::fabs(e.value) + 2e-3 * rms);
         difference += d * d;
         if (!(d / limit <= worst)) {
             worst = d == d ? d / limit : 1e30;
@@ -181,9 +184,9 @@ Result<void> Gpu::encode(cuda::TensorMap& map, cuda::TensorMapSpec const& s, uin
 {
     void* const at = reinterpret_cast<void*>(address);
     if (s.im2col)
-        TW_CUDA(*driver_, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower, s.upper,
-                                                  s.channels, s.pixels, s.elementStrides, s.kInterleaveNone, s.kSwizzle128,
-                                                  s.kL2Promotion256, s.kFillZero));
+        TW_CUDA(*driver_, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower,
+                                                  s.upper, s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
+                                                  s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
     else
         TW_CUDA(*driver_, cuTensorMapEncodeTiled(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.box,
                                                  s.elementStrides, s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the generated GPU kernels on random data, checks them against sums in double on the CPU, times them in a CUDA graph
-// over rotating buffers. Kernels come from a folder of cubins that `--compile` filled, so a GPU machine needs a driver only.
+// Runs the generated GPU kernels on random data, checks them against sums in double on the CPU, times them in a CUDA
+// graph over rotating buffers. Kernels come from a folder of cubins that `--compile` filled, so a GPU machine needs a
+// driver only.
 #pragma once
 
 #include <cstdint>

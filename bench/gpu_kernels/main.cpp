@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu_kernels --compile FOLDER [word]: makes every kernel's cubin there, without a GPU, and prints what the assembler said.
-// gpu_kernels --run FOLDER [word]: checks and times them on GPU 0; a table last, JSON in the folder that $OUT names.
-// `word` keeps the cases whose name has it.
+// gpu_kernels --compile FOLDER [word]: makes every kernel's cubin there, without a GPU, and prints what the assembler
+// said. gpu_kernels --run FOLDER [word]: checks and times them on GPU 0; a table last, JSON in the folder that $OUT
+// names. `word` keeps the cases whose name has it.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -50,8 +50,8 @@ int compileAll(std::vector<Case> const& cases, std::string const& folder)
                 continue;
             }
             for (cuda::KernelResources const& r : (*made)->kernels) {
-                std::printf("%3d registers, %d bytes spilled, %.2f s: %s\n", r.registers, r.spillBytes, (*made)->seconds,
-                            list[i].label.c_str());
+                std::printf("%3d registers, %d bytes spilled, %.2f s: %s\n", r.registers, r.spillBytes,
+                            (*made)->seconds, list[i].label.c_str());
                 if (r.spillBytes)
                     ++bad;
             }
@@ -91,10 +91,11 @@ int runAll(std::vector<Case> const& cases, std::string const& folder)
     std::ofstream json(std::string(out ? out : ".") + "/gpu_kernels.json");
     json << "{\"gpu\": \"" << (*gpu)->name() << "\", \"rows\": [\n";
     for (size_t i = 0; i < rows.size(); ++i)
-        json << "{\"case\": \"" << rows[i].label << "\", \"us\": " << rows[i].us << ", \"teraflops\": " << rows[i].teraflops
-             << ", \"gigabytes_per_s\": " << rows[i].gigabytes << ", \"library_us\": " << rows[i].libraryUs
-             << ", \"error\": " << rows[i].error << ", \"checked\": " << (rows[i].checked && !rows[i].failed ? "true" : "false")
-             << "}" << (i + 1 < rows.size() ? ",\n" : "\n");
+        json << "{\"case\": \"" << rows[i].label << "\", \"us\": " << rows[i].us
+             << ", \"teraflops\": " << rows[i].teraflops << ", \"gigabytes_per_s\": " << rows[i].gigabytes
+             << ", \"library_us\": " << rows[i].libraryUs << ", \"error\": " << rows[i].error
+             << ", \"checked\": " << (rows[i].checked && !rows[i].failed ? "true" : "false") << "}"
+             << (i + 1 < rows.size() ? ",\n" : "\n");
     json << "]}\n";
     std::printf("\n%s\n%8s %7s %6s %8s %8s\n", (*gpu)->name().c_str(), "us", "TF/s", "GB/s", "library", "error");
     for (Row const& r : rows)

@@ -51,11 +51,12 @@ Result<Row> run(Gpu& gpu, stem::Spec const& spec, stem::Shape const& g, bool tim
     std::vector<Expected> expected;
     size_t const step = std::max<size_t>(sizeY / 100000, 1) | 1;
     for (size_t at = 0; at < sizeY; at += step) {
-        int64_t const filter = int64_t(at) % g.k, q = int64_t(at) / g.k % g.outW, p = int64_t(at) / g.k / g.outW % g.outH,
-                      n = int64_t(at) / g.k / g.outW / g.outH;
+        int64_t const filter = int64_t(at) % g.k, q = int64_t(at) / g.k % g.outW,
+                      p = int64_t(at) / g.k / g.outW % g.outH, n = int64_t(at) / g.k / g.outW / g.outH;
         double sum = bias[size_t(filter)];
         for (int64_t i = 0; i < taps; ++i) {
-            int64_t const s = i % spec.filterW, r = i / spec.filterW % spec.filterH, c = i / spec.filterW / spec.filterH;
+            int64_t const s = i % spec.filterW, r = i / spec.filterW % spec.filterH,
+                          c = i / spec.filterW / spec.filterH;
             int64_t const h = p * spec.strideH - g.padH + r, w = q * 2 - spec.padW + s;
             if (h >= 0 && h < g.h && w >= 0 && w < g.w)
                 sum += double(halfToFloat(x[size_t(((n * spec.channels + c) * g.h + h) * g.w + w)])) *
@@ -76,7 +77,8 @@ Result<Row> run(Gpu& gpu, stem::Spec const& spec, stem::Shape const& g, bool tim
 
 void stemCases(std::vector<Case>& cases)
 {
-    auto add = [&](std::string const& what, stem::Spec s, int64_t n, int64_t h, int64_t w, int64_t k, int64_t padH, bool timed) {
+    auto add = [&](std::string const& what, stem::Spec s, int64_t n, int64_t h, int64_t w, int64_t k, int64_t padH,
+                   bool timed) {
         s.activation = cuda::kRelu;
         s.aligned = k % 8 == 0;
         stem::Shape g;

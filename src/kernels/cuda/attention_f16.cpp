@@ -184,7 +184,8 @@ char const* unsupported(Spec const& s)
 {
     if (s.headDim < 16 || s.headDim > 128 || s.headDim % 16)
         return "a head has 16 to 128 elements in steps of 16";
-    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64 && s.keys != 128))
+    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) ||
+        (s.keys != 32 && s.keys != 64 && s.keys != 128))
         return "1, 2, 4 or 8 warps, steps of 32, 64 or 128 keys";
     if (s.sharedBytes() > 227 * 1024)
         return "the tiles do not fit into shared memory";
@@ -198,8 +199,9 @@ std::string source(Spec const& s)
     };
     return matrixPrelude() + constant("int", "D", std::to_string(s.headDim)) +
            constant("int", "WARPS", std::to_string(s.warps)) + constant("int", "KEYS", std::to_string(s.keys)) +
-           constant("bool", "MASK", s.mask ? "true" : "false") + constant("bool", "CAUSAL", s.causal ? "true" : "false") +
-           constant("float", "LOG2E", "1.44269504f") + "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
+           constant("bool", "MASK", s.mask ? "true" : "false") +
+           constant("bool", "CAUSAL", s.causal ? "true" : "false") + constant("float", "LOG2E", "1.44269504f") +
+           "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = softmax(scale q k^T + mask) v in FP16 with float sums, one pass over the keys, for compute capability 8.0 and later
-// (mma.sync). A block takes 16 rows of queries for each of its warps, of one head of one batch.
+// y = softmax(scale q k^T + mask) v in FP16 with float sums, one pass over the keys, for compute capability 8.0 and
+// later (mma.sync). A block takes 16 rows of queries for each of its warps, of one head of one batch.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace tw::cuda::attention_f16 {
 
 struct Spec
 {
-    int headDim = 64;  // 16 to 128 in steps of 16
-    int warps = 4;     // 1, 2, 4, 8
-    int keys = 64;     // of one step: 32, 64, 128
-    bool mask = false; // added to the scaled scores, FP16; zero strides stretch it
+    int headDim = 64;    // 16 to 128 in steps of 16
+    int warps = 4;       // 1, 2, 4, 8
+    int keys = 64;       // of one step: 32, 64, 128
+    bool mask = false;   // added to the scaled scores, FP16; zero strides stretch it
     bool causal = false; // query i of sq sees keys up to i + sk - sq
 
     int64_t sharedBytes() const;

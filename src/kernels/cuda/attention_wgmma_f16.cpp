@@ -222,8 +222,9 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(groups * 64) + "x" + std::to_string(keys) +
-           "_s" + std::to_string(stages) + (mask ? "_mask" : "") + (causal ? "_causal" : "") + "_wgmma_sm90a";
+    return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(groups * 64) + "x" +
+           std::to_string(keys) + "_s" + std::to_string(stages) + (mask ? "_mask" : "") + (causal ? "_causal" : "") +
+           "_wgmma_sm90a";
 }
 
 char const* unsupported(Spec const& s)
@@ -248,7 +249,8 @@ std::string source(Spec const& s)
     return hopperPrelude() + wgmmaText(s.keys, false, false) + wgmmaRegistersText(s.headDim, true) +
            constant("int", "D", std::to_string(s.headDim)) + constant("int", "GROUPS", std::to_string(s.groups)) +
            constant("int", "KEYS", std::to_string(s.keys)) + constant("int", "STAGES", std::to_string(s.stages)) +
-           constant("int", "THREADS", std::to_string(s.threads())) + constant("bool", "MASK", s.mask ? "true" : "false") +
+           constant("int", "THREADS", std::to_string(s.threads())) +
+           constant("bool", "MASK", s.mask ? "true" : "false") +
            constant("bool", "CAUSAL", s.causal ? "true" : "false") + constant("float", "LOG2E", "1.44269504f") +
            "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(attention_f16::Args)) + ", \"layout of Args\");\n";
@@ -269,7 +271,8 @@ Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args c
         m.box[1] = uint32_t(boxRows);
         return m;
     };
-    return {map(args.qStride, g.sq, spec.groups * 64), map(args.kStride, g.sk, spec.keys), map(args.vStride, g.sk, spec.keys)};
+    return {map(args.qStride, g.sq, spec.groups * 64), map(args.kStride, g.sk, spec.keys),
+            map(args.vStride, g.sk, spec.keys)};
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

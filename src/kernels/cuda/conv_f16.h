@@ -49,7 +49,8 @@ struct Args : Output
     void const* x = nullptr;
     void const* filters = nullptr;
     int64_t imageX = 0, rowX = 0, columnX = 0, channelX = 0; // strides of x
-    int32_t h = 0, w = 0, outH = 0, outW = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
+    int32_t h = 0, w = 0, outH = 0, outW = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1,
+            dilationW = 1;
     int32_t paddedK = 0, groupC = 0; // channels of a group
 };
 

@@ -91,8 +91,9 @@ std::string flag(char const* name, bool value)
 
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return activationText(e.activation) + "constexpr int CHUNK = " + std::to_string(chunk) + ";\n" + flag("BIAS", e.bias) +
-           flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) + flag("ALIGNED", e.aligned);
+    return activationText(e.activation) + "constexpr int CHUNK = " + std::to_string(chunk) + ";\n" +
+           flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) +
+           flag("ALIGNED", e.aligned);
 }
 
 std::string rowsText()

@@ -390,7 +390,8 @@ char const* unsupported(Spec const& s)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
-        return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor turns";
+        return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
+               "turns";
     if (s.split > 1 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
@@ -410,12 +411,13 @@ std::string source(Spec const& s)
     std::string text = hopperPrelude() + wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK());
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-            constant("THREADS", s.threads()) +
-            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
+            constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
             constant("STAGING_BYTES", s.swap ? 0 : s.groups * 4 * 16 * s.chunk() * 2);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
-            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) + flag("EARLY", early) + epilogueConstants(s, s.chunk());
-    return text + rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) +
+            flag("EARLY", early) + epilogueConstants(s, s.chunk());
+    return text + rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
+           ", \"layout of Args\");\n";
 }
 
 Shape imageShape(Image const& i, int64_t filters)

@@ -31,7 +31,7 @@ struct Spec : Epilogue
     bool image = false;    // a is an NHWC image
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
-    int sums() const;          // float registers of a thread
+    int sums() const;           // float registers of a thread
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
     int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
     int cluster() const { return split * multicast; }
@@ -60,9 +60,9 @@ struct Image
 struct Shape
 {
     int64_t m = 1, n = 1, k = 1, batch = 1;
-    int64_t lda = 0, ldb = 0, ldy = 0;                   // elements; 0: dense
-    int64_t batchA = 0, batchB = 0, batchY = 0;          // elements; 0: one for all batches (y: dense)
-    Image image;                                         // m, n, k follow from it with imageShape()
+    int64_t lda = 0, ldb = 0, ldy = 0;          // elements; 0: dense
+    int64_t batchA = 0, batchB = 0, batchY = 0; // elements; 0: one for all batches (y: dense)
+    Image image;                                // m, n, k follow from it with imageShape()
 };
 Shape imageShape(Image const& image, int64_t filters);
 
@@ -72,9 +72,9 @@ char const* unsupported(Spec const& spec, Shape const& shape);
 // The kernel's third parameter, after the two tensor maps of P and Q; the text has the same struct.
 struct Args : Output
 {
-    int32_t steps = 0;                            // of k
-    int32_t tilesP = 0, tilesQ = 0, batches = 1;  // tilesP: of multicast pairs
-    int32_t batchP = 0, batchQ = 0;               // 1: has batches
+    int32_t steps = 0;                           // of k
+    int32_t tilesP = 0, tilesQ = 0, batches = 1; // tilesP: of multicast pairs
+    int32_t batchP = 0, batchQ = 0;              // 1: has batches
     int32_t stepsC = 1, filterW = 1, outW = 1, outH = 1;
     int32_t strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
 };

@@ -5,7 +5,8 @@ namespace tw::cuda {
 
 char const* const kRelu = "fmaxf(v, 0.0f)";
 char const* const kGeluErf = "0.5f * v * (1.0f + erff(v * 0.70710678f))";
-char const* const kGeluTanh = "v / (1.0f + __expf(-1.5957691f * (v + 0.044715f * v * v * v)))"; // 1 + tanh u = 2 / (1 + e^-2u)
+char const* const kGeluTanh =
+    "v / (1.0f + __expf(-1.5957691f * (v + 0.044715f * v * v * v)))"; // 1 + tanh u = 2 / (1 + e^-2u)
 char const* const kSwish = "v / (1.0f + __expf(-v))";
 
 namespace {
@@ -233,10 +234,10 @@ std::string wgmmaRegistersText(int n, bool transposedQ)
         operands += (i ? ", \"+f\"(d[" : "\"+f\"(d[") + std::to_string(i) + "])";
     }
     auto arg = [&](int i) { return "%" + std::to_string(count + i); };
-    return "TW_INLINE void wgmmaFrom(float (&d)[" + std::to_string(count) + "], u32 const (&p)[4], u64 q, int keep)\n{\n" +
-           "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(5) +
-           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers + "}, {" +
-           arg(0) + ", " + arg(1) + ", " + arg(2) + ", " + arg(3) + "}, " + arg(4) + ", k, 1, 1, " +
+    return "TW_INLINE void wgmmaFrom(float (&d)[" + std::to_string(count) +
+           "], u32 const (&p)[4], u64 q, int keep)\n{\n" + "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " +
+           arg(5) + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers +
+           "}, {" + arg(0) + ", " + arg(1) + ", " + arg(2) + ", " + arg(3) + "}, " + arg(4) + ", k, 1, 1, " +
            (transposedQ ? "1" : "0") + ";\\n}\"\n        : " + operands +
            "\n        : \"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q), \"r\"(keep));\n}\n";
 }

@@ -12,10 +12,11 @@ std::string matrixPrelude();
 // matrixPrelude() and barriers, tensor copies, clusters.
 std::string hopperPrelude();
 // wgmma(float (&d)[n / 2], u64 descriptorP, u64 descriptorQ, int keep): d = P Q + (keep ? d : 0) for P [64, 16] and
-// Q [n, 16] of FP16 in shared memory; an operand's transposed form has its rows, not k, contiguous. n % 8 = 0, n <= 256.
+// Q [n, 16] of FP16 in shared memory; an operand's transposed form has its rows, not k, contiguous. n % 8 = 0, n <=
+// 256.
 std::string wgmmaText(int n, bool transposedP, bool transposedQ);
-// wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as the
-// sums of a product are.
+// wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as
+// the sums of a product are.
 std::string wgmmaRegistersText(int n, bool transposedQ);
 // float activate(float v) { return expression; }; an empty expression is v itself.
 std::string activationText(std::string const& expression);

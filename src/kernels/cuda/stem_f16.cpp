@@ -18,7 +18,7 @@ constexpr int FILTER_PITCH = FILTER_UNITS * 16 + 16; // an odd number of 16 byte
 constexpr int PAIRS = (COLUMNS + 1) / 2;             // of 16 columns, for each row
 struct Args : Output { f16 const *x, *filters; i32 h, w, outH, padH; };
 
-TW_KERNEL __launch_bounds__(THREADS, 2) stem(const __grid_constant__ Args a)
+TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __grid_constant__ Args a)
 {
     extern __shared__ __align__(128) u8 raw[];
     u32 const filters = sharedAddress(raw), staging = filters + TILE_N * FILTER_PITCH;
@@ -94,8 +94,8 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "stem_f16_" + std::to_string(rows) + "x" + std::to_string(columns * 16) + "x" + std::to_string(tileN) + "_c" +
-           std::to_string(channels) + "_" + std::to_string(filterH) + "x" + std::to_string(filterW) + "_sm80";
+    return "stem_f16_" + std::to_string(rows) + "x" + std::to_string(columns * 16) + "x" + std::to_string(tileN) +
+           "_c" + std::to_string(channels) + "_" + std::to_string(filterH) + "x" + std::to_string(filterW) + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -132,8 +132,8 @@ std::string source(Spec const& s)
     return matrixPrelude() + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("TILE_N", s.tileN) +
            constant("CHANNELS", s.channels) + constant("FILTER_H", s.filterH) + constant("STRIDE_H", s.strideH) +
            constant("PAD_W", s.padW) + constant("SHIFT", s.shift()) + constant("PATCH_UNITS", s.patchUnits()) +
-           epilogueConstants(s, chunkOf(s.tileN)) + rowsText() + kText + "static_assert(sizeof(Args) == " +
-           std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+           epilogueConstants(s, chunkOf(s.tileN)) + rowsText() + kText +
+           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 Launch launch(Spec const& s, Shape const& g)

@@ -2,8 +2,8 @@
 // The first convolution of an image network in FP16: few NCHW channels, two columns a step, y NHWC. A block keeps the
 // pixels that its outputs see in shared memory, where the two taps of an operand register are neighbours. For compute
 // capability 8.0 and later (mma.sync).
-// Filters count 8 taps in a row; those beyond the real ones have weight 0, so a pixel that is infinite or NaN there makes
-// NaN.
+// Filters count 8 taps in a row; those beyond the real ones have weight 0, so a pixel that is infinite or NaN there
+// makes NaN.
 #pragma once
 
 #include <cstdint>

@@ -10,13 +10,13 @@ namespace tw::cuda {
 struct TensorMapSpec
 {
     int rank = 3;
-    uint64_t dims[5] = {1, 1, 1, 1, 1};    // elements, the contiguous dimension first
-    uint64_t strides[4] = {};              // bytes, of dimensions 1 to rank - 1; multiples of 16
-    uint32_t box[5] = {1, 1, 1, 1, 1};     // tiled: elements of one copy
+    uint64_t dims[5] = {1, 1, 1, 1, 1}; // elements, the contiguous dimension first
+    uint64_t strides[4] = {};           // bytes, of dimensions 1 to rank - 1; multiples of 16
+    uint32_t box[5] = {1, 1, 1, 1, 1};  // tiled: elements of one copy
     uint32_t elementStrides[5] = {1, 1, 1, 1, 1};
-    bool im2col = false;                   // dims c, w, h, n
-    int lower[3] = {}, upper[3] = {};      // im2col: corners of the box of filter origins, w then h
-    uint32_t channels = 64, pixels = 0;    // im2col: of one copy
+    bool im2col = false;                // dims c, w, h, n
+    int lower[3] = {}, upper[3] = {};   // im2col: corners of the box of filter origins, w then h
+    uint32_t channels = 64, pixels = 0; // im2col: of one copy
 
     // Numbers of the driver API.
     static constexpr int kFloat16 = 6, kInterleaveNone = 0, kSwizzle128 = 3, kL2Promotion256 = 3, kFillZero = 0;

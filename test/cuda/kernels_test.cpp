@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix, convolution and attention kernels: what they refuse, how they are launched, and that NVRTC makes device
+// code of them without spilled registers. bench_gpu_kernels runs them where a GPU is.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <vector>
+
+#include "device/cuda/compiler.h"
+#include "kernels/cuda/attention_wgmma_f16.h"
+#include "kernels/cuda/conv_f16.h"
+#include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/stem_f16.h"
+
+namespace tw::test {
+
+namespace {
+
+cuda::gemm_f16::Spec gemmSpec(int tileP, int tileQ, int stages, int groups)
+{
+    cuda::gemm_f16::Spec s;
+    s.tileP = tileP;
+    s.tileQ = tileQ;
+    s.stages = stages;
+    s.groups = groups;
+    return s;
+}
+
+void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a")
+{
+    cuda::SearchPath path;
+    if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
+        path.given = {given};
+    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
+    auto compiler = cuda::Compiler::open(path);
+    if (!compiler.ok())
+        GTEST_SKIP() << compiler.error().message;
+    auto made = (*compiler)->compile(name, source, architecture);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    ASSERT_EQ((*made)->kernels.size(), 1U);
+    cuda::KernelResources const& r = (*made)->kernels[0];
+    EXPECT_EQ(r.spillBytes, 0) << name;
+    EXPECT_GT(r.registers, 0);
+    std::printf("%-60s %3d registers, %.2f s\n", name.c_str(), r.registers, (*made)->seconds);
+}
+
+} // namespace
+
+TEST(CudaGemm, CompilesLarge)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 256, 4, 2);
+    s.activation = cuda::kGeluErf;
+    s.multicast = 2;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaGemm, CompilesTurnsWithResidual)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
+    s.pingPong = s.residual = s.activateLast = true;
+    s.activation = cuda::kRelu;
+    s.bAlongK = false;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaGemm, CompilesSplit)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(64, 64, 6, 1);
+    s.split = 4;
+    s.image = true;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaGemm, CompilesSwapped)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(64, 16, 6, 1);
+    s.split = 2;
+    s.swap = true;
+    s.aligned = false;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaConvolution, Compiles)
+{
+    cuda::conv_f16::Spec s;
+    s.residual = true;
+    compiles(s.name(), cuda::conv_f16::source(s), "sm_80");
+    s.vector = 2;
+    s.aligned = false;
+    compiles(s.name(), cuda::conv_f16::source(s));
+}
+
+TEST(CudaStem, Compiles)
+{
+    cuda::stem_f16::Spec s;
+    compiles(s.name(), cuda::stem_f16::source(s), "sm_80");
+}
+
+TEST(CudaAttention, Compiles)
+{
+    cuda::attention_f16::Spec s;
+    s.mask = true;
+    compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
+    cuda::attention_wgmma_f16::Spec w;
+    compiles(w.name(), cuda::attention_wgmma_f16::source(w));
+}
+
+TEST(CudaGemm, Names)
+{
+    std::set<std::string> names;
+    int count = 0;
+    for (int tileP : {64, 128})
+        for (int tileQ : {64, 128})
+            for (int split : {1, 2})
+                for (bool b : {false, true}) {
+                    cuda::gemm_f16::Spec s = gemmSpec(tileP, tileQ, 4, 1);
+                    s.split = split;
+                    s.bAlongK = b;
+                    names.insert(s.name());
+                    ++count;
+                }
+    EXPECT_EQ(int(names.size()), count);
+}
+
+TEST(CudaGemm, Refusals)
+{
+    using cuda::gemm_f16::unsupported;
+    EXPECT_EQ(unsupported(gemmSpec(128, 256, 4, 2)), nullptr);
+    EXPECT_NE(unsupported(gemmSpec(96, 256, 4, 2)), nullptr);  // not steps of 64 rows
+    EXPECT_NE(unsupported(gemmSpec(128, 256, 8, 2)), nullptr); // shared memory
+    EXPECT_NE(unsupported(gemmSpec(256, 256, 2, 2)), nullptr); // registers
+    EXPECT_NE(unsupported(gemmSpec(64, 64, 4, 2)), nullptr);   // half a block of rows for each group
+    cuda::gemm_f16::Spec s = gemmSpec(64, 64, 4, 1);
+    s.split = 4;
+    cuda::gemm_f16::Shape g;
+    g.m = 64;
+    g.n = 64;
+    g.k = 256;
+    EXPECT_EQ(unsupported(s, g), nullptr);
+    g.k = 192; // 3 steps
+    EXPECT_NE(unsupported(s, g), nullptr);
+    s.split = 1;
+    g.k = 36;
+    EXPECT_NE(unsupported(s, g), nullptr); // rows of 72 bytes
+    g.k = 40;
+    g.n = 60;
+    EXPECT_NE(unsupported(s, g), nullptr); // y's rows
+    s.aligned = false;
+    EXPECT_EQ(unsupported(s, g), nullptr);
+}
+
+TEST(CudaGemm, Launch)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 256, 4, 2);
+    cuda::gemm_f16::Shape g;
+    g.m = 1000;
+    g.n = 1000;
+    g.k = 1000;
+    cuda::gemm_f16::Launch l = launch(s, g, 132);
+    EXPECT_EQ(l.args.tilesP, 8);
+    EXPECT_EQ(l.args.tilesQ, 4);
+    EXPECT_EQ(l.args.steps, 16);
+    EXPECT_EQ(l.geometry.grid, 32);
+    EXPECT_EQ(l.geometry.block, 384); // 4 copying warps, so that registers can move
+    EXPECT_EQ(l.p.box[1], 128U);
+    EXPECT_EQ(l.q.box[1], 256U);
+    s.multicast = 2;
+    l = launch(s, g, 132);
+    EXPECT_EQ(l.geometry.cluster, 2);
+    EXPECT_EQ(l.args.tilesP, 4); // pairs
+    EXPECT_EQ(l.q.box[1], 128U); // each copies half
+    g.m = g.n = 100000;
+    EXPECT_EQ(launch(s, g, 132).geometry.grid, 132);
+    EXPECT_EQ(launch(s, g, 131).geometry.grid, 130); // whole clusters
+}
+
+TEST(CudaGemm, ImageMap)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 64, 4, 2);
+    s.image = true;
+    cuda::gemm_f16::Image i;
+    i.n = 2;
+    i.h = 19;
+    i.w = 20;
+    i.c = 72;
+    i.r = i.s = 3;
+    i.strideH = i.strideW = 2;
+    i.padH = i.padW = 1;
+    i.outH = 10;
+    i.outW = 10;
+    cuda::gemm_f16::Shape const g = cuda::gemm_f16::imageShape(i, 96);
+    EXPECT_EQ(g.m, 200);
+    EXPECT_EQ(g.k, 648);
+    ASSERT_EQ(unsupported(s, g), nullptr);
+    cuda::gemm_f16::Launch const l = launch(s, g, 132);
+    EXPECT_EQ(l.args.stepsC, 2);
+    EXPECT_EQ(l.args.steps, 18);
+    // The last filter origin: 9 * 2 - 1 = 17 = size - 1 + upper.
+    EXPECT_EQ(l.p.upper[0], 17 - 19);
+    EXPECT_EQ(l.p.upper[1], 17 - 18);
+    EXPECT_EQ(l.p.lower[0], -1);
+}
+
+TEST(CudaConvolution, Copies)
+{
+    cuda::conv_f16::Shape g;
+    g.c = 24;
+    g.k = 8;
+    EXPECT_EQ(vectorOf(g, false), 8);
+    g.groups = 2;
+    EXPECT_EQ(vectorOf(g, false), 4);
+    g.c = 3;
+    g.groups = 1;
+    EXPECT_EQ(vectorOf(g, false), 1);
+    g.r = g.s = g.strideH = g.strideW = 16;
+    g.w = 224;
+    EXPECT_EQ(vectorOf(g, true), 8); // patches
+    EXPECT_EQ(paddedK(g), 768);
+    g.padW = 1;
+    EXPECT_EQ(vectorOf(g, true), 1);
+}
+
+TEST(CudaStem, TapsInPairs)
+{
+    cuda::stem_f16::Spec s;
+    EXPECT_EQ(s.shift(), 1);
+    EXPECT_EQ(s.paddedK(), 176); // 21 rows of 8 taps, an even number of rows
+    EXPECT_EQ(unsupported(s), nullptr);
+    s.filterW = 8; // and the tap in front
+    EXPECT_NE(unsupported(s), nullptr);
+    s.padW = 2;
+    EXPECT_EQ(unsupported(s), nullptr);
+}
+
+TEST(CudaAttention, Packed)
+{
+    cuda::attention_f16::Spec const s;
+    cuda::attention_f16::Shape const g{2, 12, 128, 128};
+    std::vector<uint16_t> const token(3 * 768);
+    uint16_t const* const none = token.data();
+    cuda::attention_f16::Args const a = packed(s, g, none);
+    EXPECT_EQ(static_cast<uint16_t const*>(a.v) - none, 2 * 768);
+    EXPECT_EQ(a.kStride.row, 3 * 768);
+    EXPECT_EQ(a.yStride.batch, 128 * 768);
+    EXPECT_EQ(launch(s, g).grid, 2);
+    EXPECT_EQ(launch(s, g).gridY, 12);
+}
+
+} // namespace tw::test

@@ -16,6 +16,7 @@ using namespace kernels::jit;
 struct Plan final : Prepared
 {
     Code code;
+    Code streaming; // writes past the caches; only for large outputs
     int inputs = 0;
     Extents outer;                                      // without rows and elements
     Extents outerStep[kMaxPointwiseInputs], yOuterStep; // for each outer axis
@@ -169,6 +170,9 @@ public:
         }
         std::vector<bool> const spread(plan->spread, plan->spread + inputs);
         TW_ASSIGN(plan->code, emitPointwise(isa_, spec_.program, spread, false));
+        if (channelsLast && y.sizeBytes() > streamFrom()) {
+            TW_ASSIGN(plan->streaming, emitPointwise(isa_, spec_.program, spread, true));
+        }
         return std::shared_ptr<Prepared const>(std::move(plan));
     }
 
@@ -178,7 +182,9 @@ public:
         if (y.count() == 0)
             return {};
         auto const& plan = static_cast<Plan const&>(*args.prepared);
-        auto const call = plan.code.entry<PointwiseFunction>();
+        bool const aligned = reinterpret_cast<uintptr_t>(y.data) % kCacheLine == 0;
+        Code const& code = plan.streaming.sizeBytes() > 0 && aligned ? plan.streaming : plan.code;
+        auto const call = code.entry<PointwiseFunction>();
         // Pieces of about kPiece elements: rows, or (in long rows) whole cache lines of one.
         constexpr int64_t kPiece = 8 << 10;
         int64_t const outer = plan.outer.volume(), lines = (plan.n + 15) / 16;
@@ -230,6 +236,10 @@ public:
     }
 
 private:
+    // What is larger would not be found in the last cache by its readers. Writing past the caches and reading back took
+    // 1.48, 1.22, 0.82, 0.72 of the time of ordinary stores for 1, 4, 16, 64 MiB (Zen 4, 1 MiB of L2, 32 MiB of L3).
+    static int64_t streamFrom() { return 12 * thisCpu().l2Bytes; }
+
     Isa isa_;
     PointwiseSpec spec_;
 };

@@ -11,10 +11,12 @@ Result<bool> removeDead(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
 Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
+Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
 Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
+Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 
 } // namespace tw::passes

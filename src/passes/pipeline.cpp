@@ -19,11 +19,13 @@ std::vector<Pass> const& pipeline()
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
+        {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
         {"lift_reshapes", liftReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
+        {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
     };
     return list;
 }

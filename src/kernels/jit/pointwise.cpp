@@ -284,8 +284,9 @@ std::string checkProgram(PointwiseProgram const& p)
     if (p.inputs < 1 || p.inputs > kMaxPointwiseInputs)
         return "the expression has " + std::to_string(p.inputs) + " inputs (allowed: 1.." +
                std::to_string(kMaxPointwiseInputs) + ")";
-    if (p.steps.empty())
-        return "the expression has no step";
+    if (p.steps.empty() || int(p.steps.size()) > kMaxPointwiseSteps)
+        return "the expression has " + std::to_string(p.steps.size()) + " steps (allowed: 1.." +
+               std::to_string(kMaxPointwiseSteps) + ")";
     std::vector<bool> read(size_t(p.inputs) + p.steps.size(), false);
     for (size_t s = 0; s < p.steps.size(); ++s) {
         PointwiseStep const& step = p.steps[s];

@@ -54,6 +54,7 @@ struct PointwiseProgram
     std::vector<PointwiseStep> steps; // the last one makes y
 };
 inline constexpr int kMaxPointwiseInputs = 8;
+inline constexpr int kMaxPointwiseSteps = 64;
 // Empty when every operand exists, every input is used and the values fit the registers of every instruction set.
 std::string checkProgram(PointwiseProgram const& program);
 

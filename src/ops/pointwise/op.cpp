@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pointwise/op.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/activate.h"
+#include "ops/broadcast.h"
+#include "ops/cases.h"
+#include "ops/registry.h"
+
+namespace tw::ops::pointwise {
+
+namespace {
+
+// Numbers that fit a program: what is far away must not wrap into something known.
+std::string checkNumbers(Attrs const& a, int inputs)
+{
+    size_t const steps = a.steps.size() / kNumbersOfStep;
+    if (a.steps.size() % kNumbersOfStep != 0 || a.parameters.size() != steps * kParametersOfStep ||
+        a.inputs.size() != size_t(inputs) * kNumbersOfInput)
+        return "the lists of steps (" + std::to_string(a.steps.size()) + " numbers), parameters (" +
+               std::to_string(a.parameters.size()) + ") and inputs (" + std::to_string(a.inputs.size()) +
+               ") do not fit each other and the node's " + std::to_string(inputs) + " inputs";
+    for (int64_t v : a.steps)
+        if (v < 0 || v > 1000)
+            return "the number " + std::to_string(v) + " of a step is out of range (allowed: 0..1000)";
+    for (size_t s = 0; s < steps; ++s) {
+        int64_t const* n = &a.steps[s * kNumbersOfStep];
+        int const operands = kernels::jit::operandsOf(kernels::jit::PointwiseCode(n[0]));
+        if ((operands < 1 && n[1] != 0) || (operands < 2 && n[2] != 0))
+            return "step " + std::to_string(s) + " has an operand too many";
+    }
+    for (double v : a.parameters)
+        if (std::isnan(v))
+            return "a parameter is not a number";
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int const inputs = ctx.inputCount();
+    if (std::string why = checkNumbers(a, inputs); !why.empty())
+        return ctx.error(why);
+    int broadcast = 0;
+    for (int i = 0; i < inputs; ++i) {
+        int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
+        if (kind < 0 || kind > int64_t(InputKind::kChannel))
+            return ctx.error("input " + std::to_string(i) + " has kind " + std::to_string(kind) + " (allowed: 0..2)");
+        if (ctx.type(i) != DataType::kFloat)
+            return ctx.error(ctx.describe(i) + " must be f32");
+        if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)
+            return ctx.error("inputs that are broadcast must come first; input " + std::to_string(i) + " does not");
+    }
+    if (broadcast == 0)
+        return ctx.error("no input is broadcast: nothing gives the shape");
+    if (std::string why = kernels::jit::checkProgram(specOf(a).program); !why.empty())
+        return ctx.error(why);
+    TW_ASSIGN(ir::Shape y, broadcastInputs(ctx, broadcast));
+    for (int i = broadcast; i < inputs; ++i) {
+        bool const scalar = a.inputs[size_t(i) * kNumbersOfInput] == int64_t(InputKind::kScalar);
+        int64_t const axis = a.inputs[size_t(i) * kNumbersOfInput + 1];
+        if (!scalar && (axis < 0 || axis >= int64_t(y.size())))
+            return ctx.error("axis " + std::to_string(axis) + " of " + ctx.describe(i) +
+                             " is out of range (allowed: 0.." + std::to_string(int64_t(y.size()) - 1) + ")");
+        ir::Dim const count = ir::volume(ctx.shape(i)), want = scalar ? ir::Dim(1) : y[size_t(axis)];
+        if (count.isConst() && want.isConst() && !(count == want))
+            return ctx.error(ctx.describe(i) + " has " + count.str() + " elements; the expression needs " + want.str());
+    }
+    ctx.output(0, DataType::kFloat, std::move(y));
+    return {};
+}
+
+// Rounding errors of several steps add up.
+Tolerance tolerance(ir::Node const&, DataType)
+{
+    return Tolerance{5e-5, 5e-5};
+}
+
+void domain(ir::Node const&, int, Domain& d)
+{
+    d = Domain{-3, 3, false, false};
+}
+
+struct Maker
+{
+    Attrs a;
+    int inputs = 0;
+
+    Maker& in(InputKind kind = InputKind::kBroadcast, int64_t axis = 0)
+    {
+        a.inputs.push_back(int64_t(kind));
+        a.inputs.push_back(axis);
+        ++inputs;
+        return *this;
+    }
+    Maker& step(int64_t code, int64_t x = 0, int64_t y = 0, int64_t kind = 0, double alpha = 0, double beta = 0)
+    {
+        for (int64_t v : {code, x, y, kind})
+            a.steps.push_back(v);
+        a.parameters.push_back(alpha);
+        a.parameters.push_back(beta);
+        return *this;
+    }
+};
+
+void cases(CaseList& list)
+{
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    auto const channel = InputKind::kChannel, scalar = InputKind::kScalar;
+    // (x * s + b) max 0.5, then minus x.
+    Maker chain = Maker().in().in(channel, 1).in(channel, 1);
+    chain.step(3, 0, 1).step(1, 3, 2).step(0, 0, 0, 0, 0.5).step(5, 4, 5).step(2, 6, 0);
+    auto pair = [](Extents const& e) { return constant(DataType::kFloat, e); };
+    list.add("by_hand", chain.a,
+             {f32({1, 2, 2}, {1, 2, 3, -4}), constant(DataType::kFloat, {2}, {2, 3}),
+              constant(DataType::kFloat, {2}, {0, 1})},
+             {{1, 2, 7, 4.5}});
+    list.add("nan_by_hand", Maker().in().in().step(5, 0, 1).step(6, 0, 1).step(1, 2, 3).a,
+             {f32({4}, {kNan, 1, 2, -1}), f32({4}, {1, kNan, 3, -2})}, {{kNan, kNan, 5, -3}});
+    for (int64_t c : {1, 3, 16, 17, 40, 64, 256})
+        list.add("channels_" + std::to_string(c), chain.a, {f32({2, c, 5, 3}), pair({c}), pair({c})});
+    // x * gate[n, c] + y: squeeze and excitation with a sum.
+    Maker const gate = Maker().in().in().in().step(3, 0, 1).step(1, 3, 2);
+    for (int64_t c : {1, 24, 32})
+        list.add("gate_" + std::to_string(c), gate.a, {f32({2, c, 4, 5}), f32({2, c, 1, 1}), f32({2, c, 4, 5})});
+    list.add("pixel_gate", gate.a, {f32({2, 20, 4, 5}), f32({2, 1, 4, 5}), f32({1, 20, 4, 5})});
+    list.add("outer_product", gate.a, {f32({3, 1, 5}), f32({1, 7, 1}), f32({3, 7, 1})});
+    list.add("vector", gate.a, {f32({100}), f32({1}), f32({100})});
+    list.add("scalar_tensor", gate.a, {f32({}), f32({}), f32({})});
+    list.add("empty", gate.a, {f32({2, 0, 3}), f32({2, 1, 3}), f32({2, 0, 3})});
+    Maker const scaled = Maker().in().in(scalar).step(3, 0, 1).step(30, 2, 0, 12);
+    list.add("scalar_input", scaled.a, {f32({3, 50}), f32({1, 1}, {1.5})});
+    list.add("matrix_bias", Maker().in().in().step(1, 0, 1).step(30, 2, 0, 14).a, {f32({7, 33}), f32({1, 33})});
+    for (int64_t code = 10; code <= 20; ++code)
+        list.add("code_" + std::to_string(code), Maker().in().step(code, 0).step(1, 0, 1).a, {f32({3, 41})});
+    for (int kind = 0; kind < kFusedKindCount; ++kind)
+        list.add("activation_" + std::to_string(kind),
+                 Maker().in().in().step(2, 0, 1).step(30, 2, 0, kind, 0.3, 1.25).a, {f32({2, 19, 7}), f32({2, 19, 7})});
+    Maker many; // as many inputs as there can be
+    for (int i = 0; i < kernels::jit::kMaxPointwiseInputs; ++i)
+        many.in();
+    many.step(3, 0, 1);
+    for (int i = 2; i < many.inputs; ++i)
+        many.step(1, many.inputs + i - 2, i);
+    list.add("many_inputs", many.a, std::vector<CaseInput>(size_t(many.inputs), f32({5, 37})));
+    list.add("long_rows", chain.a, {f32({1, 3, 130, 131}), pair({3}), pair({3})});
+}
+
+} // namespace
+
+PointwiseSpec specOf(Attrs const& a)
+{
+    PointwiseSpec spec;
+    for (size_t i = 0; i < a.inputs.size() / kNumbersOfInput; ++i) {
+        auto const kind = InputKind(a.inputs[i * kNumbersOfInput]);
+        using K = PointwiseInput::Kind;
+        spec.inputs.push_back({int(i),
+                               kind == InputKind::kScalar    ? K::kScalar
+                               : kind == InputKind::kChannel ? K::kChannel
+                                                             : K::kBroadcast,
+                               int(a.inputs[i * kNumbersOfInput + 1])});
+    }
+    spec.program.inputs = int(spec.inputs.size());
+    for (size_t s = 0; s < a.steps.size() / kNumbersOfStep; ++s) {
+        int64_t const* n = &a.steps[s * kNumbersOfStep];
+        spec.program.steps.push_back({kernels::jit::PointwiseCode(n[0]), int(n[1]), int(n[2]),
+                                      kernels::jit::ActivationKind(n[3]), float(a.parameters[s * kParametersOfStep]),
+                                      float(a.parameters[s * kParametersOfStep + 1])});
+    }
+    return spec;
+}
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "pointwise",
+        .minInputs = 1,
+        .maxInputs = kernels::jit::kMaxPointwiseInputs,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .tolerance = tolerance,
+        .cases = cases,
+        .cpuTactics = cpuTactics,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::pointwise

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// y[I] = e(x0[I], x1[I], ...): an expression of steps, each a function of inputs and of the steps before it; the last
+// one makes y. All f32. What a cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
+//   Inputs come in one of three ways: broadcast (of y's rank, each dimension that of y or 1; these come first, and
+//   there is at least one), scalar (one element, any shape), channel (as many elements as y has along an axis).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ops/pointwise_kernel.h"
+#include "ops/reference.h"
+
+namespace tw::ops::pointwise {
+
+enum class InputKind : int64_t
+{
+    kBroadcast = 0,
+    kScalar = 1,
+    kChannel = 2,
+};
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    // Four numbers a step: code (kernels/jit/pointwise.h), first and second operand (inputs first, then steps; 0 where
+    // there is none), activation kind (as in ops::FusedActivation; 0 elsewhere). Two parameters a step.
+    std::vector<int64_t> steps;
+    std::vector<double> parameters;
+    std::vector<int64_t> inputs; // two numbers each: InputKind, axis (kChannel; else 0)
+
+    void visit(ir::AttrVisitor& v) override
+    {
+        v.field(1, "steps", steps);
+        v.field(2, "parameters", parameters);
+        v.field(3, "inputs", inputs);
+    }
+};
+inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2, kNumbersOfInput = 2;
+
+// As kernels take it. Counts must fit (infer checks them); codes and operands are checkProgram()'s matter.
+PointwiseSpec specOf(Attrs const& a);
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+
+} // namespace tw::ops::pointwise

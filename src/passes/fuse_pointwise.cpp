@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one node of element-wise nodes that feed each other, so that what lies between them never reaches memory.
+//   before: scale(x) -> activation -> * y          after: pointwise(x, coefficients, y)
+// Takes f32 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations and scales
+// that all have the shape of the last one; what only they read. Small constants become numbers in the expression.
+// Expects Form::kFused. Stands behind every other fusion: convolutions and matrix products take what they can first.
+// The node's body holds the nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes
+// whose wishes of the user differ, single nodes.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/pointwise/op.h"
+#include "ops/pointwise_kernel.h"
+#include "ops/registry.h"
+#include "ops/scale/op.h"
+#include "ops/unary/op.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using kernels::jit::PointwiseCode;
+using ops::pointwise::InputKind;
+
+// The one number of a constant; none where refit may change it.
+std::optional<double> numberOf(ir::Value const* v)
+{
+    TensorRef const t = constantOf(v);
+    if (!t.data || t.count() != 1 || refitReaches(*v) || std::isnan(t.get(0)))
+        return std::nullopt;
+    return t.get(0);
+}
+
+// pow with this exponent as a step of one operand.
+std::optional<PointwiseCode> powerCode(ir::Node const& n)
+{
+    auto const exponent = numberOf(n.inputs[1]);
+    return exponent == 2.0 ? std::optional(PointwiseCode::kSquare) : std::nullopt;
+}
+
+std::optional<PointwiseCode> codeOf(ir::Node const& n)
+{
+    if (n.op == &ops::activation::def())
+        return PointwiseCode::kActivation;
+    if (n.op == &ops::unary::def())
+        return ops::pointwiseCodeOfUnary(int(n.attrsAs<ops::unary::Attrs>().operation));
+    auto const operation = n.attrsAs<ops::elementwise::Attrs>().operation;
+    return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::pointwiseCode(int(operation));
+}
+
+bool isPointwise(ir::Node const& n)
+{
+    using namespace ops;
+    bool const isScale = n.op == &scale::def();
+    if (!isScale && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def())
+        return false;
+    if (n.outputs[0]->type != DataType::kFloat || n.outputs[0]->host || n.outputs[0]->rank() < 1)
+        return false;
+    for (ir::Value const* v : n.inputs)
+        if (v && v->type != DataType::kFloat)
+            return false;
+    if (!isScale)
+        return codeOf(n).has_value();
+    bool const power = n.inputs.size() > 3 && n.inputs[3];
+    return !power && n.attrsAs<scale::Attrs>().mode != scale::Mode::kElementwise;
+}
+
+// The expression of a set of nodes, the last of which makes the result.
+class Expression
+{
+public:
+    explicit Expression(std::vector<ir::Node*> nodes) : nodes_(std::move(nodes)) { build(); }
+
+    bool isValid() const
+    {
+        return int(inputs_.size()) <= kernels::jit::kMaxPointwiseInputs && inputs_.size() >= 1 && isBroadcast(0) &&
+               kernels::jit::checkProgram(program()).empty();
+    }
+    std::vector<ir::Node*> const& nodes() const { return nodes_; }
+    std::vector<ir::Value*> const& inputs() const { return inputs_; }
+    ops::pointwise::Attrs attrs() const
+    {
+        ops::pointwise::Attrs a;
+        for (Step const& s : steps_) {
+            a.steps.insert(a.steps.end(),
+                           {int64_t(s.code), s.a < 0 ? 0 : number(s.a), s.b < 0 ? 0 : number(s.b), s.kind});
+            a.parameters.insert(a.parameters.end(), {s.alpha, s.beta});
+        }
+        for (auto const& [kind, axis] : kinds_)
+            a.inputs.insert(a.inputs.end(), {int64_t(kind), axis});
+        return a;
+    }
+
+private:
+    // Operands are keys: of inputs (even), of steps (odd); -1: none.
+    struct Step
+    {
+        PointwiseCode code;
+        int a = -1, b = -1;
+        int64_t kind = 0;
+        double alpha = 0, beta = 0;
+    };
+
+    bool isBroadcast(size_t i) const { return kinds_[i].first == InputKind::kBroadcast; }
+    int64_t number(int key) const { return key % 2 == 0 ? key / 2 : int64_t(inputs_.size()) + key / 2; }
+
+    int add(Step s)
+    {
+        steps_.push_back(s);
+        return 2 * int(steps_.size() - 1) + 1;
+    }
+    int input(ir::Value* v, InputKind kind, int64_t axis)
+    {
+        for (size_t i = 0; i < inputs_.size(); ++i)
+            if (inputs_[i] == v && kinds_[i] == std::pair(kind, axis))
+                return 2 * int(i);
+        inputs_.push_back(v);
+        kinds_.emplace_back(kind, axis);
+        return 2 * int(inputs_.size() - 1);
+    }
+    int operand(ir::Value* v, InputKind kind, int64_t axis)
+    {
+        if (auto made = made_.find(v); made != made_.end())
+            return made->second;
+        if (auto number = numberOf(v))
+            return add({PointwiseCode::kConstant, -1, -1, 0, *number});
+        return input(v, kind, axis);
+    }
+
+    void build()
+    {
+        // Inputs that are broadcast stand first: a first walk over the nodes finds them.
+        std::set<ir::Value const*> inner;
+        for (ir::Node const* n : nodes_)
+            inner.insert(n->outputs[0]);
+        for (ir::Node* n : nodes_)
+            for (size_t i = 0; i < n->inputs.size(); ++i)
+                if (ir::Value* v = n->inputs[i]; v && !inner.contains(v) && !numberOf(v) && (i == 0 || !isScale(*n)))
+                    input(v, InputKind::kBroadcast, 0);
+        for (ir::Node* n : nodes_)
+            made_[n->outputs[0]] = isScale(*n) ? scale(*n) : step(*n);
+    }
+    static bool isScale(ir::Node const& n) { return n.op == &ops::scale::def(); }
+
+    int step(ir::Node& n)
+    {
+        PointwiseCode const code = *codeOf(n);
+        Step s{code};
+        s.a = operand(n.inputs[0], InputKind::kBroadcast, 0);
+        if (kernels::jit::operandsOf(code) > 1)
+            s.b = operand(n.inputs[1], InputKind::kBroadcast, 0);
+        if (code == PointwiseCode::kActivation) {
+            auto const& a = n.attrsAs<ops::activation::Attrs>();
+            s.kind = int64_t(a.kind);
+            s.alpha = a.alpha;
+            s.beta = a.beta;
+        }
+        return add(s);
+    }
+    int scale(ir::Node& n)
+    {
+        auto const& a = n.attrsAs<ops::scale::Attrs>();
+        bool const uniform = a.mode == ops::scale::Mode::kUniform;
+        InputKind const kind = uniform ? InputKind::kScalar : InputKind::kChannel;
+        int value = operand(n.inputs[0], InputKind::kBroadcast, 0);
+        for (size_t i : {1, 2})
+            if (i < n.inputs.size() && n.inputs[i])
+                value = add({i == 1 ? PointwiseCode::kMul : PointwiseCode::kAdd, value,
+                             operand(n.inputs[i], kind, uniform ? 0 : a.channelAxis)});
+        return value;
+    }
+
+    kernels::jit::PointwiseProgram program() const { return ops::pointwise::specOf(attrs()).program; }
+
+    std::vector<ir::Node*> nodes_;
+    std::vector<ir::Value*> inputs_;
+    std::vector<std::pair<InputKind, int64_t>> kinds_;
+    std::vector<Step> steps_;
+    std::map<ir::Value const*, int> made_;
+};
+
+class Clusters
+{
+public:
+    Clusters(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx)
+    {
+        for (auto const& n : g.nodes)
+            for (ir::Value const* v : n->inputs)
+                if (v)
+                    readers_[v].push_back(n.get());
+    }
+
+    Result<bool> run()
+    {
+        std::vector<ir::Node*> order;
+        for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n)
+            order.push_back(n->get());
+        std::vector<Expression> found;
+        for (ir::Node* last : order)
+            if (!taken_.contains(last) && isPointwise(*last))
+                if (auto e = grow(last)) {
+                    taken_.insert(e->nodes().begin(), e->nodes().end());
+                    found.push_back(std::move(*e));
+                }
+        for (Expression const& e : found)
+            TW_TRY(fuse(e));
+        if (!found.empty())
+            g_.eraseUnusedValues();
+        return !found.empty();
+    }
+
+private:
+    // Whether `v`, which a node of the cluster reads, can be computed within it.
+    bool canTake(ir::Value const* v, std::vector<ir::Node*> const& nodes)
+    {
+        ir::Node const* p = v ? v->producer : nullptr;
+        ir::Value const* y = nodes.back()->outputs[0];
+        if (!p || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization || g_.isOutput(v) ||
+            !(v->shape == y->shape))
+            return false;
+        auto const& readers = readers_[v];
+        return std::all_of(
+                   readers.begin(), readers.end(),
+                   [&](ir::Node const* r) { return std::find(nodes.begin(), nodes.end(), r) != nodes.end(); }) &&
+               std::all_of(nodes.begin(), nodes.end(), [&](ir::Node const* n) { return canJoin(*p, *n); });
+    }
+
+    std::optional<Expression> grow(ir::Node* last)
+    {
+        std::vector<ir::Node*> nodes{last};
+        std::set<ir::Node const*> refused;
+        for (bool grown = true; grown;) {
+            grown = false;
+            for (size_t i = nodes.size(); i-- > 0 && !grown;)
+                for (ir::Value* v : nodes[i]->inputs) {
+                    if (!canTake(v, nodes) || refused.contains(v->producer))
+                        continue;
+                    std::vector<ir::Node*> more = nodes;
+                    more.push_back(v->producer);
+                    std::sort(more.begin(), more.end(),
+                              [&](auto* a, auto* b) { return g_.positionOf(a) < g_.positionOf(b); });
+                    if (!Expression(more).isValid()) {
+                        refused.insert(v->producer);
+                        continue;
+                    }
+                    nodes = std::move(more);
+                    grown = true;
+                    break;
+                }
+        }
+        // The shape comes from the inputs: constants and vectors alone may give less than it.
+        Expression e(nodes);
+        if (nodes.size() < 2 || !e.isValid() || !givesShape(e, *last->outputs[0]))
+            return std::nullopt;
+        return e;
+    }
+    static bool givesShape(Expression const& e, ir::Value const& y)
+    {
+        auto const a = e.attrs();
+        for (size_t i = 0; i < e.inputs().size(); ++i) {
+            if (a.inputs[i * ops::pointwise::kNumbersOfInput] != int64_t(InputKind::kBroadcast))
+                continue;
+            if (e.inputs()[i]->shape == y.shape)
+                return true;
+        }
+        return false;
+    }
+
+    Result<void> fuse(Expression const& e)
+    {
+        TW_ASSIGN(auto body, bodyOf(e));
+        ir::Node* last = e.nodes().back();
+        TW_ASSIGN(ir::Node * fused, g_.addNode(ops::pointwise::def(), e.attrs().clone(), e.inputs(), e.nodes()[0]->name,
+                                               {}, g_.positionOf(last), std::move(body)));
+        ir::Node const& first = *e.nodes()[0];
+        fused->layers = first.layers;
+        fused->precision = first.precision;
+        fused->device = first.device;
+        for (size_t i = 1; i < e.nodes().size(); ++i)
+            joinOrigins(*fused, *fused, *e.nodes()[i]);
+        ir::Value *from = last->outputs[0], *to = fused->outputs[0];
+        to->name = from->name;
+        to->quantization = from->quantization;
+        g_.replaceAllUses(from, to);
+        ctx_.log.info("fused " + fused->name);
+        for (size_t i = e.nodes().size(); i-- > 0;)
+            g_.eraseNode(e.nodes()[i]);
+        // A later cluster may read what this one makes.
+        readers_[to] = readers_[from];
+        return {};
+    }
+
+    Result<std::unique_ptr<ir::Graph>> bodyOf(Expression const& e)
+    {
+        auto body = std::make_unique<ir::Graph>();
+        body->name = e.nodes()[0]->name;
+        body->form = g_.form;
+        body->symbols = g_.symbols;
+        std::map<ir::Value const*, ir::Value*> to;
+        to[nullptr] = nullptr;
+        for (ir::Value const* v : e.inputs())
+            to[v] = body->addInput(v->name, v->type, v->shape);
+        for (ir::Node const* n : e.nodes()) {
+            std::vector<ir::Value*> in;
+            for (ir::Value const* v : n->inputs) {
+                if (!to.contains(v)) // a number of the expression
+                    to[v] = body->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
+                in.push_back(to.at(v));
+            }
+            to[n->outputs[0]] = body->cloneNode(*n, std::move(in))->outputs[0];
+        }
+        body->outputs = {to.at(e.nodes().back()->outputs[0])};
+        return body;
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+    std::map<ir::Value const*, std::vector<ir::Node*>> readers_;
+    std::set<ir::Node*> taken_;
+};
+
+} // namespace
+
+Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx)
+{
+    return Clusters(g, ctx).run();
+}
+
+} // namespace tw::passes

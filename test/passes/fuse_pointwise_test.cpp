@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/pointwise/op.h"
+#include "ops/scale/op.h"
+#include "ops/unary/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+using ops::activation::Kind;
+using Operation = ops::elementwise::Operation;
+using Unary = ops::unary::Operation;
+
+ir::Value* activation(GraphMaker& m, ir::Value* x, std::string const& name, Kind kind = Kind::kRelu)
+{
+    return m.add(ops::activation::def(), ops::activation::Attrs(kind, 0.3f, 1.25f), {x}, name);
+}
+
+ir::Value* two(GraphMaker& m, Operation operation, ir::Value* a, ir::Value* b, std::string const& name)
+{
+    return m.add(ops::elementwise::def(), ops::elementwise::Attrs(operation), {a, b}, name);
+}
+
+ir::Value* unary(GraphMaker& m, Unary operation, ir::Value* x, std::string const& name)
+{
+    return m.add(ops::unary::def(), ops::unary::Attrs(operation), {x}, name);
+}
+
+ir::Value* number(GraphMaker& m, std::string const& name, float value)
+{
+    return m.g.addConstant(name, DataType::kFloat, {1, 1, 1, 1}, &value);
+}
+
+ir::Value* image(GraphMaker& m, std::string const& name = "x")
+{
+    return m.input(name, {ir::Dim::symbol("N"), 3, 6, 5});
+}
+
+// The fused node's body gives the node's result.
+void checkBody(ir::Node const& n)
+{
+    ASSERT_NE(n.body, nullptr);
+    std::vector<Tensor> inputs;
+    for (ir::Value const* v : n.body->inputs) {
+        Extents dims;
+        for (ir::Dim const& d : v->shape)
+            dims.push(d.isConst() ? d.value() : 2);
+        inputs.emplace_back(v->type, dims);
+        fillRandom(inputs.back().ref(), {}, hashText(v->name));
+    }
+    auto whole = interp::runNode(n, refsOf(inputs));
+    auto parts = interp::run(*n.body, refsOf(inputs));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_TRUE(parts.ok()) << parts.error().message;
+    expectSame(refsOf(*whole), *parts);
+}
+
+} // namespace
+
+TEST(FusePointwise, ScaleAndActivation)
+{
+    for (auto mode : {ops::scale::Mode::kUniform, ops::scale::Mode::kChannel}) {
+        GraphMaker m;
+        int64_t const n = mode == ops::scale::Mode::kUniform ? 1 : 3;
+        ir::Value* y = m.add(ops::scale::def(), ops::scale::Attrs(mode),
+                             {image(m), m.constant("s", {n}), m.constant("b", {n})}, "bn");
+        m.output(activation(m, y, "relu"), "y");
+        checkPass(m.g, passes::fusePointwise, true);
+        EXPECT_EQ(nodesOf(m.g), "bn + relu:pointwise");
+        EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"bn", "relu"}));
+        EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "bn:scale, relu:activation");
+        checkBody(*m.g.nodes[0]);
+    }
+}
+
+TEST(FusePointwise, Diamond)
+{
+    GraphMaker m;
+    ir::Value *x = image(m), *gate = m.input("gate", {ir::Dim::symbol("N"), 3, 1, 1});
+    ir::Value* s = activation(m, x, "sigmoid", Kind::kSigmoid);
+    ir::Value* swish = two(m, Operation::kProd, x, s, "swish");
+    ir::Value* shifted = two(m, Operation::kSum, number(m, "two", 2), unary(m, Unary::kExp, swish, "exp"), "shift");
+    ir::Value* y = two(m, Operation::kMax, two(m, Operation::kProd, shifted, gate, "gated"), swish, "max");
+    m.output(two(m, Operation::kPow, y, number(m, "square", 2), "pow"), "y");
+    checkPass(m.g, passes::fusePointwise, true);
+    EXPECT_EQ(nodesOf(m.g), "sigmoid + swish + exp + shift + gated + max + pow:pointwise");
+    EXPECT_EQ(m.g.nodes[0]->inputs.size(), 2u);
+    checkBody(*m.g.nodes[0]);
+}
+
+TEST(FusePointwise, OneFeedsTheOther)
+{
+    GraphMaker m;
+    ir::Value* a = activation(m, unary(m, Unary::kAbs, image(m), "abs"), "relu");
+    m.output(a, "mid");
+    m.output(activation(m, unary(m, Unary::kNeg, a, "neg"), "tanh", Kind::kTanh), "y");
+    checkPass(m.g, passes::fusePointwise, true);
+    EXPECT_EQ(nodesOf(m.g), "abs + relu:pointwise, neg + tanh:pointwise");
+}
+
+TEST(FusePointwise, TooManyInputsMakeTwo)
+{
+    GraphMaker m;
+    ir::Value* y = image(m, "x0");
+    for (int i = 1; i < 12; ++i)
+        y = two(m, Operation::kSum, y, image(m, "x" + std::to_string(i)), "add" + std::to_string(i));
+    m.output(y, "y");
+    checkPass(m.g, passes::fusePointwise, true);
+    ASSERT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
+    for (auto const& n : m.g.nodes)
+        checkBody(*n);
+}
+
+TEST(FusePointwise, ReasonsNotTo)
+{
+    NullLog log;
+    auto with = [&](auto change) {
+        GraphMaker m;
+        change(m, activation(m, image(m), "first"));
+        ASSERT_TRUE(passes::removeDead(m.g, passes::PassContext{log}).ok());
+        checkPass(m.g, passes::fusePointwise, false);
+    };
+    with([](GraphMaker& m, ir::Value* y) { // an output between them
+        m.output(y, "z");
+        m.output(activation(m, y, "relu"), "y");
+    });
+    with([](GraphMaker& m, ir::Value* y) { // a scale between them
+        y->quantization = ir::Quantization{{0.5}, -1, ir::Quantization::Origin::kDynamicRange};
+        m.output(activation(m, y, "relu"), "y");
+    });
+    with([](GraphMaker& m, ir::Value* y) { // wishes differ
+        ir::Value* z = activation(m, y, "relu");
+        y->producer->precision = {DataType::kHalf, true};
+        z->producer->precision = {DataType::kFloat, true};
+        m.output(z, "y");
+    });
+    with([](GraphMaker& m, ir::Value* y) { m.output(unary(m, Unary::kSin, y, "sin"), "y"); }); // has no code
+    with([](GraphMaker& m, ir::Value*) { // stretched by the second
+        ir::Value* gate = activation(m, m.input("gate", {ir::Dim::symbol("N"), 3, 1, 1}), "relu");
+        m.output(two(m, Operation::kProd, image(m, "wide"), gate, "mul"), "y");
+    });
+}
+
+} // namespace tw::test

@@ -43,8 +43,10 @@ struct ChannelsLastKernels
     // y = scale * (sum of the pixels), pairwise enough to lose nothing in long runs.
     void (*sum)(float const* x, int64_t step, int64_t channels, int64_t pixels, float scale, float* y);
     void (*mix)(MixPixels const& m);
-    // y = scale * (sum of n contiguous floats), any n.
+    // The sum of n contiguous floats, any n.
     float (*sumRow)(float const* x, int64_t n);
+    // y[c * yStep + r] = x[r * xStep + c] for all rows r and columns c, and nothing else.
+    void (*transpose)(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t rows, int64_t columns);
 };
 
 } // namespace tw::kernels

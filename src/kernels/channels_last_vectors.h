@@ -235,8 +235,26 @@ float sumRow(float const* x, int64_t n)
     return sum;
 }
 
+void transpose(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t rows, int64_t columns)
+{
+    int64_t const wholeRows = rows / 8 * 8, wholeColumns = columns / 8 * 8;
+    for (int64_t r = 0; r < wholeRows; r += 8)
+        for (int64_t c = 0; c < wholeColumns; c += 8) {
+            __m256 block[8];
+            for (int i = 0; i < 8; ++i)
+                block[i] = _mm256_loadu_ps(x + (r + i) * xStep + c);
+            transpose8(block);
+            for (int i = 0; i < 8; ++i)
+                _mm256_storeu_ps(y + (c + i) * yStep + r, block[i]);
+        }
+    for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = c < wholeColumns ? wholeRows : 0; r < rows; ++r)
+            y[c * yStep + r] = x[r * xStep + c];
+}
+
 } // namespace
 
-extern kernels::ChannelsLastKernels const kChannelsLast = {toPixels, fromPixels, copy, fill, poolRow, sum, mix, sumRow};
+extern kernels::ChannelsLastKernels const kChannelsLast = {toPixels, fromPixels, copy,   fill,     poolRow,
+                                                           sum,      mix,        sumRow, transpose};
 
 } // namespace tw::TW_ISA

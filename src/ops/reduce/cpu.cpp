@@ -267,11 +267,14 @@ Result<void> runRows(ir::Node const& node, kernels::ChannelsLastKernels const& k
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const rows = rowsOf(a, x.dims), n = rows > 0 ? x.count() / rows : 0;
-    float const scale = a.kind == Kind::kAvg ? 1 / float(n) : 1;
+    constexpr int64_t kPiece = 4096;
     inPieces(*args.workers, rows, x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            y.as<float>()[i] = n == 0 && a.kind == Kind::kAvg ? std::numeric_limits<float>::quiet_NaN()
-                                                              : scale * k.sumRow(x.as<float>() + i * n, n);
+        for (int64_t i = begin; i < end; ++i) {
+            double sum = 0; // of pieces that are short enough for float
+            for (int64_t at = 0; at < n; at += kPiece)
+                sum += double(k.sumRow(x.as<float>() + i * n + at, std::min(kPiece, n - at)));
+            y.as<float>()[i] = float(a.kind == Kind::kAvg ? sum / double(n) : sum); // 0 / 0 is NaN
+        }
     });
     return {};
 }

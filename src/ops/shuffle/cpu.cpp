@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/shuffle/op.h"
-#include "ops/tactic.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::shuffle {
 
@@ -122,11 +122,65 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constexpr PlainTactic kPlain{"shuffle_plain", 1, run, workspace};
 
+// ---- One transpose of f32: blocks of 8 by 8 in registers, shared out to workers.
+
+Support supportsBlocks(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    return isIdentity(a.firstTranspose) != isIdentity(a.secondTranspose) ? Support::yes()
+                                                                         : Support::no("takes exactly one transpose");
+}
+
+Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    bool const first = !isIdentity(a.firstTranspose);
+    Loops const l =
+        loopsOf(first ? x.dims : unpermuted(y.dims, a.secondTranspose), first ? a.firstTranspose : a.secondTranspose);
+    int const last = l.dims.rank - 1;
+    if (last < 0) {
+        *y.as<float>() = *x.as<float>();
+        return {};
+    }
+    int plane = last; // the axis along which the input is contiguous
+    while (plane > 0 && l.from[plane] != 1)
+        --plane;
+    Extents const to = stridesOf(l.dims);
+    Extents outer = l.dims;
+    outer[last] = outer[plane] = 1;
+    constexpr int64_t kColumns = 64;
+    int64_t const rows = l.dims[last], columns = plane == last ? 1 : l.dims[plane];
+    int64_t const blocks = (columns + kColumns - 1) / kColumns;
+    inPieces(*args.workers, outer.volume() * blocks, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t rest = i / blocks, from = 0, at = 0;
+            int64_t const column = i % blocks * kColumns;
+            for (int d = last; d >= 0; --d) {
+                from += rest % outer[d] * l.from[d];
+                at += rest % outer[d] * to[d];
+                rest /= outer[d];
+            }
+            float const* px = x.as<float>() + from + column;
+            float* py = y.as<float>() + at;
+            if (plane == last)
+                std::copy_n(px, rows, py);
+            else
+                k.transpose(px, l.from[last], py + column * to[plane], to[plane], rows,
+                            std::min(kColumns, columns - column));
+        }
+    });
+    return {};
+}
+
+constexpr VectorTactic kBlocks{"shuffle_f32_8x8_avx2", 1,         kernels::jit::Isa::kAvx2, runBlocks,
+                               supportsBlocks,         onlyLinear};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kBlocks, &kPlain};
     return kList;
 }
 

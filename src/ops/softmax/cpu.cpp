@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/jit/pointwise.h"
 #include "kernels/jit/softmax_kernel.h"
 #include "ops/element.h"
 #include "ops/jit_support.h"
@@ -153,11 +154,107 @@ private:
 constexpr JitTactic kAvx512{"softmax_f32_jit_avx512", kernels::jit::Isa::kAvx512};
 constexpr JitTactic kAvx2{"softmax_f32_jit_avx2", kernels::jit::Isa::kAvx2};
 
+// ---- Slices that run across columns: a block of columns at once, each step over one row of it, all in L1.
+
+using kernels::jit::Code;
+using kernels::jit::PointwiseCode;
+
+class ColumnsKernel final : public Kernel
+{
+public:
+    ColumnsKernel(int axis, Code larger, Code expOfDifference, Code sum, Code quotient)
+        : axis_(axis), larger_(std::move(larger)), expOfDifference_(std::move(expOfDifference)), sum_(std::move(sum)),
+          quotient_(std::move(quotient))
+    {}
+    Result<void> run(RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int64_t const outer = x.dims.volume(0, axis_), n = x.dims[axis_];
+        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), blocks = (inner + kColumns - 1) / kColumns;
+        if (x.count() == 0)
+            return {};
+        int64_t const parts = std::clamp<int64_t>(x.count() / kPartElements, 1, args.workers->count() * 4);
+        args.workers->run(parts, [&](int64_t part, int) {
+            for (int64_t i = outer * blocks * part / parts; i < outer * blocks * (part + 1) / parts; ++i) {
+                int64_t const first = i % blocks * kColumns, at = i / blocks * n * inner + first;
+                block(x.as<float>() + at, y.as<float>() + at, n, inner, std::min(kColumns, inner - first));
+            }
+        });
+        return {};
+    }
+
+private:
+    static constexpr int64_t kColumns = 256, kPartElements = 8192;
+
+    static void call(Code const& code, float const* a, float const* b, float* y, int64_t n)
+    {
+        kernels::jit::PointwiseArgs args{};
+        args.x[0] = a;
+        args.x[1] = b;
+        args.y = y;
+        args.rows = 1;
+        args.n = n;
+        code.entry<kernels::jit::PointwiseFunction>()(&args);
+    }
+    void block(float const* x, float* y, int64_t n, int64_t step, int64_t width) const
+    {
+        alignas(kCacheLine) float largest[kColumns], total[kColumns];
+        std::copy_n(x, width, largest);
+        for (int64_t j = 1; j < n; ++j)
+            call(larger_, x + j * step, largest, largest, width);
+        for (int64_t j = 0; j < n; ++j) {
+            call(expOfDifference_, x + j * step, largest, y + j * step, width);
+            if (j == 0)
+                std::copy_n(y, width, total);
+            else
+                call(sum_, y + j * step, total, total, width);
+        }
+        for (int64_t j = 0; j < n; ++j)
+            call(quotient_, y + j * step, total, y + j * step, width);
+    }
+    int axis_;
+    Code larger_, expOfDifference_, sum_, quotient_;
+};
+
+class ColumnsTactic final : public Tactic
+{
+public:
+    constexpr ColumnsTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    Support supports(Problem const& p) const override
+    {
+        Extents const& e = p.inputs[0].dims;
+        if (p.inputs[0].type != DataType::kFloat)
+            return Support::no("takes f32 only");
+        if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) == 1)
+            return Support::no("takes other axes than the last");
+        return supportsIsa(isa_);
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
+    {
+        auto two = [&](std::vector<kernels::jit::PointwiseStep> steps) {
+            return kernels::jit::emitPointwise(isa_, {2, std::move(steps)}, {false, false}, false);
+        };
+        TW_ASSIGN(Code larger, two({{PointwiseCode::kMax, 0, 1}}));
+        TW_ASSIGN(Code expOfDifference, two({{PointwiseCode::kSub, 0, 1}, {PointwiseCode::kExp, 2}}));
+        TW_ASSIGN(Code sum, two({{PointwiseCode::kAdd, 0, 1}}));
+        TW_ASSIGN(Code quotient, two({{PointwiseCode::kDiv, 0, 1}}));
+        return std::unique_ptr<Kernel>(std::make_unique<ColumnsKernel>(int(p.node->attrsAs<Attrs>().axis),
+                                                                       std::move(larger), std::move(expOfDifference),
+                                                                       std::move(sum), std::move(quotient)));
+    }
+
+private:
+    kernels::jit::Isa isa_;
+};
+
+constexpr ColumnsTactic kColumnsAvx512{"softmax_f32_columns_avx512", kernels::jit::Isa::kAvx512};
+constexpr ColumnsTactic kColumnsAvx2{"softmax_f32_columns_avx2", kernels::jit::Isa::kAvx2};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kColumnsAvx512, &kColumnsAvx2, &kPlain};
     return kList;
 }
 

@@ -149,9 +149,13 @@ private:
             inst_.skipped[index] = true;
             return;
         }
+        // A value that is joined twice has one place: the first.
         std::vector<bool> moves;
-        for (Part const& p : parts)
-            moves.push_back(canMove(p, parts, y));
+        for (size_t i = 0; i < parts.size(); ++i)
+            moves.push_back(canMove(parts[i], parts, y) &&
+                            std::all_of(parts.begin(), parts.begin() + int64_t(i), [&](Part const& q) {
+                                return q.root != parts[i].root || q.rootAt() == parts[i].rootAt();
+                            }));
         bool const all = std::find(moves.begin(), moves.end(), false) == moves.end();
         if (!all && !isPixels(y))
             return;

@@ -79,6 +79,78 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
     return p;
 }
 
+// Channels-last tensors as parts of wider ones, as joins without copies make them: other values' channels stand in
+// front and behind, and no kernel may touch them.
+class Widened
+{
+public:
+    static bool fits(TensorRef const& t)
+    {
+        return t.format == Format::kChannelsLast && t.data && t.dims[1] > 0 &&
+               t.dims[1] * sizeOf(t.type) % kCacheLine == 0;
+    }
+    Widened(TensorRef const& t, bool copy) : line_(kCacheLine / sizeOf(t.type))
+    {
+        Extents wide = t.dims;
+        wide[1] += 3 * line_;
+        whole_ = Tensor(t.type, wide, t.format);
+        std::memset(whole_.data(), kPattern, size_t(whole_.ref().sizeBytes()));
+        part_ = t;
+        part_.data = whole_.ref().as<std::byte>() + kCacheLine;
+        part_.stride = whole_.ref().pixelStride();
+        if (copy)
+            ops::convertFormat(t, part_);
+    }
+    TensorRef const& part() const { return part_; }
+    bool intact() const
+    {
+        auto const* bytes = whole_.ref().as<unsigned char>();
+        int64_t const step = part_.stride * sizeOf(part_.type), own = part_.dims[1] * sizeOf(part_.type);
+        for (int64_t i = 0; i < whole_.ref().sizeBytes(); ++i)
+            if (int64_t const at = i % step - kCacheLine; (at < 0 || at >= own) && bytes[i] != kPattern)
+                return false;
+        return true;
+    }
+
+private:
+    static constexpr unsigned char kPattern = 0xff; // NaN in f32 and f16
+    int64_t line_;
+    Tensor whole_;
+    TensorRef part_;
+};
+
+// The kernel once more on parts of wider tensors.
+void runWidened(CaseGraph& g, ops::Kernel const& kernel, std::vector<TensorRef> inputs, std::vector<TensorRef> outputs,
+                std::vector<Tensor> const& want, char const* name)
+{
+    std::vector<std::unique_ptr<Widened>> wide;
+    for (auto* list : {&inputs, &outputs})
+        for (TensorRef& t : *list)
+            if (Widened::fits(t)) {
+                wide.push_back(std::make_unique<Widened>(t, list == &inputs));
+                t = wide.back()->part();
+            }
+    if (wide.empty())
+        return;
+    GuardedBuffer workspace(kernel.workspaceBytes(inputs, outputs), 0);
+    uint64_t randomState = 1;
+    auto prepared = kernel.prepare(inputs, outputs);
+    ASSERT_TRUE(prepared.ok()) << prepared.error().message;
+    ops::RunArgs args{inputs, outputs, workspace.data(), &randomState};
+    args.prepared = prepared->get();
+    auto ran = kernel.run(args);
+    ASSERT_TRUE(ran.ok()) << name << ": " << ran.error().message;
+    EXPECT_TRUE(workspace.intact()) << name << " wrote outside its workspace";
+    for (auto const& w : wide)
+        EXPECT_TRUE(w->intact()) << name << " wrote to other channels of a wider tensor";
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        Tensor linear(outputs[i].type, outputs[i].dims);
+        ops::convertFormat(outputs[i], linear.ref());
+        EXPECT_EQ(compare(linear.ref(), want[i].ref(), toleranceOf(*g.node, outputs[i].type)), "")
+            << name << " on parts of wider tensors, output " << i;
+    }
+}
+
 // One tactic in one combination of formats.
 void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> const& want, ops::Problem const& problem)
 {
@@ -124,6 +196,7 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
             EXPECT_EQ(compare(linear.ref(), want[i].ref(), toleranceOf(*g.node, outputs[i].type)), "")
                 << name << ", output " << i;
         }
+        runWidened(g, **kernel, *inputs, outputs, want, tactic.name());
     }
 }
 

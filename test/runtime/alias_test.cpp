@@ -53,7 +53,9 @@ void expectSkipped(GraphMaker& m, int steps, SymbolSizes const& sizes = {}, ir::
                    builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime)
 {
     auto const inputs = randomInputs(m.g, at);
-    auto e = makeEngine(m, {sizes}, {}, formats);
+    passes::Options keep; // every activation a node of its own
+    keep.disabled = {"fuse_pointwise"};
+    auto e = makeEngine(m, {sizes}, keep, formats);
     ASSERT_TRUE(e.ok()) << e.error().message;
     runtime::Context context(e->engine);
     context.setProfile(0);
@@ -69,7 +71,7 @@ void expectJoined(GraphMaker& m, int steps)
 {
     auto const inputs = randomInputs(m.g, {});
     passes::Options keep; // every activation a node of its own
-    keep.disabled = {"pointwise_clusters"};
+    keep.disabled = {"fuse_pointwise"};
     auto e = makeEngine(m, {{}}, keep, builder::FormatPolicy::kChannelsLast);
     ASSERT_TRUE(e.ok()) << e.error().message;
     runtime::Context context(e->engine);
@@ -240,6 +242,19 @@ TEST(Alias, PartsOfOneValueThatAreJoinedAgain)
     ir::Value* c = sum(m, b, activation(m, b, "of_b", Kind::kSigmoid), "c");
     m.output(activation(m, concat(m, {a, b, c, activation(m, c, "d")}, 1, "cat"), "last", Kind::kSigmoid), "y");
     expectJoined(m, 3);
+}
+
+TEST(Alias, OneValueTwice)
+{
+    for (bool pixels : {false, true}) {
+        GraphMaker m;
+        ir::Value* a = activation(m, m.input("x", pixels ? ir::shapeOf({2, 32, 3, 5}) : ir::shapeOf({4, 5})), "a");
+        m.output(activation(m, concat(m, {a, a}, pixels ? 1 : 0, "twice"), "last", Kind::kSigmoid), "y");
+        if (pixels)
+            expectJoined(m, 0); // but only one of the two is copied
+        else
+            expectSkipped(m, 0);
+    }
 }
 
 TEST(Alias, ChannelsThatAreCopied)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/build.h"
+#include "ops/registry.h"
 
 #include <algorithm>
 #include <chrono>
@@ -264,6 +265,22 @@ void recordMemory(plan::Block& out, runtime::Instance const& inst)
 
 } // namespace
 
+namespace {
+
+// Fusions whose op has no kernel on the device are left out: the parts have one.
+passes::Options passesFor(Options const& options)
+{
+    constexpr std::pair<char const*, char const*> kFusions[] = {
+        {"fuse_layer_norm", "layer_norm"}, {"fuse_attention", "attention"}, {"fuse_pointwise", "pointwise"}};
+    passes::Options out = options.passes;
+    for (auto const& [pass, name] : kFusions)
+        if (ir::OpDef const* op = ops::find(name); options.cuda && op && !op->cudaTactics)
+            out.disabled.push_back(pass);
+    return out;
+}
+
+} // namespace
+
 Result<void> build(plan::Contents& contents, Options const& options)
 {
     auto const begin = Clock::now();
@@ -274,7 +291,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
         contents.profiles.emplace_back();
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
-    TW_TRY(passes::run(g, passes::PassContext{log, options.refittable}, options.passes));
+    TW_TRY(passes::run(g, passes::PassContext{log, options.refittable}, passesFor(options)));
     for (ir::Value* v : g.outputs)
         v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
                       return !t.isInput && t.isShapeTensor && t.name == v->name;

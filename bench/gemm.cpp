@@ -111,9 +111,11 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
     double const flops = 2. * double(m) * double(n) * double(k);
     int const repeats =
         std::max(1, int(1e7 / flops)); // short products several times, so that the clock's step is small
+    // The loop lasts as long as a product: other programs take their share of either.
+    auto const turns = int64_t(flops * repeats / threads / (2 * 2 * PeakLoop::kSums * kernels::jit::vectorWidth(isa)));
     std::vector<double> peaks;
     for (int round = 0; round <= kRounds; ++round) {
-        double const top = peak.rate(workers, 20000);
+        double const top = peak.rate(workers, turns);
         if (round > 0)
             peaks.push_back(top);
         for (size_t i = 0; i < list.size(); ++i) {

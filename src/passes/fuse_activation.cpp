@@ -84,11 +84,11 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
     return head.op == &ops::convolution::def();
 }
 
-void takeActivation(ir::Graph const& g, Chain& c)
+void takeActivation(ir::Graph const& g, Chain& c, bool refittable)
 {
     auto product = matchProduct(g, c.result());
     if (!product)
-        product = matchGelu(g, c.result());
+        product = matchGelu(g, c.result(), refittable);
     if (product) {
         for (ir::Node const* n : product->nodes)
             if (!std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }))
@@ -104,7 +104,7 @@ void takeActivation(ir::Graph const& g, Chain& c)
     c.nodes.push_back(n);
 }
 
-Chain chainFrom(ir::Graph const& g, ir::Node* head)
+Chain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
 {
     Chain c;
     c.nodes = {head};
@@ -125,7 +125,7 @@ Chain chainFrom(ir::Graph const& g, ir::Node* head)
         c.residual = other;
         c.nodes.push_back(n);
     }
-    takeActivation(g, c);
+    takeActivation(g, c, refittable);
     return c;
 }
 
@@ -249,7 +249,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
             heads.push_back(n->get());
     bool changed = false;
     for (ir::Node* head : heads) {
-        Chain const c = chainFrom(g, head);
+        Chain const c = chainFrom(g, head, ctx.refittable);
         if (c.nodes.size() < 2)
             continue;
         std::string name;

@@ -9,7 +9,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/registry.h"
 #include "ops/unary/op.h"
-#include "passes/rewrite.h"
+#include "passes/fuse_nodes.h"
 
 namespace tw::passes {
 
@@ -27,15 +27,6 @@ bool isErf(ir::Node const& n)
 bool isTanh(ir::Node const& n)
 {
     return n.op == &ops::activation::def() && n.attrsAs<ops::activation::Attrs>().kind == ops::activation::Kind::kTanh;
-}
-
-// The one number that a constant repeats.
-std::optional<double> numberOf(ir::Value const* v)
-{
-    TensorRef const t = constantOf(v);
-    if (!t.data || t.count() == 0 || refitReaches(*v) || !allEqual(v, t.get(0)))
-        return std::nullopt;
-    return t.get(0);
 }
 
 using Numbers = std::map<ir::Value const*, double>;
@@ -106,7 +97,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
 
 } // namespace
 
-std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x)
+std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable)
 {
     if (x->quantization || g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
@@ -120,7 +111,7 @@ std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x)
             ir::Value const* v = n->inputs[i];
             if (constants.contains(v) && !v->isConstant())
                 reads = true;
-            else if (auto const number = numberOf(v))
+            else if (auto const number = numberOf(v, refittable))
                 constants[v] = *number;
             else
                 known = false;

@@ -9,6 +9,6 @@
 namespace tw::passes {
 
 // The GELU that is computed on `x`, when nothing else reads x or what lies between.
-std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x);
+std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable);
 
 } // namespace tw::passes

@@ -55,10 +55,10 @@ public:
     Scratch scratch;
     int64_t tiles = 0; // of queries: the first `tall` of them have height + 1 rows
     int64_t height = 0, tall = 0;
-    int64_t chunks = 1;                       // parts that share the tiles of a head
-    std::vector<int64_t> tileColumns;         // columns that a tile looks at
-    GemmKernel scores[2][kPanelVectors];      // [taller][vectors - 1]
-    GemmKernel results[2][kPanelVectors + 1]; // the last: the last panel, masked
+    int64_t chunks = 1;                    // parts that share the tiles of a head
+    std::vector<int64_t> tileColumns;      // columns that a tile looks at
+    GemmKernel products[2][kPanelVectors]; // [taller][vectors - 1]
+    GemmKernel masked[2];                  // [taller], for the last panel of values
 
     int64_t tileBegin(int64_t t) const { return t * height + std::min(t, tall); }
     int64_t tileRows(int64_t t) const { return height + (t < tall); }
@@ -166,11 +166,10 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
             s.vectors = vectors;
             s.body = contiguousLoop(isa_, vectors, kUnroll);
             s.tail = contiguousLoop(isa_, vectors, 1);
-            TW_ASSIGN(plan->scores[taller][vectors - 1], GemmKernel::emit(isa_, s));
-            TW_ASSIGN(plan->results[taller][vectors - 1], GemmKernel::emit(isa_, s));
+            TW_ASSIGN(plan->products[taller][vectors - 1], GemmKernel::emit(isa_, s));
             if (attrs_.valueSize % width() != 0 && vectors == plan->values.vectorsOf(plan->values.count() - 1)) {
                 s.masked = true;
-                TW_ASSIGN(plan->results[taller][kPanelVectors], GemmKernel::emit(isa_, s));
+                TW_ASSIGN(plan->masked[taller], GemmKernel::emit(isa_, s));
             }
         }
     return std::shared_ptr<Prepared const>(std::move(plan));
@@ -254,7 +253,7 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     for (int64_t p = 0; p * plan.keys.width < n; ++p) {
         gemm.b = scratch + plan.scratch.keys + plan.keys.begin(p, size);
         gemm.c = scores + p * plan.keys.width;
-        plan.scores[taller][plan.keys.vectorsOf(p) - 1](gemm);
+        plan.products[taller][plan.keys.vectorsOf(p) - 1](gemm);
     }
 
     SoftmaxArgs soft;
@@ -289,7 +288,7 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
         gemm.b = scratch + plan.scratch.values + plan.values.begin(p, g.columns);
         gemm.c = y + p * plan.values.width;
         gemm.lastColumns = columns - (vectors - 1) * w;
-        plan.results[taller][masked ? kPanelVectors : vectors - 1](gemm);
+        (masked ? plan.masked[taller] : plan.products[taller][vectors - 1])(gemm);
     }
 }
 

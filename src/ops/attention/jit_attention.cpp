@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "kernels/jit/gemm_kernel.h"
 #include "kernels/jit/matrix_copy.h"
@@ -72,8 +73,7 @@ public:
         threads_ = std::max(problem.threads, 1);
         for (size_t i = 3; i < problem.inputs.size(); ++i)
             if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing)
-                constantKeep_ = static_cast<uint8_t const*>(
-                    static_cast<void const*>(problem.node->inputs[i]->constant->data->data()));
+                findRowEnds(problem.inputs[i]);
     }
 
     Result<void> emitShared()
@@ -93,6 +93,7 @@ public:
     Result<void> run(RunArgs& args) const override;
 
 private:
+    void findRowEnds(TensorSpec const& keep);
     int width() const { return vectorWidth(isa_); }
     Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
     Scratch scratchOf(Geometry const& g) const;
@@ -104,13 +105,28 @@ private:
     Isa isa_;
     Attrs attrs_;
     int64_t threads_ = 1;
-    uint8_t const* constantKeep_ = nullptr; // of the node, which outlives the kernel
+    std::vector<int64_t> rowEnds_; // of a constant condition: columns from here on weigh nothing
     CopyRowsKernel copyRows_;
     TransposeKernel transpose_;
     SoftmaxKernel softmax_;
 
     friend class ops::attention::JitTactic;
 };
+
+// One condition for all batches and heads, a row for each query.
+void JitKernel::findRowEnds(TensorSpec const& keep)
+{
+    Extents const& e = keep.dims;
+    if (e[0] != 1 || e[1] != 1 || keep.constant->sizeBytes() < size_t(e.volume()))
+        return;
+    auto const* row = keep.constant->as<uint8_t>();
+    for (int64_t i = 0; i < e[2]; ++i, row += e[3]) {
+        int64_t end = e[3];
+        while (end > 0 && (row[end - 1] != 0) == attrs_.keepInverted)
+            --end;
+        rowEnds_.push_back(end == 0 ? e[3] : end); // a row of nothing but fill is an average
+    }
+}
 
 Scratch JitKernel::scratchOf(Geometry const& g) const
 {
@@ -148,16 +164,10 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
         plan->chunks = std::min(plan->tiles, (4 * threads_ + heads - 1) / heads);
     plan->tileColumns.assign(size_t(plan->tiles), g.columns);
-    if (constantKeep_ && g.keep.batch == 0 && g.keep.head == 0 && g.keep.row != 0)
+    if (int64_t(rowEnds_.size()) == g.rows)
         for (int64_t t = 0; t < plan->tiles; ++t) {
-            int64_t last = 0;
-            for (int64_t i = plan->tileBegin(t); i < plan->tileBegin(t) + plan->tileRows(t); ++i) {
-                int64_t end = g.columns;
-                while (end > 0 && (constantKeep_[i * g.keep.row + end - 1] != 0) == attrs_.keepInverted)
-                    --end;
-                last = std::max(last, end == 0 ? g.columns : end); // a row of nothing but fill is an average
-            }
-            plan->tileColumns[size_t(t)] = last;
+            auto const first = rowEnds_.begin() + plan->tileBegin(t);
+            plan->tileColumns[size_t(t)] = std::min(*std::max_element(first, first + plan->tileRows(t)), g.columns);
         }
     for (int taller = 0; taller < (plan->tall > 0 ? 2 : 1); ++taller)
         for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {

@@ -28,11 +28,11 @@ TW_INLINE i64 source(i64 p, i64 size)
     if (p >= 0 && p < size) return p;
     $outside$
 }
-TW_KERNEL slice(const __grid_constant__ Params p)
+template <class U> TW_INLINE void slice(Params const& p)
 {
     idx i = threadIndex();
     if (i >= p.count) return;
-    $unit$* const y = static_cast<$unit$*>(p.y) + i;
+    U* const y = static_cast<U*>(p.y) + i;
     i64 from = 0;
     bool inside = true;
 #pragma unroll
@@ -43,11 +43,13 @@ TW_KERNEL slice(const __grid_constant__ Params p)
         from += at * p.stride[r];
         i = q;
     }
-    $unit$ v = {};
-    if (inside) v = static_cast<$unit$ const*>(p.x)[from];
-    else if (p.fill) v = *static_cast<$unit$ const*>(p.fill);
+    U v = {};
+    if (inside) v = static_cast<U const*>(p.x)[from];
+    else if (p.fill) v = *static_cast<U const*>(p.fill);
     *y = v;
 }
+TW_KERNEL slice_elements(const __grid_constant__ Params p) { slice<$unit$>(p); }
+TW_KERNEL slice_packs(const __grid_constant__ Params p) { slice<unit16>(p); }
 )";
 
 char const* outside(slice::Mode mode)
@@ -72,7 +74,7 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
 {
     CudaKernels out;
     out.wide = isWide(problem);
-    out.names = {"slice"};
+    out.names = {"slice_elements", "slice_packs"};
     out.source = cuda::expand(kText, {{"outside", outside(mode)},
                                       {"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
                                       {"rank", std::to_string(std::max(problem.outputs[0].dims.rank, 1))}}) +
@@ -84,19 +86,27 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
         Params p;
         p.x = x.data;
         p.y = y.data;
-        p.count = uint64_t(y.count());
         if (fillInput >= 0 && fillInput < int(args.inputs.size()))
             p.fill = args.inputs[size_t(fillInput)].data;
+        // Packs, where rows are cut at their borders and nothing but zeros fills.
+        int const last = y.dims.rank - 1;
+        int64_t const pack = 16 / sizeOf(y.type);
+        bool const packs = last >= 0 && !p.fill && steps.stride[last] == 1 && steps.start[last] >= 0 &&
+                           steps.start[last] + y.dims[last] <= x.dims[last] &&
+                           (steps.start[last] | y.dims[last] | x.dims[last]) % pack == 0 &&
+                           (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % 16 == 0;
         for (int d = 0; d < kMaxRank; ++d)
             p.size[d] = 1;
         for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
-            p.dim[to] = cuda::divBy(y.dims[d]);
-            p.size[to] = x.dims[d];
-            p.start[to] = steps.start[d];
+            int64_t const by = packs && d == last ? pack : 1, whole = packs && d != last ? pack : 1;
+            p.dim[to] = cuda::divBy(y.dims[d] / by);
+            p.size[to] = x.dims[d] / by;
+            p.start[to] = steps.start[d] / by;
             p.step[to] = steps.stride[d];
-            p.stride[to] = strides[d];
+            p.stride[to] = strides[d] / whole;
         }
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+        p.count = uint64_t(packs ? y.count() / pack : y.count());
+        return launch(packs ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
     };
     return out;
 }

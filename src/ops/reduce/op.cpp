@@ -131,6 +131,9 @@ void cases(CaseList& list)
             reduce(k + "_last_" + std::to_string(n), kind, 2, false, f32({3, n}));
         for (int64_t n : {255, 256, 257})
             reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
+        for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32})
+            for (int64_t n : {64, 75})
+                reduce(k + "_columns_" + nameOf(t) + "_" + std::to_string(n), kind, 2, false, input(t, {2, 11, n}));
         reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
         reduce(k + "_long", kind, 2, false, f32({2, 2052}));
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));

@@ -232,6 +232,11 @@ void cases(CaseList& list)
     slice("pad_2d_reflect", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kReflect);
     slice("pad_2d_clamp", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kClamp);
     slice("pad_2d_wrap", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kWrap);
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        slice("aligned_" + type, input(t, {4, 6, 64}), {1, 5, 16}, {3, 3, 32}, {1, -2, 1});
+        slice("aligned_fill_" + type, input(t, {3, 32}), {-1, 0}, {5, 32}, {1, 1}, Mode::kFill);
+    }
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},

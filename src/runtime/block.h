@@ -25,6 +25,7 @@ class Buffer;
 namespace tw::runtime {
 
 struct LoadedBlock;
+class CudaReplay;
 
 struct LoadedStep
 {
@@ -82,6 +83,8 @@ struct Instance
     std::vector<TensorRef> hostRefs; // null data: not on the host
     std::vector<bool> stale;         // by dense index: only the host has it
     std::vector<std::shared_ptr<cuda::Buffer const>> deviceHeap;
+    std::shared_ptr<CudaReplay> replay; // null: not tried yet, or it does not fit
+    bool replayTried = false;
 
     // The value at a dense index as kernels see it, without its address.
     TensorRef shapeOf(int value) const;

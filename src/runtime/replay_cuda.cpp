@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/replay_cuda.h"
+
+#include <algorithm>
+
+#include "device/cuda/device.h"
+#include "ir/op_def.h"
+
+namespace tw::runtime {
+
+namespace {
+
+constexpr size_t kMostEntries = 4; // clients alternate between a few sets of buffers
+constexpr int kLeastSteps = 3;     // kernels from which one launch is cheaper than theirs
+constexpr int kCaptureRelaxed = 2; // the driver's numbers
+
+} // namespace
+
+CudaReplay::CudaReplay(std::shared_ptr<cuda::Device const> device) : device_(std::move(device)) {}
+
+CudaReplay::~CudaReplay()
+{
+    cuda::Current const current(*device_);
+    for (Entry const& e : entries_)
+        if (e.graph)
+            device_->driver().cuGraphExecDestroy(e.graph);
+    if (stream_)
+        device_->driver().cuStreamDestroy(static_cast<CUstream_st*>(stream_));
+}
+
+bool CudaReplay::fits(Instance const& instance)
+{
+    LoadedBlock const& block = *instance.block;
+    int steps = 0;
+    for (ir::Value const* v : block.graph->outputs)
+        if (v->host) // delivered by the host
+            return false;
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        if (instance.skipped[i])
+            continue;
+        LoadedStep const& step = block.steps[i];
+        ir::Node const& node = *step.node;
+        bool const exact = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::Value const* v) {
+            return instance.values[size_t(block.indexOf(v))].exact;
+        });
+        if (!exact || step.host || !node.regions.empty() || (node.op->stateful && node.op->stateful(node)))
+            return false;
+        ++steps;
+    }
+    return steps >= kLeastSteps;
+}
+
+Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run)
+{
+    cuda::Driver const& driver = device_->driver();
+    auto* const stream = static_cast<CUstream_st*>(args.stream);
+    int capturing = 0;
+    bool const canCapture = driver.cuStreamBeginCapture && driver.cuStreamEndCapture && driver.cuGraphInstantiate &&
+                            driver.cuGraphLaunch && driver.cuGraphExecDestroy && driver.cuGraphDestroy;
+    if (!canCapture || driver.cuStreamIsCapturing(stream, &capturing) != cuda::kSuccess || capturing)
+        return run(args.stream);
+    std::vector<void const*> addresses{args.arena};
+    for (TensorRef const& t : args.inputs)
+        addresses.push_back(t.data);
+    for (TensorRef const& t : args.outputs)
+        addresses.push_back(t.data);
+    auto it = std::find_if(entries_.begin(), entries_.end(), [&](Entry const& e) { return e.addresses == addresses; });
+    if (it == entries_.end()) {
+        if (entries_.size() == kMostEntries) {
+            if (entries_.back().graph)
+                driver.cuGraphExecDestroy(entries_.back().graph);
+            entries_.pop_back();
+        }
+        entries_.push_front(Entry{std::move(addresses), nullptr, false});
+        return run(args.stream);
+    }
+    entries_.splice(entries_.begin(), entries_, it);
+    Entry& entry = entries_.front();
+    if (!entry.graph && !entry.failed && !capture(entry, run).ok())
+        entry.failed = true;
+    if (!entry.graph)
+        return run(args.stream);
+    TW_CUDA(driver, cuGraphLaunch(entry.graph, stream));
+    return {};
+}
+
+Result<void> CudaReplay::capture(Entry& entry, FunctionRef<Result<void>(void* stream)> run)
+{
+    cuda::Driver const& driver = device_->driver();
+    if (!stream_) {
+        CUstream_st* made = nullptr;
+        TW_CUDA(driver, cuStreamCreate(&made, cuda::kStreamNonBlocking));
+        stream_ = made;
+    }
+    auto* const stream = static_cast<CUstream_st*>(stream_);
+    TW_CUDA(driver, cuStreamBeginCapture(stream, kCaptureRelaxed));
+    auto ran = run(stream_);
+    void* graph = nullptr;
+    auto ended = driver.check(driver.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+    if (ran.ok() && ended.ok() && graph) {
+        auto made = driver.check(driver.cuGraphInstantiate(&entry.graph, graph, 0), "cuGraphInstantiate");
+        if (!made.ok())
+            entry.graph = nullptr;
+    }
+    if (graph)
+        driver.cuGraphDestroy(graph);
+    TW_TRY(std::move(ran));
+    return entry.graph ? Result<void>() : Result<void>(internalError("the run cannot be captured"));
+}
+
+} // namespace tw::runtime

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: run.sh check|bench      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
-#   check     every op case by every CUDA tactic against the reference, then the trained models, then a sample of the
-#             cases under compute-sanitizer
+#   check     every op case by every CUDA tactic against the reference, graphs and an engine, the trained models, large
+#             networks against ONNX Runtime (where Python has it), a sample of the cases under compute-sanitizer
 #   bench     every CUDA tactic on large problems, then times of the trained models
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
 # ended after its own time limit. Status 1 when something failed.
@@ -41,6 +41,10 @@ check)
     step cpu_engine 60 "$here/bin/test_engine_real_cuda"
     if [ -d "$here/models" ]; then
         step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only
+    fi
+    if python3 -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
+        step networks 500 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json"
+        cat "$out/networks.log"
     fi
     if command -v compute-sanitizer >/dev/null; then
         for filter in activation.half slice. gather.by softmax.by fused_convolution.residual matrix_multiply.by concat; do

@@ -23,7 +23,8 @@ for program in "${programs[@]}"; do
         esac
     done
 done
-cp scripts/gpu/run.sh test/models/run_models.py test/models/models.txt "$folder/"
+cp scripts/gpu/run.sh scripts/gpu/networks.py test/models/run_models.py test/models/models.txt "$folder/"
+cp -r bench/models "$folder/bench_models"
 models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}
 if [ -d "$models" ]; then
     cp -r "$models" "$folder/models"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that links no CUDA runtime: the null stream works, other streams and events are refused with the cure.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,7 @@ void check(bool condition, char const* what)
 
 int main()
 {
+    setenv("TENSORWRIGHT_DEVICE", "cpu", 1); // also where there is a GPU
     tw::test::KeepingLogger logger;
     std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
     std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(1));
@@ -58,6 +60,10 @@ int main()
     check(logger.errors() == 3, "one error each");
     check(out[1] == 9, "nothing was run");
     check(context->executeV2(bindings) && out[1] == 2, "the context still works");
+
+    setenv("TENSORWRIGHT_DEVICE", "cuda:99", 1);
+    check(createInferRuntime(logger) == nullptr && createInferBuilder(logger) == nullptr, "a GPU that is not there");
+    check(tw::test::contains(logger.lastError(), "TENSORWRIGHT_DEVICE asks for a GPU: "), "the error says why");
     std::printf(failures ? "%d checks failed\n" : "passed\n", failures);
     return failures != 0;
 }

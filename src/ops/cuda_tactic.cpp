@@ -83,6 +83,16 @@ Result<void> CudaLaunch::launch(int kernel, int64_t x, int64_t y, int64_t z, int
                                   "cuLaunchKernel");
 }
 
+Result<void> CudaLaunch::launchExtended(int kernel, cuda::LaunchConfig config, void const* params) const
+{
+    if (!device_.driver().cuLaunchKernelEx)
+        return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
+    config.stream = stream_;
+    void* list[] = {const_cast<void*>(params)};
+    return device_.driver().check(device_.driver().cuLaunchKernelEx(&config, functions_[kernel], list, nullptr),
+                                  "cuLaunchKernelEx");
+}
+
 Support CudaTactic::supports(Problem const& problem) const
 {
     return supports_ ? supports_(problem) : Support::yes();

@@ -34,6 +34,12 @@ public:
     {
         return launch(kernel, x, y, z, threads, &params, sharedBytes);
     }
+    // With attributes of a launch (clusters, programmatic dependence) and every size in `config`; its stream is set.
+    template <class Params>
+    Result<void> extended(int kernel, cuda::LaunchConfig config, Params const& params) const
+    {
+        return launchExtended(kernel, config, &params);
+    }
     int multiprocessors() const { return device_.info().multiprocessors; }
     cuda::Device const& device() const { return device_; }
     CUstream_st* stream() const { return stream_; }
@@ -41,6 +47,7 @@ public:
 private:
     Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
                         int64_t sharedBytes) const;
+    Result<void> launchExtended(int kernel, cuda::LaunchConfig config, void const* params) const;
     cuda::Device const& device_;
     CUfunc_st* const* functions_;
     CUstream_st* stream_;

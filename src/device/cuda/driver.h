@@ -55,6 +55,9 @@ enum : int
 
     kFunctionDynamicSharedBytes = 8, // cuFuncSetAttribute
 
+    kLaunchClusterDimension = 4, // LaunchAttribute::id; the value is three numbers
+    kLaunchProgrammatic = 6,     // the value is 1: may begin before the kernel in front of it has ended
+
     kStreamNonBlocking = 1,
     kEventDisableTiming = 2,
     kPointerMemoryType = 2, // cuPointerGetAttribute

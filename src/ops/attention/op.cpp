@@ -244,6 +244,7 @@ ir::OpDef const& def()
         .domain = domain,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
     };
     return kDef;
 }

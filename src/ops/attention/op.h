@@ -62,5 +62,6 @@ Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::attention

@@ -3,7 +3,7 @@
 
 namespace tw::ops {
 
-BroadcastLoop broadcastLoop(Extents const& out, std::initializer_list<Extents const*> operands)
+BroadcastLoop broadcastLoop(Extents const& out, std::span<Extents const* const> operands)
 {
     BroadcastLoop loop;
     loop.operands = int(operands.size());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/extents.h"
@@ -16,7 +17,7 @@ namespace tw::ops {
 
 struct BroadcastLoop
 {
-    static constexpr int kMaxOperands = 4;
+    static constexpr int kMaxOperands = 8;
 
     int operands = 0;
     int rank = 1; // at least 1; the last axis is the row
@@ -53,7 +54,11 @@ struct BroadcastLoop
 };
 
 // Every operand has the output's rank, each dimension the output's or 1.
-BroadcastLoop broadcastLoop(Extents const& out, std::initializer_list<Extents const*> operands);
+BroadcastLoop broadcastLoop(Extents const& out, std::span<Extents const* const> operands);
+inline BroadcastLoop broadcastLoop(Extents const& out, std::initializer_list<Extents const*> operands)
+{
+    return broadcastLoop(out, std::span(operands.begin(), operands.size()));
+}
 
 // For inference: the shape of the broadcast of inputs 0 .. count - 1, or an error that names the two inputs.
 Result<ir::Shape> broadcastInputs(ir::InferContext const& ctx, int count);

@@ -15,18 +15,18 @@ constexpr int64_t kPackBytes = 16;
 
 struct Params
 {
-    void const* in[kMaxPointwiseInputs] = {};
+    void const* in[kMaxCudaOperands] = {};
     void* out = nullptr;
     uint64_t packs = 0;
-    int32_t unit[kMaxPointwiseInputs] = {}; // step of an operand along a row: 0 or 1
-    int32_t tail = 0;                       // elements of the last pack when it is not full; one row only
+    int32_t unit[kMaxCudaOperands] = {}; // step of an operand along a row: 0 or 1
+    int32_t tail = 0;                    // elements of the last pack when it is not full; one row only
     int32_t pad = 0;
-    cuda::Loop<kMaxPointwiseInputs> loop; // over packs
+    cuda::Loop<kMaxCudaOperands> loop; // over packs
 };
 
 constexpr char const* kText = R"(
 struct Params {
-    void const* in[4]; void* out; u64 packs; i32 unit[4]; i32 tail; i32 pad; Loop<4> loop;
+    void const* in[8]; void* out; u64 packs; i32 unit[8]; i32 tail; i32 pad; Loop<8> loop;
 };
 template <class T, int V, class C> TW_INLINE void fetch(void const* base, off at, int unit, C (&v)[V])
 {
@@ -45,7 +45,7 @@ template <int V> TW_INLINE void compute(Params const& p)
 {
     idx const i = threadIndex();
     if (i >= p.packs) return;
-    off at[4];
+    off at[8];
     locate<$rank$>(p.loop, i, at);
     typedef $y$ Y;
     Y* const y = static_cast<Y*>(p.out) + i * V;
@@ -71,16 +71,10 @@ bool isAligned(void const* p, int64_t bytes)
 
 BroadcastLoop loopOf(Extents const& y, Extents const* in, size_t count)
 {
-    switch (count) {
-    case 1:
-        return broadcastLoop(y, {&in[0]});
-    case 2:
-        return broadcastLoop(y, {&in[0], &in[1]});
-    case 3:
-        return broadcastLoop(y, {&in[0], &in[1], &in[2]});
-    default:
-        return broadcastLoop(y, {&in[0], &in[1], &in[2], &in[3]});
-    }
+    Extents const* list[kMaxCudaOperands] = {};
+    for (size_t k = 0; k < count; ++k)
+        list[k] = &in[k];
+    return broadcastLoop(y, std::span<Extents const* const>(list, count));
 }
 
 struct Settled
@@ -94,7 +88,7 @@ struct Settled
 Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& out = args.outputs[0];
-    Extents y = out.dims, in[kMaxPointwiseInputs];
+    Extents y = out.dims, in[kMaxCudaOperands];
     size_t const count = s.inputs.size();
     for (size_t k = 0; k < count; ++k)
         in[k] = args.inputs[size_t(s.inputs[k])].dims;
@@ -145,7 +139,7 @@ bool isStatic(Problem const& problem)
     return true;
 }
 
-CudaKernels pointwise(Problem const& problem, Pointwise const& what)
+CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
     DataType const y = problem.outputs[0].type;
     int64_t widest = sizeOf(y);
@@ -165,12 +159,12 @@ CudaKernels pointwise(Problem const& problem, Pointwise const& what)
     }
     int rank = kMaxRank;
     if (!what.views && isStatic(problem)) {
-        Extents in[kMaxPointwiseInputs];
+        Extents in[kMaxCudaOperands];
         for (size_t k = 0; k < what.inputs.size(); ++k)
             in[k] = problem.inputs[size_t(what.inputs[k])].dims;
         rank = loopOf(problem.outputs[0].dims, in, what.inputs.size()).rank;
     } else {
-        rank = what.views ? 3 : std::max(problem.outputs[0].dims.rank, 1);
+        rank = std::max(problem.outputs[0].dims.rank, what.views ? 3 : 1);
     }
     CudaKernels out;
     out.wide = isWide(problem);

@@ -10,7 +10,7 @@
 
 namespace tw::ops {
 
-inline constexpr int kMaxPointwiseInputs = 4;
+inline constexpr int kMaxCudaOperands = 8;
 
 struct Pointwise
 {
@@ -23,7 +23,7 @@ struct Pointwise
     Views views = nullptr;
 };
 
-CudaKernels pointwise(Problem const& problem, Pointwise const& what);
+CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what);
 
 // Every shape of the problem is fixed.
 bool isStatic(Problem const& problem);

@@ -49,6 +49,8 @@ public:
     {
         return kernels_.workspace ? kernels_.workspace(in, out) : 0;
     }
+    // The engine has put constants into GPU memory.
+    bool readsConstant(size_t) const override { return false; }
     Result<void> run(RunArgs& args) const override
     {
         bool const nothing =

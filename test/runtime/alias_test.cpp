@@ -205,6 +205,7 @@ TEST(Alias, ChainsAndBranchesReachTheLowerBound)
 
 TEST(Alias, ChannelsOfPixels)
 {
+    TW_SKIP_ON_GPU("no CUDA tactic works in channels-last yet");
     GraphMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({2, 32, 3, 5}));
     ir::Value* all =
@@ -218,6 +219,7 @@ TEST(Alias, ChannelsOfPixels)
 // Each layer adds channels to all before it (DenseNet): the last join holds every one.
 TEST(Alias, JoinsThatGrow)
 {
+    TW_SKIP_ON_GPU("no CUDA tactic works in channels-last yet");
     GraphMaker m;
     std::vector<ir::Value*> parts{activation(m, m.input("x", ir::shapeOf({2, 48, 4, 3})), "first")};
     for (int i = 0; i < 4; ++i) {
@@ -259,6 +261,7 @@ TEST(Alias, OneValueTwice)
 
 TEST(Alias, ChannelsThatAreCopied)
 {
+    TW_SKIP_ON_GPU("no CUDA tactic works in channels-last yet");
     GraphMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({2, 32, 3, 5}));
     ir::Value *a = activation(m, x, "a"), *b = activation(m, x, "b", Kind::kRelu), *c = activation(m, x, "c");

@@ -10,6 +10,12 @@
 #include "device/cuda/target.h"
 #include "runtime/block.h"
 
+#ifdef TW_TEST_CUDA
+#define TW_SKIP_ON_GPU(why) GTEST_SKIP() << why
+#else
+#define TW_SKIP_ON_GPU(why) (void)0
+#endif
+
 namespace tw::test {
 
 // Null: the CPU.

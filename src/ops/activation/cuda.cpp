@@ -9,7 +9,7 @@ namespace {
 CudaKernels generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    return pointwise(p, {"activation", {0}, activationText("apply", int(a.kind), a.alpha, a.beta)});
+    return pointwiseKernels(p, {"activation", {0}, activationText("apply", int(a.kind), a.alpha, a.beta)});
 }
 
 constexpr CudaTactic kPlain{"activation_plain_cuda", 1, generate};

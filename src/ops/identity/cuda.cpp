@@ -19,7 +19,7 @@ CudaKernels generate(Problem const& p, Config const&)
         text = "TW_INLINE int apply(" + number + " x) { return " + whole + "; }\n";
     else if (to == DataType::kUInt8)
         text = "TW_INLINE int apply(" + number + " x) { return min(max(" + whole + ", 0), 255); }\n";
-    return pointwise(p, {"identity", {0}, text});
+    return pointwiseKernels(p, {"identity", {0}, text});
 }
 
 constexpr CudaTactic kPlain{"identity_plain_cuda", 1, generate};

@@ -9,10 +9,10 @@ namespace {
 CudaKernels generate(Problem const& p, Config const&)
 {
     std::string const number = cuda::computeOf(p.outputs[0].type);
-    return pointwise(p, {"parametric_relu",
-                         {0, 1},
-                         "TW_INLINE " + number + " apply(" + number + " x, " + number +
-                             " slope) { return x >= 0 ? x : slope * x; }\n"});
+    return pointwiseKernels(p, {"parametric_relu",
+                                {0, 1},
+                                "TW_INLINE " + number + " apply(" + number + " x, " + number +
+                                    " slope) { return x >= 0 ? x : slope * x; }\n"});
 }
 
 constexpr CudaTactic kPlain{"parametric_relu_plain_cuda", 1, generate};

@@ -186,6 +186,7 @@ ir::OpDef const& def()
         .tolerance = tolerance,
         .cases = cases,
         .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
     };
     return kDef;
 }

@@ -44,5 +44,6 @@ PointwiseSpec specOf(Attrs const& a);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::pointwise

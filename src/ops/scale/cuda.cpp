@@ -34,7 +34,7 @@ CudaKernels generate(Problem const& p, Config const&)
         body += " " + number + " const " + name + " = f" + std::to_string(i) + "; " + kStep[i];
     }
     what.text = "TW_INLINE " + number + " apply(" + parameters + ")\n{\n    " + body + "\n    return v;\n}\n";
-    return pointwise(p, what);
+    return pointwiseKernels(p, what);
 }
 
 constexpr CudaTactic kPlain{"scale_plain_cuda", 1, generate};

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_pointwise.h"
+#include "ops/pointwise/op.h"
+
+namespace tw::ops::pointwise {
+
+namespace {
+
+using Code = kernels::jit::PointwiseCode;
+
+std::string expression(kernels::jit::PointwiseStep const& step, std::string const& a, std::string const& b, int number)
+{
+    auto larger = [](std::string const& x, std::string const& y, char const* than) { // NaN on either side wins
+        return x + " != " + x + " ? " + x + " : " + y + " != " + y + " ? " + y + " : " + x + than + y + " ? " + x +
+               " : " + y;
+    };
+    switch (step.code) {
+    case Code::kConstant:
+        return cuda::literal(step.alpha);
+    case Code::kAdd:
+        return a + " + " + b;
+    case Code::kSub:
+        return a + " - " + b;
+    case Code::kMul:
+        return a + " * " + b;
+    case Code::kDiv:
+        return a + " / " + b;
+    case Code::kMax:
+        return larger(a, b, " > ");
+    case Code::kMin:
+        return larger(a, b, " < ");
+    case Code::kExp:
+        return "exp(" + a + ")";
+    case Code::kLog:
+        return "log(" + a + ")";
+    case Code::kSqrt:
+        return "sqrt(" + a + ")";
+    case Code::kReciprocal:
+        return "1 / " + a;
+    case Code::kAbs:
+        return "fabs(" + a + ")";
+    case Code::kNegate:
+        return "-" + a;
+    case Code::kCeil:
+        return "ceil(" + a + ")";
+    case Code::kFloor:
+        return "floor(" + a + ")";
+    case Code::kErf:
+        return "erf(" + a + ")";
+    case Code::kRound:
+        return "rint(" + a + ")";
+    case Code::kSquare:
+        return a + " * " + a;
+    case Code::kActivation:
+        return "activate" + std::to_string(number) + "(" + a + ")";
+    }
+    return "0";
+}
+
+// Scalars and numbers of a channel as tensors of y's rank that are stretched.
+void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+        auto const kind = InputKind(a.inputs[i * kNumbersOfInput]);
+        if (kind == InputKind::kBroadcast)
+            continue;
+        operands[i].rank = y.rank;
+        for (int d = 0; d < y.rank; ++d)
+            operands[i][d] = 1;
+        if (kind == InputKind::kChannel) {
+            int const axis = int(a.inputs[i * kNumbersOfInput + 1]);
+            operands[i][axis] = y[axis];
+        }
+    }
+}
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
+    Pointwise what{"pointwise", {}, {}, views};
+    std::string parameters, body;
+    auto name = [](int value) { return "v" + std::to_string(value); };
+    for (int i = 0; i < program.inputs; ++i) {
+        what.inputs.push_back(i);
+        parameters += (i ? ", float " : "float ") + name(i);
+    }
+    for (size_t s = 0; s < program.steps.size(); ++s) {
+        kernels::jit::PointwiseStep const& step = program.steps[s];
+        if (step.code == Code::kActivation)
+            what.text +=
+                activationText(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha, step.beta);
+        body += "    float const " + name(program.inputs + int(s)) + " = " +
+                expression(step, name(step.a), name(step.b), int(s)) + ";\n";
+    }
+    what.text += "TW_INLINE float apply(" + parameters + ")\n{\n" + body + "    return " +
+                 name(program.inputs + int(program.steps.size()) - 1) + ";\n}\n";
+    return pointwiseKernels(p, what);
+}
+
+constexpr CudaTactic kPlain{"pointwise_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::pointwise

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: bench_convolution [--threads N] [--rounds N] [--all] [text ...]
+// usage: bench_convolution [--threads N] [--rounds N] [--all] [--cold] [text ...]
 // Times the CPU tactics of convolution on layers of ResNet-18 and -50, U-Net, MobileNetV2 and EfficientNet-B0, and the
 // 3x3 ones of YOLOv8n and DenseNet-121 (batch 1, f32, bias, the network's activation), in each of their configurations,
 // against an FMA loop in the same rounds. The share is that of the loop's rate, without products that padding would
 // multiply by zero: median over the rounds. Prints the best configuration of each tactic (--all: all of them), and what
-// a network's layers take with the best tactic each. Layers are those whose name holds one of the texts.
+// a network's layers take with the best tactic each. Layers are those whose name holds one of the texts. --cold: each
+// run finds the caches filled with something else, weights too.
 #include <time.h>
 
 #include <algorithm>
@@ -380,7 +381,7 @@ std::vector<Candidate> candidatesOf(Work& w)
 struct Options
 {
     int threads = 1, rounds = 15;
-    bool all = false;
+    bool all = false, cold = false;
     std::vector<char const*> texts;
 };
 
@@ -396,6 +397,7 @@ void bench(Options const& o)
     Workers& workers = pool.workers();
     Peak const peak;
     std::map<std::string, double> total, ideal; // seconds for a network
+    std::vector<float> elsewhere(o.cold ? size_t(64) << 20 : 0);
     for (Layer const& l : kLayers) {
         std::string const name = nameOf(l);
         if (!wanted(o, name))
@@ -410,8 +412,11 @@ void bench(Options const& o)
             if (round >= 0)
                 peaks.push_back(flops);
             for (Candidate& c : candidates) {
-                double const once = c.time(workers, 1);
-                double const s = c.time(workers, std::clamp(int(3e-4 / std::max(once, 1e-7)), 1, 100));
+                if (o.cold)
+                    std::fill(elsewhere.begin(), elsewhere.end(), float(round));
+                double s = c.time(workers, 1);
+                if (!o.cold)
+                    s = c.time(workers, std::clamp(int(3e-4 / std::max(s, 1e-7)), 1, 100));
                 if (round < 0)
                     continue;
                 c.seconds.push_back(s);
@@ -451,6 +456,8 @@ int main(int argc, char** argv)
             o.rounds = std::max(std::atoi(argv[++i]), 1);
         else if (!std::strcmp(argv[i], "--all"))
             o.all = true;
+        else if (!std::strcmp(argv[i], "--cold"))
+            o.cold = true;
         else
             o.texts.push_back(argv[i]);
     }

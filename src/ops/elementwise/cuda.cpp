@@ -81,7 +81,7 @@ CudaKernels generate(Problem const& p, Config const&)
     std::string const number = cuda::computeOf(t), result = isComparison(operation) ? "int" : number;
     char const* const expression =
         isFloating(t) || isSmall ? realExpression(operation, isSmall) : wholeExpression(operation);
-    return pointwise(
+    return pointwiseKernels(
         p, {"elementwise",
             {0, 1},
             "TW_INLINE " + result + " apply(" + number + " a, " + number + " b) { return " + expression + "; }\n"});

@@ -9,7 +9,7 @@ namespace {
 CudaKernels generate(Problem const& p, Config const&)
 {
     std::string const number = cuda::computeOf(p.outputs[0].type);
-    return pointwise(
+    return pointwiseKernels(
         p, {"select",
             {0, 1, 2},
             "TW_INLINE " + number + " apply(int c, " + number + " a, " + number + " b) { return c ? a : b; }\n"});

@@ -62,7 +62,7 @@ char const* expression(Operation operation)
 CudaKernels generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
-    return pointwise(
+    return pointwiseKernels(
         p, {"unary",
             {0},
             std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n"});

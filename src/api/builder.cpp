@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "api/algorithm_selector.h"
 #include "api/config.h"
 #include "api/engine.h"
 #include "api/host_memory.h"
@@ -36,7 +37,7 @@ struct BuilderObject final : nvinfer1::IBuilder
     std::string fingerprint;
     int64_t maxMemoryBytes = 0; // see builder::Options
     int32_t maxBatchSize = 1;
-    int32_t maxThreads = 1;
+    int32_t maxThreads = 0; // 0: not set, the whole pool
     nvinfer1::IGpuAllocator* allocator = nullptr;
     std::vector<std::unique_ptr<OptimizationProfileObject>> profiles; // live as long as the builder
 };
@@ -278,13 +279,22 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
-    options.tune.rounds = std::max(4, c.avgTimingIterations); // 8.5 measures at least four times
+    options.tune.minRounds = std::max({3, c.minTimingIterations, c.avgTimingIterations});
+    options.tune.cacheBytes = device::probeCpu().l2Bytes;
+    options.tuningSeconds = b.environment.tuningSeconds;
+    options.keepRivals = c.profilingVerbosity == nvinfer1::ProfilingVerbosity::kDETAILED;
     std::shared_ptr<tune::TimingCache> cache;
     if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
     options.tune.winograd = b.environment.winograd;
-    options.tune.workers = &device::processThreadPool(b.environment.threads).workers();
+    device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
+    options.tune.workers = &pool.workers();
+    options.tune.buildWorkers = b.maxThreads > 0 ? &pool.workers(b.maxThreads) : &pool.workers();
+    std::unique_ptr<tune::Selector> selector;
+    if (c.algorithmSelector)
+        selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
+    options.tune.selector = selector.get();
     TW_TRY(builder::build(contents, options));
     return contents;
 }
@@ -326,7 +336,7 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
         // Through the bytes: the engine must not refer to the caller's weights.
         TW_ASSIGN(std::string bytes, plan::write(contents));
         TW_ASSIGN(EngineObject * engine,
-                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu));
+                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu, b.maxThreads));
         return engine;
     });
 }
@@ -425,7 +435,7 @@ void IBuilder::reset() noexcept
 {
     BuilderObject& b = self(this);
     b.maxBatchSize = 1;
-    b.maxThreads = 1;
+    b.maxThreads = 0;
     b.allocator = nullptr;
 }
 ILogger* IBuilder::getLogger() const noexcept
@@ -445,7 +455,7 @@ bool IBuilder::setMaxThreads(int32_t maxThreads) noexcept
 }
 int32_t IBuilder::getMaxThreads() const noexcept
 {
-    return self(this).maxThreads;
+    return std::max(1, self(this).maxThreads);
 }
 
 } // namespace nvinfer1

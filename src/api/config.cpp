@@ -312,12 +312,11 @@ ProfilingVerbosity IBuilderConfig::getProfilingVerbosity() const noexcept
 
 void IBuilderConfig::setAlgorithmSelector(IAlgorithmSelector* selector) noexcept
 {
-    if (selector)
-        reportStub(self(this).reporter, Stub::algorithm_selector_IBuilderConfig_setAlgorithmSelector);
+    self(this).algorithmSelector = selector;
 }
 IAlgorithmSelector* IBuilderConfig::getAlgorithmSelector() const noexcept
 {
-    return nullptr;
+    return self(this).algorithmSelector;
 }
 
 bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) noexcept

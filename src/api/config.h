@@ -21,6 +21,7 @@ struct ConfigSettings
     int32_t avgTimingIterations = 1;
     nvinfer1::EngineCapability engineCapability = nvinfer1::EngineCapability::kSTANDARD;
     nvinfer1::IInt8Calibrator* int8Calibrator = nullptr;
+    nvinfer1::IAlgorithmSelector* algorithmSelector = nullptr;
     nvinfer1::BuilderFlags flags = 1u << static_cast<int>(nvinfer1::BuilderFlag::kTF32);
     // Bytes by MemoryPoolType; unset pools have their default.
     std::array<std::optional<size_t>, 4> poolLimits;

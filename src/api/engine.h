@@ -30,7 +30,7 @@ struct RuntimeObject final : nvinfer1::IRuntime
     Environment environment;
     std::shared_ptr<cuda::Target const> gpu; // null: the CPU
     nvinfer1::IGpuAllocator* allocator = nullptr;
-    int32_t maxThreads = 1;
+    int32_t maxThreads = 0; // 0: not set, the whole pool
     int32_t dlaCore = -1;
 };
 
@@ -158,6 +158,6 @@ inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
 // `gpu`: where it runs; null: on the CPU.
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
-                                 std::shared_ptr<cuda::Target const> gpu);
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads);
 
 } // namespace tw::api

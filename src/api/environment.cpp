@@ -13,6 +13,8 @@ namespace tw::api {
 
 namespace {
 
+constexpr int kMaxTuningSeconds = 86400; // a day
+
 std::string_view variable(char const* name)
 {
     char const* value = std::getenv(name);
@@ -57,6 +59,12 @@ Result<Environment> readEnvironment()
     if (!winograd.empty() && winograd != "0" && winograd != "1")
         return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
     e.winograd = winograd != "0";
+    std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");
+    auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);
+    if (!seconds.empty() && (wrong != std::errc() || last != seconds.data() + seconds.size() || e.tuningSeconds < 1 ||
+                             e.tuningSeconds > kMaxTuningSeconds))
+        return invalidArgument("TENSORWRIGHT_TUNING_SECONDS=" + std::string(seconds) + " must be a number from 1 to " +
+                               std::to_string(kMaxTuningSeconds));
     return e;
 }
 

@@ -31,6 +31,8 @@ struct Environment
     int threads = 0;
     // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
     bool winograd = true;
+    // TENSORWRIGHT_TUNING_SECONDS: what a build may spend on timing candidates, about; 0: as long as it takes.
+    int tuningSeconds = 0;
 };
 
 // Every variable must have a value that it knows.

@@ -71,7 +71,8 @@ Json tensorJson(InspectorObject const& i, ir::Value const& v)
     for (auto const& k : t["Dimensions"])
         known = known && k.get<int64_t>() >= 0;
     if (known)
-        t["Format/Datatype"] = std::string("Row major linear ") + typeText(v.type) + " format";
+        t["Format/Datatype"] = std::string(v.format == Format::kChannelsLast ? "Channels last " : "Row major linear ") +
+                               typeText(v.type) + " format";
     return t;
 }
 
@@ -123,9 +124,22 @@ std::string InspectorObject::layer(int index, bool json) const
         std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(step.tactic->id()));
         j["TacticValue"] = hex;
     }
-    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size()))
-        if (double const us = p.steps[size_t(index)].choice.microseconds; us > 0)
-            j["TimeMicroseconds"] = us;
+    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size())) {
+        plan::Choice const& choice = p.steps[size_t(index)].choice;
+        if (choice.microseconds > 0)
+            j["TimeMicroseconds"] = choice.microseconds;
+        if (!choice.config.empty())
+            j["TacticConfig"] = choice.config;
+        if (!choice.rivals.empty())
+            j["RunnersUp"] = Json::array();
+        for (plan::Rival const& r : choice.rivals) {
+            Json rival{{"TacticName", r.name}};
+            if (r.microseconds > 0)
+                rival["TimeMicroseconds"] = r.microseconds;
+            rival["Reason"] = r.reason;
+            j["RunnersUp"].push_back(rival);
+        }
+    }
     if (json)
         return text(j);
     std::string line;

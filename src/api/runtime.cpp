@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 
 #include "api/engine.h"
@@ -29,7 +29,7 @@ nvinfer1::Dims EngineState::dimsOf(int io) const
 
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
-                                 std::shared_ptr<cuda::Target const> gpu)
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads)
 {
     TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes));
     TW_ASSIGN(plan::Contents contents,
@@ -41,7 +41,9 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     options.strictDevice = environment.strictPlan;
     options.log = &log;
     options.pages = source.get();
-    options.threads = device::processThreadPool(environment.threads).threads();
+    device::ThreadPool& pool = device::processThreadPool(environment.threads);
+    options.threads = pool.threads();
+    options.workers = maxThreads > 0 ? &pool.workers(maxThreads) : &pool.workers();
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;
@@ -80,7 +82,8 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
     return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
-        TW_ASSIGN(EngineObject * engine, makeEngine(r.reporter, blob, size, r.environment, r.allocator, r.gpu));
+        TW_ASSIGN(EngineObject * engine,
+                  makeEngine(r.reporter, blob, size, r.environment, r.allocator, r.gpu, r.maxThreads));
         return engine;
     });
 }
@@ -141,7 +144,7 @@ bool IRuntime::setMaxThreads(int32_t maxThreads) noexcept
 }
 int32_t IRuntime::getMaxThreads() const noexcept
 {
-    return self(this).maxThreads;
+    return std::max(1, self(this).maxThreads);
 }
 
 } // namespace nvinfer1

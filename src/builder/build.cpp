@@ -4,9 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
+#include "base/hash.h"
+#include "builder/compile_ahead.h"
+#include "builder/confirm.h"
+#include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "runtime/engine.h"
+#include "tune/timing_cache.h"
 
 namespace tw::builder {
 
@@ -76,52 +82,119 @@ public:
             if (step.regions.empty()) {
                 TW_ASSIGN(s.choice, choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(),
                                                               options_.cuda.get())));
+                if (!options_.keepRivals)
+                    s.choice.rivals.clear();
+                if (options_.tune.selector && !step.node->outputs[0]->host) {
+                    ops::Problem problem =
+                        runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
+                    chosen_.push_back(tune::Offer{ops::formatsOf(problem), s.choice.tactic, s.choice.config, 0, 0});
+                    layers_.push_back({std::move(problem), {}});
+                    layers_.back().minDims = minDimsOf(layers_.back().problem);
+                }
             }
+            ++done_;
             progress();
             out.steps.push_back(std::move(s));
         }
         return out;
     }
 
-    // Equal regions are tuned once. `timeAlways`: also where there is no choice.
-    Result<plan::Choice> choose(ops::Problem const& problem, bool timeAlways = false)
+    Result<plan::Choice> choose(ops::Problem const& problem)
     {
+        return std::move(chooseEach(problem, {ops::formatsOf(problem)}, false)[0]);
+    }
+    // Shapes at the minimum of the first profile, for selectors; null: those of the optimum.
+    void setMinimum(runtime::Instance const* minimum) { minimum_ = minimum; }
+    void report() const
+    {
+        if (options_.tune.selector)
+            options_.tune.selector->report(layers_, chosen_);
+    }
+    // Equal regions are tuned once. `timeAlways`: also where there is no choice.
+    std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                                 bool timeAlways)
+    {
+        std::vector<Result<plan::Choice>> out;
+        std::vector<ops::Formats> missing;
+        std::vector<std::string> keys;
         bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
-        std::string const key = (onHost ? "host|" : "") + tune::regionKey(problem, options_.fingerprint);
-        if (auto it = known_.find(key); it != known_.end() && (it->second.microseconds > 0 || !timeAlways))
-            return it->second;
-        tune::Options tuneOptions = options_.tune;
-        tuneOptions.timeAlways = timeAlways;
-        tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
-        if (onHost) {
-            tuneOptions.cache = nullptr;
-            tuneOptions.heuristicOnly = true;
+        // A selector is asked for every layer, not for what reformats would cost.
+        bool const isAsked = options_.tune.selector && !problem.node->outputs[0]->host &&
+                             !(timeAlways && std::string_view(problem.node->op->name) == "reformat");
+        auto find = [&](std::string const& key) {
+            auto const it = known_.find(key);
+            bool const fits = it != known_.end() &&
+                              (it->second.ok() ? it->second->microseconds > 0 || !timeAlways : formats.size() > 1);
+            return fits ? it : known_.end();
+        };
+        for (ops::Formats const& f : formats) {
+            ops::Problem in = problem;
+            ops::setFormats(in, f);
+            keys.push_back((onHost ? "host|" : "") + std::string(isAsked ? problem.node->name + "|" : "") +
+                           tune::regionKey(in, options_.fingerprint));
+            if (find(keys.back()) == known_.end())
+                missing.push_back(f);
         }
-        auto chosen = tune::choose(problem, tuneOptions);
-        if (!chosen.ok())
-            return chosen;
-        if (options_.log)
-            options_.log->verbose(
-                "layer '" + problem.node->name + "': " + chosen->name +
-                (chosen->microseconds > 0 ? ", " + std::to_string(chosen->microseconds) + " us" : ""));
-        known_[key] = *chosen;
-        return chosen;
+        if (!missing.empty()) {
+            tune::Options tuneOptions = options_.tune;
+            tuneOptions.timeAlways = timeAlways || isAsked;
+            tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+            if (onHost) {
+                tuneOptions.cache = nullptr;
+                tuneOptions.heuristicOnly = true;
+            }
+            if (isAsked)
+                tuneOptions.minDims = minDimsOf(problem);
+            else
+                tuneOptions.selector = nullptr;
+            if (options_.tuningSeconds > 0) { // an equal share for each layer that may still come
+                double const left = std::max(0.0, options_.tuningSeconds - secondsSince(begin_));
+                size_t const layers = total_ > known_.size() ? total_ - known_.size() : 1;
+                tuneOptions.regionMilliseconds = std::min(tuneOptions.regionMilliseconds, 1000 * left / double(layers));
+            }
+            auto chosen = tune::chooseEach(problem, missing, tuneOptions);
+            for (size_t g = 0, m = 0; g < formats.size(); ++g)
+                if (m < missing.size() && formats[g] == missing[m])
+                    known_.insert_or_assign(keys[g], std::move(chosen[m++]));
+            progress();
+        }
+        for (std::string const& key : keys)
+            out.push_back(known_.at(key));
+        return out;
     }
 
 private:
+    std::vector<Extents> minDimsOf(ops::Problem const& problem) const
+    {
+        std::vector<Extents> dims;
+        auto add = [&](ir::Value const* v, ops::TensorSpec const& spec) {
+            auto const at =
+                v && minimum_ ? minimum_->block->valueIndex.find(v) : std::map<ir::Value const*, int>::const_iterator();
+            bool const known = v && minimum_ && at != minimum_->block->valueIndex.end();
+            dims.push_back(known ? minimum_->values[size_t(at->second)].dims : spec.dims);
+        };
+        for (size_t i = 0; i < problem.inputs.size(); ++i)
+            add(problem.node->inputs[i], problem.inputs[i]);
+        for (size_t i = 0; i < problem.outputs.size(); ++i)
+            add(problem.node->outputs[i], problem.outputs[i]);
+        return dims;
+    }
     // At least one line a second on long builds.
     void progress()
     {
-        ++done_;
         if (!options_.log || secondsSince(lastLine_) < 0.9)
             return;
         lastLine_ = Clock::now();
-        options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers, " +
+        options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers done, " +
+                           std::to_string(known_.size()) + " kinds of work timed, " +
                            std::to_string(int(secondsSince(begin_))) + " s");
     }
     Options const& options_;
     size_t total_, done_ = 0;
-    std::map<std::string, plan::Choice> known_;
+    std::map<std::string, Result<plan::Choice>> known_;
+    runtime::Instance const* minimum_ = nullptr;
+    std::vector<tune::SelectorLayer> layers_; // chosen for, in execution order
+    std::vector<tune::Offer> chosen_;
     Clock::time_point begin_ = Clock::now(), lastLine_ = Clock::now();
 };
 
@@ -197,61 +270,131 @@ Result<ProfileShapes> resolveProfile(plan::Contents const& contents, runtime::Lo
     return shapes;
 }
 
-// Puts the formats into the graph; true when that changed it.
-Result<bool> applyFormats(ir::Graph& g, runtime::LoadedBlock const& block, ProfileShapes const& shapes,
-                          Options const& options, Chooser& chooser, Log& log)
+// Chooses formats and tactics for a copy of the contents' graph and loads its kernels.
+class AttemptMaker
 {
-    auto timeOf = [&](ops::Problem const& problem) -> Result<double> {
-        TW_ASSIGN(plan::Choice chosen, chooser.choose(problem, true));
-        return chosen.microseconds;
-    };
-    TW_ASSIGN(FormatSummary const s,
-              assignFormats(g, block, *shapes.at[1], *shapes.at[2], options.tune, options.formats, timeOf));
-    if (s.nodes > 0)
+public:
+    AttemptMaker(plan::Contents const& contents, Options const& options, Chooser& chooser)
+        : contents_(contents), options_(options), chooser_(chooser)
+    {}
+
+    Result<Attempt> make(FormatPolicy policy)
+    {
+        Attempt a;
+        a.policy = policy;
+        a.graph = contents_.graph->clone();
+        a.block = runtime::outlineBlock(*a.graph);
+        TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents_, *a.block, 0));
+        if (options_.maxMemoryBytes > 0)
+            TW_TRY(checkTuningMemory(*a.block, *shapes.at[1], options_.maxMemoryBytes));
+        chooser_.setMinimum(shapes.at[0].get());
+        auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+            std::vector<Result<double>> times;
+            for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, true))
+                times.push_back(c.ok() ? Result<double>(c->microseconds) : c.error());
+            return times;
+        };
+        TW_ASSIGN(a.summary,
+                  assignFormats(*a.graph, *a.block, *shapes.at[1], *shapes.at[2], options_.tune, policy, timesOf));
+        if (a.summary.changed()) {
+            TW_TRY(ir::verify(*a.graph));
+            a.block = runtime::outlineBlock(*a.graph);
+            TW_ASSIGN(shapes, resolveProfile(contents_, *a.block, 0));
+            chooser_.setMinimum(shapes.at[0].get());
+        }
+        if (options_.cuda)
+            compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
+        TW_ASSIGN(a.root, chooser_.choose(*a.block, *shapes.at[1], *shapes.at[2]));
+        chooser_.setMinimum(nullptr);
+        // Kernels tell their workspaces: load them as the runtime will.
+        runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
+        load.threads = options_.tune.workers->count();
+        load.workers = options_.tune.buildWorkers;
+        load.cuda = options_.cuda;
+        TW_TRY(runtime::loadKernels(*a.block, &a.root, *shapes.at[1], *shapes.at[2], load));
+        return a;
+    }
+
+    // The best of the assignments that are worth a try, by the time of the whole engine.
+    Result<Attempt> makeBest(Log& log)
+    {
+        bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda;
+        std::string const key = isFree ? graphKey() : std::string();
+        tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
+        if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
+            FormatPolicy const known = hit->config[0] == int64_t(FormatPolicy::kLinear) ? FormatPolicy::kLinear
+                                       : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
+                                           ? FormatPolicy::kChannelsLast
+                                           : FormatPolicy::kLeastTime;
+            return make(known);
+        }
+        TW_ASSIGN(Attempt first, make(options_.formats));
+        logSummary(first.summary, log);
+        if (!isFree || options_.tune.heuristicOnly || first.summary.nodes == 0 ||
+            first.summary.microseconds > kMostMicroseconds)
+            return first;
+        FormatSummary const s = first.summary;
+        std::vector<Attempt> attempts;
+        attempts.push_back(std::move(first));
+        if (s.nonLinear < s.nodes && s.nonLinear > 0)
+            if (auto other = make(FormatPolicy::kChannelsLast); other.ok())
+                attempts.push_back(std::move(*other));
+        if (s.nonLinear > 0 && s.linearMicroseconds < kWorthTrying * s.microseconds)
+            if (auto other = make(FormatPolicy::kLinear); other.ok())
+                attempts.push_back(std::move(*other));
+        Confirmation c;
+        if (attempts.size() > 1) {
+            std::vector<Tensor> storage;
+            TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
+            c = confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds);
+        }
+        for (size_t i = 0; i < c.microseconds.size(); ++i)
+            log.info(std::string("Formats ") + nameOf(attempts[i].policy) + ": the engine takes " +
+                     std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
+        if (cache)
+            cache->insert(key, tune::CacheEntry{0, {int64_t(attempts[size_t(c.fastest)].policy)}, 0, {}});
+        return std::move(attempts[size_t(c.fastest)]);
+    }
+
+private:
+    static char const* nameOf(FormatPolicy p)
+    {
+        return p == FormatPolicy::kLinear         ? "all linear"
+               : p == FormatPolicy::kChannelsLast ? "all channels-last"
+                                                  : "by least time";
+    }
+    static void logSummary(FormatSummary const& s, Log& log)
+    {
+        if (s.nodes == 0)
+            return;
         log.info("Formats: " + std::to_string(s.nonLinear) + " of " + std::to_string(s.nodes) +
                  " layers that can work in other than linear formats do, with " + std::to_string(s.reformats) +
-                 " reformats: " + std::to_string(s.microseconds) + " us, all linear " +
-                 std::to_string(s.linearMicroseconds) + " us" + (s.isExact ? "" : " (not searched to the end)"));
-    if (s.changed())
-        TW_TRY(ir::verify(g));
-    return s.changed();
-}
-
-// Problems of all steps that have CUDA tactics, equal ones once.
-void collectProblems(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                     Options const& options, std::map<std::string, ops::Problem>& out)
-{
-    for (size_t i = 0; i < block.steps.size(); ++i) {
-        runtime::LoadedStep const& step = block.steps[i];
-        for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
-            collectProblems(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], options, out);
-        if (!step.regions.empty())
-            continue;
-        ops::Problem p = runtime::problemOf(step, opt, max, options.tune.workers->count(), options.cuda.get());
-        if (p.cuda)
-            out.try_emplace(tune::regionKey(p, options.fingerprint), std::move(p));
+                 " reformats: " + std::to_string(s.microseconds) + " us" +
+                 (std::isfinite(s.linearMicroseconds) ? ", all linear " + std::to_string(s.linearMicroseconds) + " us"
+                                                      : std::string()) +
+                 (s.isExact ? "" : " (not searched to the end)"));
     }
-}
+    // What the decision depends on: every layer with its shapes.
+    std::string graphKey() const
+    {
+        auto const block = runtime::outlineBlock(*contents_.graph);
+        auto const shapes = resolveProfile(contents_, *block, 0);
+        Hasher h;
+        for (runtime::LoadedStep const& step : block->steps)
+            if (shapes.ok())
+                h.text(tune::regionKey(
+                    runtime::problemOf(step, *shapes->at[1], *shapes->at[2], options_.tune.workers->count()),
+                    options_.fingerprint));
+        return options_.fingerprint + "|formats of a graph|" + std::to_string(h.value());
+    }
 
-// Compiles on all workers what the choice of tactics will ask for: the compiler keeps each source. Failures show again
-// when the tactic is tried.
-void compileAhead(runtime::LoadedBlock const& block, ProfileShapes const& shapes, Options const& options)
-{
-    std::map<std::string, ops::Problem> problems;
-    collectProblems(block, *shapes.at[1], *shapes.at[2], options, problems);
-    tune::Options tuneOptions = options.tune;
-    tuneOptions.backend = ops::Backend::kCuda;
-    std::vector<std::pair<ops::Problem const*, ops::Tactic const*>> parts;
-    for (auto const& [key, p] : problems)
-        for (ops::Tactic const* t : tune::candidates(*p.node, tuneOptions))
-            if (ops::supportsFormats(*t, p).ok)
-                parts.emplace_back(&p, t);
-    options.tune.workers->run(int64_t(parts.size()), [&](int64_t i, int) {
-        auto const [problem, tactic] = parts[size_t(i)];
-        for (ops::Config const& config : tactic->configs(*problem))
-            (void)tactic->build(*problem, config).ok();
-    });
-}
+    static constexpr double kMostMicroseconds = 300'000; // of one run: more takes too long to time
+    static constexpr double kBudgetMilliseconds = 1000;
+    static constexpr double kWorthTrying = 1.3;
+    plan::Contents const& contents_;
+    Options const& options_;
+    Chooser& chooser_;
+};
 
 // Slots and arena sizes of the block and its regions for one more profile.
 void recordMemory(plan::Block& out, runtime::Instance const& inst)
@@ -301,54 +444,37 @@ Result<void> build(plan::Contents& contents, Options const& options)
     g.form = ir::Form::kScheduled;
     TW_TRY(ir::verify(g));
 
-    auto block = runtime::outlineBlock(g);
     plan::Target target;
     target.backend = options.cuda ? "cuda" : "cpu";
     target.fingerprint = options.fingerprint;
-    tune::Options tuneOptions = options.tune;
-    tuneOptions.device = options.fingerprint;
-    tuneOptions.log = options.log;
-    tuneOptions.cuda = options.cuda.get();
-    tuneOptions.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Options withDevice = options;
-    withDevice.tune = tuneOptions;
+    withDevice.tune.device = options.fingerprint;
+    withDevice.tune.log = options.log;
+    withDevice.tune.cuda = options.cuda.get();
+    withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
+    TW_ASSIGN(Attempt best, AttemptMaker(contents, withDevice, chooser).makeBest(log));
+    chooser.report();
+    target.root = std::move(best.root);
     int64_t arena = 0, bound = 0;
     for (size_t p = 0; p < contents.profiles.size(); ++p) {
-        TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents, *block, p));
-        if (p == 0 && options.maxMemoryBytes > 0)
-            TW_TRY(checkTuningMemory(*block, *shapes.at[1], options.maxMemoryBytes));
-        if (p == 0) {
-            TW_ASSIGN(bool const changed, applyFormats(g, *block, shapes, withDevice, chooser, log));
-            if (changed) {
-                block = runtime::outlineBlock(g);
-                TW_ASSIGN(shapes, resolveProfile(contents, *block, p));
-            }
-            if (options.cuda)
-                compileAhead(*block, shapes, withDevice);
-            TW_ASSIGN(target.root, chooser.choose(*block, *shapes.at[1], *shapes.at[2]));
-            // Kernels tell their workspaces: load them as the runtime will.
-            runtime::LoadOptions load;
-            load.providers = options.tune.providers;
-            load.fingerprint = options.fingerprint;
-            load.threads = options.tune.workers->count();
-            load.cuda = options.cuda;
-            TW_TRY(runtime::loadKernels(*block, &target.root, *shapes.at[1], *shapes.at[2], load));
-        }
-        std::unique_ptr<runtime::Instance>& max = shapes.at[2];
-        TW_TRY(runtime::placeInArena(*max));
-        if (options.maxMemoryBytes > 0 && max->arenaBytes > options.maxMemoryBytes)
+        TW_ASSIGN(ProfileShapes const shapes, resolveProfile(contents, *best.block, p));
+        runtime::Instance& max = *shapes.at[2];
+        TW_TRY(runtime::placeInArena(max));
+        if (options.maxMemoryBytes > 0 && max.arenaBytes > options.maxMemoryBytes)
             return Error{ErrorCode::kFailedAllocation,
                          "optimization profile " + std::to_string(p) + ": the activations take " +
-                             mebibytes(max->arenaBytes) + " at its maximum shapes, the limit is " +
+                             mebibytes(max.arenaBytes) + " at its maximum shapes, the limit is " +
                              mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
-        recordMemory(target.root, *max);
-        arena = std::max(arena, max->arenaBytes);
-        bound = std::max(bound, max->arenaLowerBound);
+        recordMemory(target.root, max);
+        arena = std::max(arena, max.arenaBytes);
+        bound = std::max(bound, max.arenaLowerBound);
     }
+    best.block.reset();
+    contents.graph = std::move(best.graph);
     contents.targets.push_back(std::move(target));
     int64_t weightBytes = 0;
-    for (auto const& v : g.values())
+    for (auto const& v : contents.graph->values())
         if (v->isConstant())
             weightBytes += TensorRef{v->type, ir::extentsOf(v->shape), nullptr}.sizeBytes();
     log.info("Total Activation Memory: " + std::to_string(arena) + " (lower bound " + std::to_string(bound) + ")");

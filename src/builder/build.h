@@ -22,6 +22,8 @@ struct Options
     std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
     FormatPolicy formats = FormatPolicy::kLeastTime;
+    bool keepRivals = true;     // what was not chosen, and why, goes into the plan
+    double tuningSeconds = 0;   // what timing may take, about; 0: no limit
     int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit
     Log* log = nullptr;
 };

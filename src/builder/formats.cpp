@@ -56,8 +56,8 @@ class Assignment
 {
 public:
     Assignment(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-               runtime::Instance const& max, tune::Options const& options, TimeOf const& timeOf)
-        : g_(g), block_(block), opt_(opt), max_(max), options_(options), timeOf_(timeOf)
+               runtime::Instance const& max, tune::Options const& options, TimesOf const& timesOf)
+        : g_(g), block_(block), opt_(opt), max_(max), options_(options), timesOf_(timesOf)
     {}
 
     Result<FormatSummary> run(FormatPolicy policy)
@@ -142,14 +142,7 @@ private:
         tune::pbqp::Problem p;
         for (Labels& l : labels_) {
             if (l.list.size() > 1)
-                for (size_t k = 0; k < l.list.size(); ++k) {
-                    ops::Problem in = l.problem;
-                    ops::setFormats(in, l.list[k]);
-                    if (isAliased(l, l.list[k]))
-                        continue;
-                    auto us = timeOf_(in);
-                    l.costs[k] = us.ok() ? *us : kImpossible;
-                }
+                timeLabels(l);
             if (options_.heuristicOnly)
                 guessUnknown(l);
             summary_.linearMicroseconds += l.costs[0];
@@ -174,6 +167,22 @@ private:
             labels_[i].chosen = s.labels[i];
         summary_.microseconds = s.cost;
         return {};
+    }
+
+    void timeLabels(Labels& l)
+    {
+        std::vector<ops::Formats> timed;
+        for (ops::Formats const& f : l.list)
+            if (!isAliased(l, f))
+                timed.push_back(f);
+        if (timed.empty())
+            return;
+        std::vector<Result<double>> const times = timesOf_(l.problem, timed);
+        for (size_t k = 0, t = 0; k < l.list.size(); ++k)
+            if (t < timed.size() && l.list[k] == timed[t]) {
+                l.costs[k] = times[t].ok() ? *times[t] : kImpossible;
+                ++t;
+            }
     }
 
     // Among estimates, 0 says "unknown": the tactics that have none are the plain ones.
@@ -314,7 +323,8 @@ private:
         TensorRef const in{v.type, o.dims, nullptr, from}, out{v.type, o.dims, nullptr, to};
         if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
             return 0.0;
-        TW_ASSIGN(double const us, timeOf_(p));
+        std::vector<Result<double>> const times = timesOf_(p, {ops::formatsOf(p)});
+        TW_ASSIGN(double const us, times[0]);
         // Unknown among estimates: a few GB/s there and back.
         constexpr double kBytesPerMicrosecond = 4000;
         return us > 0 ? us : 2 * double(o.dims.volume() * sizeOf(v.type)) / kBytesPerMicrosecond;
@@ -400,7 +410,7 @@ private:
     runtime::LoadedBlock const& block_;
     runtime::Instance const &opt_, &max_;
     tune::Options const& options_;
-    TimeOf const& timeOf_;
+    TimesOf const& timesOf_;
     std::map<ir::Node const*, int> const positions_ = positionsOf(g_);
     std::vector<Labels> labels_;
     int fixed_ = -1;
@@ -411,7 +421,7 @@ private:
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimeOf const& timeOf)
+                                    TimesOf const& timesOf)
 {
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
@@ -420,10 +430,10 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
                 continue; // shapes that depend on data: the choice of tactics refuses them
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
-                                    *max.regions[i][r], options, policy, timeOf));
+                                    *max.regions[i][r], options, policy, timesOf));
             sum.add(inner);
         }
-    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timeOf).run(policy));
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf).run(policy));
     sum.add(own);
     return sum;
 }

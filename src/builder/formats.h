@@ -38,12 +38,12 @@ struct FormatSummary
     }
 };
 
-// Time of the best tactic for a problem in its formats, in microseconds.
-using TimeOf = std::function<Result<double>(ops::Problem const&)>;
+// Time of the best tactic for a problem in each of the combinations of formats, in microseconds.
+using TimesOf = std::function<std::vector<Result<double>>(ops::Problem const&, std::vector<ops::Formats> const&)>;
 
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimeOf const& timeOf);
+                                    TimesOf const& timesOf);
 
 } // namespace tw::builder

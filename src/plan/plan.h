@@ -17,6 +17,13 @@
 namespace tw::plan {
 
 // The tactic chosen for one node. An id of 0: none (regions run step by step; a host node runs on its reference).
+struct Rival // a tactic that was not chosen
+{
+    std::string name;        // with its config and, where they differ, formats
+    double microseconds = 0; // 0: not timed
+    std::string reason;      // why not, in words for the user
+    bool operator==(Rival const&) const = default;
+};
 struct Choice
 {
     uint64_t tactic = 0;
@@ -25,6 +32,7 @@ struct Choice
     std::vector<int64_t> config;
     std::string image;
     double microseconds = 0; // measured when chosen; 0: not measured
+    std::vector<Rival> rivals;
     bool operator==(Choice const&) const = default;
 };
 

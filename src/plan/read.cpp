@@ -378,9 +378,17 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, i
         Step step;
         step.node = s->node();
         if (fb::Choice const* c = s->choice())
-            step.choice = Choice{
-                c->tactic(),      copy.text(c->name()), c->version(), copy.list(c->config()), copy.bytes(c->image()),
-                c->microseconds()};
+            step.choice = Choice{c->tactic(),
+                                 copy.text(c->name()),
+                                 c->version(),
+                                 copy.list(c->config()),
+                                 copy.bytes(c->image()),
+                                 c->microseconds(),
+                                 {}};
+        for (flatbuffers::uoffset_t r = 0; s->choice() && r < sizeOf(s->choice()->rivals()); ++r) {
+            fb::Rival const* rival = s->choice()->rivals()->Get(r);
+            step.choice.rivals.push_back({copy.text(rival->name()), rival->microseconds(), copy.text(rival->reason())});
+        }
         ir::Node const& n = *g.nodes[i];
         if (sizeOf(s->regions()) != n.regions.size())
             return bad("a step has another number of regions than its node");

@@ -203,7 +203,13 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
         auto const name = b.CreateSharedString(c.name);
         auto const config = b.CreateVector(c.config);
         auto const image = b.CreateVector(reinterpret_cast<uint8_t const*>(c.image.data()), c.image.size());
-        auto const choice = fb::CreateChoice(b, c.tactic, name, c.version, config, image, c.microseconds);
+        std::vector<Offset<fb::Rival>> rivals;
+        for (Rival const& r : c.rivals) {
+            auto const rivalName = b.CreateSharedString(r.name);
+            rivals.push_back(fb::CreateRival(b, rivalName, r.microseconds, b.CreateSharedString(r.reason)));
+        }
+        Vector<Offset<fb::Rival>> const rivalList = rivals.empty() ? 0 : b.CreateVector(rivals);
+        auto const choice = fb::CreateChoice(b, c.tactic, name, c.version, config, image, c.microseconds, rivalList);
         steps.push_back(fb::CreateStep(b, s.node, choice, b.CreateVector(regions)));
     }
     std::vector<Offset<fb::SlotList>> lists;
@@ -223,6 +229,15 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
     return fb::CreateBlock(b, stepList, slotLists, arena);
 }
 
+// About what the WEIGHTS section will have; constants inside regions and bodies are few, or the same again.
+size_t constantBytes(ir::Graph const& g)
+{
+    size_t bytes = 0;
+    for (auto const& v : g.values())
+        bytes += v->isConstant() ? size_t(ir::extentsOf(v->shape).volume() * sizeOf(v->type)) + 256 : 0;
+    return bytes;
+}
+
 Section sectionOf(SectionKind kind, FlatBufferBuilder const& b)
 {
     return Section{kind, b.GetBufferPointer(), b.GetSize()};
@@ -237,6 +252,7 @@ Result<std::string> write(Contents const& contents)
     FlatBufferBuilder metaBuffer, graphBuffer;
     metaBuffer.Finish(meta(metaBuffer, contents));
     Weights weights;
+    weights.bytes.reserve(constantBytes(*contents.graph));
     GraphWriter writer(graphBuffer, weights);
     graphBuffer.Finish(writer.graph(*contents.graph));
     std::vector<FlatBufferBuilder> targets(contents.targets.size());

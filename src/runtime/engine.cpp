@@ -2,6 +2,7 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
@@ -55,12 +56,55 @@ ops::Tactic const* findTactic(LoadedStep const& step, uint64_t id, LoadOptions c
     return nullptr;
 }
 
+// First all problems, then all kernels: these do not depend on each other, so workers share them.
 class Loader
 {
 public:
     explicit Loader(LoadOptions const& options) : options_(options) {}
 
     Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
+    {
+        TW_TRY(collect(block, planned, opt, max));
+        // Large weights first, so that no worker is left with one at the end.
+        std::stable_sort(tasks_.begin(), tasks_.end(),
+                         [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
+        // A CUDA context belongs to the calling thread.
+        Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
+        workers.run(int64_t(tasks_.size()), [&](int64_t i, int) {
+            Task& t = tasks_[size_t(i)];
+            if (auto done = loadStep(t); !done.ok())
+                t.error = done.error();
+            for (ir::Value const* v : t.step->node->inputs)
+                if (options_.pages && v && v->constant)
+                    options_.pages->done(v->constant->data->data(), v->constant->data->sizeBytes());
+        });
+        for (Task const& t : tasks_)
+            if (t.error)
+                return *t.error;
+        for (Task const& t : tasks_)
+            if (options_.log && !t.refusal.empty())
+                options_.log->verbose("layer '" + t.step->node->name + "': tactic " + t.choice->name +
+                                      " of the plan cannot run here (" + t.refusal + "); the plain one is used");
+        return {};
+    }
+    int replaced() const
+    {
+        return int(std::count_if(tasks_.begin(), tasks_.end(), [](Task const& t) { return t.isReplaced; }));
+    }
+
+private:
+    struct Task
+    {
+        LoadedStep* step = nullptr;
+        plan::Choice const* choice = nullptr;
+        ops::Problem problem;
+        int64_t constantBytes = 0;
+        bool isReplaced = false;
+        std::string refusal; // why the plan's choice cannot run
+        std::optional<Error> error;
+    };
+
+    Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
     {
         for (size_t i = 0; i < block.steps.size(); ++i) {
             LoadedStep& step = block.steps[i];
@@ -70,25 +114,26 @@ public:
                 if (!resolved)
                     return unsupported("layer '" + step.node->name +
                                        "': the shapes inside its regions depend on data, which is not possible yet");
-                TW_TRY(load(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
-                            *opt.regions[i][r], *max.regions[i][r]));
+                TW_TRY(collect(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
+                               *opt.regions[i][r], *max.regions[i][r]));
             }
-            if (step.regions.empty()) {
-                TW_TRY(loadStep(step, choice ? &choice->choice : nullptr,
-                                problemOf(step, opt, max, options_.threads, options_.cuda.get())));
-                for (ir::Value const* v : step.node->inputs)
-                    if (options_.pages && v && v->constant)
-                        options_.pages->done(v->constant->data->data(), v->constant->data->sizeBytes());
-            }
+            if (!step.regions.empty())
+                continue;
+            Task t;
+            t.step = &step;
+            t.choice = choice ? &choice->choice : nullptr;
+            t.problem = problemOf(step, opt, max, options_.threads, options_.cuda.get());
+            for (ops::TensorSpec const& spec : t.problem.inputs)
+                t.constantBytes += spec.constant ? int64_t(spec.constant->sizeBytes()) : 0;
+            tasks_.push_back(std::move(t));
         }
         return {};
     }
-    int replaced() const { return replaced_; }
-
-private:
-    Result<void> loadStep(LoadedStep& step, plan::Choice const* choice, ops::Problem const& problem)
+    Result<void> loadStep(Task& task) const
     {
-        if (choice && choice->tactic != 0) {
+        LoadedStep& step = *task.step;
+        ops::Problem const& problem = task.problem;
+        if (plan::Choice const* choice = task.choice; choice && choice->tactic != 0) {
             ops::Tactic const* t = findTactic(step, choice->tactic, options_);
             ops::Support const s =
                 t ? ops::supportsFormats(*t, problem) : ops::Support::no("this library does not have it");
@@ -99,12 +144,12 @@ private:
                     step.kernel = std::move(*kernel);
                     return {};
                 }
-                warn(*step.node, choice->name, kernel.error().message);
+                task.refusal = kernel.error().message;
             } else {
-                warn(*step.node, choice->name, s.reason);
+                task.refusal = s.reason;
             }
         }
-        ++replaced_;
+        task.isReplaced = true;
         ops::Backend const backend = backendOf(step, options_);
         auto const list = ownTactics(*step.node, backend);
         if (list.empty())
@@ -120,14 +165,8 @@ private:
         }
         return {};
     }
-    void warn(ir::Node const& node, std::string const& tactic, std::string const& why)
-    {
-        if (options_.log)
-            options_.log->verbose("layer '" + node.name + "': tactic " + tactic + " of the plan cannot run here (" +
-                                  why + "); the plain one is used");
-    }
     LoadOptions const& options_;
-    int replaced_ = 0;
+    std::vector<Task> tasks_;
 };
 
 Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range, Select select,

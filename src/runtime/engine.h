@@ -24,6 +24,7 @@ struct LoadOptions
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
+    Workers* workers = &serialWorkers();      // that CPU kernels are loaded on
 
     ops::Backend backend() const { return cuda ? ops::Backend::kCuda : ops::Backend::kCpu; }
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/check.h"
 
-#include <cmath>
+#include <algorithm>
+#include <optional>
 #include <random>
+#include <string_view>
 
 #include "interp/interp.h"
 #include "ops/convert_format.h"
@@ -11,190 +13,395 @@
 
 namespace tw::tune {
 
-ops::Domain domainOf(ir::Node const& node, int i)
-{
-    ops::Domain d;
-    if (node.inputs[size_t(i)] && !isFloating(node.inputs[size_t(i)]->type))
-        d = ops::Domain{-4, 4, true, false};
-    if (node.op->domain)
-        node.op->domain(node, i, d);
-    return d;
-}
-
-ops::Tolerance toleranceOf(ir::Node const& node, DataType type)
-{
-    return node.op->tolerance ? node.op->tolerance(node, type) : ops::Tolerance::forType(type);
-}
-
-void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
-{
-    std::mt19937_64 random(seed);
-    bool const whole = domain.integer || !isFloating(t.type);
-    int64_t const count = t.count();
-    for (int64_t i = 0; i < count; ++i) {
-        double const u = double(random() >> 11) * 0x1p-53;
-        double const v =
-            whole ? std::floor(domain.lo + u * (domain.hi - domain.lo + 1)) : domain.lo + u * (domain.hi - domain.lo);
-        t.set(i, t.type == DataType::kBool ? double(random() & 1) : v);
-    }
-}
-
-std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
-                    std::vector<bool> const& wanted)
-{
-    if (got.type != want.type || !(got.dims == want.dims))
-        return std::string("got ") + nameOf(got.type) + got.dims.str() + ", want " + nameOf(want.type) +
-               want.dims.str();
-    auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
-    double maxAbs = 0;
-    int64_t const count = want.count();
-    for (int64_t i = 0; i < count; ++i)
-        if (compared(i) && std::isfinite(want.get(i)))
-            maxAbs = std::max(maxAbs, std::fabs(want.get(i)));
-    for (int64_t i = 0; i < count; ++i) {
-        if (!compared(i))
-            continue;
-        double const a = got.get(i), b = want.get(i);
-        bool equal = a == b || (std::isnan(a) && std::isnan(b));
-        if (!equal && isFloating(want.type) && std::isfinite(a) && std::isfinite(b))
-            equal = std::fabs(a - b) <= tolerance.absolute * maxAbs + tolerance.relative * std::fabs(b);
-        if (!equal)
-            return "element " + std::to_string(i) + ": got " + std::to_string(a) + ", want " + std::to_string(b) +
-                   " (max |want| " + std::to_string(maxAbs) + ")";
-    }
-    return {};
-}
-
-Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
-                                         std::vector<Tensor>& storage)
-{
-    std::vector<TensorRef> out(tensors.begin(), tensors.end());
-    for (size_t i = 0; i < out.size(); ++i) {
-        if (!specs[i].present || specs[i].format == out[i].format)
-            continue;
-        storage.emplace_back(out[i].type, out[i].dims, specs[i].format);
-        if (!storage.back().data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for a tensor in format " + std::string(nameOf(specs[i].format))};
-        TensorRef const& copy = storage.back().ref();
-        std::memset(copy.data, 0xff, size_t(copy.sizeBytes())); // gaps hold NaN: who reads them shows
-        if (out[i].data)
-            ops::convertFormat(out[i], copy);
-        out[i] = copy;
-    }
-    return out;
-}
-
 namespace {
 
 constexpr int64_t kCompareAll = 4096; // outputs up to this size are compared everywhere
-constexpr int64_t kSamples = 256;     // random elements of larger ones
-constexpr uint64_t kSeed = 20221107;  // any constant: builds are reproducible
+constexpr int64_t kSamples = 160;     // random elements of larger ones
+constexpr int64_t kEdges = 100;       // and about so many at the edges
+constexpr int64_t kStressSamples = 32;
+constexpr uint64_t kSeed = 20221107; // any constant: builds are reproducible
+constexpr double kStressScale = 100; // exp() overflows from 89 on
+// Of the ops' tolerances: the tuner looks for what is wrong, not for the last digit of a long sum that an activation
+// magnifies.
+constexpr double kSlack = 4;
+constexpr int64_t kGuard = 256;             // bytes on either side of outputs and workspaces
+constexpr int64_t kMaxSetBytes = 64 << 20;  // of the inputs and outputs at maximum shapes
+constexpr int64_t kCompareInputs = 1 << 24; // inputs up to so many bytes must be the same after a run
+constexpr unsigned char kUnwritten = 0xcd;
 
-// Ends, and random elements in between.
-std::vector<bool> sample(int64_t count)
+enum Which
 {
+    kOptimum,
+    kAgain,  // other values, for small tensors: chance must not hide what is wrong
+    kStress, // values a hundred times larger
+    kMaximum,
+    kSetCount,
+};
+
+// The first, second, middle, last but one and last index along every dimension, in all combinations, and random
+// elements in between; every element of small tensors (empty).
+std::vector<bool> sample(Extents const& dims, int64_t samples)
+{
+    int64_t const count = dims.volume();
     if (count <= kCompareAll)
         return {};
+    std::vector<int64_t> at{0};
+    for (int d = 0; d < dims.rank; ++d) {
+        int64_t const n = dims[d];
+        std::vector<int64_t> along{0, 1, n / 2, n - 2, n - 1};
+        std::erase_if(along, [&](int64_t i) { return i < 0 || i >= n; });
+        std::sort(along.begin(), along.end());
+        along.erase(std::unique(along.begin(), along.end()), along.end());
+        if (int64_t(at.size() * along.size()) > kEdges)
+            along = {0, n - 1};
+        std::vector<int64_t> next;
+        for (int64_t base : at)
+            for (int64_t i : along)
+                next.push_back(base * n + i);
+        at = std::move(next);
+    }
     std::vector<bool> wanted(size_t(count), false);
-    for (int64_t i = 0; i < 16; ++i)
-        wanted[size_t(i)] = wanted[size_t(count - 1 - i)] = true;
+    for (int64_t i : at)
+        wanted[size_t(i)] = true;
     std::mt19937_64 random(kSeed);
-    for (int64_t i = 0; i < kSamples; ++i)
+    for (int64_t i = 0; i < samples; ++i)
         wanted[size_t(random() % uint64_t(count))] = true;
     return wanted;
 }
 
+bool isPointwise(std::string_view op)
+{
+    for (std::string_view known : {"activation", "elementwise", "scale", "unary", "parametric_relu", "identity"})
+        if (op == known)
+            return true;
+    return false;
+}
+
+// Whether every element of a fused node's output needs that element alone of what its first expensive node gives: then
+// the others need not be computed.
+bool mayBeSampled(ir::Node const& node)
+{
+    if (node.op->reference)
+        return true;
+    return std::count_if(node.body->nodes.begin(), node.body->nodes.end(),
+                         [](auto const& n) { return !isPointwise(n->op->name); }) <= 1;
+}
+
+bool takesAnyValues(ir::Node const& node)
+{
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!node.inputs[i] || !isFloating(node.inputs[i]->type) || node.inputs[i]->isConstant())
+            continue;
+        ops::Domain const d = domainOf(node, int(i));
+        if (d.lo != -d.hi || d.integer) // not all around zero: the op means something by its bounds
+            return false;
+    }
+    return true;
+}
+
+Error noMemory()
+{
+    return Error{ErrorCode::kFailedAllocation, "no memory to check tactics"};
+}
+
+// Elements with guard bytes on both sides.
+class Guarded
+{
+public:
+    explicit Guarded(int64_t bytes) : bytes_(bytes), store_(DataType::kInt8, {bytes + 2 * kGuard}) {}
+    bool ok() const { return store_.data() != nullptr; }
+    void* data() const { return static_cast<char*>(store_.data()) + kGuard; }
+    void clear() const { std::memset(store_.data(), kUnwritten, size_t(bytes_ + 2 * kGuard)); }
+    bool isIntact() const
+    {
+        auto const* p = static_cast<unsigned char const*>(store_.data());
+        auto isOurs = [](unsigned char c) { return c == kUnwritten; };
+        return std::all_of(p, p + kGuard, isOurs) && std::all_of(p + kGuard + bytes_, p + 2 * kGuard + bytes_, isOurs);
+    }
+
+private:
+    int64_t bytes_;
+    Tensor store_;
+};
+
+// As compare(), of some elements wherever their formats put them.
+std::string compareAt(std::vector<int64_t> const& elements, TensorRef const& got, TensorRef const& want,
+                      ops::Tolerance const& tolerance)
+{
+    Tensor a(got.type, {int64_t(elements.size())}), b(want.type, {int64_t(elements.size())});
+    for (size_t k = 0; k < elements.size(); ++k) {
+        a.ref().set(int64_t(k), got.get(got.place(elements[k])));
+        b.ref().set(int64_t(k), want.get(want.place(elements[k])));
+    }
+    std::string const why = compare(a.ref(), b.ref(), tolerance);
+    return why.empty() ? why : "of " + std::to_string(elements.size()) + " samples " + why;
+}
+
+// Whether the elements are those of `before`, gaps aside.
+bool isSame(TensorRef const& t, std::string const& before)
+{
+    if (t.format == Format::kLinear)
+        return std::memcmp(before.data(), t.data, before.size()) == 0;
+    size_t const step = size_t(t.pixelStride() * sizeOf(t.type)), pixel = size_t(t.dims[1] * sizeOf(t.type));
+    for (size_t at = 0; at < before.size(); at += step)
+        if (std::memcmp(before.data() + at, t.as<char>() + at, pixel) != 0)
+            return false;
+    return true;
+}
+
 } // namespace
+
+struct Checker::Formatted
+{
+    ops::Formats formats;
+    std::vector<Tensor> storage;
+    std::vector<Guarded> guarded; // of each output
+    Buffers buffers;
+};
+
+struct Checker::Set
+{
+    bool isThere = false;
+    double slack = kSlack;    // of the tolerance
+    std::string incomparable; // why the reference gives nothing
+    std::optional<Error> error;
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> inputs; // linear
+    std::vector<TensorRef> got;    // linear, for kernels that write another format
+    std::vector<TensorRef> want;
+    std::vector<bool> wanted;     // of output 0; empty: all
+    std::vector<int64_t> samples; // their positions
+    std::vector<std::unique_ptr<Formatted>> formatted;
+
+    // Storage of a linear tensor, null when memory runs out.
+    TensorRef make(DataType type, Extents const& dims)
+    {
+        storage.emplace_back(type, dims);
+        return storage.back().ref();
+    }
+    Result<void> fill(ops::Problem const& p, Which which)
+    {
+        int64_t bytes = 0;
+        bool isLarger = false;
+        for (auto const* specs : {&p.inputs, &p.outputs})
+            for (ops::TensorSpec const& t : *specs) {
+                isLarger = isLarger || (t.present && !(t.dims == t.maxDims));
+                if (which == kMaximum && (t.contents.data || t.maxDims.rank != t.dims.rank))
+                    return {};
+                bytes += t.present && !t.constant ? TensorRef{t.type, t.maxDims, nullptr}.sizeBytes() : 0;
+            }
+        if (which == kMaximum && (!isLarger || bytes > kMaxSetBytes))
+            return {};
+        bool const isSmall = std::all_of(p.outputs.begin(), p.outputs.end(),
+                                         [](ops::TensorSpec const& t) { return t.dims.volume() <= kCompareAll; });
+        if ((which == kStress && !takesAnyValues(*p.node)) || (which == kAgain && !isSmall))
+            return {};
+        for (size_t i = 0; i < p.inputs.size(); ++i) {
+            ops::TensorSpec const& spec = p.inputs[i];
+            if (!spec.present) {
+                inputs.emplace_back();
+            } else if (spec.constant) {
+                inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
+            } else if (spec.contents.data) {
+                inputs.push_back(spec.contents);
+            } else {
+                inputs.push_back(make(spec.type, which == kMaximum ? spec.maxDims : spec.dims));
+                if (!inputs.back().data)
+                    return noMemory();
+                ops::Domain domain = domainOf(*p.node, int(i));
+                if (which == kStress && isFloating(spec.type)) {
+                    domain.lo *= kStressScale;
+                    domain.hi *= kStressScale;
+                }
+                fillRandom(inputs.back(), domain, kSeed + i + uint64_t(which) * 1000);
+            }
+        }
+        return refer(p, which);
+    }
+    Result<void> refer(ops::Problem const& p, Which which)
+    {
+        ir::Node const& node = *p.node;
+        isThere = true;
+        slack = which == kStress ? kSlack * kStressScale : kSlack;
+        // Random inputs may be none that the node accepts (indices, bounds of a slice): then there is nothing to
+        // compare.
+        auto const shapes = interp::inferConcrete(node, inputs);
+        if (!shapes.ok()) {
+            incomparable = shapes.error().message;
+            return {};
+        }
+        for (auto const& s : *shapes) {
+            got.push_back(make(s.type, s.dims));
+            want.push_back(make(s.type, s.dims));
+            if (!got.back().data || !want.back().data)
+                return noMemory();
+        }
+        if (mayBeSampled(node) || node.op->reference)
+            wanted = sample(want[0].dims, which == kOptimum ? kSamples : kStressSamples);
+        for (size_t i = 0; i < wanted.size(); ++i)
+            if (wanted[i])
+                samples.push_back(int64_t(i));
+        uint64_t state = kSeed;
+        if (node.op->reference) {
+            ops::RefContext ctx(node, inputs, want);
+            ctx.randomState = &state;
+            ctx.setWanted(wanted);
+            if (auto done = node.op->reference(ctx); !done.ok()) {
+                incomparable = done.error().message;
+                return {};
+            }
+            for (size_t i = 0; i < want.size(); ++i)
+                want[i].dims = ctx.out(int(i)).dims;
+            return {};
+        }
+        interp::Options options; // a fused node: what it replaced
+        options.randomState = &state;
+        options.wanted = wanted;
+        auto reference = interp::run(*node.body, inputs, options);
+        if (!reference.ok()) {
+            incomparable = reference.error().message;
+            return {};
+        }
+        for (size_t i = 0; i < want.size(); ++i) {
+            storage.push_back(std::move((*reference)[i]));
+            want[i] = storage.back().ref();
+        }
+        return {};
+    }
+};
+
+Checker::Checker(ops::Problem const& problem) : problem_(problem), sets_(kSetCount) {}
+Checker::~Checker() = default;
+
+Checker::Set& Checker::set(int which)
+{
+    std::unique_ptr<Set>& s = sets_[size_t(which)];
+    if (!s) {
+        s = std::make_unique<Set>();
+        if (auto done = s->fill(problem_, Which(which)); !done.ok())
+            s->error = done.error();
+    }
+    return *s;
+}
+
+Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& problem)
+{
+    ops::Formats const formats = ops::formatsOf(problem);
+    for (auto const& f : set.formatted)
+        if (f->formats == formats)
+            return f.get();
+    auto f = std::make_unique<Formatted>();
+    f->formats = formats;
+    TW_ASSIGN(f->buffers.inputs, inFormats(set.inputs, problem.inputs, f->storage));
+    for (size_t i = 0; i < set.got.size(); ++i) {
+        TensorRef out = set.got[i];
+        out.format = problem.outputs[i].format;
+        f->guarded.emplace_back(out.sizeBytes());
+        if (!f->guarded.back().ok())
+            return noMemory();
+        out.data = f->guarded.back().data();
+        f->buffers.outputs.push_back(out);
+    }
+    set.formatted.push_back(std::move(f));
+    return set.formatted.back().get();
+}
+
+Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
+                                      char const* tacticName, Workers& workers)
+{
+    ir::Node const& node = *problem.node;
+    if (set.error)
+        return *set.error;
+    if (!set.isThere || !set.incomparable.empty())
+        return set.incomparable;
+    auto wrong = [&](std::string const& how) {
+        return Error{ErrorCode::kFailedComputation, "tactic " + std::string(tacticName) +
+                                                        " computes wrong values for layer '" + node.name + "': " + how};
+    };
+    TW_ASSIGN(Formatted * f, formatted(set, problem));
+    for (Guarded const& g : f->guarded)
+        g.clear();
+    std::vector<TensorRef> const& inputs = f->buffers.inputs;
+    std::vector<TensorRef> outputs = f->buffers.outputs;
+    Guarded const workspace(problem.cuda ? 0 : kernel.workspaceBytes(inputs, outputs));
+    if (!workspace.ok())
+        return noMemory();
+    workspace.clear();
+    std::vector<std::string> before;
+    for (TensorRef const& x : inputs)
+        before.emplace_back(x.data && x.sizeBytes() <= kCompareInputs ? std::string(x.as<char>(), size_t(x.sizeBytes()))
+                                                                      : std::string());
+    uint64_t state = kSeed;
+    if (problem.cuda) {
+        TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, inputs, outputs));
+        TW_TRY(onDevice->run(outputs, &state));
+    } else {
+        TW_ASSIGN(auto prepared, kernel.prepare(inputs, outputs));
+        ops::RunArgs args{inputs, outputs, workspace.data(), &state, &workers};
+        args.prepared = prepared.get();
+        TW_TRY(kernel.run(args));
+    }
+    for (size_t i = 0; i < f->guarded.size(); ++i)
+        if (!f->guarded[i].isIntact())
+            return wrong("it writes beyond output " + std::to_string(i));
+    if (!workspace.isIntact())
+        return wrong("it writes beyond its workspace");
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (!before[i].empty() && !isSame(inputs[i], before[i]))
+            return wrong("it writes to its input " + std::to_string(i));
+    for (size_t i = 0; i < set.want.size(); ++i) {
+        TensorRef got = outputs[i];
+        ops::Tolerance tolerance = toleranceOf(node, got.type);
+        tolerance.absolute *= set.slack;
+        tolerance.relative *= set.slack;
+        if (i == 0 && !set.samples.empty() && got.dims == set.want[0].dims) {
+            if (std::string why = compareAt(set.samples, got, set.want[0], tolerance); !why.empty())
+                return wrong("output 0, " + why);
+            continue;
+        }
+        if (got.format != Format::kLinear) {
+            got = set.got[i];
+            got.dims = outputs[i].dims;
+            ops::convertFormat(outputs[i], got);
+        }
+        std::string const why = compare(got, set.want[i], tolerance, i == 0 ? set.wanted : std::vector<bool>{});
+        if (!why.empty())
+            return wrong("output " + std::to_string(i) + ", " + why);
+    }
+    return std::string();
+}
+
+Result<std::string> Checker::check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                                   Workers& workers)
+{
+    TW_ASSIGN(std::string incomparable, checkSet(set(kOptimum), problem, kernel, tacticName, workers));
+    if (!incomparable.empty())
+        return incomparable;
+    for (Which extra : {kAgain, kStress, kMaximum}) {
+        auto checked = checkSet(set(extra), problem, kernel, tacticName, workers);
+        if (!checked.ok())
+            return std::move(checked).error().in(extra == kStress    ? "on large values"
+                                                 : extra == kMaximum ? "at the maximum shapes"
+                                                                     : "on other values");
+    }
+    return std::string();
+}
+
+Result<Checker::Buffers const*> Checker::buffers(ops::Problem const& problem)
+{
+    Set& s = set(kOptimum);
+    if (s.error)
+        return *s.error;
+    if (s.got.empty())
+        return Error{ErrorCode::kInvalidArgument, s.incomparable};
+    TW_ASSIGN(Formatted const* f, formatted(s, problem));
+    return &f->buffers;
+}
 
 Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
                                 Workers& workers)
 {
-    ir::Node const& node = *problem.node;
-    std::vector<Tensor> storage;
-    std::vector<TensorRef> inputs;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-        ops::TensorSpec const& spec = problem.inputs[i];
-        if (!spec.present) {
-            inputs.emplace_back();
-        } else if (spec.constant) {
-            inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
-        } else if (spec.contents.data) {
-            inputs.push_back(spec.contents);
-        } else {
-            storage.emplace_back(spec.type, spec.dims);
-            if (!storage.back().data())
-                return Error{ErrorCode::kFailedAllocation, "no memory to check tactic " + std::string(tacticName)};
-            fillRandom(storage.back().ref(), domainOf(node, int(i)), kSeed + i);
-            inputs.push_back(storage.back().ref());
-        }
-    }
-    // Random inputs may be none that the node accepts (indices, bounds of a slice): then there is nothing to compare.
-    auto const inferred = interp::inferConcrete(node, inputs);
-    if (!inferred.ok())
-        return inferred.error().message;
-    auto const& shapes = *inferred;
-    std::vector<Tensor> wantStorage, gotStorage;
-    std::vector<TensorRef> want, got;
-    for (auto const& s : shapes) {
-        wantStorage.emplace_back(s.type, s.dims);
-        gotStorage.emplace_back(s.type, s.dims);
-        if (!wantStorage.back().data() || !gotStorage.back().data())
-            return Error{ErrorCode::kFailedAllocation, "no memory to check tactic " + std::string(tacticName)};
-        want.push_back(wantStorage.back().ref());
-        got.push_back(gotStorage.back().ref());
-        std::memset(got.back().data, 0xcd, size_t(got.back().sizeBytes())); // unwritten elements must show
-    }
-    uint64_t refState = kSeed, kernelState = kSeed;
-    std::vector<bool> const wanted = sample(want[0].count());
-    if (node.op->reference) {
-        ops::RefContext ctx(node, inputs, want);
-        ctx.randomState = &refState;
-        ctx.setWanted(wanted);
-        if (auto done = node.op->reference(ctx); !done.ok())
-            return done.error().message;
-        for (size_t i = 0; i < want.size(); ++i)
-            want[i].dims = ctx.out(int(i)).dims;
-    } else { // a fused node: what it replaced
-        interp::Options options;
-        options.randomState = &refState;
-        options.wanted = wanted;
-        auto reference = interp::run(*node.body, inputs, options);
-        if (!reference.ok())
-            return reference.error().message;
-        wantStorage = std::move(*reference);
-        for (size_t i = 0; i < want.size(); ++i)
-            want[i] = wantStorage[i].ref();
-    }
-    std::vector<Tensor> copies;
-    TW_ASSIGN(auto kernelInputs, inFormats(inputs, problem.inputs, copies));
-    TW_ASSIGN(auto kernelOutputs, inFormats(got, problem.outputs, copies));
-    if (problem.cuda) {
-        TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, kernelInputs, kernelOutputs));
-        TW_TRY(onDevice->run(kernelOutputs, &kernelState));
-    } else {
-        Tensor workspace(DataType::kInt8, {kernel.workspaceBytes(kernelInputs, kernelOutputs)});
-        if (!workspace.data())
-            return Error{ErrorCode::kFailedAllocation, "no workspace to check tactic " + std::string(tacticName)};
-        TW_ASSIGN(auto prepared, kernel.prepare(kernelInputs, kernelOutputs));
-        ops::RunArgs args{kernelInputs, kernelOutputs, workspace.data(), &kernelState};
-        args.prepared = prepared.get();
-        args.workers = &workers;
-        TW_TRY(kernel.run(args));
-    }
-    for (size_t i = 0; i < got.size(); ++i) {
-        got[i].dims = kernelOutputs[i].dims;
-        if (kernelOutputs[i].data != got[i].data)
-            ops::convertFormat(kernelOutputs[i], got[i]);
-    }
-    for (size_t i = 0; i < want.size(); ++i)
-        if (std::string why =
-                compare(got[i], want[i], toleranceOf(node, want[i].type), i == 0 ? wanted : std::vector<bool>{});
-            !why.empty())
-            return Error{ErrorCode::kFailedComputation, "tactic " + std::string(tacticName) +
-                                                            " computes wrong values for layer '" + node.name +
-                                                            "', output " + std::to_string(i) + ", " + why};
-    return std::string();
+    return Checker(problem).check(problem, kernel, tacticName, workers);
 }
 
 } // namespace tw::tune

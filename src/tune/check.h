@@ -2,6 +2,7 @@
 // Check before choose: random inputs that suit an op, and comparison with its reference.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,10 +30,45 @@ std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance 
 Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
                                          std::vector<Tensor>& storage);
 
-// Runs the kernel on inputs at the problem's optimum and compares with the reference: everywhere on small outputs, at
-// sampled elements (corners, tails and random ones) on large ones. Random inputs where the problem knows no contents.
-// An error: the kernel is wrong. A text: nothing could be compared (the node refuses random inputs), and why.
+// Inputs of a region and what the reference makes of them, for all of its candidates, whatever their formats. Sets of
+// inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
+// where the op takes any (what overflows inside a kernel shows); and the maximum shapes, where they are larger and not
+// very large.
+class Checker
+{
+public:
+    // `problem` outlives the checker; its formats do not matter.
+    explicit Checker(ops::Problem const& problem);
+    ~Checker();
+
+    // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
+    // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
+    // workspace have guard bytes around them. An error: the kernel is wrong. A text: nothing could be compared (the
+    // node refuses random inputs), and why.
+    Result<std::string> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                              Workers& workers);
+
+    // Tensors at the optimum in the problem's formats, to time kernels with; valid as long as the checker.
+    struct Buffers
+    {
+        std::vector<TensorRef> inputs, outputs;
+    };
+    Result<Buffers const*> buffers(ops::Problem const& problem);
+
+private:
+    struct Set;
+    struct Formatted;
+    Set& set(int which);
+    Result<Formatted*> formatted(Set& set, ops::Problem const& problem);
+    Result<std::string> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
+                                 char const* tacticName, Workers& workers);
+
+    ops::Problem const& problem_;
+    std::vector<std::unique_ptr<Set>> sets_;
+};
+
+// One kernel alone.
 Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                Workers& workers);
+                                Workers& workers = serialWorkers());
 
 } // namespace tw::tune

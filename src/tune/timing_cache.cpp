@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/timing_cache.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -12,7 +13,7 @@ namespace tw::tune {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'W', 'T', 'C', 'A', 'C', 'H', 'E'};
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;                // 2: rivals
 constexpr uint32_t kVersion[4] = {8, 5, 3, 1}; // of the library: a cache is good for exactly one
 
 static_assert(std::endian::native == std::endian::little, "the bytes are written as they lie in memory");
@@ -64,7 +65,11 @@ struct Reader
 bool isSound(std::string_view key, CacheEntry const& e)
 {
     return !key.empty() && key.size() <= TimingCache::kMaxKeyBytes && e.config.size() <= TimingCache::kMaxConfig &&
-           std::isfinite(e.microseconds) && e.microseconds >= 0;
+           std::isfinite(e.microseconds) && e.microseconds >= 0 && e.rivals.size() <= TimingCache::kMaxRivals &&
+           std::all_of(e.rivals.begin(), e.rivals.end(), [](plan::Rival const& r) {
+               return std::isfinite(r.microseconds) && r.name.size() <= TimingCache::kMaxRivalBytes &&
+                      r.reason.size() <= TimingCache::kMaxRivalBytes;
+           });
 }
 
 Error damaged(std::string const& how)
@@ -133,6 +138,12 @@ std::string TimingCache::serialize() const
         for (int64_t c : e.config)
             put(out, c);
         put(out, e.microseconds);
+        put(out, uint32_t(e.rivals.size()));
+        for (plan::Rival const& r : e.rivals) {
+            putText(out, r.name);
+            put(out, r.microseconds);
+            putText(out, r.reason);
+        }
     }
     put(out, hashBytes(out.data(), out.size()));
     return out;
@@ -185,6 +196,16 @@ Result<TimingCache::Loaded> TimingCache::deserialize(void const* bytes, size_t s
         for (uint32_t k = 0; k < n; ++k)
             e.config.push_back(in.get<int64_t>());
         e.microseconds = in.get<double>();
+        auto const rivals = in.get<uint32_t>();
+        if (!in.ok || rivals > kMaxRivals)
+            return damaged("entry " + std::to_string(i) + " is not one");
+        for (uint32_t k = 0; in.ok && k < rivals; ++k) {
+            plan::Rival r;
+            r.name = in.getText(kMaxRivalBytes);
+            r.microseconds = in.get<double>();
+            r.reason = in.getText(kMaxRivalBytes);
+            e.rivals.push_back(std::move(r));
+        }
         if (!in.ok || !isSound(key, e))
             return damaged("entry " + std::to_string(i) + " is not one");
         // Keys stand in rising order: anything else was not written by serialize().

@@ -4,8 +4,8 @@
 //
 // Bytes (little endian), equal for equal entries whatever the order they came in:
 //   magic "TWTCACHE"; u32 format; u32 major, minor, patch, build of the library; text fingerprint; u64 number of
-//   entries; entries in the order of their keys: text key, u64 tactic, u32 n, i64 config[n], f64 microseconds; u64 hash
-//   of all bytes before it.  text: u32 length, bytes.
+//   entries; entries in the order of their keys: text key, u64 tactic, u32 n, i64 config[n], f64 microseconds, u32 m,
+//   m times (text name, f64 microseconds, text reason); u64 hash of all bytes before it.  text: u32 length, bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/plan.h"
 
 namespace tw::tune {
 
@@ -26,6 +27,7 @@ struct CacheEntry
     uint64_t tactic = 0; // Tactic::id(): name and version
     std::vector<int64_t> config;
     double microseconds = 0;
+    std::vector<plan::Rival> rivals;
     bool operator==(CacheEntry const&) const = default;
 };
 
@@ -35,6 +37,7 @@ public:
     static constexpr size_t kMaxKeyBytes = 1u << 20;
     static constexpr size_t kMaxFingerprintBytes = 1u << 12;
     static constexpr size_t kMaxConfig = 256;
+    static constexpr size_t kMaxRivals = 64, kMaxRivalBytes = 1u << 10; // and bytes of each text
 
     explicit TimingCache(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
 

@@ -2,12 +2,13 @@
 #include "tune/tuner.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 
-#include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ops/winograd.h"
+#include "tune/bench.h"
 #include "tune/check.h"
+#include "tune/contest.h"
 #include "tune/device_run.h"
 #include "tune/timing_cache.h"
 
@@ -15,14 +16,24 @@ namespace tw::tune {
 
 namespace {
 
+constexpr double kNever = 1e12;        // microseconds of a candidate that cannot run
+constexpr uint64_t kNone = 0;          // in the cache: a combination of formats that is not worth a choice
+constexpr size_t kMostCandidates = 10; // of each combination of formats, by estimate
+constexpr double kHopeless = 8;        // estimates above this many times the best
+constexpr double kWorthEmitting = 10;  // microseconds by estimate from which plain tactics are not tried
+constexpr size_t kMostRivals = 16, kMostReason = 300, kMostConfig = 16; // kept of each choice
+constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
+
 struct Candidate
 {
     ops::Tactic const* tactic = nullptr;
     ops::Config config;
+    int group = 0;
+    double estimate = 0;
+    bool isPlain = false; // closes the op's list: the reserve
     std::string image;
     std::unique_ptr<ops::Kernel> kernel;
-    std::vector<double> ratios; // to the leader of each round
-    double microseconds = 0;
+    std::string refusal;
 };
 
 std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
@@ -38,106 +49,333 @@ std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
     return s;
 }
 
-// Buffers of one region, the same for all candidates.
-struct Buffers
-{
-    std::vector<Tensor> storage;
-    std::vector<TensorRef> inputs, outputs;
-};
-
-Result<Buffers> makeBuffers(ops::Problem const& p)
-{
-    Buffers b;
-    for (size_t i = 0; i < p.inputs.size(); ++i) {
-        ops::TensorSpec const& spec = p.inputs[i];
-        if (!spec.present) {
-            b.inputs.emplace_back();
-        } else if (spec.constant) {
-            b.inputs.push_back(TensorRef{spec.type, spec.dims, const_cast<void*>(spec.constant->data())});
-        } else if (spec.contents.data) {
-            b.inputs.push_back(spec.contents);
-        } else {
-            b.storage.emplace_back(spec.type, spec.dims);
-            if (!b.storage.back().data())
-                return Error{ErrorCode::kFailedAllocation, "no memory for timing"};
-            fillRandom(b.storage.back().ref(), domainOf(*p.node, int(i)), i + 1);
-            b.inputs.push_back(b.storage.back().ref());
-        }
-    }
-    TW_ASSIGN(auto shapes, interp::inferConcrete(*p.node, b.inputs));
-    for (auto const& s : shapes) {
-        b.storage.emplace_back(s.type, s.dims);
-        if (!b.storage.back().data())
-            return Error{ErrorCode::kFailedAllocation, "no memory for timing"};
-        b.outputs.push_back(b.storage.back().ref());
-    }
-    TW_ASSIGN(b.inputs, inFormats(b.inputs, p.inputs, b.storage));
-    TW_ASSIGN(b.outputs, inFormats(b.outputs, p.outputs, b.storage));
-    return b;
-}
-
-double timeOnce(Candidate const& c, Buffers const& b, void* workspace, ops::Prepared const* prepared, Workers& workers)
-{
-    std::vector<TensorRef> outputs = b.outputs;
-    uint64_t state = 1;
-    ops::RunArgs args{b.inputs, outputs, workspace, &state};
-    args.prepared = prepared;
-    args.workers = &workers;
-    auto const begin = std::chrono::steady_clock::now();
-    (void)c.kernel->run(args).ok(); // checked before; a failing run cannot win
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-}
-
-// Interleaved rounds; the winner has the lowest median ratio to the fastest of each round. Ties go to the earlier.
-void timeAll(ops::Problem const& problem, std::vector<Candidate>& list, Buffers const& buffers, int rounds,
-             Workers& workers)
-{
-    constexpr double kNever = 1e12; // microseconds of a candidate that cannot run
-    std::vector<Tensor> workspaces;
-    std::vector<std::shared_ptr<ops::Prepared const>> prepared;
-    for (Candidate const& c : list) {
-        workspaces.emplace_back(DataType::kInt8, Extents{c.kernel->workspaceBytes(buffers.inputs, buffers.outputs)});
-        auto p = c.kernel->prepare(buffers.inputs, buffers.outputs); // as the check did: it went well there
-        prepared.push_back(p.ok() ? *p : nullptr);
-    }
-    std::vector<std::unique_ptr<DeviceRun>> onDevice(list.size());
-    for (size_t i = 0; problem.cuda && i < list.size(); ++i) {
-        auto run = DeviceRun::create(problem, *list[i].kernel, buffers.inputs, buffers.outputs);
-        onDevice[i] = run.ok() ? std::move(*run) : nullptr;
-    }
-    auto time = [&](size_t i) {
-        if (!problem.cuda)
-            return timeOnce(list[i], buffers, workspaces[i].data(), prepared[i].get(), workers);
-        Result<double> const us = onDevice[i] ? onDevice[i]->microseconds() : Result<double>(kNever);
-        return us.ok() ? *us : kNever;
-    };
-    std::vector<std::vector<double>> times(list.size());
-    for (int r = 0; r <= rounds; ++r) { // round 0 warms up
-        std::vector<double> t;
-        for (size_t i = 0; i < list.size(); ++i)
-            t.push_back(time(i));
-        if (r == 0)
-            continue;
-        double const leader = std::max(*std::min_element(t.begin(), t.end()), 1e-3);
-        for (size_t i = 0; i < list.size(); ++i) {
-            list[i].ratios.push_back(t[i] / leader);
-            times[i].push_back(t[i]);
-        }
-    }
-    for (size_t i = 0; i < list.size(); ++i) {
-        std::nth_element(times[i].begin(), times[i].begin() + rounds / 2, times[i].end());
-        list[i].microseconds = times[i][size_t(rounds / 2)];
-        std::nth_element(list[i].ratios.begin(), list[i].ratios.begin() + rounds / 2, list[i].ratios.end());
-    }
-}
-
-constexpr double kTie = 1.02; // a later candidate must win by 2 %
-
 std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
 {
     auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
     return list ? list() : std::span<ops::Tactic const* const>();
 }
+
+std::string cacheKey(ops::Problem const& problem, Options const& options)
+{
+    return regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd");
+}
+
+// Tunes one region for several combinations of formats.
+class Tuner
+{
+public:
+    Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
+        : problem_(problem), options_(options), checker_(problem), refusals_(formats.size()), rivals_(formats.size())
+    {
+        for (ops::Formats const& f : formats) {
+            problems_.push_back(problem);
+            ops::setFormats(problems_.back(), f);
+        }
+    }
+
+    std::vector<Result<plan::Choice>> run()
+    {
+        collect();
+        prune();
+        keep(build(std::move(list_)));
+        // With everything else refused, the plain tactics come back.
+        std::vector<Candidate> again;
+        for (Candidate& c : reserve_)
+            if (std::none_of(good_.begin(), good_.end(), [&](Candidate const& g) { return g.group == c.group; }) &&
+                (good_.empty() || problems_.size() == 1))
+                again.push_back(std::move(c));
+        if (!again.empty())
+            keep(build(std::move(again)));
+        return decide();
+    }
+
+private:
+    std::string where() const { return "layer '" + problem_.node->name + "' (" + problem_.node->op->name + ")"; }
+    static std::string describe(Candidate const& c)
+    {
+        std::string name = c.tactic->name();
+        for (size_t i = 0; i < c.config.size() && i < kMostConfig; ++i)
+            name += (i ? "," : "[") + std::to_string(c.config[i]);
+        return name + (c.config.empty() ? "" : "]");
+    }
+    // Those that group g did not choose, fastest first, then those that were refused.
+    std::vector<plan::Rival> rivalsOf(size_t g, size_t winner, std::vector<double> const& times) const
+    {
+        std::vector<plan::Rival> list;
+        for (size_t i = 0; i < good_.size(); ++i) {
+            if (size_t(good_[i].group) != g || i == winner)
+                continue;
+            char why[80];
+            std::snprintf(why, sizeof why, "%.2f times the time of the chosen one", times[i] / times[winner]);
+            bool const isTimed = times[i] > 0 && times[winner] > 0;
+            list.push_back({describe(good_[i]), times[i],
+                            !isTimed                    ? "stands behind the chosen one in the list"
+                            : times[i] <= times[winner] ? "as fast, and stands behind the chosen one in the list"
+                                                        : why});
+        }
+        std::stable_sort(list.begin(), list.end(),
+                         [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
+        list.insert(list.end(), rivals_[g].begin(), rivals_[g].end());
+        list.resize(std::min(list.size(), kMostRivals));
+        return list;
+    }
+    void refuse(Candidate const& c, std::string const& why)
+    {
+        rivals_[size_t(c.group)].push_back({describe(c), 0, why.substr(0, kMostReason)});
+        refusals_[size_t(c.group)] += std::string("\n  ") + c.tactic->name() + ": " + why;
+        if (options_.log)
+            options_.log->verbose(where() + ": tactic " + c.tactic->name() + " is out: " + why);
+    }
+
+    void collect()
+    {
+        std::vector<ops::Tactic const*> const tactics = candidates(*problem_.node, options_);
+        auto const own = ownTactics(*problem_.node, options_.backend);
+        for (size_t g = 0; g < problems_.size(); ++g)
+            for (ops::Tactic const* t : tactics) {
+                Candidate c;
+                c.tactic = t;
+                c.group = int(g);
+                c.isPlain = !own.empty() && t == own.back();
+                ops::Support const s = ops::supportsFormats(*t, problems_[g]);
+                if (!s.ok) {
+                    refuse(c, s.reason);
+                    continue;
+                }
+                for (ops::Config const& config : t->configs(problems_[g])) {
+                    Candidate one;
+                    one.tactic = t;
+                    one.group = c.group;
+                    one.isPlain = c.isPlain;
+                    one.config = config;
+                    one.estimate = t->estimate(problems_[g], config);
+                    list_.push_back(std::move(one));
+                }
+            }
+    }
+
+    // By estimates; unknown ones (0) stay.
+    void prune()
+    {
+        double best = INFINITY;
+        for (Candidate const& c : list_)
+            best = c.estimate > 0 ? std::min(best, c.estimate) : best;
+        int64_t packed = 1;
+        for (ops::TensorSpec const& t : problem_.inputs)
+            packed += t.constant ? int64_t(t.constant->sizeBytes()) : 0;
+        size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, kMostCandidates);
+        std::vector<size_t> count(problems_.size(), 0);
+        std::vector<Candidate> order = std::move(list_);
+        list_.clear();
+        std::stable_sort(order.begin(), order.end(), [](Candidate const& a, Candidate const& b) {
+            return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
+        });
+        for (Candidate& c : order) {
+            if (c.isPlain && c.estimate <= 0 && std::isfinite(best) && best >= kWorthEmitting) {
+                reserve_.push_back(std::move(c));
+                continue;
+            }
+            if (c.estimate > kHopeless * best || ++count[size_t(c.group)] > most) {
+                refuse(c, "estimated at " + std::to_string(c.estimate) + " us, the best at " + std::to_string(best) +
+                              " us");
+                continue;
+            }
+            list_.push_back(std::move(c));
+        }
+    }
+
+    std::vector<Candidate> build(std::vector<Candidate> list)
+    {
+        // A CUDA context belongs to the calling thread.
+        Workers& workers = problem_.cuda ? serialWorkers() : *options_.buildWorkers;
+        workers.run(int64_t(list.size()), [&](int64_t i, int) {
+            Candidate& c = list[size_t(i)];
+            ops::Problem const& p = problems_[size_t(c.group)];
+            auto image = c.tactic->build(p, c.config);
+            if (!image.ok()) {
+                c.refusal = image.error().message;
+                return;
+            }
+            c.image = std::move(*image);
+            auto kernel = c.tactic->load(p, c.config, c.image);
+            if (kernel.ok())
+                c.kernel = std::move(*kernel);
+            else
+                c.refusal = kernel.error().message;
+        });
+        return list;
+    }
+
+    // Those that compute what the reference computes.
+    void keep(std::vector<Candidate> built)
+    {
+        // Estimates decide alone: the first that is right.
+        std::vector<bool> done(problems_.size(), false);
+        for (Candidate& c : built) {
+            if (options_.heuristicOnly && done[size_t(c.group)])
+                continue;
+            if (!c.refusal.empty()) {
+                refuse(c, c.refusal);
+                continue;
+            }
+            auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers);
+            if (!checked.ok()) {
+                refuse(c, checked.error().message);
+                if (options_.log)
+                    options_.log->warning(where() + ": " + checked.error().message + "; the tactic is not used");
+                continue;
+            }
+            // What cannot be compared is not chosen, but for the op's plain tactic: it is the best there is then.
+            if (!checked->empty() && !c.isPlain) {
+                refuse(c, "it cannot be checked: " + *checked);
+                continue;
+            }
+            if (!checked->empty() && options_.log)
+                options_.log->info(where() + ": tactic " + c.tactic->name() + " is used unchecked: " + *checked);
+            done[size_t(c.group)] = true;
+            good_.push_back(std::move(c));
+        }
+        // In the order of the op's list, which decides between equals.
+        std::vector<ops::Tactic const*> const tactics = candidates(*problem_.node, options_);
+        auto rank = [&](Candidate const& c) { return std::find(tactics.begin(), tactics.end(), c.tactic); };
+        std::stable_sort(good_.begin(), good_.end(),
+                         [&](Candidate const& a, Candidate const& b) { return rank(a) < rank(b); });
+    }
+
+    std::vector<Result<plan::Choice>> decide()
+    {
+        std::vector<Result<plan::Choice>> out;
+        std::vector<int> groupOf; // contest's group -> ours
+        std::vector<int> position(problems_.size(), -1);
+        for (Candidate const& c : good_)
+            if (position[size_t(c.group)] < 0) {
+                position[size_t(c.group)] = int(groupOf.size());
+                groupOf.push_back(c.group);
+            }
+        std::vector<int> winners(groupOf.size(), -1);
+        std::vector<double> times(good_.size(), 0);
+        for (size_t i = 0; i < good_.size(); ++i) {
+            int& w = winners[size_t(position[size_t(good_[i].group)])];
+            w = w < 0 ? int(i) : w;
+            times[i] = good_[i].estimate;
+        }
+        if (!options_.heuristicOnly)
+            time(position, winners, times);
+        if (options_.selector && !good_.empty()) {
+            auto picked = ask(times);
+            if (!picked.ok())
+                return std::vector<Result<plan::Choice>>(problems_.size(), picked.error());
+            restrict(*picked, times, winners, position);
+        }
+        for (size_t g = 0; g < problems_.size(); ++g) {
+            if (position[g] < 0) {
+                if (options_.cache && !options_.selector && !good_.empty() && !options_.heuristicOnly)
+                    options_.cache->insert(cacheKey(problems_[g], options_), CacheEntry{kNone, {}, 0, {}});
+                out.push_back(Error{ErrorCode::kInternal, "could not find any implementation for node " +
+                                                              problem_.node->name +
+                                                              ". Try increasing the workspace size with "
+                                                              "IBuilderConfig::setMemoryPoolLimit(). Candidates:" +
+                                                              refusals_[g]});
+                continue;
+            }
+            size_t const w = size_t(winners[size_t(position[g])]);
+            Candidate& c = good_[w];
+            std::vector<plan::Rival> const rivals = rivalsOf(g, w, times);
+            if (options_.cache && !options_.selector && !options_.heuristicOnly)
+                options_.cache->insert(cacheKey(problems_[g], options_),
+                                       CacheEntry{c.tactic->id(), c.config, times[w], rivals});
+            out.push_back(plan::Choice{c.tactic->id(), c.tactic->name(), c.tactic->version(), c.config,
+                                       std::move(c.image), times[w], rivals});
+        }
+        return out;
+    }
+
+    Result<std::vector<int>> ask(std::vector<double> const& times)
+    {
+        std::vector<Offer> offers;
+        for (size_t i = 0; i < good_.size(); ++i) {
+            Candidate const& c = good_[i];
+            Offer o{ops::formatsOf(problems_[size_t(c.group)]), c.tactic->id(), c.config, times[i], 0};
+            if (auto b = checker_.buffers(problems_[size_t(c.group)]); b.ok())
+                o.workspaceBytes = c.kernel->workspaceBytes((*b)->inputs, (*b)->outputs);
+            offers.push_back(std::move(o));
+        }
+        return options_.selector->select({problem_, options_.minDims}, offers);
+    }
+    // Winners among those that the selector picked.
+    void restrict(std::vector<int> const& picked, std::vector<double> const& times, std::vector<int>& winners,
+                  std::vector<int>& position)
+    {
+        if (picked.empty())
+            return;
+        std::fill(winners.begin(), winners.end(), -1);
+        for (int i : picked) {
+            int& w = winners[size_t(position[size_t(good_[size_t(i)].group)])];
+            w = w < 0 || times[size_t(i)] < times[size_t(w)] ? i : w;
+        }
+        for (size_t g = 0; g < position.size(); ++g)
+            if (position[g] >= 0 && winners[size_t(position[g])] < 0) {
+                position[g] = -1;
+                refusals_[g] += "\n  the algorithm selector chose none of them";
+            }
+    }
+
+    void time(std::vector<int> const& position, std::vector<int>& winners, std::vector<double>& times)
+    {
+        for (double& t : times)
+            t = 0;
+        if (good_.empty() || (good_.size() == 1 && !options_.timeAlways))
+            return;
+        std::vector<std::unique_ptr<Bench>> benches;
+        std::vector<std::unique_ptr<DeviceRun>> deviceRuns;
+        std::vector<Contestant> contestants;
+        for (Candidate const& c : good_) {
+            auto buffers = checker_.buffers(problems_[size_t(c.group)]);
+            if (!buffers.ok())
+                return; // no memory, no inputs that suit: the first of each list is taken
+            if (problem_.cuda) {
+                auto run =
+                    DeviceRun::create(problems_[size_t(c.group)], *c.kernel, (*buffers)->inputs, (*buffers)->outputs);
+                if (!run.ok())
+                    return;
+                deviceRuns.push_back(std::move(*run));
+                contestants.push_back(Contestant{[r = deviceRuns.back().get()] {
+                                                     Result<double> const us = r->microseconds();
+                                                     return Sample{us.ok() ? *us : kNever, false};
+                                                 },
+                                                 position[size_t(c.group)]});
+                continue;
+            }
+            auto bench = Bench::make(*c.kernel, **buffers, *options_.workers, options_.cacheBytes);
+            if (!bench.ok())
+                return;
+            benches.push_back(std::move(*bench));
+            contestants.push_back(
+                Contestant{[b = benches.back().get()] { return b->run(); }, position[size_t(c.group)]});
+        }
+        ContestRules rules;
+        rules.minRounds = options_.minRounds;
+        rules.maxRounds = std::max(rules.maxRounds, options_.minRounds);
+        rules.budgetMicroseconds = options_.regionMilliseconds * 1000;
+        ContestResult const result = hold(contestants, int(winners.size()), rules);
+        for (size_t i = 0; i < good_.size(); ++i) {
+            times[i] = result.standings[i].microseconds;
+            if (options_.log)
+                options_.log->verbose(where() + ": tactic " + good_[i].tactic->name() + ": " +
+                                      std::to_string(times[i]) + " us, " + std::to_string(result.standings[i].rounds) +
+                                      " of " + std::to_string(result.rounds) + " rounds");
+        }
+        winners = result.winners;
+    }
+
+    ops::Problem const& problem_;
+    Options const& options_;
+    Checker checker_;
+    std::vector<ops::Problem> problems_; // one for each combination of formats
+    std::vector<Candidate> list_, reserve_, good_;
+    std::vector<std::string> refusals_;
+    std::vector<std::vector<plan::Rival>> rivals_;
+};
 
 } // namespace
 
@@ -154,7 +392,8 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 
 std::string regionKey(ops::Problem const& problem, std::string const& device)
 {
-    std::string key = device + "|" + problem.node->op->name + "|";
+    std::string key = device + "|" + (problem.threads > 1 ? std::to_string(problem.threads) + " threads|" : "") +
+                      problem.node->op->name + "|";
     for (auto const& f : ir::fieldsOf(*problem.node->attrs)) {
         key += f.name + "=";
         for (int64_t v : f.integers)
@@ -166,100 +405,46 @@ std::string regionKey(ops::Problem const& problem, std::string const& device)
     return key + "|" + typesAndShapes(problem.inputs) + "|" + typesAndShapes(problem.outputs);
 }
 
+std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                             Options const& options)
+{
+    std::vector<Result<plan::Choice>> out;
+    std::vector<ops::Formats> missing;
+    std::vector<size_t> places;
+    std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
+    for (size_t g = 0; g < formats.size(); ++g) {
+        ops::Problem in = problem;
+        ops::setFormats(in, formats[g]);
+        out.push_back(internalError("nothing but a plain tactic for these formats"));
+        auto const hit = options.cache && !options.selector ? options.cache->find(cacheKey(in, options)) : std::nullopt;
+        if (hit && (hit->microseconds > 0 || !options.timeAlways))
+            for (ops::Tactic const* t : tactics) {
+                if (t->id() != hit->tactic || !ops::supportsFormats(*t, in).ok)
+                    continue;
+                if (auto image = t->build(in, hit->config); image.ok()) {
+                    out.back() = plan::Choice{t->id(),           t->name(),         t->version(), hit->config,
+                                              std::move(*image), hit->microseconds, hit->rivals};
+                    break;
+                }
+            }
+        if (hit && hit->tactic == kNone && formats.size() > 1)
+            continue;
+        if (!out.back().ok()) {
+            missing.push_back(formats[g]);
+            places.push_back(g);
+        }
+    }
+    if (missing.empty())
+        return out;
+    std::vector<Result<plan::Choice>> chosen = Tuner(problem, missing, options).run();
+    for (size_t i = 0; i < places.size(); ++i)
+        out[places[i]] = std::move(chosen[i]);
+    return out;
+}
+
 Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)
 {
-    std::string refusals;
-    std::string const where = "layer '" + problem.node->name + "' (" + problem.node->op->name + ")";
-    auto refuse = [&](ops::Tactic const& t, std::string const& why) {
-        refusals += std::string("\n  ") + t.name() + ": " + why;
-        if (options.log)
-            options.log->verbose(where + ": tactic " + t.name() + " is out: " + why);
-    };
-    auto toChoice = [](ops::Tactic const& t, ops::Config const& config, std::string image, double us) {
-        return plan::Choice{t.id(), t.name(), t.version(), config, std::move(image), us};
-    };
-    std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
-    std::string const key = regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd");
-    if (options.cache) {
-        auto hit = options.cache->find(key);
-        if (hit && (hit->microseconds > 0 || !options.timeAlways)) {
-            for (ops::Tactic const* t : tactics) {
-                if (t->id() != hit->tactic || !ops::supportsFormats(*t, problem).ok)
-                    continue;
-                auto image = t->build(problem, hit->config);
-                if (image.ok())
-                    return toChoice(*t, hit->config, *image, hit->microseconds);
-            }
-        }
-    }
-    std::vector<Candidate> list;
-    for (ops::Tactic const* t : tactics) {
-        ops::Support const s = ops::supportsFormats(*t, problem);
-        if (!s.ok) {
-            refuse(*t, s.reason);
-            continue;
-        }
-        for (ops::Config const& config : t->configs(problem)) {
-            Candidate c;
-            c.tactic = t;
-            c.config = config;
-            auto image = t->build(problem, config);
-            if (!image.ok()) {
-                refuse(*t, image.error().message);
-                continue;
-            }
-            c.image = *image;
-            auto kernel = t->load(problem, config, c.image);
-            if (!kernel.ok()) {
-                refuse(*t, kernel.error().message);
-                continue;
-            }
-            c.kernel = std::move(*kernel);
-            auto checked = checkKernel(problem, *c.kernel, t->name(), *options.workers);
-            if (!checked.ok()) {
-                refuse(*t, checked.error().message);
-                if (options.log)
-                    options.log->warning(where + ": " + checked.error().message + "; the tactic is not used");
-                continue;
-            }
-            // What cannot be compared is not chosen, but for the op's plain tactic: it is the best there is then.
-            auto const own = ownTactics(*problem.node, options.backend);
-            bool const isPlain = !own.empty() && t == own.back();
-            if (!checked->empty() && !isPlain) {
-                refuse(*t, "it cannot be checked: " + *checked);
-                continue;
-            }
-            if (!checked->empty() && options.log)
-                options.log->info(where + ": tactic " + t->name() + " is used unchecked: " + *checked);
-            list.push_back(std::move(c));
-        }
-    }
-    if (list.empty())
-        return Error{ErrorCode::kInternal,
-                     "could not find any implementation for node " + problem.node->name +
-                         ". Try increasing the workspace size with IBuilderConfig::setMemoryPoolLimit(). Candidates:" +
-                         refusals};
-    size_t best = 0;
-    if (options.heuristicOnly) {
-        for (size_t i = 0; i < list.size(); ++i) {
-            list[i].microseconds = list[i].tactic->estimate(problem, list[i].config);
-            bool const known = list[i].microseconds > 0; // the order of the list decides among unknown ones
-            if (known && (list[best].microseconds <= 0 || list[i].microseconds < list[best].microseconds))
-                best = i;
-        }
-    } else if (list.size() > 1 || options.timeAlways) {
-        auto buffers = makeBuffers(problem); // without buffers (no memory, no inputs that suit) the first is taken
-        if (buffers.ok())
-            timeAll(problem, list, *buffers, options.rounds, *options.workers);
-        auto median = [&](size_t i) { return list[i].ratios[list[i].ratios.size() / 2]; };
-        for (size_t i = 1; buffers.ok() && i < list.size(); ++i)
-            if (median(i) * kTie < median(best))
-                best = i;
-    }
-    Candidate& winner = list[best];
-    if (options.cache && !options.heuristicOnly)
-        options.cache->insert(key, CacheEntry{winner.tactic->id(), winner.config, winner.microseconds});
-    return toChoice(*winner.tactic, winner.config, std::move(winner.image), winner.microseconds);
+    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, options)[0]);
 }
 
 } // namespace tw::tune

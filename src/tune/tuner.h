@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "ops/tactic.h"
 #include "plan/plan.h"
+#include "tune/selector.h"
 
 namespace tw::tune {
 
@@ -21,13 +22,18 @@ struct Options
     ops::Backend backend = ops::Backend::kCpu;
     cuda::Target const* cuda = nullptr; // what problems of the CUDA backend are for
     std::span<ops::TacticProvider const* const> providers;
-    TimingCache* cache = nullptr;        // read and extended; null: none
-    std::string device;                  // fingerprint, part of cache keys
-    int rounds = 5;                      // interleaved timing rounds
-    bool heuristicOnly = false;          // estimates instead of timing
-    bool timeAlways = false;             // a lone candidate too: the time itself is wanted
-    bool winograd = true;                // its convolutions are candidates
-    Workers* workers = &serialWorkers(); // those that the engine will run on
+    TimingCache* cache = nullptr;             // read and extended; null: none
+    std::string device;                       // fingerprint, part of cache keys
+    int minRounds = 3;                        // timing rounds of candidates that are close to each other
+    double regionMilliseconds = 250;          // no more rounds when these have passed
+    int64_t cacheBytes = 1 << 20;             // of each worker's own: emptied before each run, as other layers do
+    bool heuristicOnly = false;               // estimates instead of timing
+    bool timeAlways = false;                  // a lone candidate too: the time itself is wanted
+    bool winograd = true;                     // its convolutions are candidates
+    Workers* workers = &serialWorkers();      // those that the engine will run on
+    Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
+    Selector* selector = nullptr;             // asked for every layer; then the cache is not used
+    std::vector<Extents> minDims;             // of the layer, for the selector
     Log* log = nullptr;
 };
 
@@ -37,7 +43,12 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 // What identifies a region in the timing cache: op, attributes, types, shapes.
 std::string regionKey(ops::Problem const& problem, std::string const& device);
 
-// The error, when no candidate is left, lists why each was refused.
+// The best tactic for each of several combinations of formats, timed against each other so that their times can be
+// compared. Combinations with nothing but a plain tactic come out as errors where others have emitted kernels.
+std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                             Options const& options);
+
+// For the problem's own formats. The error, when no candidate is left, lists why each was refused.
 Result<plan::Choice> choose(ops::Problem const& problem, Options const& options);
 
 } // namespace tw::tune

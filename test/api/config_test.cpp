@@ -167,7 +167,7 @@ struct Selector final : IAlgorithmSelector
     void reportAlgorithms(IAlgorithmContext const* const*, IAlgorithm const* const*, int32_t) noexcept override {}
 };
 
-TEST_F(Config, CalibratorIsKeptSelectorRefused)
+TEST_F(Config, CalibratorAndSelectorAreKept)
 {
     Calibrator calibrator;
     config.setInt8Calibrator(&calibrator);
@@ -178,10 +178,10 @@ TEST_F(Config, CalibratorIsKeptSelectorRefused)
     EXPECT_EQ(config.getInt8Calibrator(), nullptr);
     Selector selector;
     config.setAlgorithmSelector(&selector);
-    EXPECT_EQ(config.getAlgorithmSelector(), nullptr);
-    EXPECT_TRUE(contains(logger.lastError(), "IBuilderConfig::setAlgorithmSelector"));
+    EXPECT_EQ(config.getAlgorithmSelector(), &selector);
     config.setAlgorithmSelector(nullptr);
-    EXPECT_EQ(logger.errors(), 1);
+    EXPECT_EQ(config.getAlgorithmSelector(), nullptr);
+    EXPECT_EQ(logger.errors(), 0);
 }
 
 TEST_F(Config, Profiles)

@@ -119,6 +119,7 @@ const Accepted kWithOnnx[] = {
     {"--device=cpu", "Device: cpu"},
     {"--cpuThreads=3", nullptr},
     {"--noWinograd", nullptr},
+    {"--tuningSeconds=3", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},
     {"--allowGPUFallback", nullptr},
@@ -235,6 +236,7 @@ TEST(Options, CommandLinesThatAreRefused)
         {"--onnx=m", "--device=gpu"},
         {"--onnx=m", "--device=-1"},
         {"--onnx=m", "--cpuThreads=0"},
+        {"--onnx=m", "--tuningSeconds=0"},
         {"--onnx=m", "--layerDeviceTypes=a:NPU"},
         {"--onnx=m", "--compareCosine=2"},
     };

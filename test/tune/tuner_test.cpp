@@ -120,7 +120,7 @@ TEST(Tuner, WrongTacticsAreRefusedHoweverFast)
                 wrong.push_back(&t);
         auto const chosen = chooseWith(relu.problem, wrong, log);
         ASSERT_TRUE(chosen.ok()) << chosen.error().message;
-        EXPECT_EQ(chosen->name, "activation_plain") << n;
+        EXPECT_EQ(chosen->name.find("activation_"), 0u) << chosen->name << ", n = " << n;
         for (ops::Tactic const* t : wrong)
             EXPECT_NE(log.text.find(t->name()), std::string::npos)
                 << t->name() << " is refused without a word, n = " << n;
@@ -158,7 +158,7 @@ TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)
     ASSERT_TRUE(alien.insert(key, CacheEntry{12345, {7}, 1.0}));
     auto const miss = chooseWith(relu.problem, {}, log, &alien);
     ASSERT_TRUE(miss.ok());
-    EXPECT_EQ(miss->name, "activation_plain");
+    EXPECT_EQ(miss->name.find("activation_"), 0u) << miss->name;
 }
 
 TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)

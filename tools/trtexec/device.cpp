@@ -51,6 +51,8 @@ void selectDevice(const SystemOptions& system)
         setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
     if (system.noWinograd)
         setenv("TENSORWRIGHT_WINOGRAD", "0", 1);
+    if (system.tuningSeconds > 0)
+        setenv("TENSORWRIGHT_TUNING_SECONDS", std::to_string(system.tuningSeconds).c_str(), 1);
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
 

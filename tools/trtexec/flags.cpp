@@ -128,6 +128,7 @@ constexpr Flag kFlags[] = {
     {kReporting, "--compareCosine", "=<C>", "smallest allowed cosine (default 0.999999)"},
 
     {kSystem, "--device", "=<N>|cpu", "device to run on: CUDA device N (default 0), or the CPU"},
+    {kSystem, "--tuningSeconds", "=<N>", "time that a build may spend on timing kernels, about (default: no limit)"},
     {kSystem, "--cpuThreads", "=<N>", "threads that the CPU device uses (default: one for each core)"},
     {kSystem, "--noWinograd", "",
      "build without Winograd's convolutions. With them (CPU, f32) 3x3 layers are faster and\nrounding errors reach "

@@ -137,9 +137,10 @@ struct BuildOptions
 struct SystemOptions
 {
     int32_t device = 0;
-    bool cpu = false;         // --device=cpu
-    bool deviceGiven = false; // --device stood on the command line
-    int32_t cpuThreads = 0;   // 0: the library decides
+    bool cpu = false;          // --device=cpu
+    bool deviceGiven = false;  // --device stood on the command line
+    int32_t cpuThreads = 0;    // 0: the library decides
+    int32_t tuningSeconds = 0; // 0: no limit
     bool strictPlan = false;
     bool noWinograd = false;
     int32_t dlaCore = -1;

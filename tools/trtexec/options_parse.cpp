@@ -367,6 +367,7 @@ void parseSystem(Arguments& args, SystemOptions& system)
             system.device = parseInteger("--device", *device, 0, std::numeric_limits<int32_t>::max());
     }
     assign(system.cpuThreads, args.takeInteger("--cpuThreads", 1, 4096));
+    assign(system.tuningSeconds, args.takeInteger("--tuningSeconds", 1, 86400));
     system.strictPlan = args.takeFlag("--strictPlan");
     system.noWinograd = args.takeFlag("--noWinograd");
     assign(system.dlaCore, args.takeInteger("--useDLACore", -1));

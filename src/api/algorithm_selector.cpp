@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/algorithm_selector.h"
+
+#include <algorithm>
+
+#include "api/network.h"
+#include "base/hash.h"
+
+namespace tw::api {
+
+namespace {
+
+using nvinfer1::Dims;
+
+// The nearest public format: channels-last tensors have a pixel stride of their own, which the strides tell.
+nvinfer1::TensorFormat formatOf(Format f)
+{
+    return f == Format::kChannelsLast ? nvinfer1::TensorFormat::kHWC : nvinfer1::TensorFormat::kLINEAR;
+}
+
+Dims stridesOf(ops::TensorSpec const& t, Format format)
+{
+    Dims s{};
+    s.nbDims = t.dims.rank;
+    int64_t next = format == Format::kChannelsLast ? pixelStrideOf(t.type, t.dims[1]) : 1;
+    for (int d = t.dims.rank - 1; d >= 0; --d) {
+        bool const isChannel = format == Format::kChannelsLast && d == 1;
+        s.d[d] = int32_t(isChannel ? 1 : next);
+        next *= isChannel ? 1 : t.dims[d];
+    }
+    return s;
+}
+
+struct IoInfo final : nvinfer1::IAlgorithmIOInfo
+{
+    IoInfo(ops::TensorSpec const& t, Format f)
+        : format(formatOf(f)), type(static_cast<nvinfer1::DataType>(t.type)), strides(stridesOf(t, f))
+    {}
+    nvinfer1::TensorFormat format;
+    nvinfer1::DataType type;
+    Dims strides;
+};
+
+struct Variant final : nvinfer1::IAlgorithmVariant
+{
+    int64_t implementation = 0, tactic = 0;
+};
+
+// Tensors of a layer as clients count them: inputs that are given and no weights, then outputs.
+template <class Use>
+void forEachTensor(ops::Problem const& p, Use use)
+{
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+        if (p.inputs[i].present && !p.inputs[i].constant)
+            use(p.inputs[i], i, true);
+    for (size_t i = 0; i < p.outputs.size(); ++i)
+        use(p.outputs[i], i, false);
+}
+
+struct Context final : nvinfer1::IAlgorithmContext
+{
+    explicit Context(tune::SelectorLayer const& layer) : name(layer.problem.node->name)
+    {
+        forEachTensor(layer.problem, [&](ops::TensorSpec const& t, size_t i, bool isInput) {
+            size_t const at = isInput ? i : layer.problem.inputs.size() + i;
+            dims.push_back({toPublic(at < layer.minDims.size() ? layer.minDims[at] : t.dims), toPublic(t.dims),
+                            toPublic(t.maxDims)});
+            ++(isInput ? inputs : outputs);
+        });
+    }
+    std::string name;
+    std::vector<std::array<Dims, 3>> dims; // by OptProfileSelector
+    int32_t inputs = 0, outputs = 0;
+};
+
+struct Algorithm final : nvinfer1::IAlgorithm
+{
+    Algorithm(tune::SelectorLayer const& layer, tune::Offer const& offer)
+        : milliseconds(float(offer.microseconds / 1000)), workspaceBytes(size_t(offer.workspaceBytes))
+    {
+        variant.implementation = int64_t(offer.tactic);
+        Hasher h; // configs are few: their hash tells them apart
+        for (int64_t c : offer.config)
+            h.number(uint64_t(c));
+        variant.tactic = offer.config.empty() ? 0 : int64_t(h.value());
+        forEachTensor(layer.problem, [&](ops::TensorSpec const& t, size_t i, bool isInput) {
+            io.push_back(std::make_unique<IoInfo>(t, isInput ? offer.formats.inputs[i] : offer.formats.outputs[i]));
+        });
+    }
+    std::vector<std::unique_ptr<IoInfo>> io;
+    Variant variant;
+    float milliseconds;
+    size_t workspaceBytes;
+};
+
+class Adapter final : public tune::Selector
+{
+public:
+    Adapter(nvinfer1::IAlgorithmSelector& selector, bool rejectEmpty) : selector_(selector), rejectEmpty_(rejectEmpty)
+    {}
+    Result<std::vector<int>> select(tune::SelectorLayer const& layer, std::vector<tune::Offer> const& offers) override
+    {
+        Context const context(layer);
+        std::vector<std::unique_ptr<Algorithm>> algorithms;
+        std::vector<nvinfer1::IAlgorithm const*> choices;
+        for (tune::Offer const& o : offers) {
+            algorithms.push_back(std::make_unique<Algorithm>(layer, o));
+            choices.push_back(algorithms.back().get());
+        }
+        int32_t const count = int32_t(choices.size());
+        std::vector<int32_t> selection(choices.size(), -1);
+        int32_t const selected = selector_.selectAlgorithms(context, choices.data(), count, selection.data());
+        auto refuse = [&](std::string const& what) {
+            return invalidArgument("algorithm selector: layer '" + context.name + "': " + what);
+        };
+        if (selected < 0 || selected > count)
+            return refuse("selectAlgorithms returned " + std::to_string(selected) + " for " + std::to_string(count) +
+                          " choices");
+        if (selected == 0 && rejectEmpty_)
+            return refuse("selectAlgorithms chose none of " + std::to_string(count) +
+                          ", and BuilderFlag::kREJECT_EMPTY_ALGORITHMS is set");
+        selection.resize(size_t(selected));
+        for (int32_t i : selection)
+            if (i < 0 || i >= count)
+                return refuse("selectAlgorithms chose number " + std::to_string(i) + " of " + std::to_string(count) +
+                              " choices");
+        return std::vector<int>(selection.begin(), selection.end());
+    }
+    void report(std::vector<tune::SelectorLayer> const& layers, std::vector<tune::Offer> const& chosen) override
+    {
+        std::vector<std::unique_ptr<Context>> contexts;
+        std::vector<std::unique_ptr<Algorithm>> algorithms;
+        std::vector<nvinfer1::IAlgorithmContext const*> contextList;
+        std::vector<nvinfer1::IAlgorithm const*> choiceList;
+        for (size_t i = 0; i < layers.size(); ++i) {
+            contexts.push_back(std::make_unique<Context>(layers[i]));
+            algorithms.push_back(std::make_unique<Algorithm>(layers[i], chosen[i]));
+            contextList.push_back(contexts.back().get());
+            choiceList.push_back(algorithms.back().get());
+        }
+        selector_.reportAlgorithms(contextList.data(), choiceList.data(), int32_t(choiceList.size()));
+    }
+
+private:
+    nvinfer1::IAlgorithmSelector& selector_;
+    bool rejectEmpty_;
+};
+
+Context const& self(nvinfer1::IAlgorithmContext const* c)
+{
+    return static_cast<Context const&>(*c);
+}
+Algorithm const& self(nvinfer1::IAlgorithm const* a)
+{
+    return static_cast<Algorithm const&>(*a);
+}
+
+} // namespace
+
+std::unique_ptr<tune::Selector> adaptSelector(nvinfer1::IAlgorithmSelector& selector, bool rejectEmpty)
+{
+    return std::make_unique<Adapter>(selector, rejectEmpty);
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+using namespace tw::api;
+
+TensorFormat IAlgorithmIOInfo::getTensorFormat() const noexcept
+{
+    return static_cast<IoInfo const&>(*this).format;
+}
+DataType IAlgorithmIOInfo::getDataType() const noexcept
+{
+    return static_cast<IoInfo const&>(*this).type;
+}
+Dims IAlgorithmIOInfo::getStrides() const noexcept
+{
+    return static_cast<IoInfo const&>(*this).strides;
+}
+
+int64_t IAlgorithmVariant::getImplementation() const noexcept
+{
+    return static_cast<Variant const&>(*this).implementation;
+}
+int64_t IAlgorithmVariant::getTactic() const noexcept
+{
+    return static_cast<Variant const&>(*this).tactic;
+}
+
+char const* IAlgorithmContext::getName() const noexcept
+{
+    return self(this).name.c_str();
+}
+Dims IAlgorithmContext::getDimensions(int32_t index, OptProfileSelector select) const noexcept
+{
+    Context const& c = self(this);
+    int32_t const which = static_cast<int32_t>(select);
+    if (index < 0 || index >= int32_t(c.dims.size()) || which < 0 || which >= 3)
+        return Dims{-1, {}};
+    return c.dims[size_t(index)][size_t(which)];
+}
+int32_t IAlgorithmContext::getNbInputs() const noexcept
+{
+    return self(this).inputs;
+}
+int32_t IAlgorithmContext::getNbOutputs() const noexcept
+{
+    return self(this).outputs;
+}
+
+IAlgorithmIOInfo const& IAlgorithm::getAlgorithmIOInfo(int32_t index) const noexcept
+{
+    static IoInfo const nothing(tw::ops::TensorSpec{}, tw::Format::kLinear); // out of range
+    IAlgorithmIOInfo const* io = getAlgorithmIOInfoByIndex(index);
+    return io ? *io : nothing;
+}
+IAlgorithmVariant const& IAlgorithm::getAlgorithmVariant() const noexcept
+{
+    return self(this).variant;
+}
+float IAlgorithm::getTimingMSec() const noexcept
+{
+    return self(this).milliseconds;
+}
+std::size_t IAlgorithm::getWorkspaceSize() const noexcept
+{
+    return self(this).workspaceBytes;
+}
+IAlgorithmIOInfo const* IAlgorithm::getAlgorithmIOInfoByIndex(int32_t index) const noexcept
+{
+    Algorithm const& a = self(this);
+    return index < 0 || index >= int32_t(a.io.size()) ? nullptr : a.io[size_t(index)].get();
+}
+
+} // namespace nvinfer1

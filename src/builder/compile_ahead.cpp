@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/compile_ahead.h"
+
+#include <map>
+
+#include "runtime/engine.h"
+
+namespace tw::builder {
+
+namespace {
+
+// Problems of all steps that have CUDA tactics, equal ones once.
+void collectProblems(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                     Options const& options, std::map<std::string, ops::Problem>& out)
+{
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        runtime::LoadedStep const& step = block.steps[i];
+        for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
+            collectProblems(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], options, out);
+        if (!step.regions.empty())
+            continue;
+        ops::Problem p = runtime::problemOf(step, opt, max, options.tune.workers->count(), options.cuda.get());
+        if (p.cuda)
+            out.try_emplace(tune::regionKey(p, options.fingerprint), std::move(p));
+    }
+}
+
+} // namespace
+
+void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                  Options const& options)
+{
+    std::map<std::string, ops::Problem> problems;
+    collectProblems(block, opt, max, options, problems);
+    tune::Options tuneOptions = options.tune;
+    tuneOptions.backend = ops::Backend::kCuda;
+    std::vector<std::pair<ops::Problem const*, ops::Tactic const*>> parts;
+    for (auto const& [key, p] : problems)
+        for (ops::Tactic const* t : tune::candidates(*p.node, tuneOptions))
+            if (ops::supportsFormats(*t, p).ok)
+                parts.emplace_back(&p, t);
+    options.tune.workers->run(int64_t(parts.size()), [&](int64_t i, int) {
+        auto const [problem, tactic] = parts[size_t(i)];
+        for (ops::Config const& config : tactic->configs(*problem))
+            (void)tactic->build(*problem, config).ok();
+    });
+}
+
+} // namespace tw::builder

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "builder/build.h"
+#include "runtime/block.h"
+
+namespace tw::builder {
+
+// Compiles on all workers what the choice of tactics will ask for: the compiler keeps each source. Failures show again
+// when the tactic is tried.
+void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                  Options const& options);
+
+} // namespace tw::builder

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/confirm.h"
+
+#include <algorithm>
+
+#include "tune/bench.h"
+#include "tune/check.h"
+#include "tune/contest.h"
+
+namespace tw::builder {
+
+namespace {
+
+// One attempt, ready to run.
+struct Runnable
+{
+    std::unique_ptr<runtime::Instance> instance;
+    Tensor arena;
+    std::vector<Tensor> outputStorage;
+    std::vector<TensorRef> outputs;
+};
+
+Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState> const& inputs)
+{
+    Runnable r;
+    TW_ASSIGN(r.instance, runtime::resolve(*attempt.block, inputs));
+    TW_TRY(runtime::placeInArena(*r.instance));
+    r.arena = Tensor(DataType::kInt8, {r.instance->arenaBytes});
+    if (!r.arena.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+    for (ir::Value const* v : attempt.graph->outputs) {
+        runtime::ValueState const& s = r.instance->values[size_t(attempt.block->indexOf(v))];
+        if (!s.exact)
+            return unsupported("output '" + v->name + "' has a size that depends on data");
+        r.outputStorage.emplace_back(v->type, s.dims);
+        r.outputs.push_back(r.outputStorage.back().ref());
+        if (!r.outputs.back().data)
+            return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+    }
+    return r;
+}
+
+} // namespace
+
+Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::InputState> const& inputs,
+                     Workers& workers, double budgetMilliseconds)
+{
+    Confirmation none;
+    std::vector<Runnable> runnables;
+    for (Attempt const& a : attempts) {
+        auto r = prepare(a, inputs);
+        if (!r.ok())
+            return none;
+        runnables.push_back(std::move(*r));
+    }
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> refs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        ir::Value const& v = *attempts[0].graph->inputs[i];
+        if (inputs[i].contents.data) {
+            refs.push_back(inputs[i].contents);
+            continue;
+        }
+        storage.emplace_back(v.type, inputs[i].dims);
+        refs.push_back(storage.back().ref());
+        if (!refs.back().data)
+            return none;
+        // Integers are indices as a rule: 0 and 1 are in range almost everywhere.
+        tune::fillRandom(refs.back(), isFloating(v.type) ? ops::Domain{} : ops::Domain{0, 1, true, false}, i);
+    }
+    bool failed = false;
+    std::vector<tune::Contestant> contestants;
+    for (Runnable& r : runnables)
+        contestants.push_back(tune::Contestant{[&] {
+            uint64_t state = 1;
+            std::vector<TensorRef> outputs = r.outputs;
+            runtime::ExecuteArgs args{r.arena.data(), refs, outputs, &state, nullptr, &workers};
+            double const begin = tune::nowMicroseconds();
+            failed = failed || !runtime::execute(*r.instance, args).ok();
+            return tune::Sample{tune::nowMicroseconds() - begin, false};
+        }});
+    tune::ContestRules rules;
+    rules.budgetMicroseconds = budgetMilliseconds * 1000;
+    tune::ContestResult const result = tune::hold(contestants, 1, rules);
+    if (failed)
+        return none;
+    Confirmation c{result.winners[0], {}};
+    for (tune::Standing const& s : result.standings)
+        c.microseconds.push_back(s.microseconds);
+    return c;
+}
+
+} // namespace tw::builder

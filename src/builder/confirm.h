@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last word on formats: whole engines, each with another assignment, timed against each other. Layers timed one by
+// one do not feel what their neighbours leave in the caches.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "builder/formats.h"
+#include "plan/plan.h"
+#include "runtime/block.h"
+
+namespace tw::builder {
+
+// A graph with formats, tactics and loaded kernels.
+struct Attempt
+{
+    FormatPolicy policy = FormatPolicy::kLeastTime;
+    std::unique_ptr<ir::Graph> graph;
+    std::unique_ptr<runtime::LoadedBlock> block;
+    plan::Block root;
+    FormatSummary summary;
+};
+
+// Position of the fastest, ties to the earlier; 0 when they cannot be timed (sizes that depend on data, no memory,
+// random inputs that a layer refuses). `inputs`: states at the optimum, for each attempt the same.
+struct Confirmation
+{
+    int fastest = 0;
+    std::vector<double> microseconds; // of each, empty when not timed
+};
+Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::InputState> const& inputs,
+                     Workers& workers, double budgetMilliseconds);
+
+} // namespace tw::builder

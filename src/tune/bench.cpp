@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/bench.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tw::tune {
+
+namespace {
+
+constexpr double kShort = 10; // microseconds: below, the clock and the pool's start would show
+constexpr int kMostRepeats = 16;
+constexpr double kLong = 3000;         // microseconds: such a run empties caches by itself
+constexpr double kPreempted = 1.3;     // wall time to CPU time of the calling thread
+constexpr double kPreemptedExtra = 20; // microseconds
+
+double threadCpuMicroseconds()
+{
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return double(t.tv_sec) * 1e6 + double(t.tv_nsec) * 1e-3;
+}
+
+} // namespace
+
+double nowMicroseconds()
+{
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Bench::Bench(ops::Kernel const& kernel, Checker::Buffers const& buffers, Workers& workers, int64_t cacheBytes)
+    : kernel_(kernel), buffers_(buffers), workers_(workers),
+      workspace_(DataType::kInt8, {kernel.workspaceBytes(buffers.inputs, buffers.outputs)}),
+      eviction_(DataType::kInt8, {cacheBytes * workers.count()}), cacheBytes_(cacheBytes)
+{
+    outputs_.reserve(buffers.outputs.size());
+}
+
+Result<std::unique_ptr<Bench>> Bench::make(ops::Kernel const& kernel, Checker::Buffers const& buffers, Workers& workers,
+                                           int64_t cacheBytes)
+{
+    std::unique_ptr<Bench> b(new Bench(kernel, buffers, workers, cacheBytes));
+    if (!b->workspace_.data() || !b->eviction_.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory for timing"};
+    TW_ASSIGN(b->prepared_, kernel.prepare(buffers.inputs, buffers.outputs));
+    return b;
+}
+
+Sample Bench::run()
+{
+    if (lastMicroseconds_ < kLong && cacheBytes_ > 0)
+        workers_.run(workers_.count(), [&](int64_t part, int) {
+            std::memset(static_cast<char*>(eviction_.data()) + part * cacheBytes_, repeats_, size_t(cacheBytes_));
+        });
+    uint64_t state = 1;
+    double const cpu = threadCpuMicroseconds(), begin = nowMicroseconds();
+    for (int i = 0; i < repeats_; ++i) {
+        outputs_ = buffers_.outputs;
+        ops::RunArgs args{buffers_.inputs, outputs_, workspace_.data(), &state, &workers_};
+        args.prepared = prepared_.get();
+        (void)kernel_.run(args).ok(); // checked before; a failing run cannot win
+    }
+    double const wall = nowMicroseconds() - begin, used = threadCpuMicroseconds() - cpu;
+    Sample const s{wall / repeats_, wall > kPreempted * used + kPreemptedExtra};
+    if (s.microseconds * repeats_ < kShort)
+        repeats_ = std::clamp(int(std::ceil(kShort / std::max(s.microseconds, 0.1))), 1, kMostRepeats);
+    lastMicroseconds_ = s.microseconds;
+    return s;
+}
+
+} // namespace tw::tune

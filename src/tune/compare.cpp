@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random contents, comparison within a tolerance, copies in other formats.
+#include <cmath>
+
+#include "ops/convert_format.h"
+#include "tune/check.h"
+
+namespace tw::tune {
+
+ops::Domain domainOf(ir::Node const& node, int i)
+{
+    ops::Domain d;
+    if (node.inputs[size_t(i)] && !isFloating(node.inputs[size_t(i)]->type))
+        d = ops::Domain{-4, 4, true, false};
+    if (node.op->domain)
+        node.op->domain(node, i, d);
+    return d;
+}
+
+ops::Tolerance toleranceOf(ir::Node const& node, DataType type)
+{
+    return node.op->tolerance ? node.op->tolerance(node, type) : ops::Tolerance::forType(type);
+}
+
+namespace {
+
+// splitmix64: a few cycles for each number.
+struct Random
+{
+    uint64_t state;
+    uint64_t next()
+    {
+        uint64_t z = state += 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+};
+
+} // namespace
+
+void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
+{
+    Random random{seed};
+    bool const whole = domain.integer || !isFloating(t.type);
+    int64_t const count = t.count();
+    if (t.type == DataType::kFloat && !whole) {
+        float* out = t.as<float>();
+        double const step = (domain.hi - domain.lo) * 0x1p-53;
+        for (int64_t i = 0; i < count; ++i)
+            out[i] = float(domain.lo + double(random.next() >> 11) * step);
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        double const u = double(random.next() >> 11) * 0x1p-53;
+        double const v =
+            whole ? std::floor(domain.lo + u * (domain.hi - domain.lo + 1)) : domain.lo + u * (domain.hi - domain.lo);
+        t.set(i, t.type == DataType::kBool ? double(random.next() & 1) : v);
+    }
+}
+
+std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
+                    std::vector<bool> const& wanted)
+{
+    if (got.type != want.type || !(got.dims == want.dims))
+        return std::string("got ") + nameOf(got.type) + got.dims.str() + ", want " + nameOf(want.type) +
+               want.dims.str();
+    auto compared = [&](int64_t i) { return wanted.empty() || wanted[size_t(i)]; };
+    double maxAbs = 0;
+    int64_t const count = want.count();
+    for (int64_t i = 0; i < count; ++i)
+        if (compared(i) && std::isfinite(want.get(i)))
+            maxAbs = std::max(maxAbs, std::fabs(want.get(i)));
+    for (int64_t i = 0; i < count; ++i) {
+        if (!compared(i))
+            continue;
+        double const a = got.get(i), b = want.get(i);
+        bool equal = a == b || (std::isnan(a) && std::isnan(b));
+        if (!equal && isFloating(want.type) && std::isfinite(a) && std::isfinite(b))
+            equal = std::fabs(a - b) <= tolerance.absolute * maxAbs + tolerance.relative * std::fabs(b);
+        if (!equal)
+            return "element " + std::to_string(i) + ": got " + std::to_string(a) + ", want " + std::to_string(b) +
+                   " (max |want| " + std::to_string(maxAbs) + ")";
+    }
+    return {};
+}
+
+Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
+                                         std::vector<Tensor>& storage)
+{
+    std::vector<TensorRef> out(tensors.begin(), tensors.end());
+    for (size_t i = 0; i < out.size(); ++i) {
+        if (!specs[i].present || specs[i].format == out[i].format)
+            continue;
+        storage.emplace_back(out[i].type, out[i].dims, specs[i].format);
+        if (!storage.back().data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for a tensor in format " + std::string(nameOf(specs[i].format))};
+        TensorRef const& copy = storage.back().ref();
+        std::memset(copy.data, 0xff, size_t(copy.sizeBytes())); // gaps hold NaN: who reads them shows
+        if (out[i].data)
+            ops::convertFormat(out[i], copy);
+        out[i] = copy;
+    }
+    return out;
+}
+
+} // namespace tw::tune

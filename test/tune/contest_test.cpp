@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contest on clocks that are as noisy as shared machines: drift, spikes, preemption.
+#include "tune/contest.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace tw::tune {
+
+namespace {
+
+// All contestants see the same slow drift of the machine, each sample has its own jitter and, rarely, a spike.
+struct Machine
+{
+    std::mt19937 random;
+    double drift = 0;
+    int runs = 0;
+    double spikes = 0.05, disturbed = 0;
+
+    explicit Machine(unsigned seed) : random(seed) {}
+    double uniform() { return std::uniform_real_distribution<double>(0, 1)(random); }
+    Sample run(double microseconds)
+    {
+        ++runs;
+        drift = 0.995 * drift + 0.005 * std::normal_distribution<double>(0, 1)(random);
+        double t = microseconds * (1 + drift) * (1 + 0.015 * std::fabs(std::normal_distribution<double>(0, 1)(random)));
+        bool const spike = uniform() < spikes;
+        return Sample{spike ? t * (1.2 + uniform()) : t, uniform() < disturbed};
+    }
+    Contestant contestant(double microseconds, int group = 0)
+    {
+        return Contestant{[this, microseconds] { return run(microseconds); }, group};
+    }
+};
+
+} // namespace
+
+TEST(Contest, ThreePercentIsFoundOnANoisyMachine)
+{
+    int wrong = 0, wrongLate = 0;
+    constexpr int kTrials = 1000;
+    for (unsigned seed = 0; seed < kTrials; ++seed) {
+        Machine m(seed);
+        std::vector<Contestant> const first{m.contestant(100), m.contestant(140), m.contestant(108), m.contestant(103)};
+        wrong += hold(first, 1, {3, 15, 1e9}).winners[0] != 0;
+        // The better one stands last: what looks like a tie goes against it.
+        std::vector<Contestant> const last{m.contestant(103), m.contestant(140), m.contestant(108), m.contestant(100)};
+        wrongLate += hold(last, 1, {3, 15, 1e9}).winners[0] != 3;
+    }
+    EXPECT_LT(wrong, kTrials * 2 / 100);
+    EXPECT_LT(wrongLate, kTrials * 8 / 100);
+}
+
+TEST(Contest, TiesGoToTheEarlier)
+{
+    int later = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        Machine m(seed);
+        std::vector<Contestant> const list{m.contestant(100.1), m.contestant(100)};
+        later += hold(list, 1, {3, 15, 1e9}).winners[0] != 0;
+    }
+    EXPECT_LT(later, 30);
+}
+
+TEST(Contest, HopelessOnesGetNoRounds)
+{
+    Machine m(1);
+    std::vector<Contestant> list;
+    for (int i = 0; i < 10; ++i)
+        list.push_back(m.contestant(i == 4 ? 100 : 400 + i));
+    ContestResult const r = hold(list, 1, {3, 15, 1e9});
+    EXPECT_EQ(r.winners[0], 4);
+    EXPECT_LT(m.runs, 40);
+    EXPECT_GT(r.standings[0].ratio, 2);
+}
+
+TEST(Contest, TimesOfGroupsCompare)
+{
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Machine m(seed);
+        std::vector<Contestant> const list{m.contestant(130, 0), m.contestant(120, 0), m.contestant(100, 1),
+                                           m.contestant(600, 2)};
+        ContestResult const r = hold(list, 3, {3, 15, 1e9});
+        EXPECT_EQ(r.winners[1], 2);
+        EXPECT_EQ(r.winners[2], 3);
+        double const ratio = r.standings[size_t(r.winners[0])].microseconds / r.standings[2].microseconds;
+        EXPECT_NEAR(ratio, 1.2, 0.12) << "seed " << seed;
+        EXPECT_GT(r.standings[3].microseconds / r.standings[2].microseconds, 4);
+    }
+}
+
+TEST(Contest, DisturbedRoundsDoNotCountUnlessAllAre)
+{
+    Machine m(3);
+    m.disturbed = 1;
+    std::vector<Contestant> const list{m.contestant(100), m.contestant(101)};
+    ContestResult const r = hold(list, 1, {3, 15, 1e9});
+    EXPECT_GT(r.discarded, 0);
+    EXPECT_GE(r.rounds, 3);
+}
+
+TEST(Contest, BudgetEndsIt)
+{
+    auto slow = [] {
+        volatile double x = 0;
+        for (int i = 0; i < 200000; ++i)
+            x = x + i;
+        return Sample{100, false};
+    };
+    std::vector<Contestant> const list{{slow, 0}, {slow, 0}, {slow, 0}};
+    ContestResult const r = hold(list, 1, {1, 1000, 1000});
+    EXPECT_LE(r.rounds, 3);
+    EXPECT_EQ(r.winners[0], 0);
+}
+
+} // namespace tw::tune

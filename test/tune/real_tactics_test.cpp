@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check refuses what is wrong and nothing else: every tactic of every op passes it on the op's own cases, in all
+// formats it works in.
+#include <gtest/gtest.h>
+
+#include "interp/interp.h"
+#include "ops/registry.h"
+#include "support/op_case.h"
+
+namespace tw::test {
+
+namespace {
+
+ops::Problem problemOf(CaseGraph const& g)
+{
+    ops::Problem p;
+    p.node = g.node;
+    uint32_t const shapeInputs = g.node->op->shapeInputs ? g.node->op->shapeInputs(*g.node) : 0;
+    for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
+        ops::TensorSpec spec;
+        spec.type = g.nodeInputs[i].type;
+        spec.dims = spec.maxDims = g.nodeInputs[i].dims;
+        spec.present = g.nodeInputs[i].data != nullptr;
+        if (spec.present && g.node->inputs[i]->constant)
+            spec.constant = g.node->inputs[i]->constant->data.get();
+        if (i < 32 && (shapeInputs >> i & 1) != 0)
+            spec.contents = g.nodeInputs[i];
+        p.inputs.push_back(spec);
+    }
+    auto const shapes = interp::inferConcrete(*g.node, g.nodeInputs);
+    EXPECT_TRUE(shapes.ok());
+    for (auto const& s : *shapes) {
+        ops::TensorSpec spec;
+        spec.type = s.type;
+        spec.dims = spec.maxDims = s.dims;
+        spec.present = true;
+        p.outputs.push_back(spec);
+    }
+    return p;
+}
+
+} // namespace
+
+TEST(RealTactics, NoneIsRefused)
+{
+    int checked = 0;
+    for (ir::OpDef const* op : ops::all()) {
+        if (!op->cases || !op->cpuTactics || op->regionCount > 0)
+            continue;
+        ops::CaseList list;
+        op->cases(list);
+        for (ops::Case const& c : list.cases) {
+            auto g = makeCase(*op, c);
+            ASSERT_TRUE(g.ok()) << g.error().message;
+            ops::Problem const problem = problemOf(**g);
+            tune::Checker checker(problem);
+            for (ops::Tactic const* t : op->cpuTactics())
+                for (ops::Formats const& f : t->formats(problem)) {
+                    ops::Problem in = problem;
+                    ops::setFormats(in, f);
+                    if (!t->supports(in).ok)
+                        continue;
+                    for (ops::Config const& config : t->configs(in)) {
+                        auto image = t->build(in, config);
+                        ASSERT_TRUE(image.ok()) << image.error().message;
+                        auto kernel = t->load(in, config, *image);
+                        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+                        auto const result = checker.check(in, **kernel, t->name(), serialWorkers());
+                        EXPECT_TRUE(result.ok())
+                            << op->name << "." << c.name << ": " << (result.ok() ? "" : result.error().message);
+                        checked += result.ok() && result->empty();
+                    }
+                }
+        }
+    }
+    EXPECT_GT(checked, 500);
+}
+
+} // namespace tw::test

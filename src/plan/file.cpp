@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/hash_block.h"
 
 namespace tw::plan {
 

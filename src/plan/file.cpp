@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/hash.h"
-#include "base/hash_block.h"
 
 namespace tw::plan {
 

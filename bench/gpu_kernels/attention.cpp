@@ -161,12 +161,12 @@ void attentionCases(std::vector<Case>& cases)
           Layer{"ViT-B batch 1", {1, 12, 197, 197}}, Layer{"BERT-base s128 batch 32", {32, 12, 128, 128}},
           Layer{"BERT-large s384 batch 32", {32, 16, 384, 384}}, Layer{"ViT-B batch 64", {64, 12, 197, 197}}}) {
         for (int groups : {1, 2, 3})
-            for (int keys : {64, 96, 128, 192, 208}) {
+            for (int keys : {64, 96, 112, 128, 192, 208}) {
                 wgmma::Spec t;
                 t.groups = groups;
                 t.keys = keys;
-                if ((keys == 208) == (l.g.sk == 197) && (groups < 3 || l.g.sk == 384) && keys <= l.g.sk + 15 &&
-                    !wgmma::unsupported(t))
+                if ((keys == 112 || keys == 208) == (l.g.sk == 197) && (groups < 3 || l.g.sk == 384) &&
+                    keys <= l.g.sk + 15 && !wgmma::unsupported(t))
                     addWgmma(l.what, t, l.g, true);
             }
         for (int warps : {1, 2, 4, 8})

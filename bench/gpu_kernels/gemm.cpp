@@ -337,6 +337,61 @@ void convolutions(std::vector<Case>& cases)
     }
 }
 
+// The first choices for shapes of whole networks.
+void choices(std::vector<Case>& cases)
+{
+    auto product = [&](int64_t m, int64_t n, int64_t k, bool residual, bool gelu) {
+        gemm::Spec base;
+        base.residual = residual;
+        if (gelu)
+            base.activation = cuda::kGeluErf;
+        gemm::Shape const g = shape(m, n, k);
+        for (gemm::Spec const& s : gemm::candidates(base, g, 132, 3))
+            add(cases,
+                "choice " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+                    (residual ? " residual"
+                     : gelu   ? " gelu"
+                              : ""),
+                {s, g, gelu ? geluErf : nullptr, true, 0});
+    };
+    product(1, 1000, 2048, false, false);
+    product(4096, 768, 768, true, false);
+    product(4096, 3072, 768, false, true);
+    product(4096, 768, 3072, true, false);
+    product(12608, 2304, 768, false, false);
+    product(12608, 3072, 768, false, true);
+    for (int64_t m : {384, 12288}) {
+        product(m, 3072, 1024, false, false);
+        product(m, 1024, 1024, true, false);
+        product(m, 4096, 1024, false, true);
+        product(m, 1024, 4096, true, false);
+    }
+    auto expand = [&](int64_t n, int64_t hw, int64_t c, int64_t k, int64_t rs, bool residual) {
+        gemm::Spec base;
+        base.image = true;
+        base.residual = residual;
+        base.activateLast = true;
+        base.activation = cuda::kRelu;
+        gemm::Shape const g = image(n, hw, c, k, rs, 1, rs / 2);
+        for (gemm::Spec const& s : gemm::candidates(base, g, 132, 3))
+            add(cases,
+                "choice " + std::to_string(hw) + "x" + std::to_string(hw) + " " + std::to_string(c) + "->" +
+                    std::to_string(k) + " " + std::to_string(rs) + "x" + std::to_string(rs) +
+                    (residual ? " residual" : "") + " batch " + std::to_string(n),
+                {s, g, relu, true, 0});
+    };
+    for (int64_t n : {1, 32, 256}) {
+        expand(n, 56, 64, 64, 3, false);
+        expand(n, 56, 64, 256, 1, true);
+        expand(n, 28, 128, 128, 3, false);
+        expand(n, 28, 128, 512, 1, true);
+        expand(n, 14, 256, 256, 3, false);
+        expand(n, 14, 256, 1024, 1, true);
+        expand(n, 7, 512, 512, 3, false);
+        expand(n, 7, 512, 2048, 1, true);
+    }
+}
+
 } // namespace
 
 void gemmCases(std::vector<Case>& cases)
@@ -344,6 +399,7 @@ void gemmCases(std::vector<Case>& cases)
     checks(cases);
     timings(cases);
     convolutions(cases);
+    choices(cases);
 }
 
 } // namespace bench

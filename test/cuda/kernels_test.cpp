@@ -203,6 +203,35 @@ TEST(CudaGemm, ImageMap)
     EXPECT_EQ(l.p.lower[0], -1);
 }
 
+TEST(CudaGemm, Candidates)
+{
+    cuda::gemm_f16::Shape g;
+    g.m = g.n = g.k = 4096;
+    std::vector<cuda::gemm_f16::Spec> list = candidates(cuda::gemm_f16::Spec(), g, 132, 3);
+    ASSERT_EQ(list.size(), 3U);
+    EXPECT_GE(list[0].tileP * list[0].tileQ, 128 * 128); // fewest reads for each product
+    EXPECT_EQ(list[0].split, 1);
+    for (size_t i = 1; i < list.size(); ++i)
+        EXPECT_LE(estimateUs(list[i - 1], g, 132), estimateUs(list[i], g, 132));
+    g.m = 128;
+    g.n = 768;
+    g.k = 3072;
+    list = candidates(cuda::gemm_f16::Spec(), g, 132, 1);
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_GT(list[0].split, 1); // 24 tiles of 64 x 64
+    g.m = 1;
+    g.n = 1000;
+    g.k = 2048;
+    bool swapped = false;
+    for (cuda::gemm_f16::Spec const& s : candidates(cuda::gemm_f16::Spec(), g, 132, 100)) {
+        EXPECT_EQ(unsupported(s, g), nullptr) << s.name();
+        swapped = swapped || s.swap;
+    }
+    EXPECT_TRUE(swapped);
+    g.k = 2047;
+    EXPECT_TRUE(candidates(cuda::gemm_f16::Spec(), g, 132, 100).empty());
+}
+
 TEST(CudaConvolution, Copies)
 {
     cuda::conv_f16::Shape g;

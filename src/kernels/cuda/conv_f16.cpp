@@ -63,7 +63,15 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
     int const m0 = blockIdx.x * TILE_M, n0 = blockIdx.y * TILE_N, group = blockIdx.z;
     f16 const* const x = a.x + i64(group) * a.groupC * a.channelX;
     f16 const* const filters = a.filters + i64(group) * a.n * a.paddedK;
+    u32 const biases = base + STAGES * STAGE_BYTES;
     releaseDependents();
+    Output y = a;
+    if constexpr (BIAS) {
+        y.bias += group * a.n;
+        BiasPart<TILE_N, THREADS> bias;
+        bias.take(y, n0, tid);
+        bias.put(biases, tid);
+    }
 
     // x: each thread has one place in k and PIXELS rows.
     constexpr int PER_ROW = 32 / VECTOR, STEP = VECTOR == 1 ? 0 : THREADS / PER_ROW;
@@ -170,12 +178,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
         if (++ahead == STAGES) ahead = 0;
     }
     copyWait<0>();
+    Ahead residual;
+    fetchResidual(y, residual, m0 + warpM, n0 + warpN, group, lane);
     __syncthreads();
-    Output y = a;
-    if constexpr (BIAS) y.bias += group * a.n;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-        writeRows(y, d[i], m0 + warpM + i * 16, n0 + warpN, group, base + warp * (32 * CHUNK), lane);
+        writeRows(y, d[i], m0 + warpM + i * 16, n0 + warpN, group, base + warp * (32 * CHUNK), biases + warpN * 4, residual,
+                  i == 0 ? m0 + warpM + 16 : -1, lane);
 }
 )";
 
@@ -183,7 +192,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
 
 int64_t Spec::sharedBytes() const
 {
-    return int64_t(stages) * (tileM + tileN) * 64;
+    return int64_t(stages) * (tileM + tileN) * 64 + tileN * 4;
 }
 
 std::string Spec::name() const

@@ -17,6 +17,7 @@ constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
 constexpr int COLUMNS = TILE_Q / SPLIT;
+// LATE: no registers are left to hold the residual during the products.
 struct Args : Output {
     i32 steps, tilesP, tilesQ, batches, batchP, batchQ;
     i32 stepsC, filterW, outW, outH, strideW, strideH, padW, padH, dilationW, dilationH;
@@ -146,7 +147,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     extern __shared__ u8 raw[];
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
-    u32 const full = staging + STAGING_BYTES, empty = full + STAGES * 8;
+    u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's
+    u32 const full = biases + BIAS_BYTES, empty = full + STAGES * 8;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int const rank = SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
@@ -169,7 +171,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     releaseDependents();
 
     if (warp >= GROUPS * 4) {
-        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(IMAGE ? 56 : 40));
         if (warp == GROUPS * 4 && lane == 0) {
             int s = 0;
             u32 parity = 1;
@@ -214,12 +216,12 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
         // Others of the cluster read this block's shared memory, or arrive at its barriers, until here.
         if constexpr (SPLIT * MULTICAST > 1) clusterSync();
     } else {
-        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(IMAGE ? 224 : 232));
         int const group = warp / 4, inGroup = threadIdx.x % 128;
         u32 const stage = staging + warp * (16 * CHUNK * 2);
         u32 done = 0; // steps of this block before this tile
         int turn = 0;
-        bool waited = false;
+        waitForPrevious(); // y and residual belong to it
         if constexpr (PING_PONG)
             if (group == 1 && firstUnit < units) groupArrive(2, 256);
         for (int unit = firstUnit; unit < units; unit += unitStep, ++turn) {
@@ -228,6 +230,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 continue;
             }
             Tile const t = tileAt(a, unit, rank);
+            int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
+            int const column0 = t.q + (SPLIT > 1 ? rank * COLUMNS : 0);
+            u32 const biasAt = biases + (group * 2 + (PING_PONG ? turn / 2 : turn) % 2) * COLUMNS * 4;
+            BiasPart<SWAP ? 1 : COLUMNS, 128> bias;
+            Ahead ahead;
+            if constexpr (!SWAP) bias.take(a, column0, inGroup);
+            if constexpr (!SWAP && !LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
             float d[BLOCKS][TILE_Q / 2];
             int s = done % STAGES;
             u32 parity = done / STAGES & 1;
@@ -257,6 +266,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             }
             if constexpr (PING_PONG)
                 if (unit + unitStep < units) groupArrive(2 + (group ^ 1), 256);
+            if constexpr (!SWAP && LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
             wgmmaWait<0>();
             if (last >= 0) {
                 if constexpr (MULTICAST > 1) {
@@ -265,11 +275,11 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     barrierArrive(empty + last * 8);
             }
             done += end - begin;
-            if (!waited) { // y and residual belong to the kernel before until it is done
-                waitForPrevious();
-                waited = true;
+            // All warps of the group have left the tile before: its biases are read.
+            if constexpr (BIAS && !SWAP) {
+                bias.put(biasAt, inGroup);
+                groupSync(4 + group, 128);
             }
-            int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
             if constexpr (SPLIT > 1) {
                 // Everybody's part of the sums in its stages, 16 bytes a thread; this block adds up its columns.
                 constexpr int ALL = GROUPS * 128, BLOCK_BYTES = TILE_Q / 8 * ALL * 16;
@@ -296,14 +306,22 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                             for (int e = 0; e < 4; ++e) v[j * 4 + e] += x[e];
                         }
                     }
-                    if constexpr (SWAP) writeColumns(a, v, row0 + b * 64, t.q + rank * COLUMNS, t.batch, lane);
-                    else writeRows(a, v, row0 + b * 64, t.q + rank * COLUMNS, t.batch, stage, lane);
+                    if constexpr (!SWAP && LATE)
+                        if (b > 0) fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (SWAP) writeColumns(a, v, row0 + b * 64, column0, t.batch, lane);
+                    else
+                        writeRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
+                                  !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
             } else {
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b) {
-                    if constexpr (SWAP) writeColumns(a, d[b], row0 + b * 64, t.q, t.batch, lane);
-                    else writeRows(a, d[b], row0 + b * 64, t.q, t.batch, stage, lane);
+                    if constexpr (!SWAP && LATE)
+                        if (b > 0) fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (SWAP) writeColumns(a, d[b], row0 + b * 64, column0, t.batch, lane);
+                    else
+                        writeRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
+                                  !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
             }
         }
@@ -340,7 +358,7 @@ int Spec::sums() const
 // Beside 8 warps that multiply, a ninth leaves 168 registers for each thread: warps share 4 register files.
 bool Spec::redistributes() const
 {
-    return groups == 2 && sums() > 64;
+    return groups == 2 && (sums() > 64 || (split > 1 && sums() == 64)); // adding up takes more
 }
 
 int Spec::chunk() const
@@ -348,10 +366,15 @@ int Spec::chunk() const
     return chunkOf(tileQ / split);
 }
 
+int64_t Spec::biasBytes() const
+{
+    return swap ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
+}
+
 int64_t Spec::sharedBytes() const
 {
     int64_t const staging = swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
-    return kAlignment + stages * stageBytes() + staging + kBarrierBytes;
+    return kAlignment + stages * stageBytes() + staging + biasBytes() + kBarrierBytes;
 }
 
 int Spec::blocksPerMultiprocessor() const
@@ -386,6 +409,8 @@ char const* unsupported(Spec const& s)
         return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
     if (s.sums() > 128)
         return "more than 128 sums for each thread do not fit its registers";
+    if (s.residual && s.tileP > 128)
+        return "a residual and more than 128 rows do not fit the registers";
     if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
@@ -412,10 +437,11 @@ std::string source(Spec const& s)
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
+            constant("BIAS_BYTES", s.biasBytes()) +
             constant("STAGING_BYTES", s.swap ? 0 : s.groups * 4 * 16 * s.chunk() * 2);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) +
-            flag("EARLY", early) + epilogueConstants(s, s.chunk());
+            flag("LATE", s.sums() > 96 || s.split > 1) + flag("EARLY", early) + epilogueConstants(s, s.chunk());
     return text + rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
            ", \"layout of Args\");\n";
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/tensor_map.h"
@@ -39,6 +40,7 @@ struct Spec : Epilogue
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }
     int64_t stageBytes() const { return int64_t(tileP + tileQ) * kStepK * 2; }
     int chunk() const; // columns that a warp stages at once on the way to y
+    int64_t biasBytes() const;
     int64_t sharedBytes() const;
     int blocksPerMultiprocessor() const;
     // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.
@@ -86,5 +88,11 @@ struct Launch
     LaunchGeometry geometry;
 };
 Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
+
+// A guess of the kernel's time, for ordering.
+double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
+// The tiles worth timing, the best guess first, at most so many; none: the shape cannot run. `base` says all but tile,
+// stages, groups, turns, split, multicast and swap.
+std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
 
 } // namespace tw::cuda::gemm_f16

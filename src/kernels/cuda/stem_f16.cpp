@@ -22,11 +22,14 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
 {
     extern __shared__ __align__(128) u8 raw[];
     u32 const filters = sharedAddress(raw), staging = filters + TILE_N * FILTER_PITCH;
-    u32 const patch = staging + 8 * 32 * CHUNK;
+    u32 const biases = staging + 8 * 32 * CHUNK, patch = biases + TILE_N * 4;
     int const tid = threadIdx.x, warp = tid / 32, lane = tid % 32, g = lane / 4, t = lane % 4;
     int const blocksH = (a.outH + ROWS - 1) / ROWS, image = blockIdx.y / blocksH;
     int const q0 = blockIdx.x * (COLUMNS * 16), p0 = (blockIdx.y - image * blocksH) * ROWS, n0 = blockIdx.z * TILE_N;
     releaseDependents();
+    BiasPart<TILE_N, THREADS> bias;
+    bias.take(a, n0, tid);
+    bias.put(biases, tid);
     for (int at = tid; at < TILE_N * FILTER_UNITS; at += THREADS) {
         int const r = at / FILTER_UNITS, u = at % FILTER_UNITS;
         copyAsync16(filters + r * FILTER_PITCH + u * 16, a.filters + i64(n0 + r) * (FILTER_UNITS * 8) + u * 8, n0 + r < a.n);
@@ -49,6 +52,9 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
     for (int item = warp; item < ROWS * PAIRS; item += 8) {
         int const row = item / PAIRS, column = (item - row * PAIRS) * 32, p = p0 + row;
         if (p >= a.outH || q0 + column >= a.m) continue;
+        int const to = q0 + column, batch = image * a.outH + p;
+        Ahead ahead;
+        fetchResidual(a, ahead, to, n0, batch, lane);
         float d[2][TILE_N / 8 * 4] = {};
         // Words of two pixels: output column j begins at word j.
         u32 const pixels = patch + row * STRIDE_H * PITCH + (FIRST / 2 + column + g + t) * 4;
@@ -80,7 +86,7 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
 #pragma unroll
         for (int i = 0; i < 2; ++i)
             if (COLUMNS % 2 == 0 || column + i * 16 < COLUMNS * 16)
-                writeRows(a, d[i], q0 + column + i * 16, n0, image * a.outH + p, staging + warp * (32 * CHUNK), lane);
+                writeRows(a, d[i], to + i * 16, n0, batch, staging + warp * (32 * CHUNK), biases, ahead, i == 0 ? to + 16 : -1, lane);
     }
 }
 )";
@@ -89,7 +95,8 @@ TW_KERNEL __launch_bounds__(THREADS, __CUDA_ARCH__ >= 900 ? 2 : 1) stem(const __
 
 int64_t Spec::sharedBytes() const
 {
-    return tileN * (paddedK() * 2 + 16) + 8 * 32 * chunkOf(tileN) + int64_t(channels) * patchRows() * patchUnits() * 16;
+    return tileN * (paddedK() * 2 + 16) + 8 * 32 * chunkOf(tileN) + tileN * 4 +
+           int64_t(channels) * patchRows() * patchUnits() * 16;
 }
 
 std::string Spec::name() const

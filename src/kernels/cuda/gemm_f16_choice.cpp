@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles are worth timing. The model's constants were fitted on an H200 (1.7 GHz under load, 132 multiprocessors):
+// the fastest of the tiles below was among its first three on every shape measured, or within 3 %.
+#include <algorithm>
+
+#include "kernels/cuda/gemm_f16.h"
+
+namespace tw::cuda::gemm_f16 {
+
+namespace {
+
+constexpr double kClocksPerUs = 1700;
+
+int64_t ceilDiv(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+// Share of the matrix units' rate: narrow tiles wait for shared memory.
+double efficiency(int tileQ)
+{
+    return tileQ >= 192 ? 0.9 : tileQ >= 128 ? 0.85 : tileQ >= 96 ? 0.75 : tileQ >= 64 ? 0.6 : 0.35;
+}
+
+} // namespace
+
+double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
+{
+    Launch const l = launch(s, g, multiprocessors);
+    int64_t const blocks = int64_t(l.args.tilesP) * l.args.tilesQ * l.args.batches * s.cluster();
+    int64_t const each = ceilDiv(blocks, multiprocessors); // of the busiest multiprocessor
+    int64_t const atOnce = std::min<int64_t>(s.pingPong ? 2 : s.blocksPerMultiprocessor(), each);
+    bool const overlapped = s.split > 1 || s.pingPong || s.blocksPerMultiprocessor() > 1;
+    int64_t const rounds = overlapped ? ceilDiv(each, atOnce) : each;
+    double const steps = double(ceilDiv(l.args.steps, s.split));
+    // Clocks of a step: 2048 products and 46 bytes of operands each; one tile alone waits for its own steps.
+    double const products = double(s.tileP) * s.tileQ * kStepK / 2048 / efficiency(s.tileQ);
+    double const through = std::max(products, double(s.stageBytes()) / 46);
+    double const alone = std::max(s.groups == 1 ? 170.0 : 220.0, through);
+    double const main = steps * std::max(double(each) * through, double(rounds) * alone);
+    // Writing: 16 bytes a clock. Clusters that split do one tile each and are launched anew.
+    double const write = 500 + double(s.tileP) * s.tileQ / s.split * 2 / 16;
+    double const tail = write * (s.pingPong ? std::max(1.0, double(each) / 2) : double(rounds)) +
+                        (s.split > 1 ? double(rounds - 1) * 4000 : 0);
+    double const fixed = 3400 + (s.split > 1 ? 900 : 0) + (steps < 4 ? 300 : 0);
+    return (fixed + main + tail) / kClocksPerUs;
+}
+
+std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, size_t most)
+{
+    struct Tile
+    {
+        int p, q, stages, groups;
+        bool pingPong, splits;
+    };
+    static constexpr Tile kTiles[] = {{128, 256, 4, 2, false, false}, {128, 192, 4, 2, false, false},
+                                      {256, 128, 4, 2, false, false}, {128, 128, 6, 2, false, true},
+                                      {128, 128, 6, 2, true, false},  {128, 64, 6, 2, true, false},
+                                      {128, 64, 4, 2, false, true},   {64, 128, 3, 1, false, false},
+                                      {64, 64, 6, 1, false, true},    {64, 32, 8, 1, false, true}};
+    struct Choice
+    {
+        double us;
+        Spec spec;
+    };
+    std::vector<Choice> all;
+    auto consider = [&](Spec const& s) {
+        if (!unsupported(s, g))
+            all.push_back({estimateUs(s, g, multiprocessors), s});
+    };
+    for (Tile const& t : kTiles)
+        for (int split : {1, 2, 4, 8}) {
+            if (split > 1 && !t.splits)
+                continue;
+            Spec s = base;
+            s.tileP = t.p;
+            s.tileQ = t.q;
+            s.stages = t.stages;
+            s.groups = t.groups;
+            s.pingPong = t.pingPong;
+            s.split = split;
+            s.multicast = 1;
+            s.swap = false;
+            consider(s);
+            // Few rows: the filters give the 64 rows, and the tile has only as many columns as there are rows.
+            if (g.m <= 64 && t.p == 64 && t.q == 64 && !base.image) {
+                s.swap = true;
+                s.tileQ = int(std::max<int64_t>(ceilDiv(g.m, 8) * 8, 8 * split));
+                consider(s);
+            }
+        }
+    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
+    std::vector<Spec> list;
+    for (Choice const& c : all)
+        if (list.size() < most)
+            list.push_back(c.spec);
+    return list;
+}
+
+} // namespace tw::cuda::gemm_f16

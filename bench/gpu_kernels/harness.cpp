@@ -64,7 +64,9 @@ std::string fileOf(std::string const& folder, std::string const& source)
 
 float halfToFloat(uint16_t bits)
 {
-    return float(*reinterpret_cast<_Float16 const*>(&bits));
+    _Float16 h;
+    std::memcpy(&h, &bits, 2);
+    return float(h);
 }
 uint16_t floatToHalf(float v)
 {

@@ -27,6 +27,8 @@ struct Pads
 
 std::optional<Pads> padsOf(ir::Node const& n)
 {
+    if (n.op != &ops::padding::def() && n.op != &ops::slice::def())
+        return std::nullopt;
     ir::Shape const& x = n.inputs[0]->shape;
     Pads pads{std::vector<int64_t>(x.size(), 0), std::vector<int64_t>(x.size(), 0)};
     if (n.op == &ops::padding::def()) {
@@ -35,7 +37,7 @@ std::optional<Pads> padsOf(ir::Node const& n)
             pads.before[x.size() - 2 + i] = a.pre[i];
             pads.after[x.size() - 2 + i] = a.post[i];
         }
-    } else if (n.op == &ops::slice::def()) {
+    } else {
         auto const& a = n.attrsAs<ops::slice::Attrs>();
         for (size_t i = 1; i < std::min<size_t>(n.inputs.size(), 4); ++i)
             if (n.inputs[i])
@@ -51,8 +53,6 @@ std::optional<Pads> padsOf(ir::Node const& n)
                 return std::nullopt;
             pads.after[i] = same ? 0 : a.start[i] + a.size[i] - x[i].value();
         }
-    } else {
-        return std::nullopt;
     }
     for (size_t i = 0; i < x.size(); ++i)
         if (pads.before[i] < 0 || pads.after[i] < 0)

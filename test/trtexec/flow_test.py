@@ -33,7 +33,7 @@ class Flow(unittest.TestCase):
         cls.plan = cls.folder / "digits.plan"
         cls.build = cls.tool(f"--onnx={MODEL}", f"--saveEngine={cls.plan}", "--buildOnly",
                              "--minShapes=image:1x1x8x8", "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8",
-                             "--profilingVerbosity=detailed")
+                             "--profilingVerbosity=detailed", f"--timingCacheFile={cls.folder / 'timing.cache'}")
         if cls.build.returncode != 0:
             raise AssertionError(cls.build.stdout + cls.build.stderr)
         random.seed(85)
@@ -83,10 +83,11 @@ class Flow(unittest.TestCase):
         self.assertEqual([p.name for p in self.folder.iterdir() if ".tmp" in p.name], [])
         self.assertNotIn("\r", self.build.stderr)  # no progress display in pipes
 
-    def test_same_model_same_bytes(self):
+    def test_same_model_same_bytes(self):  # what was measured comes from the cache
         again = self.folder / "again.plan"
         self.passes(f"--onnx={MODEL}", f"--saveEngine={again}", "--buildOnly", "--minShapes=image:1x1x8x8",
-                    "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8", "--profilingVerbosity=detailed")
+                    "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8", "--profilingVerbosity=detailed",
+                    f"--timingCacheFile={self.folder / 'timing.cache'}")
         self.assertEqual(again.read_bytes(), self.plan.read_bytes())
 
     def test_report(self):

@@ -38,6 +38,7 @@ public:
     void const* data() const override { return data_.get(); }
     size_t sizeBytes() const override { return sizeBytes_; }
     void close() override {} // there is no other place to get the bytes from
+    size_t borrowFromBytes() const override { return 0; }
     Result<std::string> bytes() const override
     {
         return std::string(reinterpret_cast<char const*>(data_.get()), sizeBytes_);
@@ -47,6 +48,9 @@ private:
     std::unique_ptr<std::byte[], void (*)(void*)> data_{nullptr, nullptr};
     size_t sizeBytes_ = 0;
 };
+
+// Tables of which a run reads a few rows; smaller constants are not worth the dependence on the file.
+constexpr size_t kLargeTable = size_t(1) << 20;
 
 // The read-only mapping of a file that a range of memory lies in.
 struct FileRange
@@ -136,6 +140,7 @@ public:
             munmap(data_, sizeBytes_);
         data_ = nullptr;
     }
+    size_t borrowFromBytes() const override { return kLargeTable; }
     void done(void const* data, size_t sizeBytes) const override
     {
         auto const begin = reinterpret_cast<uintptr_t>(data), end = begin + sizeBytes;

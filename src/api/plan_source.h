@@ -12,7 +12,9 @@ namespace tw::api {
 
 // The engine reads from data() while it is loaded; then close() gives the memory back where the bytes can be had again.
 // Clients that map a plan file read-only pay for its pages once at most: the file is opened here again, and pages are
-// dropped as they have been packed. Other memory is copied, since the caller may free it, and the copy is kept.
+// dropped as they have been packed; large tables that kernels read as they are (embeddings) stay in that mapping, so
+// the file may be replaced or removed while the engine lives, but not shortened in place. Other memory is copied, since
+// the caller may free it, and the copy is kept.
 class PlanSource : public PageKeeper
 {
 public:
@@ -22,6 +24,8 @@ public:
     virtual void const* data() const = 0;
     virtual size_t sizeBytes() const = 0;
     virtual void close() = 0;
+    // Weights of this size need no copy, they may stay at data() (then close() is not called).
+    virtual size_t borrowFromBytes() const = 0;
     // The plan's bytes, at any time. An error when its file has changed since.
     virtual Result<std::string> bytes() const = 0;
 };

@@ -41,6 +41,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     options.strictDevice = environment.strictPlan;
     options.log = &log;
     options.pages = source.get();
+    options.borrowFromBytes = source->borrowFromBytes();
     device::ThreadPool& pool = device::processThreadPool(environment.threads);
     options.threads = pool.threads();
     options.workers = maxThreads > 0 ? &pool.workers(maxThreads) : &pool.workers();
@@ -53,7 +54,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
         for (plan::IoTensor const& t : core->contents().io)
             state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
-    if (!core->contents().refittable)
+    if (!core->borrowsPlan())
         source->close();
     engine->plan = std::move(source);
     return engine.release();

@@ -323,7 +323,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
     }
     if (!c.refittable)
-        TW_TRY(releaseConstants(*c.graph, *e->block_));
+        e->borrowsPlan_ = releaseConstants(*c.graph, *e->block_, options.borrowFromBytes);
     if (options.log && replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");

@@ -21,6 +21,7 @@ struct LoadOptions
     std::string fingerprint; // of this device
     Log* log = nullptr;
     PageKeeper const* pages = nullptr;        // told which weights have been read
+    size_t borrowFromBytes = SIZE_MAX;        // weights of this size that kernels read as they are stay where they lie
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
@@ -50,6 +51,8 @@ public:
     int64_t arenaBytes() const { return arenaBytes_; }
     // Workers that kernels were loaded for: execute() may be given fewer, not more.
     int threads() const { return threads_; }
+    // Some weights still lie in the bytes that the plan was read from (always, when the engine can be refitted).
+    bool borrowsPlan() const { return borrowsPlan_; }
     // Index into contents().io, -1 when there is none.
     int ioIndex(std::string const& name) const;
     ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
@@ -65,6 +68,7 @@ private:
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
     int threads_ = 1;
+    bool borrowsPlan_ = true;
     std::shared_ptr<cuda::Target const> cuda_;
     std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };

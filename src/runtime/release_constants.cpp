@@ -16,7 +16,9 @@ constexpr size_t kSmallBytes = 4096;
 class Releaser
 {
 public:
-    Result<void> run(ir::Graph& graph, LoadedBlock const& block)
+    explicit Releaser(size_t borrowFromBytes) : borrowFromBytes_(borrowFromBytes) {}
+    bool borrows() const { return borrows_; }
+    void run(ir::Graph& graph, LoadedBlock const& block)
     {
         std::set<ir::Value const*> read(graph.outputs.begin(), graph.outputs.end());
         for (LoadedStep const& step : block.steps) {
@@ -29,20 +31,19 @@ public:
                     read.insert(node.inputs[i]);
             }
         }
-        TW_TRY(keep(graph, &read));
+        keep(graph, &read);
         for (size_t i = 0; i < block.steps.size(); ++i) {
             ir::Node& node = *graph.nodes[i];
             if (node.body)
-                TW_TRY(keep(*node.body, nullptr));
+                keep(*node.body, nullptr);
             for (size_t r = 0; r < node.regions.size(); ++r)
-                TW_TRY(run(*node.regions[r], *block.steps[i].regions[r]));
+                run(*node.regions[r], *block.steps[i].regions[r]);
         }
-        return {};
     }
 
 private:
     // Those in `read` (null: all), and small ones.
-    Result<void> keep(ir::Graph& graph, std::set<ir::Value const*> const* read)
+    void keep(ir::Graph& graph, std::set<ir::Value const*> const* read)
     {
         for (auto const& v : graph.values()) {
             if (!v->isConstant())
@@ -53,28 +54,31 @@ private:
             c->data = wanted ? copyOf(data) : std::make_shared<Blob const>(nullptr, 0);
             v->constant = std::move(c);
         }
-        if (read) // bodies own nothing that runs
-            for (auto const& n : graph.nodes)
-                if (n->body)
-                    TW_TRY(keep(*n->body, nullptr));
-        return {};
     }
     // Values may share contents, and go on to.
     BlobPtr copyOf(BlobPtr const& data)
     {
+        if (data->sizeBytes() >= borrowFromBytes_) {
+            borrows_ = true;
+            return data;
+        }
         BlobPtr& copy = copies_[data->data()];
         if (!copy || copy->sizeBytes() != data->sizeBytes())
             copy = Blob::copy(data->data(), data->sizeBytes());
         return copy;
     }
+    size_t borrowFromBytes_;
+    bool borrows_ = false;
     std::map<void const*, BlobPtr> copies_;
 };
 
 } // namespace
 
-Result<void> releaseConstants(ir::Graph& graph, LoadedBlock const& block)
+bool releaseConstants(ir::Graph& graph, LoadedBlock const& block, size_t borrowFromBytes)
 {
-    return Releaser().run(graph, block);
+    Releaser releaser(borrowFromBytes);
+    releaser.run(graph, block);
+    return releaser.borrows();
 }
 
 } // namespace tw::runtime

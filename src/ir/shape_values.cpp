@@ -8,6 +8,11 @@
 
 namespace tw::ir {
 
+bool isShapeInput(Node const& node, size_t i)
+{
+    return i < 32 && node.op->shapeInputs && (node.op->shapeInputs(node) >> i & 1) != 0;
+}
+
 std::set<Value const*> shapeValues(Graph const& g)
 {
     std::set<Value const*> needed;
@@ -18,10 +23,9 @@ std::set<Value const*> shapeValues(Graph const& g)
         Node const& node = **n;
         bool const makesNeeded =
             std::any_of(node.outputs.begin(), node.outputs.end(), [&](Value const* v) { return needed.contains(v); });
-        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
         bool const readsElements = std::string_view(node.op->name) != "shape"; // shape reads dimensions only
         for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] && ((makesNeeded && readsElements) || (i < 32 && (mask >> i & 1))))
+            if (node.inputs[i] && ((makesNeeded && readsElements) || isShapeInput(node, i)))
                 needed.insert(node.inputs[i]);
     }
     return needed;

@@ -9,6 +9,9 @@
 
 namespace tw::ir {
 
+// Whether the elements of input `i` decide shapes (OpDef::shapeInputs): the input is a shape tensor, on the host.
+bool isShapeInput(Node const& node, size_t i);
+
 std::set<Value const*> shapeValues(Graph const& g);
 
 } // namespace tw::ir

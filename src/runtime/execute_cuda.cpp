@@ -9,6 +9,7 @@
 #include "device/cuda/device.h"
 #include "interp/interp.h"
 #include "ir/op_def.h"
+#include "ir/shape_values.h"
 #include "runtime/replay_cuda.h"
 
 namespace tw::runtime {
@@ -217,12 +218,6 @@ private:
         return {};
     }
 
-    static bool isShapeInput(ir::Node const& node, size_t i)
-    {
-        uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
-        return i < 32 && (mask >> i & 1) != 0;
-    }
-
     // Inputs of a kernel: shape tensors on the host, the others on the device (all on the host for the host's steps).
     Result<void> collect(LoadedStep const& step)
     {
@@ -234,7 +229,7 @@ private:
                 continue;
             }
             size_t const v = size_t(block_.indexOf(node.inputs[i]));
-            if (step.host || isShapeInput(node, i)) {
+            if (step.host || ir::isShapeInput(node, i)) {
                 TW_ASSIGN(TensorRef r, onHost(v));
                 inst_.stepInputs.push_back(r);
             } else {
@@ -257,7 +252,7 @@ private:
             }
             size_t const v = size_t(block_.indexOf(node.inputs[i]));
             TensorRef r = inst_.refs[v];
-            if (isShapeInput(node, i)) {
+            if (ir::isShapeInput(node, i)) {
                 TW_ASSIGN(r, onHost(v));
             } else if (TensorRef const& h = inst_.hostRefs[v]; h.data) {
                 r = h;

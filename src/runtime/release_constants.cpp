@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/shape_values.h"
 
 namespace tw::runtime {
 
@@ -23,10 +23,9 @@ public:
         std::set<ir::Value const*> read(graph.outputs.begin(), graph.outputs.end());
         for (LoadedStep const& step : block.steps) {
             ir::Node const& node = *step.node;
-            uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
             for (size_t i = 0; i < node.inputs.size(); ++i) {
                 bool const packed =
-                    step.kernel && !step.host && !(i < 32 && (shapes >> i & 1)) && !step.kernel->readsConstant(i);
+                    step.kernel && !step.host && !ir::isShapeInput(node, i) && !step.kernel->readsConstant(i);
                 if (!packed)
                     read.insert(node.inputs[i]);
             }

@@ -81,9 +81,8 @@ NodeInputs gather(Instance const& inst, ir::Node const& node)
 // Whether the elements that infer() needs are there.
 bool haveShapeInputs(ir::Node const& node, NodeInputs const& in)
 {
-    uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
-    for (size_t i = 0; i < in.refs.size() && i < 32; ++i)
-        if ((mask >> i & 1) && node.inputs[i] && !in.refs[i].data && in.refs[i].count() > 0)
+    for (size_t i = 0; i < in.refs.size(); ++i)
+        if (ir::isShapeInput(node, i) && node.inputs[i] && !in.refs[i].data && in.refs[i].count() > 0)
             return false;
     return true;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "device/cuda/device.h"
-#include "ir/op_def.h"
+#include "ir/shape_values.h"
 #include "runtime/execute_cuda.h"
 
 namespace tw::runtime {
@@ -21,9 +21,8 @@ bool isReadOnDevice(LoadedBlock const& block, ir::Value const* v)
 {
     for (LoadedStep const& step : block.steps) {
         ir::Node const& node = *step.node;
-        uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
         for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] == v && !step.host && (i >= 32 || (shapes >> i & 1) == 0))
+            if (node.inputs[i] == v && !step.host && !ir::isShapeInput(node, i))
                 return true;
     }
     return block.graph->isOutput(v) && !v->host;

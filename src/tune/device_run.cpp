@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/cuda/target.h"
-#include "ir/op_def.h"
+#include "ir/shape_values.h"
 
 namespace tw::tune {
 
@@ -71,10 +71,9 @@ Result<std::unique_ptr<DeviceRun>> DeviceRun::create(ops::Problem const& problem
     s.kernel = &kernel;
     cuda::Current const current(*s.device);
     ir::Node const& node = *problem.node;
-    uint32_t const shapes = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
         TensorRef t = inputs[i];
-        if (t.data && (i >= 32 || (shapes >> i & 1) == 0)) {
+        if (t.data && !ir::isShapeInput(node, i)) {
             TW_ASSIGN(t, s.upload(t));
         }
         s.inputs.push_back(t);

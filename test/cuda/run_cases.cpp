@@ -79,7 +79,7 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     auto shiftOf = [&](TensorRef const& t) { return shifted && t.format == Format::kLinear ? sizeOf(t.type) : 0; };
     for (size_t i = 0; i < hostInputs.size(); ++i) {
         TensorRef t = hostInputs[i];
-        if (t.data && !test::isShapeInput(*c.graph->node, i)) {
+        if (t.data && !ir::isShapeInput(*c.graph->node, i)) {
             memory.push_back(std::make_unique<Guarded>());
             TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
             TW_CUDA(device->driver(),

@@ -8,7 +8,7 @@
 #include "ops/convert_format.h"
 #include "ops/registry.h"
 #include "ops/tactic.h"
-#include "support/op_case.h"
+#include "support/case_problem.h"
 
 namespace tw::test {
 
@@ -53,29 +53,8 @@ device::ThreadPool& pool()
 
 ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
 {
-    ops::Problem p;
-    p.node = g.node;
+    ops::Problem p = caseProblem(g, want);
     p.threads = pool().threads();
-    uint32_t const shapeInputs = g.node->op->shapeInputs ? g.node->op->shapeInputs(*g.node) : 0;
-    for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
-        TensorRef const& t = g.nodeInputs[i];
-        ir::Value const* v = g.node->inputs[i];
-        ops::TensorSpec spec;
-        spec.type = t.type;
-        spec.dims = spec.maxDims = t.dims;
-        spec.constant = v && v->constant ? v->constant->data.get() : nullptr;
-        if (i < 32 && (shapeInputs >> i & 1) != 0)
-            spec.contents = t;
-        spec.present = t.data != nullptr;
-        p.inputs.push_back(spec);
-    }
-    for (Tensor const& t : want) {
-        ops::TensorSpec spec;
-        spec.type = t.type();
-        spec.dims = spec.maxDims = t.dims();
-        spec.present = true;
-        p.outputs.push_back(spec);
-    }
     return p;
 }
 

@@ -41,25 +41,6 @@ ir::Value* image(GraphMaker& m)
     return m.input("x", {ir::Dim::symbol("N"), 3, 6, 5});
 }
 
-// The fused node's body gives the node's result.
-void checkBody(ir::Node const& n)
-{
-    ASSERT_NE(n.body, nullptr);
-    std::vector<Tensor> inputs;
-    for (ir::Value const* v : n.body->inputs) {
-        Extents dims;
-        for (ir::Dim const& d : v->shape)
-            dims.push(d.isConst() ? d.value() : 2);
-        inputs.emplace_back(v->type, dims);
-        fillRandom(inputs.back().ref(), {}, hashText(v->name));
-    }
-    auto whole = interp::runNode(n, refsOf(inputs));
-    auto parts = interp::run(*n.body, refsOf(inputs));
-    ASSERT_TRUE(whole.ok()) << whole.error().message;
-    ASSERT_TRUE(parts.ok()) << parts.error().message;
-    expectSame(refsOf(*whole), *parts);
-}
-
 } // namespace
 
 TEST(FuseActivation, EveryKindBehindAConvolution)

@@ -17,6 +17,18 @@ inline std::string nodesOf(ir::Graph const& g)
     return s;
 }
 
+// The fused node's body gives the node's result.
+inline void checkBody(ir::Node const& n)
+{
+    ASSERT_NE(n.body, nullptr);
+    auto const inputs = randomInputs(*n.body);
+    auto whole = interp::runNode(n, refsOf(inputs));
+    auto parts = interp::run(*n.body, refsOf(inputs));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_TRUE(parts.ok()) << parts.error().message;
+    expectSame(refsOf(*whole), *parts);
+}
+
 struct PassCheck
 {
     ir::Bindings sizes;

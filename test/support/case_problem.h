@@ -4,16 +4,11 @@
 
 #include <vector>
 
+#include "ir/shape_values.h"
 #include "ops/tactic.h"
 #include "support/op_case.h"
 
 namespace tw::test {
-
-inline bool isShapeInput(ir::Node const& node, size_t i)
-{
-    uint32_t const mask = node.op->shapeInputs ? node.op->shapeInputs(node) : 0;
-    return i < 32 && (mask >> i & 1) != 0;
-}
 
 // `outputs`: what the reference made.
 inline ops::Problem caseProblem(CaseGraph const& g, std::vector<Tensor> const& outputs)
@@ -27,7 +22,7 @@ inline ops::Problem caseProblem(CaseGraph const& g, std::vector<Tensor> const& o
         spec.type = t.type;
         spec.dims = spec.maxDims = t.dims;
         spec.constant = v && v->constant ? v->constant->data.get() : nullptr;
-        if (isShapeInput(*g.node, i))
+        if (ir::isShapeInput(*g.node, i))
             spec.contents = t;
         spec.present = t.data != nullptr;
         p.inputs.push_back(spec);

@@ -5,7 +5,7 @@
 
 #include "interp/interp.h"
 #include "ops/registry.h"
-#include "support/op_case.h"
+#include "support/case_problem.h"
 
 namespace tw::test {
 
@@ -13,20 +13,7 @@ namespace {
 
 ops::Problem problemOf(CaseGraph const& g)
 {
-    ops::Problem p;
-    p.node = g.node;
-    uint32_t const shapeInputs = g.node->op->shapeInputs ? g.node->op->shapeInputs(*g.node) : 0;
-    for (size_t i = 0; i < g.nodeInputs.size(); ++i) {
-        ops::TensorSpec spec;
-        spec.type = g.nodeInputs[i].type;
-        spec.dims = spec.maxDims = g.nodeInputs[i].dims;
-        spec.present = g.nodeInputs[i].data != nullptr;
-        if (spec.present && g.node->inputs[i]->constant)
-            spec.constant = g.node->inputs[i]->constant->data.get();
-        if (i < 32 && (shapeInputs >> i & 1) != 0)
-            spec.contents = g.nodeInputs[i];
-        p.inputs.push_back(spec);
-    }
+    ops::Problem p = caseProblem(g, {});
     auto const shapes = interp::inferConcrete(*g.node, g.nodeInputs);
     EXPECT_TRUE(shapes.ok());
     for (auto const& s : *shapes) {

@@ -339,10 +339,6 @@ std::string flag(char const* name, bool value)
     return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
 }
 
-int64_t roundUp(int64_t v, int64_t to)
-{
-    return (v + to - 1) / to * to;
-}
 int64_t tilesOf(int64_t v, int64_t tile)
 {
     return (v + tile - 1) / tile;

@@ -15,18 +15,21 @@ using nvinfer1::Dims;
 // The nearest public format: channels-last tensors have a pixel stride of their own, which the strides tell.
 nvinfer1::TensorFormat formatOf(Format f)
 {
-    return f == Format::kChannelsLast ? nvinfer1::TensorFormat::kHWC : nvinfer1::TensorFormat::kLINEAR;
+    return f == Format::kChannelsLast ? nvinfer1::TensorFormat::kHWC : static_cast<nvinfer1::TensorFormat>(f);
 }
 
 Dims stridesOf(ops::TensorSpec const& t, Format format)
 {
     Dims s{};
     s.nbDims = t.dims.rank;
-    int64_t next = format == Format::kChannelsLast ? pixelStrideOf(t.type, t.dims[1]) : 1;
+    int const axis = format == Format::kLinear ? -1 : channelAxis(format, t.dims.rank);
+    int const vector = vectorOf(format);
+    // Channels are stepped through in vectors; those of formats by pixels lie in one.
+    int64_t next = axis < 0 ? 1 : isByPixel(format) ? pixelStrideOf(format, t.type, t.dims[axis]) : vector;
     for (int d = t.dims.rank - 1; d >= 0; --d) {
-        bool const isChannel = format == Format::kChannelsLast && d == 1;
-        s.d[d] = int32_t(isChannel ? 1 : next);
-        next *= isChannel ? 1 : t.dims[d];
+        bool const isPixelChannel = d == axis && isByPixel(format);
+        s.d[d] = int32_t(isPixelChannel ? 1 : next);
+        next *= isPixelChannel ? 1 : d == axis ? (t.dims[d] + vector - 1) / vector : t.dims[d];
     }
     return s;
 }

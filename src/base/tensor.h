@@ -3,6 +3,7 @@
 // one that owns them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -24,18 +25,25 @@ struct TensorRef
     Extents dims;
     void* data = nullptr;
     Format format = Format::kLinear;
-    // Elements from pixel to pixel of a channels-last tensor that is a part of a larger one; 0: the format's own.
+    // Elements from pixel to pixel, in a format by pixels, of a tensor that is a part of a larger one; 0: the format's
+    // own.
     int64_t stride = 0;
 
     int64_t count() const { return dims.volume(); }
     // Of its storage, gaps included (of the whole, where it is a part).
     int64_t sizeBytes() const
     {
-        if (stride > 0 && format == Format::kChannelsLast)
-            return dims[0] * dims.volume(2, dims.rank) * stride * sizeOf(type);
+        if (stride > 0 && isByPixel(format)) {
+            int const axis = std::max(channelAxis(format, dims.rank), 0);
+            return dims.volume(0, axis) * dims.volume(axis + 1, dims.rank) * stride * sizeOf(type);
+        }
         return storageCount(format, type, dims) * sizeOf(type);
     }
-    int64_t pixelStride() const { return stride > 0 ? stride : pixelStrideOf(type, dims[1]); }
+    int64_t pixelStride() const
+    {
+        int const axis = channelAxis(format, dims.rank);
+        return stride > 0 || axis < 0 ? stride : pixelStrideOf(format, type, dims[axis]);
+    }
 
     template <class T>
     T* as() const
@@ -48,8 +56,13 @@ struct TensorRef
     {
         if (format == Format::kLinear)
             return i;
-        int64_t const pixels = dims.volume(2, dims.rank), image = dims[1] * pixels;
-        return (i / image * pixels + i % pixels) * pixelStride() + i % image / pixels;
+        int const axis = std::max(channelAxis(format, dims.rank), 0);
+        int64_t const pixels = dims.volume(axis + 1, dims.rank), channels = dims[axis], image = channels * pixels;
+        int64_t const outer = i / image, pixel = i % pixels, channel = i % image / pixels;
+        if (isByPixel(format))
+            return (outer * pixels + pixel) * pixelStride() + channel;
+        int64_t const vector = vectorOf(format), vectors = (channels + vector - 1) / vector;
+        return ((outer * vectors + channel / vector) * pixels + pixel) * vector + channel % vector;
     }
 
     // Element i of its storage as a double: exact for every type.

@@ -294,6 +294,8 @@ public:
                 times.push_back(c.ok() ? Result<double>(c->microseconds) : c.error());
             return times;
         };
+        if (options_.cuda)
+            compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
         TW_ASSIGN(a.summary,
                   assignFormats(*a.graph, *a.block, *shapes.at[1], *shapes.at[2], options_.tune, policy, timesOf));
         if (a.summary.changed()) {
@@ -302,7 +304,7 @@ public:
             TW_ASSIGN(shapes, resolveProfile(contents_, *a.block, 0));
             chooser_.setMinimum(shapes.at[0].get());
         }
-        if (options_.cuda)
+        if (options_.cuda && a.summary.changed()) // reformats
             compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
         TW_ASSIGN(a.root, chooser_.choose(*a.block, *shapes.at[1], *shapes.at[2]));
         chooser_.setMinimum(nullptr);

@@ -25,6 +25,13 @@ void collectProblems(runtime::LoadedBlock const& block, runtime::Instance const&
     }
 }
 
+struct Part
+{
+    ops::Problem problem;
+    ops::Tactic const* tactic;
+    ops::Config config;
+};
+
 } // namespace
 
 void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
@@ -34,15 +41,21 @@ void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& op
     collectProblems(block, opt, max, options, problems);
     tune::Options tuneOptions = options.tune;
     tuneOptions.backend = ops::Backend::kCuda;
-    std::vector<std::pair<ops::Problem const*, ops::Tactic const*>> parts;
-    for (auto const& [key, p] : problems)
-        for (ops::Tactic const* t : tune::candidates(*p.node, tuneOptions))
-            if (ops::supportsFormats(*t, p).ok)
-                parts.emplace_back(&p, t);
-    options.tune.workers->run(int64_t(parts.size()), [&](int64_t i, int) {
-        auto const [problem, tactic] = parts[size_t(i)];
-        for (ops::Config const& config : tactic->configs(*problem))
-            (void)tactic->build(*problem, config).ok();
+    std::vector<Part> parts;
+    for (auto const& [key, problem] : problems)
+        for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
+            for (ops::Formats const& formats : t->formats(problem)) {
+                ops::Problem p = problem;
+                ops::setFormats(p, formats);
+                auto const known = tune::cached(p, tuneOptions);
+                if ((known && known->tactic != t->id()) || !ops::supportsFormats(*t, p).ok)
+                    continue;
+                for (ops::Config const& config : known ? std::vector<ops::Config>(1, known->config) : t->configs(p))
+                    parts.push_back({p, t, config});
+            }
+    options.tune.buildWorkers->run(int64_t(parts.size()), [&](int64_t i, int) {
+        Part const& part = parts[size_t(i)];
+        (void)part.tactic->build(part.problem, part.config).ok();
     });
 }
 

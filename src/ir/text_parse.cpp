@@ -184,8 +184,9 @@ private:
         TW_ASSIGN(v.type, dataType());
         TW_ASSIGN(v.shape, dims(size_t(kMaxRank)));
         v.host = takeWord("host");
-        if (takeWord(nameOf(Format::kChannelsLast)))
-            v.format = Format::kChannelsLast;
+        for (Format f : kFormats)
+            if (f != Format::kLinear && takeWord(nameOf(f)))
+                v.format = f;
         if (takeWord("quantized")) {
             Quantization q;
             TW_TRY(expectMark("("));

@@ -60,10 +60,11 @@ Result<void> verifyLimits(Graph const& g, Value const& v)
     if (isStatic(v.shape) && elements > INT32_MAX)
         return bad(g, "value '" + v.name + "' with shape " + str(v.shape) +
                           " has 2^31 elements or more; the limit is 2^31 - 1");
-    bool const mayBeLast = v.rank() >= 3 && !v.host && !v.isConstant();
-    if (!isKnown(v.format) || (v.format == Format::kChannelsLast && !mayBeLast))
+    bool const mayPack = fitsRank(v.format, v.rank()) && !v.host && !v.isConstant();
+    if (!isKnown(v.format) || (v.format != Format::kLinear && !mayPack))
         return bad(g, "value '" + v.name + "' cannot be in format " + nameOf(v.format) +
-                          ": that is for tensors of rank 3 and up that are computed on the device");
+                          ": that is for tensors of rank " + std::to_string(leastRankOf(v.format)) +
+                          " and up that are computed on the device");
     if (v.content && int64_t(v.content->size()) > kMaxContent)
         return bad(g, "value '" + v.name + "' has more contents than shape arithmetic keeps");
     if (v.content && isStatic(v.shape) && int64_t(v.content->size()) != elements)

@@ -21,24 +21,31 @@ void transpose(T const* from, int64_t fromRow, int64_t fromColumn, T* to, int64_
                     to[r * toRow + c * toColumn] = from[r * fromRow + c * fromColumn];
 }
 
-// Elements from channel to channel, pixel to pixel and image to image.
+// Elements from channel to channel, pixel to pixel and image to image, where channels are equally far apart.
 struct Steps
 {
     int64_t channel, pixel, image;
 };
-Steps stepsOf(TensorRef const& t, int64_t pixels)
+Steps stepsOf(TensorRef const& t, int64_t channels, int64_t pixels)
 {
     if (t.format == Format::kLinear)
-        return {pixels, 1, t.dims[1] * pixels};
+        return {pixels, 1, channels * pixels};
     return {1, t.pixelStride(), pixels * t.pixelStride()};
 }
 
 template <class T>
 void convert(TensorRef const& from, TensorRef const& to)
 {
-    int64_t const pixels = from.dims.volume(2, from.dims.rank), channels = from.dims[1];
-    Steps const f = stepsOf(from, pixels), t = stepsOf(to, pixels);
-    for (int64_t n = 0; n < from.dims[0]; ++n) {
+    auto isEven = [](Format format) { return format == Format::kLinear || isByPixel(format); };
+    if (!isEven(from.format) || !isEven(to.format)) {
+        for (int64_t i = 0; i < from.count(); ++i)
+            to.as<T>()[to.place(i)] = from.as<T>()[from.place(i)];
+        return;
+    }
+    int const axis = channelAxis(from.format != Format::kLinear ? from.format : to.format, from.dims.rank);
+    int64_t const channels = from.dims[axis], pixels = from.dims.volume(axis + 1, from.dims.rank);
+    Steps const f = stepsOf(from, channels, pixels), t = stepsOf(to, channels, pixels);
+    for (int64_t n = 0; n < from.dims.volume(0, axis); ++n) {
         T const* src = from.as<T>() + n * f.image;
         T* dst = to.as<T>() + n * t.image;
         transpose(src, f.pixel, f.channel, dst, t.pixel, t.channel, pixels, channels);

@@ -6,7 +6,8 @@
 
 namespace tw::ops {
 
-// to := from; types and dims agree. Gaps of `to` are left as they are.
+// to := from; types and dims agree, and the dimension that is the channels, where neither is linear. Gaps of `to` are
+// left as they are.
 void convertFormat(TensorRef const& from, TensorRef const& to);
 
 } // namespace tw::ops

@@ -23,7 +23,8 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa)
     // Offsets within an image have 32 bits.
     constexpr int64_t kMaxBytes = int64_t(1) << 30;
     for (TensorSpec const* t : {&p.inputs[0], &p.outputs[0]})
-        if (t->maxDims[1] > kMaxBytes / 64 || t->maxDims[3] > kMaxBytes / 4 / pixelStrideOf(t->type, t->maxDims[1]))
+        if (t->maxDims[1] > kMaxBytes / 64 ||
+            t->maxDims[3] > kMaxBytes / 4 / pixelStrideOf(Format::kChannelsLast, t->type, t->maxDims[1]))
             return Support::no("a row of " + t->maxDims.str() + " takes more than 1 GiB");
     return Support::yes();
 }

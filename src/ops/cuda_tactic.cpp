@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace tw::ops {
 
 namespace {
@@ -45,54 +47,143 @@ public:
     {
         kernels_.source.clear();
     }
+    // The device's context is current.
+    Result<void> pack(std::shared_ptr<cuda::Device const> const& device)
+    {
+        if (!kernels_.pack)
+            return {};
+        TW_ASSIGN(std::vector<std::string> const parts, kernels_.pack());
+        kernels_.pack = nullptr; // what it captured does not stay
+        int64_t total = 0;
+        std::vector<int64_t> offsets;
+        for (std::string const& part : parts) {
+            offsets.push_back(total);
+            total += (int64_t(part.size()) + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
+        }
+        TW_ASSIGN(memory_, cuda::Buffer::allocate(device, total));
+        for (size_t i = 0; i < parts.size(); ++i) {
+            packed_.push_back(static_cast<std::byte const*>(memory_.data()) + offsets[i]);
+            if (!parts[i].empty())
+                TW_CUDA(device->driver(),
+                        cuMemcpyHtoD(cuda::addressOf(packed_.back()), parts[i].data(), parts[i].size()));
+        }
+        return {};
+    }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
         return kernels_.workspace ? kernels_.workspace(in, out) : 0;
     }
     // The engine has put constants into GPU memory.
     bool readsConstant(size_t) const override { return false; }
+    bool readsOnDevice(size_t i) const override
+    {
+        auto const& list = kernels_.packedInputs;
+        return std::find(list.begin(), list.end(), int(i)) == list.end();
+    }
+    int64_t alignment() const override { return kernels_.alignment; }
     Result<void> run(RunArgs& args) const override
     {
         bool const nothing =
             std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.count() == 0; });
         if (nothing)
             return {};
-        CudaLaunch const launch(module_->device(), functions_.data(), static_cast<CUstream_st*>(args.stream));
+        CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_.isDependent,
+                                static_cast<CUstream_st*>(args.stream));
         return kernels_.run(launch, args);
     }
 
 private:
+    static constexpr int64_t kPackedAlignment = 256;
     CudaKernels kernels_;
     std::shared_ptr<cuda::Module const> module_;
     std::vector<CUfunc_st*> functions_;
+    cuda::Buffer memory_;
+    std::vector<void const*> packed_;
 };
+
+std::string sourceOf(CudaKernels const& kernels)
+{
+    return kernels.isWhole ? kernels.source : cuda::prelude(kernels.wide) + kernels.source;
+}
 
 } // namespace
 
 Result<void> CudaLaunch::launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
                                 int64_t sharedBytes) const
 {
-    constexpr int64_t kMostX = INT32_MAX, kMostYZ = 65535;
     if (x <= 0 || y <= 0 || z <= 0)
         return {};
-    if (x > kMostX || y > kMostYZ || z > kMostYZ)
-        return Error{ErrorCode::kFailedExecution, "a grid of " + std::to_string(x) + " x " + std::to_string(y) + " x " +
-                                                      std::to_string(z) + " blocks is too large for a GPU"};
-    void* list[] = {const_cast<void*>(params)};
-    return device_.driver().check(device_.driver().cuLaunchKernel(functions_[kernel], unsigned(x), unsigned(y),
-                                                                  unsigned(z), unsigned(threads), 1, 1,
-                                                                  unsigned(sharedBytes), stream_, list, nullptr),
-                                  "cuLaunchKernel");
+    cuda::LaunchGeometry g;
+    g.grid = x;
+    g.gridY = y;
+    g.gridZ = z;
+    g.block = threads;
+    g.sharedBytes = sharedBytes;
+    return withGeometry(kernel, g, {params});
 }
 
-Result<void> CudaLaunch::launchExtended(int kernel, cuda::LaunchConfig config, void const* params) const
+Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
+                                      std::initializer_list<void const*> params) const
 {
-    if (!device_.driver().cuLaunchKernelEx)
+    constexpr int64_t kMostX = INT32_MAX, kMostYZ = 65535;
+    constexpr size_t kMostParams = 8;
+    cuda::Driver const& driver = device_.driver();
+    if (g.grid <= 0 || g.gridY <= 0 || g.gridZ <= 0)
+        return {};
+    if (g.grid > kMostX || g.gridY > kMostYZ || g.gridZ > kMostYZ)
+        return Error{ErrorCode::kFailedExecution, "a grid of " + std::to_string(g.grid) + " x " +
+                                                      std::to_string(g.gridY) + " x " + std::to_string(g.gridZ) +
+                                                      " blocks is too large for a GPU"};
+    TW_CHECK(params.size() <= kMostParams);
+    void* list[kMostParams];
+    std::transform(params.begin(), params.end(), list, [](void const* p) { return const_cast<void*>(p); });
+    bool const isDependent = isDependent_ && device_.info().capability() >= 90 && driver.cuLaunchKernelEx;
+    if (g.cluster <= 1 && !isDependent)
+        return driver.check(driver.cuLaunchKernel(functions_[kernel], unsigned(g.grid), unsigned(g.gridY),
+                                                  unsigned(g.gridZ), unsigned(g.block), 1, 1, unsigned(g.sharedBytes),
+                                                  stream_, list, nullptr),
+                            "cuLaunchKernel");
+    if (!driver.cuLaunchKernelEx)
         return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
+    cuda::LaunchAttribute attributes[2];
+    cuda::LaunchConfig config;
+    config.grid[0] = uint32_t(g.grid);
+    config.grid[1] = uint32_t(g.gridY);
+    config.grid[2] = uint32_t(g.gridZ);
+    config.block[0] = uint32_t(g.block);
+    config.sharedBytes = uint32_t(g.sharedBytes);
     config.stream = stream_;
-    void* list[] = {const_cast<void*>(params)};
-    return device_.driver().check(device_.driver().cuLaunchKernelEx(&config, functions_[kernel], list, nullptr),
-                                  "cuLaunchKernelEx");
+    config.attributes = attributes;
+    if (g.cluster > 1) {
+        cuda::LaunchAttribute& a = attributes[config.attributeCount++];
+        a.id = cuda::kLaunchClusterDimension;
+        a.value.numbers[0] = uint32_t(g.cluster);
+        a.value.numbers[1] = a.value.numbers[2] = 1;
+    }
+    if (isDependent) {
+        cuda::LaunchAttribute& a = attributes[config.attributeCount++];
+        a.id = cuda::kLaunchProgrammatic;
+        a.value.number = 1;
+    }
+    return driver.check(driver.cuLaunchKernelEx(&config, functions_[kernel], list, nullptr), "cuLaunchKernelEx");
+}
+
+Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& s, void const* address) const
+{
+    cuda::Driver const& driver = device_.driver();
+    if (!driver.cuTensorMapEncodeTiled || !driver.cuTensorMapEncodeIm2col)
+        return unsupported("the CUDA driver has no tensor maps: it is older than CUDA 12");
+    cuda::TensorMap map;
+    void* const at = const_cast<void*>(address);
+    if (s.im2col)
+        TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower,
+                                                s.upper, s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
+                                                s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
+    else
+        TW_CUDA(driver, cuTensorMapEncodeTiled(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.box,
+                                               s.elementStrides, s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256,
+                                               s.kFillZero));
+    return map;
 }
 
 Support CudaTactic::supports(Problem const& problem) const
@@ -119,8 +210,7 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
     CudaKernels const kernels = generate_(problem, config);
-    TW_ASSIGN(auto compiled,
-              (*compiler)->compile(name(), cuda::prelude(kernels.wide) + kernels.source, target.architecture));
+    TW_ASSIGN(auto compiled, (*compiler)->compile(name(), sourceOf(kernels), target.architecture));
     return packImage(target.architecture, compiled->cubin);
 }
 
@@ -137,8 +227,10 @@ Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config 
         TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels.sharedBytes));
         functions.push_back(f);
     }
-    return std::unique_ptr<Kernel>(
-        std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions)));
+    auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
+    cuda::Current const current(*problem.cuda->device);
+    TW_TRY(kernel->pack(problem.cuda->device));
+    return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 bool isWide(Problem const& problem)

@@ -10,6 +10,7 @@
 #include "device/cuda/target.h"
 #include "kernels/cuda/params.h"
 #include "kernels/cuda/prelude.h"
+#include "kernels/cuda/tensor_map.h"
 #include "ops/tactic.h"
 
 namespace tw::ops {
@@ -18,8 +19,10 @@ namespace tw::ops {
 class CudaLaunch
 {
 public:
-    CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, CUstream_st* stream)
-        : device_(device), functions_(functions), stream_(stream)
+    // `isDependent`: the kernels wait for the one in front themselves (waitForPrevious()) and may begin before it ends.
+    CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, std::span<void const* const> packed,
+               bool isDependent, CUstream_st* stream)
+        : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream)
     {}
     // One struct is all that a kernel takes. No blocks: nothing is launched.
     template <class Params>
@@ -34,12 +37,13 @@ public:
     {
         return launch(kernel, x, y, z, threads, &params, sharedBytes);
     }
-    // With attributes of a launch (clusters, programmatic dependence) and every size in `config`; its stream is set.
-    template <class Params>
-    Result<void> extended(int kernel, cuda::LaunchConfig config, Params const& params) const
-    {
-        return launchExtended(kernel, config, &params);
-    }
+    // Any parameters, in the kernel's order, and clusters.
+    Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
+                              std::initializer_list<void const*> params) const;
+    // The map of data at an address of the run.
+    Result<cuda::TensorMap> encode(cuda::TensorMapSpec const& spec, void const* address) const;
+    // What CudaKernels::pack() made, in GPU memory.
+    void const* packed(int i) const { return packed_[size_t(i)]; }
     int multiprocessors() const { return device_.info().multiprocessors; }
     cuda::Device const& device() const { return device_; }
     CUstream_st* stream() const { return stream_; }
@@ -47,21 +51,29 @@ public:
 private:
     Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
                         int64_t sharedBytes) const;
-    Result<void> launchExtended(int kernel, cuda::LaunchConfig config, void const* params) const;
     cuda::Device const& device_;
     CUfunc_st* const* functions_;
+    std::span<void const* const> packed_;
+    bool isDependent_;
     CUstream_st* stream_;
 };
 
 struct CudaKernels
 {
     std::string source;             // behind the prelude
+    bool isWhole = false;           // no prelude: the source is all
     bool wide = false;              // 64-bit indices
+    bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
+    int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
     std::vector<std::string> names; // of kernels; CudaLaunch takes positions in this list
     int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
     // Keeps nothing; what it captures was settled when the tactic was chosen.
     std::function<Result<void>(CudaLaunch const&, RunArgs&)> run;
     std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)> workspace; // null: none
+    // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
+    // constants are there. `packedInputs`: inputs that run() then does not read.
+    std::function<Result<std::vector<std::string>>()> pack;
+    std::vector<int> packedInputs;
 };
 
 class CudaTactic final : public Tactic

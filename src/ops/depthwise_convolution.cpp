@@ -184,7 +184,7 @@ Support DepthwiseTactic::supports(Problem const& p) const
     if (g.groups != g.c || g.k != g.c || g.c == 0)
         return Support::no("takes one filter for each channel only");
     DepthwiseSpec spec = specOf(g, 2);
-    spec.xPixelBytes = spec.yPixelBytes = pixelStrideOf(DataType::kFloat, g.c) * 4;
+    spec.xPixelBytes = spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
     if (char const* why = kernels::jit::depthwiseMisfit(isa_, spec))
         return Support::no(why);
     return Support::yes();
@@ -194,7 +194,8 @@ std::vector<Config> DepthwiseTactic::configs(Problem const& p) const
 {
     Extents const& x = p.inputs[0].dims;
     bool const manyVectors = x[1] > kernels::jit::vectorWidth(isa_);
-    bool const large = x[2] * x[3] * pixelStrideOf(DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
+    bool const large =
+        x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
     std::vector<Config> list;
     for (int64_t prefetch : {1, 0})
         for (int64_t vectors : {2, 1})

@@ -33,15 +33,15 @@ Formats linearFormats(Problem const& problem)
                    std::vector<Format>(problem.outputs.size(), Format::kLinear)};
 }
 
-Formats channelsLastFormats(Problem const& problem)
+Formats channelsLastFormats(Problem const& problem, Format format)
 {
     Formats f = linearFormats(problem);
     for (size_t i = 0; i < f.inputs.size(); ++i)
         if (problem.inputs[i].present && problem.inputs[i].dims.rank >= 3 && !problem.inputs[i].constant)
-            f.inputs[i] = Format::kChannelsLast;
+            f.inputs[i] = format;
     for (size_t i = 0; i < f.outputs.size(); ++i)
         if (problem.outputs[i].dims.rank >= 3)
-            f.outputs[i] = Format::kChannelsLast;
+            f.outputs[i] = format;
     return f;
 }
 

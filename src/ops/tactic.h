@@ -56,8 +56,8 @@ struct Formats
     bool operator==(Formats const&) const = default;
 };
 Formats linearFormats(Problem const& problem);
-// Every input and output of rank 3 and up that is no constant in channels-last, the others linear.
-Formats channelsLastFormats(Problem const& problem);
+// Every input and output of rank 3 and up that is no constant in `format`, one by pixels, the others linear.
+Formats channelsLastFormats(Problem const& problem, Format format = Format::kChannelsLast);
 Formats formatsOf(Problem const& problem);
 void setFormats(Problem& problem, Formats const& formats);
 
@@ -111,6 +111,10 @@ public:
     // Whether run() reads the elements of constant input `i`; false when load() has packed or copied them, so that the
     // engine need not keep them.
     virtual bool readsConstant(size_t /*i*/) const { return true; }
+    // CUDA: the same of the copy of constant input `i` in GPU memory.
+    virtual bool readsOnDevice(size_t /*i*/) const { return true; }
+    // CUDA: bytes that the addresses of all inputs and outputs are multiples of in every run; the engine sees to it.
+    virtual int64_t alignment() const { return 1; }
     // Does not allocate, lock, throw or read the environment. An error is one the data caused.
     virtual Result<void> run(RunArgs& args) const = 0;
 };

@@ -12,7 +12,12 @@ namespace {
 class Aliases
 {
 public:
-    explicit Aliases(Instance& inst) : inst_(inst), block_(*inst.block), g_(*inst.block->graph) {}
+    explicit Aliases(Instance& inst) : inst_(inst), block_(*inst.block), g_(*inst.block->graph)
+    {
+        for (LoadedStep const& step : block_.steps)
+            if (step.kernel)
+                alignment_ = std::max(alignment_, step.kernel->alignment());
+    }
 
     void run()
     {
@@ -70,7 +75,7 @@ private:
         ir::Node const& node = *block_.steps[index].node;
         int const y = indexOf(node.outputs[0]), x = indexOf(node.inputs[size_t(a.input)]);
         ValueState& s = state(x);
-        if (s.hasContents)
+        if (s.hasContents || a.offset * sizeOf(value(y).type) % alignment_ != 0)
             return;
         if (g_.isOutput(node.outputs[0])) {
             // The caller's memory holds the view; what it is a view of is written there, if that is all of it.
@@ -119,6 +124,8 @@ private:
         int64_t const line = kCacheLine / sizeOf(v.type);
         if (isPixels(y) && (s.dims[1] % line != 0 || p.rootAt() % line != 0 || s.dims[0] != state(y).dims[0] ||
                             s.dims.volume(2, s.dims.rank) != state(y).dims.volume(2, state(y).dims.rank)))
+            return false;
+        if (p.rootAt() * sizeOf(v.type) % alignment_ != 0)
             return false;
         int64_t const begin = p.rootAt(), end = begin + extentOf(p.root);
         if (begin < 0 || end > extentOf(y))
@@ -175,13 +182,14 @@ private:
         for (int v = 0; v < int(inst_.values.size()); ++v) {
             int const root = storageOf(inst_, v).root;
             if (root != v && isPixels(v) && isPixels(root) && state(v).dims[1] != state(root).dims[1])
-                state(v).stride = pixelStrideOf(value(root).type, state(root).dims[1]);
+                state(v).stride = pixelStrideOf(value(root).format, value(root).type, state(root).dims[1]);
         }
     }
 
     Instance& inst_;
     LoadedBlock const& block_;
     ir::Graph const& g_;
+    int64_t alignment_ = 1; // bytes, that some kernel wants
 };
 
 } // namespace

@@ -232,6 +232,8 @@ private:
             if (step.host || ir::isShapeInput(node, i)) {
                 TW_ASSIGN(TensorRef r, onHost(v));
                 inst_.stepInputs.push_back(r);
+            } else if (node.inputs[i]->isConstant() && !inst_.refs[v].data) {
+                inst_.stepInputs.push_back(inst_.refs[v]); // packed by every kernel that reads it
             } else {
                 TW_ASSIGN(TensorRef r, onDevice(v));
                 inst_.stepInputs.push_back(r);
@@ -300,6 +302,7 @@ private:
         }
         ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState};
         run.stream = args_.stream;
+        TW_ASSIGN(std::vector<void*> const places, align(step));
         run.prepared = inst_.prepared[index].get();
         std::shared_ptr<ops::Prepared const> latePrepared;
         if (!exact) {
@@ -307,6 +310,8 @@ private:
             run.prepared = latePrepared.get();
         }
         TW_TRY(step.kernel->run(run));
+        for (size_t i = 0; i < places.size(); ++i)
+            TW_TRY(copyOnDevice(places[i], inst_.stepOutputs[i].data, inst_.stepOutputs[i].sizeBytes()));
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             size_t const v = size_t(block_.indexOf(node.outputs[i]));
             inst_.stale[v] = false;
@@ -316,6 +321,32 @@ private:
             }
         }
         return {};
+    }
+
+    // The caller's memory may begin anywhere: kernels that want more work on copies. Where the outputs belong then;
+    // empty: nothing was moved there.
+    Result<std::vector<void*>> align(LoadedStep const& step)
+    {
+        uint64_t const alignment = uint64_t(step.kernel->alignment());
+        auto isAligned = [&](TensorRef const& t) { return cuda::addressOf(t.data) % alignment == 0; };
+        for (size_t i = 0; i < inst_.stepInputs.size(); ++i) {
+            TensorRef& t = inst_.stepInputs[i];
+            if (isAligned(t) || ir::isShapeInput(*step.node, i))
+                continue;
+            TensorRef copy = t;
+            TW_TRY(allocate(copy));
+            TW_TRY(copyOnDevice(copy.data, t.data, t.sizeBytes()));
+            t.data = copy.data;
+        }
+        std::vector<void*> places;
+        if (std::all_of(inst_.stepOutputs.begin(), inst_.stepOutputs.end(), isAligned))
+            return places;
+        for (TensorRef& t : inst_.stepOutputs) {
+            places.push_back(t.data);
+            if (!isAligned(t))
+                TW_TRY(allocate(t));
+        }
+        return places;
     }
 
     // Shape arithmetic on values that only the run knows.
@@ -475,6 +506,23 @@ private:
 
 } // namespace
 
+namespace {
+
+// So that no kernel works on copies that live no longer than the run.
+bool isAligned(ir::Graph const& g, ExecuteArgs const& args)
+{
+    constexpr uint64_t kMostAlignment = 16;
+    auto fits = [](std::vector<ir::Value*> const& values, std::span<TensorRef const> list) {
+        for (size_t i = 0; i < list.size(); ++i)
+            if (!values[i]->host && cuda::addressOf(list[i].data) % kMostAlignment != 0)
+                return false;
+        return true;
+    };
+    return fits(g.inputs, args.inputs) && fits(g.outputs, args.outputs);
+}
+
+} // namespace
+
 Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
 {
     cuda::Current const current(**args.device);
@@ -496,7 +544,7 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
         if (CudaReplay::fits(instance))
             instance.replay = std::make_shared<CudaReplay>(*args.device);
     }
-    if (!instance.replay || args.observer || !hasPlaces)
+    if (!instance.replay || args.observer || !hasPlaces || !isAligned(g, args))
         return runOn(args.stream);
     TW_TRY(instance.replay->execute(args, runOn));
     for (size_t i = 0; i < args.outputs.size(); ++i) {

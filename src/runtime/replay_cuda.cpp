@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kMostEntries = 4; // clients alternate between a few sets of buffers
 constexpr int kLeastSteps = 3;     // kernels from which one launch is cheaper than theirs
-constexpr int kCaptureRelaxed = 2; // the driver's numbers
 
 } // namespace
 
@@ -93,7 +92,7 @@ Result<void> CudaReplay::capture(Entry& entry, FunctionRef<Result<void>(void* st
         stream_ = made;
     }
     auto* const stream = static_cast<CUstream_st*>(stream_);
-    TW_CUDA(driver, cuStreamBeginCapture(stream, kCaptureRelaxed));
+    TW_CUDA(driver, cuStreamBeginCapture(stream, cuda::kCaptureRelaxed));
     auto ran = run(stream_);
     void* graph = nullptr;
     auto ended = driver.check(driver.cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");

@@ -16,13 +16,14 @@ std::byte* at(void* memory, int64_t offset)
     return static_cast<std::byte*>(memory) + offset;
 }
 
-// Whether a kernel, or the caller, reads the value on the device.
+// Whether a kernel, or the caller, reads the value on the device. Kernels that are loaded know what they have packed.
 bool isReadOnDevice(LoadedBlock const& block, ir::Value const* v)
 {
     for (LoadedStep const& step : block.steps) {
         ir::Node const& node = *step.node;
         for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] == v && !step.host && !ir::isShapeInput(node, i))
+            if (node.inputs[i] == v && !step.host && !ir::isShapeInput(node, i) &&
+                !(step.kernel && v->isConstant() && !step.kernel->readsOnDevice(i)))
                 return true;
     }
     return block.graph->isOutput(v) && !v->host;

@@ -142,7 +142,17 @@ bool isSame(TensorRef const& t, std::string const& before)
 {
     if (t.format == Format::kLinear)
         return std::memcmp(before.data(), t.data, before.size()) == 0;
-    size_t const step = size_t(t.pixelStride() * sizeOf(t.type)), pixel = size_t(t.dims[1] * sizeOf(t.type));
+    if (!isByPixel(t.format)) {
+        TensorRef was = t;
+        was.data = const_cast<char*>(before.data());
+        for (int64_t i = 0; i < t.count(); ++i)
+            if (std::memcmp(was.as<char>() + t.place(i) * sizeOf(t.type), t.as<char>() + t.place(i) * sizeOf(t.type),
+                            size_t(sizeOf(t.type))) != 0)
+                return false;
+        return true;
+    }
+    size_t const step = size_t(t.pixelStride() * sizeOf(t.type)),
+                 pixel = size_t(t.dims[channelAxis(t.format, t.dims.rank)] * sizeOf(t.type));
     for (size_t at = 0; at < before.size(); at += step)
         if (std::memcmp(before.data() + at, t.as<char>() + at, pixel) != 0)
             return false;

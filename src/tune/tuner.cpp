@@ -416,7 +416,7 @@ std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::v
         ops::Problem in = problem;
         ops::setFormats(in, formats[g]);
         out.push_back(internalError("nothing but a plain tactic for these formats"));
-        auto const hit = options.cache && !options.selector ? options.cache->find(cacheKey(in, options)) : std::nullopt;
+        auto const hit = cached(in, options);
         if (hit && (hit->microseconds > 0 || !options.timeAlways))
             for (ops::Tactic const* t : tactics) {
                 if (t->id() != hit->tactic || !ops::supportsFormats(*t, in).ok)
@@ -440,6 +440,11 @@ std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::v
     for (size_t i = 0; i < places.size(); ++i)
         out[places[i]] = std::move(chosen[i]);
     return out;
+}
+
+std::optional<CacheEntry> cached(ops::Problem const& problem, Options const& options)
+{
+    return options.cache && !options.selector ? options.cache->find(cacheKey(problem, options)) : std::nullopt;
 }
 
 Result<plan::Choice> choose(ops::Problem const& problem, Options const& options)

@@ -3,6 +3,7 @@
 // computes wrong values is never chosen, however fast.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "ops/tactic.h"
 #include "plan/plan.h"
 #include "tune/selector.h"
+#include "tune/timing_cache.h"
 
 namespace tw::tune {
 
@@ -49,6 +51,9 @@ std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::v
                                              Options const& options);
 
 // For the problem's own formats. The error, when no candidate is left, lists why each was refused.
+// What the cache says of a problem in its formats.
+std::optional<CacheEntry> cached(ops::Problem const& problem, Options const& options);
+
 Result<plan::Choice> choose(ops::Problem const& problem, Options const& options);
 
 } // namespace tw::tune

@@ -2,6 +2,7 @@
 // usage: test_cuda_cases [--filter TEXT] [--device N] [--threads N] [--json FILE]
 // Every op case by every CUDA tactic on a GPU, against the reference: once at aligned addresses and once one element
 // further, with guard bytes round every output. Exit status 77, with the reason: there is no driver, GPU or NVRTC.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +77,9 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     std::vector<Tensor> copies;
     TW_ASSIGN(auto hostInputs, test::inFormats(c.graph->nodeInputs, job.problem.inputs, copies));
     // Linear tensors may begin at any element; pixels of others begin on cache lines.
-    auto shiftOf = [&](TensorRef const& t) { return shifted && t.format == Format::kLinear ? sizeOf(t.type) : 0; };
+    auto shiftOf = [&](TensorRef const& t) {
+        return shifted && t.format == Format::kLinear ? std::max(sizeOf(t.type), kernel->alignment()) : 0;
+    };
     for (size_t i = 0; i < hostInputs.size(); ++i) {
         TensorRef t = hostInputs[i];
         if (t.data && !ir::isShapeInput(*c.graph->node, i)) {

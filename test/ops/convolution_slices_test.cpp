@@ -43,7 +43,7 @@ struct Slice
     {
         part.dims = dims;
         part.format = Format::kChannelsLast;
-        part.stride = pixelStrideOf(DataType::kFloat, kBefore + dims[1] + kAfter);
+        part.stride = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, kBefore + dims[1] + kAfter);
         int64_t const count = dims[0] * dims.volume(2, dims.rank) * part.stride;
         storage.assign(size_t(count + 16), NAN);
         auto const at = reinterpret_cast<uintptr_t>(storage.data());

@@ -80,15 +80,21 @@ Result<std::shared_ptr<Compiled const>> Compiler::compile(std::string const& nam
 {
     std::string const key = architecture + "\n" + source;
     {
-        std::lock_guard lock(mutex_);
+        // Another thread may be at the same text: its result will do.
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [&] { return !running_.contains(key); });
         if (auto it = done_.find(key); it != done_.end())
             return it->second;
+        running_.insert(key);
     }
-    TW_ASSIGN(Compiled fresh, compileNow(name, source, architecture));
-    auto made = std::make_shared<Compiled const>(std::move(fresh));
+    auto fresh = compileNow(name, source, architecture);
     std::lock_guard lock(mutex_);
-    last_ = made;
-    return done_.try_emplace(key, made).first->second;
+    running_.erase(key);
+    ended_.notify_all();
+    if (!fresh.ok())
+        return fresh.error();
+    last_ = std::make_shared<Compiled const>(std::move(*fresh));
+    return done_.try_emplace(key, last_).first->second;
 }
 
 std::shared_ptr<Compiled const> Compiler::lastCompiled() const

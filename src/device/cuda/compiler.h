@@ -3,9 +3,11 @@
 // compiled once in the compiler's life; several threads may compile at once.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,8 @@ private:
     std::unique_ptr<Library> library_;
     int version_ = 0;
     mutable std::mutex mutex_;
+    std::condition_variable ended_;
+    std::set<std::string, std::less<>> running_; // keys as in done_
     std::shared_ptr<Compiled const> last_;
     std::map<std::string, std::shared_ptr<Compiled const>, std::less<>> done_; // architecture + source
 };

@@ -59,6 +59,7 @@ enum : int
     kLaunchProgrammatic = 6,     // the value is 1: may begin before the kernel in front of it has ended
 
     kStreamNonBlocking = 1,
+    kCaptureRelaxed = 2, // cuStreamBeginCapture
     kEventDisableTiming = 2,
     kPointerMemoryType = 2, // cuPointerGetAttribute
     kMemoryTypeHost = 1,

@@ -27,6 +27,19 @@ struct alignas(8) unit8 { unsigned v[2]; };
 struct alignas(16) unit16 { unsigned v[4]; };
 #define TW_INLINE __device__ __forceinline__
 #define TW_KERNEL extern "C" __global__ void
+// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
+TW_INLINE void releaseDependents()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+TW_INLINE void waitForPrevious()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 )";
 
 constexpr char const* kNarrow = R"(

@@ -23,16 +23,7 @@ class Plain final : public Tactic
 {
 public:
     constexpr Plain() : Tactic("reformat_plain", 1, Backend::kCpu) {}
-    std::vector<Formats> formats(Problem const& problem) const override
-    {
-        std::vector<Formats> list{linearFormats(problem)};
-        if (problem.inputs[0].dims.rank >= 3)
-            for (Format from : {Format::kLinear, Format::kChannelsLast})
-                for (Format to : {Format::kLinear, Format::kChannelsLast})
-                    if (from != Format::kLinear || to != Format::kLinear)
-                        list.push_back(Formats{{from}, {to}});
-        return list;
-    }
+    std::vector<Formats> formats(Problem const& problem) const override { return formatPairs(problem); }
     Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
     {
         return std::unique_ptr<Kernel>(std::make_unique<PlainKernel>());

@@ -13,16 +13,18 @@ struct Params
     void const* x = nullptr;
     void* y = nullptr;
     int64_t channels = 0, pixels = 0;
-    int64_t xStride = 0, yStride = 0; // from pixel to pixel; 0: linear
+    cuda::Div xVector, yVector; // channels that lie together: 1 in planes, the pixel stride where all do
+    int64_t xVectors = 1, yVectors = 1;
     cuda::Div tilesC, tilesP;
 };
 
 // Squares of 32 channels by 32 pixels through shared memory; each side is walked along what it is dense in.
 constexpr char const* kText = R"(
-struct Params { void const* x; void* y; i64 channels, pixels, xStride, yStride; Div tilesC, tilesP; };
-TW_INLINE i64 place(Params const& p, i64 stride, i64 image, i64 c, i64 pixel)
+struct Params { void const* x; void* y; i64 channels, pixels; Div xVector, yVector; i64 xVectors, yVectors; Div tilesC, tilesP; };
+TW_INLINE i64 place(Params const& p, Div const& vector, i64 vectors, i64 image, i64 c, i64 pixel)
 {
-    return stride ? (image * p.pixels + pixel) * stride + c : (image * p.channels + c) * p.pixels + pixel;
+    i64 const v = divide(idx(c), vector);
+    return ((image * vectors + v) * p.pixels + pixel) * vector.d + (c - v * vector.d);
 }
 TW_KERNEL reformat(const __grid_constant__ Params p)
 {
@@ -32,30 +34,19 @@ TW_KERNEL reformat(const __grid_constant__ Params p)
     int const tx = threadIdx.x % 32, ty = threadIdx.x / 32;
 #pragma unroll
     for (int r = ty; r < 32; r += 8) {
-        int const c = p.xStride ? tx : r, pixel = p.xStride ? r : tx;
+        int const c = p.xVector.d > 1 ? tx : r, pixel = p.xVector.d > 1 ? r : tx;
         if (c0 + c < p.channels && p0 + pixel < p.pixels)
-            tile[c][pixel] = static_cast<$unit$ const*>(p.x)[place(p, p.xStride, image, c0 + c, p0 + pixel)];
+            tile[c][pixel] = static_cast<$unit$ const*>(p.x)[place(p, p.xVector, p.xVectors, image, c0 + c, p0 + pixel)];
     }
     __syncthreads();
 #pragma unroll
     for (int r = ty; r < 32; r += 8) {
-        int const c = p.yStride ? tx : r, pixel = p.yStride ? r : tx;
+        int const c = p.yVector.d > 1 ? tx : r, pixel = p.yVector.d > 1 ? r : tx;
         if (c0 + c < p.channels && p0 + pixel < p.pixels)
-            static_cast<$unit$*>(p.y)[place(p, p.yStride, image, c0 + c, p0 + pixel)] = tile[c][pixel];
+            static_cast<$unit$*>(p.y)[place(p, p.yVector, p.yVectors, image, c0 + c, p0 + pixel)] = tile[c][pixel];
     }
 }
 )";
-
-std::vector<Formats> formats(Problem const& problem)
-{
-    std::vector<Formats> list{linearFormats(problem)};
-    if (problem.inputs[0].dims.rank >= 3)
-        for (Format from : {Format::kLinear, Format::kChannelsLast})
-            for (Format to : {Format::kLinear, Format::kChannelsLast})
-                if (from != Format::kLinear || to != Format::kLinear)
-                    list.push_back(Formats{{from}, {to}});
-    return list;
-}
 
 CudaKernels generate(Problem const& problem, Config const&)
 {
@@ -67,16 +58,22 @@ CudaKernels generate(Problem const& problem, Config const&)
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         constexpr int64_t kTile = 32;
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        auto strideOf = [](TensorRef const& t) { return t.format == Format::kLinear ? 0 : t.pixelStride(); };
-        int const rank = x.dims.rank;
-        int64_t const images = rank > 1 ? x.dims[0] : 1;
+        Format const packed = x.format != Format::kLinear ? x.format : y.format;
+        int const rank = x.dims.rank, axis = packed == Format::kLinear ? 0 : channelAxis(packed, rank);
         Params p;
         p.x = x.data;
         p.y = y.data;
-        p.channels = rank > 1 ? x.dims[1] : 1;
-        p.pixels = x.count() / (images * p.channels);
-        p.xStride = strideOf(x);
-        p.yStride = strideOf(y);
+        p.channels = rank > 0 ? x.dims[axis] : 1;
+        int64_t const images = x.dims.volume(0, axis);
+        p.pixels = rank > 0 ? x.dims.volume(axis + 1, rank) : 1;
+        auto lay = [&](TensorRef const& t, cuda::Div& vector, int64_t& vectors) {
+            bool const isWhole = isByPixel(t.format);
+            int64_t const v = isWhole ? t.pixelStride() : vectorOf(t.format);
+            vector = cuda::divBy(v);
+            vectors = isWhole ? 1 : (p.channels + v - 1) / v;
+        };
+        lay(x, p.xVector, p.xVectors);
+        lay(y, p.yVector, p.yVectors);
         int64_t const tilesC = blocksFor(p.channels, kTile), tilesP = blocksFor(p.pixels, kTile);
         p.tilesC = cuda::divBy(tilesC);
         p.tilesP = cuda::divBy(tilesP);
@@ -85,7 +82,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"reformat_plain_cuda", 1, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"reformat_plain_cuda", 2, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 

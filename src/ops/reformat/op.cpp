@@ -14,12 +14,24 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// The channels of a single pixel lie in the same order in both formats; channels-last has more room behind them.
+// The channels of a single pixel lie in the same order in linear formats and those by pixels, which may have more room
+// behind them.
 std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
-    Extents const& e = in[0].dims;
-    bool const view = in[0].format == out[0].format ||
-                      (in[0].format == Format::kChannelsLast && e[0] == 1 && e.volume(2, e.rank) == 1);
+    auto isDense = [](TensorRef const& t) {
+        return t.format == Format::kLinear ||
+               (isByPixel(t.format) && t.pixelStride() == t.dims[channelAxis(t.format, t.dims.rank)]);
+    };
+    bool view = in[0].format == out[0].format;
+    Format const packed = in[0].format != Format::kLinear ? in[0].format : out[0].format;
+    if (!view && (isByPixel(in[0].format) || in[0].format == Format::kLinear) &&
+        (isByPixel(out[0].format) || out[0].format == Format::kLinear)) {
+        Extents const& e = in[0].dims;
+        int const axis = channelAxis(packed, e.rank);
+        bool const isOne = e.volume(axis + 1, e.rank) == 1;
+        view = isOne &&
+               ((isDense(in[0]) && isDense(out[0])) || (e.volume(0, axis) == 1 && out[0].format == Format::kLinear));
+    }
     return view ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
 }
 
@@ -40,6 +52,21 @@ void cases(CaseList& list)
 }
 
 } // namespace
+
+std::vector<Formats> formatPairs(Problem const& problem)
+{
+    std::vector<Formats> list{linearFormats(problem)};
+    int const rank = problem.inputs[0].dims.rank;
+    auto isWorking = [](Format f) { return f == Format::kLinear || f == Format::kChannelsLast || f == Format::kHWC8; };
+    for (Format from : kFormats)
+        for (Format to : kFormats) {
+            bool const isLinear = from == Format::kLinear || to == Format::kLinear;
+            if ((from != Format::kLinear || to != Format::kLinear) && fitsRank(from, rank) && fitsRank(to, rank) &&
+                (isWorking(from) || isWorking(to)) && (isLinear || channelAxis(from, rank) == channelAxis(to, rank)))
+                list.push_back(Formats{{from}, {to}});
+        }
+    return list;
+}
 
 ir::OpDef const& def()
 {

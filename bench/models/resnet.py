@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNet-18 and -50 (stride in the 3x3, as torchvision has it), 1x3x224x224.
+"""ResNet-18 and -50 (stride in the 3x3, as torchvision has it). The batches of one share their weights.
 
 ResNet-18: batch normalization folded, as PyTorch's TorchScript exporter writes it. ResNet-50: BatchNormalization nodes,
 as PyTorch's newer exporter and MXNet write them.
@@ -13,9 +13,9 @@ def _conv_bn(net, x, out, kernel, stride, folded, std=1.0):
     return net.batch_norm(net.conv(x, out, kernel, stride, bias=False), std=std)
 
 
-def _resnet(name, blocks, bottleneck, folded):
+def _resnet(name, blocks, bottleneck, folded, batch=1, size=224):
     net = Net(name)
-    x = net.input("input", (1, 3, 224, 224))
+    x = net.input("input", (batch, 3, size, size))
     x = net.relu(_conv_bn(net, x, 64, 7, 2, folded))
     x = net.max_pool(x, 3, 2, 1)
     for stage, count in enumerate(blocks):
@@ -42,5 +42,5 @@ def resnet18():
     return _resnet("resnet18", (2, 2, 2, 2), bottleneck=False, folded=True)
 
 
-def resnet50():
-    return _resnet("resnet50", (3, 4, 6, 3), bottleneck=True, folded=False)
+def resnet50(batch=1, size=224):
+    return _resnet("resnet50", (3, 4, 6, 3), bottleneck=True, folded=False, batch=batch, size=size)

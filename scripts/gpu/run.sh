@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: run.sh check|bench      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
+# usage: run.sh check|bench|peers [OPTIONS]      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
 #   check     every op case by every CUDA tactic against the reference, graphs and an engine, the trained models, large
 #             networks against ONNX Runtime (where Python has it), a sample of the cases under compute-sanitizer
 #   bench     every CUDA tactic on large problems, then times of the trained models
+#   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
 # ended after its own time limit. Status 1 when something failed.
 set -uo pipefail
@@ -61,12 +62,19 @@ bench)
     done
     grep -h -E "GPU Compute Time|Throughput" "$out"/bench_*.log | head -60
     ;;
+peers)
+    shift
+    # Its lines as they come: a command that is ended from outside shows how far it got.
+    python3 "$here/peers/gpu_peers.py" --out "$out" --models "$here/bench_models" --commit "$here/commit" \
+        --library "$here/lib/libtensorwright_gpu_engine.so" "$@" 2>&1 | tee "$out/peers.log"
+    status=${PIPESTATUS[0]}
+    ;;
 *)
-    echo "usage: $0 check|bench" >&2
+    echo "usage: $0 check|bench|peers [OPTIONS]" >&2
     exit 2
     ;;
 esac
 # Few files: a machine may hand back only some.
 (cd "$out" && tar -czf logs.tgz ./*.log && rm -f ./*.log)
-printf '%s\n' "${table[@]}" | tee "$out/table.txt"
+[ ${#table[@]} -eq 0 ] || printf '%s\n' "${table[@]}" | tee "$out/table.txt"
 exit $status

@@ -10,7 +10,7 @@ folder=${1:-build/gpu}
 build=build/release
 programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda bench_cuda_tactics trtexec)
 cmake --preset release >/dev/null
-ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}"
+ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}" tensorwright_gpu_engine
 
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib"
@@ -23,6 +23,9 @@ for program in "${programs[@]}"; do
         esac
     done
 done
+strip -o "$folder/lib/libtensorwright_gpu_engine.so" "$build/lib/libtensorwright_gpu_engine.so"
+mkdir "$folder/peers"
+cp bench/gpu_peers.py bench/gpu_row.py bench/gpu_engine.py bench/gpu_networks.py "$folder/peers/"
 cp scripts/gpu/run.sh scripts/gpu/networks.py test/models/run_models.py test/models/models.txt "$folder/"
 cp -r bench/models "$folder/bench_models"
 models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}

@@ -10,6 +10,7 @@
 #include "api/engine.h"
 #include "api/host_memory.h"
 #include "api/network.h"
+#include "api/precision_settings.h"
 #include "builder/build.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
@@ -57,7 +58,7 @@ Extents toExtents(nvinfer1::Dims const& d)
 
 // Everything that the user may ask for and that later releases bring, as errors; permissions that have no effect yet,
 // as warnings.
-Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, Reporter& log)
+Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
 {
     if (c.has(BuilderFlag::kREFIT))
         return unsupported("BuilderFlag::kREFIT: refitting engines is not available yet");
@@ -66,23 +67,7 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
                            ": safety and DLA standalone engines are not available yet");
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
-    std::string allowed = c.has(BuilderFlag::kFP16) ? "FP16" : "";
-    if (c.has(BuilderFlag::kINT8))
-        allowed += allowed.empty() ? "INT8" : " and INT8";
-    if (!allowed.empty())
-        log.warning(allowed + " may be used, but this device has no kernels for that yet: the engine runs in FP32");
-    // A layer's precision is a wish; only these two flags make it more.
-    for (auto const& l : n.layers) {
-        bool const reduced = l->precision == nvinfer1::DataType::kHALF || l->precision == nvinfer1::DataType::kINT8;
-        if (!reduced)
-            continue;
-        std::string const what = "layer '" + l->name + "' asks for " + nameOf(toCore(*l->precision)) +
-                                 ", for which this device has no kernels yet";
-        if (c.has(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS))
-            return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
-        if (c.has(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS))
-            log.warning(what + ": it runs in FP32");
-    }
+    TW_TRY(checkPrecisions(n, c, onGpu, log));
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
     for (auto const* list : {&n.outputs, &n.shapeOutputs})
@@ -222,7 +207,7 @@ Result<void> checkShapeInput(ir::Value const& v, Log& log)
 
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
 {
-    TW_TRY(checkSettings(n, c, b.reporter));
+    TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, n.toGraph());
     contents.engineName = n.name;
@@ -276,6 +261,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.passes = passesFromEnvironment(dumpFolder);
     options.fingerprint = b.fingerprint;
     options.cuda = b.gpu;
+    options.half = c.has(BuilderFlag::kFP16);
+    options.constraints = constraintsOf(c);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
@@ -346,7 +333,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
     BuilderObject const& b = self(this);
     return guarded<bool>(b.reporter, false, [&]() -> Result<bool> {
         auto& n = const_cast<NetworkObject&>(objectOf(network));
-        TW_TRY(checkSettings(n, objectOf(config), b.reporter));
+        TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, n.toGraph());
         TW_TRY(ir::verify(*graph));
         return true;

@@ -21,6 +21,8 @@ struct Options
     std::string fingerprint;                  // of the device that tactics are chosen for
     std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
+    bool half = false; // FP16 is permitted; the CPU computes in FP32 all the same
+    passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;
     bool keepRivals = true;     // what was not chosen, and why, goes into the plan
     double tuningSeconds = 0;   // what timing may take, about; 0: no limit

@@ -18,5 +18,6 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
 Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
+Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
 
 } // namespace tw::passes

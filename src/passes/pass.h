@@ -11,10 +11,20 @@
 
 namespace tw::passes {
 
+// What becomes of a precision that the user set for a layer and that it cannot have.
+enum class PrecisionConstraints
+{
+    kIgnore,
+    kPrefer, // a warning
+    kObey,   // an error
+};
+
 struct PassContext
 {
     Log& log;
     bool refittable = false; // weights that the user may change later must stay recognizable
+    bool half = false;       // FP16 is permitted, and the device is fast at it
+    PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
 };
 
 // Returns whether it changed the graph.

@@ -26,6 +26,7 @@ std::vector<Pass> const& pipeline()
         {"lift_reshapes", liftReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
+        {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
     };
     return list;
 }

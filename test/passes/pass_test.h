@@ -34,6 +34,8 @@ struct PassCheck
     ir::Bindings sizes;
     bool refittable = false;
     double tolerance = 1e-5;
+    bool half = false;
+    passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
 };
 
 inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
@@ -55,7 +57,7 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
         outputs.push_back({v->name, v->type, v->shape});
 
     NullLog log;
-    passes::PassContext const ctx{log, check.refittable};
+    passes::PassContext const ctx{log, check.refittable, check.half, check.constraints};
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);

@@ -77,6 +77,14 @@ void gatherInput(Attrs const& a, size_t i, TensorRef const& x, Extents const& y,
 {
     auto const kind = InputKind(a.inputs[i * kNumbersOfInput]);
     int const axis = int(a.inputs[i * kNumbersOfInput + 1]);
+    bool const one = kind == InputKind::kScalar || x.count() == 1;
+    if (one || (kind == InputKind::kBroadcast && x.dims == y)) {
+        float const* from = loadFloats(x.type, x.data, one ? 0 : first, one ? 0 : 1, n, to);
+        if (from != to)
+            std::copy_n(from, n, to);
+        return;
+    }
+    bool const isHalf = x.type == DataType::kHalf;
     Extents const strides = stridesOf(x.dims, true);
     for (int64_t e = 0; e < n; ++e) {
         int64_t rest = first + e, from = 0;
@@ -88,7 +96,7 @@ void gatherInput(Attrs const& a, size_t i, TensorRef const& x, Extents const& y,
             else if (kind == InputKind::kChannel && d == axis)
                 from = at;
         }
-        to[e] = x.as<float>()[from];
+        to[e] = isHalf ? halfToFloat(x.as<uint16_t>()[from]) : x.as<float>()[from];
     }
 }
 
@@ -117,7 +125,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
                 compute(PointwiseCode(step[0]), u, v, float(parameters[0]), to, n);
             }
         }
-        std::copy_n(values + int64_t(inputs + steps - 1) * kBlock, n, y.as<float>() + at);
+        float const* result = values + int64_t(inputs + steps - 1) * kBlock;
+        if (y.type == DataType::kFloat)
+            std::copy_n(result, n, y.as<float>() + at);
+        else
+            storeFloats(y.type, y.data, at, n, result);
     }
     return {};
 }

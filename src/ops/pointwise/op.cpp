@@ -49,11 +49,14 @@ Result<void> infer(ir::InferContext& ctx)
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
         if (kind < 0 || kind > int64_t(InputKind::kChannel))
             return ctx.error("input " + std::to_string(i) + " has kind " + std::to_string(kind) + " (allowed: 0..2)");
-        if (ctx.type(i) != DataType::kFloat)
-            return ctx.error(ctx.describe(i) + " must be f32");
+        if (!isFloating(ctx.type(i)))
+            return ctx.error(ctx.describe(i) + " must be f32 or f16");
         if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)
             return ctx.error("inputs that are broadcast must come first; input " + std::to_string(i) + " does not");
     }
+    if (!isFloating(a.outputType))
+        return ctx.error("output type " + std::to_string(int(a.outputType)) +
+                         " is not possible (allowed: 0, f32, and 1, f16)");
     if (broadcast == 0)
         return ctx.error("no input is broadcast: nothing gives the shape");
     if (std::string why = kernels::jit::checkProgram(specOf(a).program); !why.empty())
@@ -69,14 +72,14 @@ Result<void> infer(ir::InferContext& ctx)
         if (count.isConst() && want.isConst() && !(count == want))
             return ctx.error(ctx.describe(i) + " has " + count.str() + " elements; the expression needs " + want.str());
     }
-    ctx.output(0, DataType::kFloat, std::move(y));
+    ctx.output(0, a.outputType, std::move(y));
     return {};
 }
 
 // Rounding errors of several steps add up.
-Tolerance tolerance(ir::Node const&, DataType)
+Tolerance tolerance(ir::Node const&, DataType type)
 {
-    return Tolerance{5e-5, 5e-5};
+    return type == DataType::kHalf ? Tolerance::forType(type) : Tolerance{5e-5, 5e-5};
 }
 
 void domain(ir::Node const&, int, Domain& d)
@@ -139,6 +142,23 @@ void cases(CaseList& list)
     for (int kind = 0; kind < kFusedKindCount; ++kind)
         list.add("activation_" + std::to_string(kind),
                  Maker().in().in().step(2, 0, 1).step(30, 2, 0, kind, 0.3, 1.25).a, {f32({2, 19, 7}), f32({2, 19, 7})});
+    // f16 in and out, and mixed: v + x * s[c], with the sum in f32 although x * s is beyond f16.
+    for (DataType x : {DataType::kFloat, DataType::kHalf})
+        for (DataType s : {DataType::kFloat, DataType::kHalf})
+            for (DataType y : {DataType::kFloat, DataType::kHalf}) {
+                if (x == DataType::kFloat && s == x && y == x)
+                    continue;
+                Attrs a = Maker().in().in().in(channel, 1).step(3, 0, 2).step(1, 3, 1).a;
+                a.outputType = y;
+                std::string const types = std::string(nameOf(x)) + "_" + nameOf(s) + "_" + nameOf(y);
+                list.add("types_" + types + "_by_hand", a,
+                         {input(x, {1, 2, 2}, {40000, 1, 2, -4}), f32({1, 2, 2}, {-59999, 0.5, 0, 1}),
+                          constant(s, {2}, {3, 0.5})},
+                         {{y == DataType::kHalf ? 60000.0 : 60001.0, 3.5, 1, -1}});
+                for (int64_t c : {5, 16})
+                    list.add("types_" + types + "_" + std::to_string(c), a,
+                             {input(x, {2, c, 3, 7}), input(x, {2, c, 3, 7}), constant(s, {c})});
+            }
     Maker many; // as many inputs as there can be
     for (int i = 0; i < kernels::jit::kMaxPointwiseInputs; ++i)
         many.in();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[I] = e(x0[I], x1[I], ...): an expression of steps, each a function of inputs and of the steps before it; the last
-// one makes y. All f32. What a cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
+// one makes y. Inputs are f32 or f16, each for itself; steps are computed in f32 and rounded once, to y's type. What a
+// cluster of element-wise nodes becomes (passes/fuse_pointwise.cpp).
 //   Inputs come in one of three ways: broadcast (of y's rank, each dimension that of y or 1; these come first, and
 //   there is at least one), scalar (one element, any shape), channel (as many elements as y has along an axis).
 #pragma once
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/types.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
 #include "ops/pointwise_kernel.h"
@@ -29,12 +31,14 @@ struct Attrs : ir::AttrsOf<Attrs>
     std::vector<int64_t> steps;
     std::vector<double> parameters;
     std::vector<int64_t> inputs; // two numbers each: InputKind, axis (kChannel; else 0)
+    DataType outputType = DataType::kFloat;
 
     void visit(ir::AttrVisitor& v) override
     {
         v.field(1, "steps", steps);
         v.field(2, "parameters", parameters);
         v.field(3, "inputs", inputs);
+        v.field(4, "output_type", outputType);
     }
 };
 inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2, kNumbersOfInput = 2;

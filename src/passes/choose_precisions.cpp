@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes lower_precision turns into f16. Everything whose op takes f16, but
+//   what the user pinned to FP32 (setPrecision, setOutputType), and regions with their captures and results;
+//   what leaves FP16's range or digits for ordinary inputs and costs little: powers, exp, log, roots and reciprocals
+//     (of a variance plus 1e-12, say), sines of large angles, random numbers and ramps, products and long sums over an
+//     axis, averages of squares; softmax, layer_norm, attention and activations are not among these: they compute in
+//     float whatever they read;
+//   cheap nodes with only such readers, so that a chain like x^2 -> average -> + 1e-6 -> root stays together, and those
+//     that add or multiply a constant which FP16 would flush.
+// Comparisons, conversions and pointwise nodes read both types, so they ask for no conversion; where they would rather
+// have f32 (comparisons, conversions to integers), cheap nodes in front of them stay in f32.
+// With setPrecision or setOutputType kHALF a node that could keep FP32 for its range becomes f16 all the same.
+#include <algorithm>
+
+#include "ir/op_def.h"
+#include "ir/shape_values.h"
+#include "ops/elementwise/op.h"
+#include "ops/fill/op.h"
+#include "ops/gather/op.h"
+#include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/pointwise/op.h"
+#include "ops/reduce/op.h"
+#include "ops/registry.h"
+#include "ops/scale/op.h"
+#include "ops/unary/op.h"
+#include "passes/precision.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::elementwise::Operation;
+using Code = kernels::jit::PointwiseCode;
+
+constexpr int64_t kLongSum = 64; // of values up to 1000 it stays within 65504
+
+bool isElementwise(ir::Node const* n, Operation operation)
+{
+    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
+}
+
+bool isComparison(ir::Node const& n)
+{
+    return n.op == &ops::elementwise::def() &&
+           ops::elementwise::isComparison(n.attrsAs<ops::elementwise::Attrs>().operation);
+}
+
+bool isWide(Code code)
+{
+    return code == Code::kExp || code == Code::kLog || code == Code::kSqrt || code == Code::kReciprocal;
+}
+
+bool isWide(ops::unary::Operation operation)
+{
+    using enum ops::unary::Operation;
+    constexpr ops::unary::Operation kWide[] = {kExp, kLog,  kSqrt, kRecip, kSin,  kCos,
+                                               kTan, kSinh, kCosh, kAcosh, kAtanh};
+    return std::find(std::begin(kWide), std::end(kWide), operation) != std::end(kWide);
+}
+
+std::vector<Code> codesOf(ir::Node const& pointwise)
+{
+    auto const& steps = pointwise.attrsAs<ops::pointwise::Attrs>().steps;
+    std::vector<Code> codes;
+    for (size_t i = 0; i < steps.size(); i += ops::pointwise::kNumbersOfStep)
+        codes.push_back(Code(steps[i]));
+    return codes;
+}
+
+bool isSquare(ir::Node const* n)
+{
+    if (!n)
+        return false;
+    if (isElementwise(n, Operation::kProd))
+        return n->inputs[0] == n->inputs[1];
+    if (n->op != &ops::pointwise::def())
+        return isElementwise(n, Operation::kPow);
+    auto const& steps = n->attrsAs<ops::pointwise::Attrs>().steps;
+    int64_t const* last = &steps[steps.size() - ops::pointwise::kNumbersOfStep];
+    return Code(last[0]) == Code::kSquare || (Code(last[0]) == Code::kMul && last[1] == last[2]);
+}
+
+bool isLongReduction(ir::Node const& n)
+{
+    auto const& a = n.attrsAs<ops::reduce::Attrs>();
+    ir::Value const& x = *n.inputs[0];
+    if (a.kind == ops::reduce::Kind::kProd)
+        return true;
+    if (a.kind == ops::reduce::Kind::kAvg)
+        return isSquare(x.producer);
+    if (a.kind != ops::reduce::Kind::kSum)
+        return false;
+    ir::Dim extent = 1;
+    for (int i = 0; i < x.rank(); ++i)
+        if (a.has(i))
+            extent = extent * x.shape[size_t(i)];
+    return !extent.isConst() || extent.value() > kLongSum || isSquare(x.producer);
+}
+
+// Why a node's results need f32; null: they do not.
+char const* wideResult(ir::Node const& n)
+{
+    using namespace ops;
+    if (n.op == &unary::def() && isWide(n.attrsAs<unary::Attrs>().operation))
+        return "its results leave the range or the digits of FP16";
+    if (isElementwise(&n, Operation::kPow) || isElementwise(&n, Operation::kFloorDiv) ||
+        (n.op == &scale::def() && n.inputs.size() > 3 && n.inputs[3]))
+        return "powers leave the range of FP16";
+    if (n.op == &pointwise::def() && isWide(codesOf(n).back()))
+        return "its results leave the range or the digits of FP16";
+    if (n.op == &reduce::def() && isLongReduction(n))
+        return "sums and products over an axis leave the range of FP16";
+    if (n.op == &fill::def())
+        return "its numbers may be indices";
+    bool const keepsConstants = n.op == &elementwise::def() || n.op == &scale::def();
+    for (ir::Value const* v : n.inputs)
+        if (keepsConstants && v && v->isConstant() && v->type == DataType::kFloat && !fitsHalf(*v))
+            return "FP16 would flush its constant";
+    return nullptr;
+}
+
+// As a reader, a node that would rather have f32.
+bool wantsFloat(ir::Node const& n)
+{
+    if (n.op == &ops::pointwise::def()) {
+        auto const codes = codesOf(n);
+        return std::any_of(codes.begin(), codes.end(), [](Code c) { return isWide(c); });
+    }
+    return isComparison(n) || (n.op == &ops::identity::def() && !isFloating(n.outputs[0]->type));
+}
+
+// Nodes that cost as little in f32: moving and element-wise ones, reductions, and outer products.
+bool isCheap(ir::Node const& n)
+{
+    constexpr std::string_view kCheap[] = {"elementwise", "unary",   "activation", "scale",  "pointwise",
+                                           "reduce",      "shuffle", "slice",      "gather", "concatenation",
+                                           "identity",    "select",  "padding",    "one_hot"};
+    if (std::find(std::begin(kCheap), std::end(kCheap), n.op->name) != std::end(kCheap))
+        return true;
+    if (n.op != &ops::matrix_multiply::def())
+        return false;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    ir::Shape const& x = n.inputs[0]->shape;
+    return a.a != ops::matrix_multiply::MatrixOperation::kTranspose && !x.empty() && x.back().is(1);
+}
+
+class Chooser
+{
+public:
+    Chooser(ir::Graph const& g, PassContext const& ctx) : g_(g), ctx_(ctx)
+    {
+        p_.shapes = ir::shapeValues(g);
+        for (auto const& v : g.values())
+            if (v->host)
+                p_.shapes.insert(v.get());
+        for (auto const& n : g.nodes)
+            for (ir::Value const* v : n->inputs)
+                readers_[v].push_back(n.get());
+    }
+
+    Result<Precisions> run()
+    {
+        for (auto const& n : g_.nodes)
+            if (makesFloat(*n))
+                TW_TRY(choose(*n));
+        for (auto n = g_.nodes.rbegin(); n != g_.nodes.rend(); ++n)
+            if (p_.half.contains(n->get()) && !asked_.contains(n->get()) && staysWithReaders(**n))
+                keep(**n, "only layers in FP32 read it");
+        return std::move(p_);
+    }
+
+private:
+    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !p_.shapes.contains(v); }
+    bool makesFloat(ir::Node const& n) const
+    {
+        return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return isOpen(v); });
+    }
+    void keep(ir::Node const& n, char const* why)
+    {
+        p_.half.erase(&n);
+        p_.kept[&n] = why;
+    }
+
+    // Whether the op's own rules give f16 outputs for f16 inputs.
+    bool takesHalf(ir::Node const& n) const
+    {
+        if (!n.regions.empty())
+            return false;
+        if (n.op == &ops::identity::def() || n.op == &ops::pointwise::def())
+            return true; // an attribute says the type
+        std::vector<ir::ValueInfo> infos;
+        bool any = false;
+        for (size_t i = 0; i < n.inputs.size(); ++i) {
+            infos.push_back(n.inputs[i] ? ir::infoOf(*n.inputs[i]) : ir::ValueInfo{});
+            if (isOpen(n.inputs[i]) && !ir::isShapeInput(n, i)) {
+                infos.back().type = DataType::kHalf;
+                any = true;
+            }
+        }
+        ir::InferContext ctx(n, std::move(infos), false);
+        ctx.setSymbols(&g_.symbols);
+        if (!any || !n.op->infer(ctx).ok())
+            return false;
+        for (size_t i = 0; i < n.outputs.size(); ++i)
+            if (isOpen(n.outputs[i]) && ctx.outputs()[i].type != DataType::kHalf)
+                return false;
+        return true;
+    }
+
+    Result<void> choose(ir::Node const& n)
+    {
+        // The output type of a conversion or a fill says what it computes, not how.
+        bool const saysWhat = n.op == &ops::identity::def() || n.op == &ops::fill::def();
+        auto anyOutput = [&](DataType t) {
+            return !saysWhat && std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
+                                            [&](auto const& w) { return w.byUser && w.value == t; });
+        };
+        auto asks = [&](DataType t) { return n.precision.byUser && n.precision.value == t; };
+        bool const asksFloat = asks(DataType::kFloat) || anyOutput(DataType::kFloat);
+        bool const asksHalf = !asksFloat && (asks(DataType::kHalf) || anyOutput(DataType::kHalf));
+        bool const takes = takesHalf(n);
+        if (asksHalf)
+            asked_.insert(&n);
+        if (asksHalf && !takes) {
+            std::string const what =
+                "layer '" + n.name + "' asks for FP16, which a layer of this kind (" + n.op->name + ") does not take";
+            if (ctx_.constraints == PrecisionConstraints::kObey)
+                return unsupported(what + "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32");
+            if (ctx_.constraints == PrecisionConstraints::kPrefer)
+                ctx_.log.warning(what + ": it runs in FP32");
+        }
+        char const* const why = asksFloat  ? "the network asks for FP32"
+                                : !takes   ? "its kind does not take FP16"
+                                : asksHalf ? nullptr
+                                           : wideResult(n);
+        if (why)
+            keep(n, why);
+        else
+            p_.half.insert(&n);
+        return {};
+    }
+
+    bool staysInFloat(ir::Node const& n) const { return makesFloat(n) ? !p_.half.contains(&n) : wantsFloat(n); }
+
+    bool staysWithReaders(ir::Node const& n) const
+    {
+        bool const isFree = readsAnyFloat(n);
+        if (!isCheap(n))
+            return false;
+        bool anyReader = false;
+        for (ir::Value const* v : n.outputs) {
+            if (!isOpen(v))
+                continue;
+            bool const isOutput = g_.isOutput(v);
+            if (isOutput && !isFree)
+                return false;
+            anyReader = anyReader || isOutput;
+            auto const readers = readers_.find(v);
+            if (readers == readers_.end())
+                continue;
+            for (ir::Node const* r : readers->second) {
+                if (std::string_view(r->op->name) == "shape")
+                    continue; // reads dimensions only
+                if (!staysInFloat(*r) && !(r->op == &ops::pointwise::def() && wantsFloat(*r)))
+                    return false;
+                anyReader = true;
+            }
+        }
+        return anyReader;
+    }
+
+    ir::Graph const& g_;
+    PassContext const& ctx_;
+    Precisions p_;
+    std::set<ir::Node const*> asked_; // for f16, by the user
+    std::map<ir::Value const*, std::vector<ir::Node const*>> readers_;
+};
+
+} // namespace
+
+bool readsAnyFloat(ir::Node const& n)
+{
+    std::string_view const name = n.op->name;
+    return name == "identity" || name == "pointwise" || name == "shape" || name == "non_zero" || isComparison(n);
+}
+
+Result<Precisions> choosePrecisions(ir::Graph const& g, PassContext const& ctx)
+{
+    return Chooser(g, ctx).run();
+}
+
+} // namespace tw::passes

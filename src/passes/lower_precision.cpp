@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns f32 into f16 between the network's inputs and outputs, where FP16 is permitted and the device is fast at it.
+//   before: x f32 -> conv(x, w f32) -> softmax -> y f32
+//   after:  x f32 -> identity f16 -> conv(., w f16) -> softmax -> identity f32 -> y
+// choose_precisions.cpp says which nodes keep f32; conversions stand where both kinds meet, one for each value. Weights
+// are converted here, once for all their readers, and keep their layer, role and name (refit finds them); what FP16
+// cannot hold is counted in one warning. Graph inputs and outputs keep their types, in regions too. Shape tensors,
+// integers and attributes (an attention's scale and fill, an epsilon) stay as they are.
+// Expects Form::kFused: stands last, so that softmax, layer_norm, attention, GELU and pointwise chains are single
+// nodes, which compute in float inside. A fused node's body reads and makes what the node does and computes in f32
+// between.
+#include <map>
+
+#include "ir/op_def.h"
+#include "ir/shape_values.h"
+#include "ops/identity/op.h"
+#include "ops/pointwise/op.h"
+#include "ops/registry.h"
+#include "passes/list.h"
+#include "passes/precision.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+class Lowering
+{
+public:
+    Lowering(ir::Graph& g, Precisions const& p) : g_(g), p_(p) {}
+
+    Result<bool> run()
+    {
+        std::vector<ir::Node*> nodes;
+        for (auto const& n : g_.nodes)
+            nodes.push_back(n.get());
+        for (ir::Node* n : nodes)
+            TW_TRY(isHalf(n) ? lower(*n) : keep(*n));
+        TW_TRY(restoreOutputs());
+        removeConversions(nodes);
+        g_.eraseUnusedValues();
+        return !p_.half.empty();
+    }
+    int casts() const { return casts_; }
+    HalfWeights const& weights() const { return weights_; }
+
+private:
+    bool isHalf(ir::Node const* n) const { return n && p_.half.contains(n); }
+    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !p_.shapes.contains(v); }
+
+    Result<void> lower(ir::Node& n)
+    {
+        bool const free = readsAnyFloat(n), converts = n.op == &ops::identity::def();
+        for (size_t i = 0; i < n.inputs.size(); ++i) {
+            ir::Value*& x = n.inputs[i];
+            bool const turns = isOpen(x) && !ir::isShapeInput(n, i);
+            if (turns && (!free || (x->isConstant() && !converts && fitsHalf(*x)))) {
+                TW_ASSIGN(x, as(DataType::kHalf, x, n));
+            }
+        }
+        if (converts)
+            n.attrs = ops::identity::Attrs(DataType::kHalf).clone();
+        if (n.op == &ops::pointwise::def())
+            n.attrsAs<ops::pointwise::Attrs>().outputType = DataType::kHalf;
+        for (ir::Value* v : n.outputs)
+            if (isOpen(v))
+                v->type = DataType::kHalf;
+        return n.body ? fitBody(n) : Result<void>();
+    }
+
+    // What was f32 for this node stays so.
+    Result<void> keep(ir::Node& n)
+    {
+        for (ir::Value*& x : n.inputs)
+            if (!readsAnyFloat(n) && isLowered(x)) {
+                TW_ASSIGN(x, as(DataType::kFloat, x, n));
+            }
+        return n.body ? fitBody(n) : Result<void>();
+    }
+    bool isLowered(ir::Value const* v) const { return v && isHalf(v->producer) && v->type == DataType::kHalf; }
+
+    // `v` in another type, made once, in front of the first node that asks.
+    Result<ir::Value*> as(DataType type, ir::Value* v, ir::Node const& reader)
+    {
+        ir::Value*& known = converted_[v];
+        if (known)
+            return known;
+        if (v->isConstant()) {
+            known = weights_.convert(g_, *v);
+        } else {
+            TW_ASSIGN(known, addCast(g_, v, type, g_.positionOf(&reader)));
+            ++casts_;
+        }
+        return known;
+    }
+
+    Result<void> restoreOutputs()
+    {
+        for (ir::Value*& y : g_.outputs) {
+            if (!isLowered(y))
+                continue;
+            std::string const name = y->name;
+            ir::Value* x = y;
+            if (ir::Value* known = converted_[x]; known && !g_.isOutput(known)) {
+                y = known;
+            } else {
+                TW_ASSIGN(y, addCast(g_, x, DataType::kFloat, -1));
+                ++casts_;
+            }
+            y->name = name;
+            y->quantization = x->quantization;
+            x->name = name + " [f16]";
+        }
+        return {};
+    }
+
+    // Conversions of the network itself between what is one type now.
+    void removeConversions(std::vector<ir::Node*> const& nodes)
+    {
+        for (ir::Node* n : nodes)
+            if (n->op == &ops::identity::def() && n->inputs[0]->type == DataType::kHalf &&
+                n->outputs[0]->type == DataType::kHalf && !p_.shapes.contains(n->outputs[0]) &&
+                replaceValue(g_, n->outputs[0], n->inputs[0]))
+                g_.eraseNode(n);
+    }
+
+    ir::Graph& g_;
+    Precisions const& p_;
+    std::map<ir::Value const*, ir::Value*> converted_;
+    HalfWeights weights_;
+    int casts_ = 0;
+};
+
+} // namespace
+
+Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
+{
+    if (!ctx.half)
+        return false;
+    TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
+    for (auto const& n : g.nodes)
+        if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
+            ctx.log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
+    if (p.half.empty())
+        return false;
+    Lowering lowering(g, p);
+    size_t const half = p.half.size(), kept = p.kept.size();
+    TW_ASSIGN(bool const changed, lowering.run());
+    ctx.log.info("FP16: " + std::to_string(half) + " layers, " + std::to_string(kept) + " stay in FP32, " +
+                 std::to_string(lowering.casts()) + " conversions between them");
+    lowering.weights().report(ctx.log);
+    return changed;
+}
+
+} // namespace tw::passes

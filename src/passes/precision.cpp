@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/precision.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
+#include "ops/registry.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+constexpr double kMostHalf = 65504, kLeastNormalHalf = 0x1p-14;
+
+ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
+{
+    TensorRef const from = constantOf(&v);
+    Tensor to(DataType::kFloat, from.dims);
+    for (int64_t i = 0; i < from.count(); ++i)
+        to.ref().set(i, from.get(i));
+    auto c = std::make_shared<ir::Constant>(*v.constant);
+    c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kFloat)));
+    return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));
+}
+
+// An f16 body computes in f32: its inputs are converted, its conversions go.
+Result<void> computeInFloat(ir::Graph& body)
+{
+    for (size_t i = 0; i < body.values().size(); ++i) {
+        ir::Value* v = body.values()[i].get();
+        if (v->isConstant() && v->type == DataType::kHalf && body.useCount(v) != 0)
+            body.replaceAllUses(v, inFloat(body, *v));
+    }
+    for (auto& n : body.nodes) {
+        if (n->op == &ops::identity::def() && n->outputs[0]->type == DataType::kHalf)
+            n->attrs = ops::identity::Attrs(DataType::kFloat).clone();
+        TW_TRY(body.inferNode(*n));
+    }
+    return {};
+}
+
+} // namespace
+
+bool fitsHalf(ir::Value const& constant)
+{
+    TensorRef const t = constantOf(&constant);
+    bool anyGood = t.count() == 0, anyTiny = false;
+    for (int64_t i = 0; i < t.count() && !anyGood; ++i) {
+        double const size = std::fabs(t.get(i));
+        anyTiny = anyTiny || (size > 0 && size < kLeastNormalHalf);
+        anyGood = size >= kLeastNormalHalf;
+    }
+    return anyGood || !anyTiny;
+}
+
+ir::Value* HalfWeights::convert(ir::Graph& g, ir::Value const& v)
+{
+    TensorRef const from = constantOf(&v);
+    Tensor to(DataType::kHalf, from.dims);
+    int64_t far = 0, small = 0;
+    auto const* x = from.as<float>();
+    auto* y = static_cast<uint16_t*>(to.data());
+    for (int64_t i = 0, n = from.count(); i < n; ++i) {
+        float const size = std::fabs(x[i]);
+        bool const isFar = size > float(kMostHalf) && std::isfinite(size);
+        far += isFar;
+        small += size > 0 && size < float(kLeastNormalHalf);
+        y[i] = floatToHalf(isFar ? std::copysign(float(kMostHalf), x[i]) : x[i]);
+    }
+    if (far + small > 0)
+        names.insert(v.constant->layer.empty() ? v.name : v.constant->layer);
+    outOfRange += far;
+    subnormal += small;
+    auto c = std::make_shared<ir::Constant>(*v.constant);
+    c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
+    return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
+}
+
+void HalfWeights::report(Log& log) const
+{
+    if (outOfRange + subnormal == 0)
+        return;
+    constexpr size_t kShown = 5;
+    std::string list;
+    size_t shown = 0;
+    for (std::string const& name : names) {
+        if (shown++ == kShown)
+            break;
+        list += (list.empty() ? "'" : ", '") + name + "'";
+    }
+    if (names.size() > kShown)
+        list += " and " + std::to_string(names.size() - kShown) + " more";
+    log.warning("FP16 weights of " + list + ": " + std::to_string(outOfRange) +
+                " finite values are beyond +-65504 and become the nearest of these, " + std::to_string(subnormal) +
+                " are smaller than 6.1e-05 and lose digits; where that matters, ask for FP32 with setPrecision() or "
+                "--layerPrecisions");
+}
+
+Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position)
+{
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::identity::def(), ops::identity::Attrs(type).clone(), {x},
+                                      x->name + " [" + nameOf(type) + "]", {}, position));
+    if (x->producer) {
+        n->layers = x->producer->layers;
+        n->device = x->producer->device;
+    }
+    return n->outputs[0];
+}
+
+Result<void> fitBody(ir::Node& fused)
+{
+    ir::Graph& body = *fused.body;
+    bool halfInside = false;
+    for (auto const& n : body.nodes)
+        for (ir::Value const* v : n->outputs)
+            halfInside = halfInside || v->type == DataType::kHalf;
+    int position = 0;
+    for (size_t i = 0; i < fused.inputs.size(); ++i) {
+        ir::Value const* outer = fused.inputs[i];
+        ir::Value* inner = body.inputs[i];
+        if (!outer || !isFloating(outer->type) || (outer->type == inner->type && outer->type == DataType::kFloat) ||
+            (outer->type == inner->type && !halfInside))
+            continue;
+        inner->type = outer->type;
+        if (inner->type == DataType::kFloat)
+            continue;
+        TW_ASSIGN(ir::Value * x, addCast(body, inner, DataType::kFloat, position++));
+        body.replaceAllUses(inner, x);
+        x->producer->inputs[0] = inner;
+    }
+    if (halfInside)
+        TW_TRY(computeInFloat(body));
+    for (size_t i = 0; i < fused.outputs.size(); ++i) {
+        DataType const want = fused.outputs[i]->type;
+        if (body.outputs[i]->type == want || !isFloating(want))
+            continue;
+        TW_ASSIGN(ir::Value * y, addCast(body, body.outputs[i], want, -1));
+        body.outputs[i] = y;
+    }
+    body.eraseUnusedValues();
+    return {};
+}
+
+} // namespace tw::passes

@@ -228,9 +228,10 @@ int main(int argc, char** argv)
                 continue;
             for (ops::Config const& config : t->configs(problem)) {
                 auto measure = [&]() -> Result<double> {
+                    TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, inputs, outputs));
                     TW_ASSIGN(std::string const image, t->build(problem, config));
                     TW_ASSIGN(auto kernel, t->load(problem, config, image));
-                    TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, inputs, outputs));
+                    TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, tensors));
                     std::vector<double> us;
                     for (int i = 0; i < 5; ++i) {
                         TW_ASSIGN(double const one, run->microseconds());

@@ -34,7 +34,7 @@ Steps stepsOf(TensorRef const& t, int64_t channels, int64_t pixels)
 }
 
 template <class T>
-void convert(TensorRef const& from, TensorRef const& to)
+void convert(TensorRef const& from, TensorRef const& to, Workers& workers)
 {
     auto isEven = [](Format format) { return format == Format::kLinear || isByPixel(format); };
     if (!isEven(from.format) || !isEven(to.format)) {
@@ -45,16 +45,16 @@ void convert(TensorRef const& from, TensorRef const& to)
     int const axis = channelAxis(from.format != Format::kLinear ? from.format : to.format, from.dims.rank);
     int64_t const channels = from.dims[axis], pixels = from.dims.volume(axis + 1, from.dims.rank);
     Steps const f = stepsOf(from, channels, pixels), t = stepsOf(to, channels, pixels);
-    for (int64_t n = 0; n < from.dims.volume(0, axis); ++n) {
+    workers.run(from.dims.volume(0, axis), [&](int64_t n, int) {
         T const* src = from.as<T>() + n * f.image;
         T* dst = to.as<T>() + n * t.image;
         transpose(src, f.pixel, f.channel, dst, t.pixel, t.channel, pixels, channels);
-    }
+    });
 }
 
 } // namespace
 
-void convertFormat(TensorRef const& from, TensorRef const& to)
+void convertFormat(TensorRef const& from, TensorRef const& to, Workers& workers)
 {
     if (from.count() == 0)
         return;
@@ -65,11 +65,11 @@ void convertFormat(TensorRef const& from, TensorRef const& to)
     }
     switch (sizeOf(from.type)) {
     case 4:
-        return convert<uint32_t>(from, to);
+        return convert<uint32_t>(from, to, workers);
     case 2:
-        return convert<uint16_t>(from, to);
+        return convert<uint16_t>(from, to, workers);
     default:
-        return convert<uint8_t>(from, to);
+        return convert<uint8_t>(from, to, workers);
     }
 }
 

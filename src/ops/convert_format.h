@@ -3,11 +3,12 @@
 #pragma once
 
 #include "base/tensor.h"
+#include "base/workers.h"
 
 namespace tw::ops {
 
 // to := from; types and dims agree, and the dimension that is the channels, where neither is linear. Gaps of `to` are
 // left as they are.
-void convertFormat(TensorRef const& from, TensorRef const& to);
+void convertFormat(TensorRef const& from, TensorRef const& to, Workers& workers = serialWorkers());
 
 } // namespace tw::ops

@@ -24,10 +24,11 @@ constexpr double kStressScale = 100; // exp() overflows from 89 on
 // Of the ops' tolerances: the tuner looks for what is wrong, not for the last digit of a long sum that an activation
 // magnifies.
 constexpr double kSlack = 4;
-constexpr int64_t kGuard = 256;             // bytes on either side of outputs and workspaces
-constexpr int64_t kMaxSetBytes = 64 << 20;  // of the inputs and outputs at maximum shapes
+constexpr int64_t kGuard = 256;            // bytes on either side of outputs and workspaces
+constexpr int64_t kMaxSetBytes = 64 << 20; // of the inputs and outputs at maximum shapes
+constexpr int64_t kMaxStressBytes = 256 << 20;
 constexpr int64_t kCompareInputs = 1 << 24; // inputs up to so many bytes must be the same after a run
-constexpr unsigned char kUnwritten = 0xcd;
+constexpr unsigned char kUnwritten = DeviceRun::kUnwritten;
 
 enum Which
 {
@@ -204,7 +205,8 @@ struct Checker::Set
             return {};
         bool const isSmall = std::all_of(p.outputs.begin(), p.outputs.end(),
                                          [](ops::TensorSpec const& t) { return t.dims.volume() <= kCompareAll; });
-        if ((which == kStress && !takesAnyValues(*p.node)) || (which == kAgain && !isSmall))
+        if ((which == kStress && (!takesAnyValues(*p.node) || bytes > kMaxStressBytes)) ||
+            (which == kAgain && !isSmall))
             return {};
         for (size_t i = 0; i < p.inputs.size(); ++i) {
             ops::TensorSpec const& spec = p.inputs[i];
@@ -280,7 +282,8 @@ struct Checker::Set
     }
 };
 
-Checker::Checker(ops::Problem const& problem) : problem_(problem), sets_(kSetCount) {}
+Checker::Checker(ops::Problem const& problem, Workers& workers) : problem_(problem), workers_(workers), sets_(kSetCount)
+{}
 Checker::~Checker() = default;
 
 Checker::Set& Checker::set(int which)
@@ -302,7 +305,7 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
             return f.get();
     auto f = std::make_unique<Formatted>();
     f->formats = formats;
-    TW_ASSIGN(f->buffers.inputs, inFormats(set.inputs, problem.inputs, f->storage));
+    TW_ASSIGN(f->buffers.inputs, inFormats(set.inputs, problem.inputs, f->storage, workers_));
     for (size_t i = 0; i < set.got.size(); ++i) {
         TensorRef out = set.got[i];
         out.format = problem.outputs[i].format;
@@ -311,6 +314,9 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
             return noMemory();
         out.data = f->guarded.back().data();
         f->buffers.outputs.push_back(out);
+    }
+    if (problem.cuda) {
+        TW_ASSIGN(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs));
     }
     set.formatted.push_back(std::move(f));
     return set.formatted.back().get();
@@ -330,7 +336,8 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
     };
     TW_ASSIGN(Formatted * f, formatted(set, problem));
     for (Guarded const& g : f->guarded)
-        g.clear();
+        if (!problem.cuda) // there the device's memory counts
+            g.clear();
     std::vector<TensorRef> const& inputs = f->buffers.inputs;
     std::vector<TensorRef> outputs = f->buffers.outputs;
     Guarded const workspace(problem.cuda ? 0 : kernel.workspaceBytes(inputs, outputs));
@@ -339,12 +346,13 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
     workspace.clear();
     std::vector<std::string> before;
     for (TensorRef const& x : inputs)
-        before.emplace_back(x.data && x.sizeBytes() <= kCompareInputs ? std::string(x.as<char>(), size_t(x.sizeBytes()))
-                                                                      : std::string());
+        before.emplace_back(x.data && !problem.cuda && x.sizeBytes() <= kCompareInputs
+                                ? std::string(x.as<char>(), size_t(x.sizeBytes()))
+                                : std::string());
     uint64_t state = kSeed;
     if (problem.cuda) {
-        TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, inputs, outputs));
-        TW_TRY(onDevice->run(outputs, &state));
+        TW_ASSIGN(auto onDevice, DeviceRun::create(problem, kernel, f->buffers.onDevice));
+        TW_TRY(onDevice->run(outputs, set.samples, &state));
     } else {
         TW_ASSIGN(auto prepared, kernel.prepare(inputs, outputs));
         ops::RunArgs args{inputs, outputs, workspace.data(), &state, &workers};
@@ -352,7 +360,7 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
         TW_TRY(kernel.run(args));
     }
     for (size_t i = 0; i < f->guarded.size(); ++i)
-        if (!f->guarded[i].isIntact())
+        if (!problem.cuda && !f->guarded[i].isIntact())
             return wrong("it writes beyond output " + std::to_string(i));
     if (!workspace.isIntact())
         return wrong("it writes beyond its workspace");

@@ -15,6 +15,8 @@
 
 namespace tw::tune {
 
+class DeviceTensors;
+
 // What input i of the node may hold.
 ops::Domain domainOf(ir::Node const& node, int i);
 ops::Tolerance toleranceOf(ir::Node const& node, DataType type);
@@ -28,7 +30,7 @@ std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance 
 // The tensors in the formats of the specs: copies in `storage` where they differ (without elements, if the tensor has
 // no data), else the tensors themselves. An error when memory runs out.
 Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
-                                         std::vector<Tensor>& storage);
+                                         std::vector<Tensor>& storage, Workers& workers = serialWorkers());
 
 // Inputs of a region and what the reference makes of them, for all of its candidates, whatever their formats. Sets of
 // inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
@@ -37,8 +39,8 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 class Checker
 {
 public:
-    // `problem` outlives the checker; its formats do not matter.
-    explicit Checker(ops::Problem const& problem);
+    // `problem` outlives the checker; its formats do not matter. `workers` prepare large tensors.
+    explicit Checker(ops::Problem const& problem, Workers& workers = serialWorkers());
     ~Checker();
 
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
@@ -52,6 +54,7 @@ public:
     struct Buffers
     {
         std::vector<TensorRef> inputs, outputs;
+        std::shared_ptr<DeviceTensors> onDevice; // CUDA: the same there
     };
     Result<Buffers const*> buffers(ops::Problem const& problem);
 
@@ -64,6 +67,7 @@ private:
                                  char const* tacticName, Workers& workers);
 
     ops::Problem const& problem_;
+    Workers& workers_;
     std::vector<std::unique_ptr<Set>> sets_;
 };
 

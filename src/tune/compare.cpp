@@ -43,13 +43,21 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
 {
     Random random{seed};
     bool const whole = domain.integer || !isFloating(t.type);
-    int64_t const count = t.count();
+    // Large tensors repeat a part, whose length is a prime: elements that an index error mistakes for each other
+    // differ.
+    constexpr int64_t kPeriod = 4194301;
+    int64_t const count = std::min(t.count(), kPeriod);
+    auto repeat = [&] {
+        int64_t const bytes = t.count() * sizeOf(t.type);
+        for (int64_t done = count * sizeOf(t.type); done < bytes; done *= 2)
+            std::memcpy(t.as<char>() + done, t.data, size_t(std::min(done, bytes - done)));
+    };
     if (t.type == DataType::kFloat && !whole) {
         float* out = t.as<float>();
         double const step = (domain.hi - domain.lo) * 0x1p-53;
         for (int64_t i = 0; i < count; ++i)
             out[i] = float(domain.lo + double(random.next() >> 11) * step);
-        return;
+        return repeat();
     }
     for (int64_t i = 0; i < count; ++i) {
         double const u = double(random.next() >> 11) * 0x1p-53;
@@ -57,6 +65,7 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
             whole ? std::floor(domain.lo + u * (domain.hi - domain.lo + 1)) : domain.lo + u * (domain.hi - domain.lo);
         t.set(i, t.type == DataType::kBool ? double(random.next() & 1) : v);
     }
+    repeat();
 }
 
 std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
@@ -86,7 +95,7 @@ std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance 
 }
 
 Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
-                                         std::vector<Tensor>& storage)
+                                         std::vector<Tensor>& storage, Workers& workers)
 {
     std::vector<TensorRef> out(tensors.begin(), tensors.end());
     for (size_t i = 0; i < out.size(); ++i) {
@@ -99,7 +108,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
         TensorRef const& copy = storage.back().ref();
         std::memset(copy.data, 0xff, size_t(copy.sizeBytes())); // gaps hold NaN: who reads them shows
         if (out[i].data)
-            ops::convertFormat(out[i], copy);
+            ops::convertFormat(out[i], copy, workers);
         out[i] = copy;
     }
     return out;

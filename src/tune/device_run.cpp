@@ -16,31 +16,66 @@ constexpr double kWorthCapturing = 50; // microseconds
 
 } // namespace
 
+struct DeviceTensors::State
+{
+    std::shared_ptr<cuda::Device const> device;
+    std::vector<cuda::Buffer> memory;
+    std::vector<TensorRef> inputs, outputs;
+
+    Result<TensorRef> place(TensorRef t)
+    {
+        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device, t.sizeBytes()));
+        t.data = b.data();
+        memory.push_back(std::move(b));
+        return t;
+    }
+};
+
+DeviceTensors::DeviceTensors() : state_(std::make_unique<State>()) {}
+
+DeviceTensors::~DeviceTensors() = default;
+
+Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const& problem,
+                                                             std::span<TensorRef const> inputs,
+                                                             std::span<TensorRef const> outputs)
+{
+    std::shared_ptr<DeviceTensors> tensors(new DeviceTensors);
+    State& s = *tensors->state_;
+    s.device = problem.cuda->device;
+    cuda::Current const current(*s.device);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        TensorRef t = inputs[i];
+        if (t.data && !ir::isShapeInput(*problem.node, i)) {
+            TW_ASSIGN(t, s.place(t));
+            if (t.sizeBytes() > 0)
+                TW_CUDA(s.device->driver(),
+                        cuMemcpyHtoD(cuda::addressOf(t.data), inputs[i].data, size_t(t.sizeBytes())));
+        }
+        s.inputs.push_back(t);
+    }
+    for (TensorRef const& o : outputs) {
+        TW_ASSIGN(TensorRef t, s.place(o));
+        s.outputs.push_back(t);
+    }
+    return tensors;
+}
+
 struct DeviceRun::State
 {
     std::shared_ptr<cuda::Device const> device;
+    std::shared_ptr<DeviceTensors> tensors;
     ops::Kernel const* kernel = nullptr;
-    std::vector<cuda::Buffer> memory;
+    cuda::Buffer workspace;
     std::vector<TensorRef> inputs, outputs;
-    void* workspace = nullptr;
     std::shared_ptr<ops::Prepared const> prepared;
     std::unique_ptr<cuda::Stream> stream;
     std::unique_ptr<cuda::Timer> timer;
     int runs = 0;          // between two events; 0: not known yet
     void* graph = nullptr; // of as many
 
-    Result<TensorRef> upload(TensorRef t)
-    {
-        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device, t.sizeBytes()));
-        if (t.sizeBytes() > 0)
-            TW_CUDA(device->driver(), cuMemcpyHtoD(cuda::addressOf(b.data()), t.data, size_t(t.sizeBytes())));
-        t.data = b.data();
-        memory.push_back(std::move(b));
-        return t;
-    }
     Result<void> launch(std::span<TensorRef> out, uint64_t* randomState)
     {
-        ops::RunArgs args{inputs, out, workspace, randomState};
+        ops::RunArgs args{inputs, out, workspace.data(), randomState};
         args.prepared = prepared.get();
         args.stream = stream->handle();
         return kernel->run(args);
@@ -94,46 +129,48 @@ DeviceRun::DeviceRun() : state_(std::make_unique<State>()) {}
 DeviceRun::~DeviceRun() = default;
 
 Result<std::unique_ptr<DeviceRun>> DeviceRun::create(ops::Problem const& problem, ops::Kernel const& kernel,
-                                                     std::span<TensorRef const> inputs,
-                                                     std::span<TensorRef const> outputs)
+                                                     std::shared_ptr<DeviceTensors> tensors)
 {
     std::unique_ptr<DeviceRun> run(new DeviceRun);
     State& s = *run->state_;
     s.device = problem.cuda->device;
     s.kernel = &kernel;
+    s.inputs = tensors->state_->inputs;
+    s.outputs = tensors->state_->outputs;
+    s.tensors = std::move(tensors);
     cuda::Current const current(*s.device);
-    ir::Node const& node = *problem.node;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        TensorRef t = inputs[i];
-        if (t.data && !ir::isShapeInput(node, i)) {
-            TW_ASSIGN(t, s.upload(t));
-        }
-        s.inputs.push_back(t);
-    }
-    for (TensorRef const& o : outputs) {
-        TW_ASSIGN(TensorRef t, s.upload(o));
-        s.outputs.push_back(t);
-    }
-    TW_ASSIGN(cuda::Buffer workspace, cuda::Buffer::allocate(s.device, kernel.workspaceBytes(s.inputs, s.outputs)));
-    s.workspace = workspace.data();
-    s.memory.push_back(std::move(workspace));
+    TW_ASSIGN(s.workspace, cuda::Buffer::allocate(s.device, kernel.workspaceBytes(s.inputs, s.outputs)));
     TW_ASSIGN(s.prepared, kernel.prepare(s.inputs, s.outputs));
     TW_ASSIGN(s.stream, cuda::Stream::create(s.device));
     TW_ASSIGN(s.timer, cuda::Timer::create(s.device));
     return run;
 }
 
-Result<void> DeviceRun::run(std::span<TensorRef> outputs, uint64_t* randomState)
+Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t const> wanted, uint64_t* randomState)
 {
     State& s = *state_;
+    cuda::Driver const& driver = s.device->driver();
     cuda::Current const current(*s.device);
+    CUstream_st* const stream = s.stream->handle();
     std::vector<TensorRef> out = s.outputs;
+    for (TensorRef const& t : out)
+        if (t.sizeBytes() > 0)
+            TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(t.data), kUnwritten, size_t(t.sizeBytes()), stream));
     TW_TRY(s.launch(out, randomState));
     for (size_t i = 0; i < out.size(); ++i) {
         outputs[i].dims = out[i].dims;
-        if (out[i].sizeBytes() > 0)
-            TW_CUDA(s.device->driver(), cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(out[i].data),
-                                                          size_t(out[i].sizeBytes()), s.stream->handle()));
+        if (out[i].sizeBytes() == 0)
+            continue;
+        bool const isPart = i == 0 && !wanted.empty() && out[i].dims == s.outputs[i].dims;
+        int64_t const size = sizeOf(out[i].type);
+        for (int64_t element : isPart ? wanted : std::span<int64_t const>()) {
+            int64_t const at = out[i].place(element) * size;
+            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].as<char>() + at, cuda::addressOf(out[i].as<char>() + at),
+                                              size_t(size), stream));
+        }
+        if (!isPart)
+            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(out[i].data), size_t(out[i].sizeBytes()),
+                                              stream));
     }
     return s.stream->synchronize();
 }

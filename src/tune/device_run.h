@@ -13,16 +13,34 @@
 
 namespace tw::tune {
 
+// The tensors, for any number of runs, one at a time.
+class DeviceTensors
+{
+public:
+    ~DeviceTensors();
+    // Copies the inputs; shape tensors stay where they are.
+    static Result<std::shared_ptr<DeviceTensors>> create(ops::Problem const& problem, std::span<TensorRef const> inputs,
+                                                         std::span<TensorRef const> outputs);
+
+private:
+    friend class DeviceRun;
+    DeviceTensors();
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 class DeviceRun
 {
 public:
+    static constexpr unsigned char kUnwritten = 0xcd; // what outputs are filled with before a run
+
     ~DeviceRun();
-    // Copies inputs and outputs (what they hold shows what a kernel leaves unwritten).
+    // Problem and kernel outlive it.
     static Result<std::unique_ptr<DeviceRun>> create(ops::Problem const& problem, ops::Kernel const& kernel,
-                                                     std::span<TensorRef const> inputs,
-                                                     std::span<TensorRef const> outputs);
-    // Runs once and copies the outputs back; a kernel with data-dependent sizes lowers dims.
-    Result<void> run(std::span<TensorRef> outputs, uint64_t* randomState);
+                                                     std::shared_ptr<DeviceTensors> tensors);
+    // Runs once and copies the outputs back, of output 0 only the elements `wanted` (all, when it is empty); a kernel
+    // with data-dependent sizes lowers dims.
+    Result<void> run(std::span<TensorRef> outputs, std::span<int64_t const> wanted, uint64_t* randomState);
     // Microseconds of one run, from events round several of them.
     Result<double> microseconds();
 

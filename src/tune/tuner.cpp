@@ -65,7 +65,8 @@ class Tuner
 {
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
-        : problem_(problem), options_(options), checker_(problem), refusals_(formats.size()), rivals_(formats.size())
+        : problem_(problem), options_(options), checker_(problem, *options.buildWorkers), refusals_(formats.size()),
+          rivals_(formats.size())
     {
         for (ops::Formats const& f : formats) {
             problems_.push_back(problem);
@@ -334,8 +335,7 @@ private:
             if (!buffers.ok())
                 return; // no memory, no inputs that suit: the first of each list is taken
             if (problem_.cuda) {
-                auto run =
-                    DeviceRun::create(problems_[size_t(c.group)], *c.kernel, (*buffers)->inputs, (*buffers)->outputs);
+                auto run = DeviceRun::create(problems_[size_t(c.group)], *c.kernel, (*buffers)->onDevice);
                 if (!run.ok())
                     return;
                 deviceRuns.push_back(std::move(*run));

@@ -24,7 +24,7 @@ void emitLog1pUnit(VectorCode& c, int t, int temp);
 
 // Any activation. GELUs lose relative (not absolute) accuracy where they are tiny: absolute error below 6e-7 there.
 void emitActivation(VectorCode& c, Activation const& a, int x, int temp);
-// Few instructions and at most four temporaries: worth emitting once per register. The others belong in a loop.
+// Up to twenty instructions and four temporaries: worth emitting once per register. The others belong in a loop.
 bool isShort(ActivationKind kind);
 
 } // namespace tw::kernels::jit

@@ -3,7 +3,15 @@
 
 #include <bit>
 
+#include <xbyak/xbyak_util.h>
+
 namespace tw::kernels::jit {
+
+bool VectorCode::dividesFast()
+{
+    static bool const fast = Xbyak::util::Cpu().has(Xbyak::util::Cpu::tAMD);
+    return fast;
+}
 
 Xbyak::Address VectorCode::constantBits(uint32_t bits)
 {

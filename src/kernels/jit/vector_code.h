@@ -34,6 +34,9 @@ public:
     int width() const { return vectorWidth(isa_); }
     int vectorBytes() const { return 4 * width(); }
     int vectorCount() const { return avx512() ? 32 : 16; }
+    // AVX-512 quotients cost no more than two products each when there is other work: AMD's divider takes 6 cycles for
+    // a vector (Zen 4), Intel's 16, and a reciprocal made exact by a step of Newton's about four products.
+    static bool dividesFast();
     Vec vec(int i) const { return Vec(avx512() ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, i); }
 
     // Last operand of an instruction that reads `value` in every lane. 64 bytes after the function's end hold each on

@@ -16,7 +16,7 @@ void emitExp(VectorCode& c, int x, int temp);
 void emitExpm1(VectorCode& c, int x, int temp);   // exp(x) - 1, x <= 88 (larger x count as 88)
 void emitLog(VectorCode& c, int x, int temp);     // -inf at 0, NaN below
 void emitSigmoid(VectorCode& c, int x, int temp); // 1 / (1 + exp(-x))
-void emitSwish(VectorCode& c, int x, int temp);   // x sigmoid(x)
+void emitSwish(VectorCode& c, int x, int temp);   // x sigmoid(x); absolute error below 1e-10 where x < -10
 void emitTanh(VectorCode& c, int x, int temp);
 void emitErf(VectorCode& c, int x, int temp);
 // log(1 + t) for 0 <= t <= 1.

@@ -41,7 +41,7 @@ Result<Row> run(Gpu& gpu, attention::Spec const& spec, wgmma::Spec const* warpgr
         a.mask = reinterpret_cast<void const*>(atMask);
         a.maskStride = {g.sk, 0, 0};
         a.scale = scale;
-        a = attention::forKernel(a);
+        a = cuda::forKernel(a);
         void* parameters[] = {&a};
         if (warpgroups) {
             wgmma::Maps const m = wgmma::maps(*warpgroups, g, a);
@@ -63,13 +63,13 @@ Result<Row> run(Gpu& gpu, attention::Spec const& spec, wgmma::Spec const* warpgr
     for (int64_t at = 0; at < rows; at += step) {
         int64_t const i = at % g.sq, head = at / g.sq % g.heads, batch = at / g.sq / g.heads;
         uint16_t const* const base = &x[size_t(batch * g.sq * 3 * width + head * d)];
-        int64_t const seen = spec.causal ? std::min(g.sk, i + 1 + g.sk - g.sq) : g.sk;
+        int64_t const seen = spec.masks.causal ? std::min(g.sk, i + 1 + g.sk - g.sq) : g.sk;
         double top = -1e30, sum = 0;
         for (int64_t j = 0; j < seen; ++j) {
             double s = 0;
             for (int64_t e = 0; e < d; ++e)
                 s += double(halfToFloat(base[i * 3 * width + e])) * halfToFloat(base[j * 3 * width + width + e]);
-            p[size_t(j)] = s * scale + (spec.mask ? halfToFloat(mask[size_t(batch * g.sk + j)]) : 0);
+            p[size_t(j)] = s * scale + (spec.masks.mask ? halfToFloat(mask[size_t(batch * g.sk + j)]) : 0);
             top = std::max(top, p[size_t(j)]);
         }
         for (int64_t j = 0; j < seen; ++j)
@@ -109,8 +109,7 @@ void attentionCases(std::vector<Case>& cases)
         }
         attention::Spec s;
         s.headDim = w.headDim;
-        s.mask = w.mask;
-        s.causal = w.causal;
+        s.masks = w.masks;
         Kernel k{what + " " + w.name(), wgmma::source(w), wgmma::kKernel};
         cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, &w, g, timed, k); }});
     };
@@ -128,10 +127,10 @@ void attentionCases(std::vector<Case>& cases)
     w.groups = 3;
     addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
     w = wgmma::Spec();
-    w.mask = true;
+    w.masks.mask = true;
     addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
-    w.mask = false;
-    w.causal = true;
+    w.masks.mask = false;
+    w.masks.causal = true;
     addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
     w = wgmma::Spec();
     w.headDim = 128;
@@ -142,10 +141,10 @@ void attentionCases(std::vector<Case>& cases)
         add("check attention", s, {2, 3, 197, 197}, false);
     }
     attention::Spec s;
-    s.mask = true;
+    s.masks.mask = true;
     add("check attention mask", s, {2, 3, 197, 197}, false);
-    s.mask = false;
-    s.causal = true;
+    s.masks.mask = false;
+    s.masks.causal = true;
     s.warps = 8;
     add("check attention causal", s, {2, 3, 261, 261}, false);
     s.warps = 2;

@@ -436,8 +436,9 @@ Result<void> build(plan::Contents& contents, Options const& options)
         contents.profiles.emplace_back();
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
-    bool const half = options.half && options.cuda;
-    TW_TRY(passes::run(g, passes::PassContext{log, options.refittable, half, options.constraints}, passesFor(options)));
+    bool const cuda = options.cuda != nullptr;
+    TW_TRY(passes::run(g, passes::PassContext{log, options.refittable, options.half && cuda, options.constraints, cuda},
+                       passesFor(options)));
     for (ir::Value* v : g.outputs)
         v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
                       return !t.isInput && t.isShapeTensor && t.name == v->name;

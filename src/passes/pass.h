@@ -25,6 +25,7 @@ struct PassContext
     bool refittable = false; // weights that the user may change later must stay recognizable
     bool half = false;       // FP16 is permitted, and the device is fast at it
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
+    bool cuda = false; // the engine is for a GPU
 };
 
 // Returns whether it changed the graph.

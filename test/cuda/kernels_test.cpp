@@ -101,9 +101,13 @@ TEST(CudaStem, Compiles)
 TEST(CudaAttention, Compiles)
 {
     cuda::attention_f16::Spec s;
-    s.mask = true;
+    s.masks.mask = true;
+    s.headDim = 40;
     compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
     cuda::attention_wgmma_f16::Spec w;
+    compiles(w.name(), cuda::attention_wgmma_f16::source(w));
+    w.masks.keep = w.masks.mask = w.masks.pairs = true;
+    w.masks.maskRows = false;
     compiles(w.name(), cuda::attention_wgmma_f16::source(w));
 }
 

@@ -36,6 +36,7 @@ struct PassCheck
     double tolerance = 1e-5;
     bool half = false;
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
+    bool cuda = false;
 };
 
 inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
@@ -57,7 +58,7 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
         outputs.push_back({v->name, v->type, v->shape});
 
     NullLog log;
-    passes::PassContext const ctx{log, check.refittable, check.half, check.constraints};
+    passes::PassContext const ctx{log, check.refittable, check.half, check.constraints, check.cuda};
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);

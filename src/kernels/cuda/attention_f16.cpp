@@ -7,14 +7,10 @@ namespace tw::cuda::attention_f16 {
 
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
-
 constexpr char const* kText = R"(
 constexpr int THREADS = WARPS * 32, ROWS = WARPS * 16, PITCH = D * 2 + 16; // an odd number of 16 bytes: no bank conflicts
 constexpr u32 TILE_BYTES = KEYS * PITCH;
-struct Strides { i64 batch, head, row; };
-struct Args { f16 const *q, *k, *v, *mask; f16* y; Strides qs, ks, vs, ms, ys; i32 sq, sk; float scale; i32 pad; };
-
+// Columns from HEAD on are zero.
 template <int R> TW_INLINE void loadTile(u32 to, f16 const* from, i64 rowStride, int row0, int rows)
 {
     constexpr int UNITS = D / 8;
@@ -22,19 +18,8 @@ template <int R> TW_INLINE void loadTile(u32 to, f16 const* from, i64 rowStride,
     for (int i = 0; i < (R * UNITS + THREADS - 1) / THREADS; ++i) {
         int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
         if (R * UNITS % THREADS == 0 || at < R * UNITS)
-            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 8, row0 + r < rows);
+            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 8, row0 + r < rows && u < HEAD / 8);
     }
-}
-TW_INLINE float exp2Of(float v) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
-TW_INLINE float quadMax(float v)
-{
-    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
-    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
-}
-TW_INLINE float quadSum(float v)
-{
-    v += __shfl_xor_sync(~0u, v, 1);
-    return v + __shfl_xor_sync(~0u, v, 2);
 }
 
 TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a)
@@ -47,8 +32,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     f16 const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
     f16 const* const v = a.v + batch * a.vs.batch + head * a.vs.head;
     int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
-    f16 const* mask = nullptr;
-    if constexpr (MASK) mask = a.mask + batch * a.ms.batch + head * a.ms.head;
+    Masks masks;
+    masks.at(a, batch, head);
     int const shift = a.sk - a.sq;
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
     releaseDependents();
@@ -63,6 +48,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     float out[D / 8][4] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {};
     for (int step = 0; step < steps; ++step) {
         int const key0 = step * KEYS;
+        masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
         if (step + 1 < steps) loadTile<KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, key0 + KEYS, a.sk);
@@ -83,15 +69,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 mma(s[n * 2], fragQ[d], b[0], b[1]);
                 mma(s[n * 2 + 1], fragQ[d], b[2], b[3]);
             }
-        if constexpr (MASK) {
+        if constexpr (MASKED) {
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    int const key = key0 + n * 8 + t * 2 + e % 2, r = row + e / 2 * 8;
-                    float const add = key < a.sk && r < a.sq ? halfToFloat(mask[i64(r) * a.ms.row + key]) * LOG2E : 0;
-                    s[n][e] = s[n][e] * a.scale + add;
-                }
+                for (int h = 0; h < 2; ++h) masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
         }
         if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
 #pragma unroll
@@ -102,8 +84,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[n][e] = -INFINITY_F;
                 }
         }
-        // Without a mask the scores are scaled in the exponent; tops are of scaled scores.
-        float const scale = MASK ? 1 : a.scale;
+        // Without masks the scores are scaled in the exponent; tops are of scaled scores.
+        float const scale = MASKED ? 1 : a.scale;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             float high = s[0][h * 2];
@@ -117,7 +99,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
             for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
-                    float const x = exp2Of(MASK ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
+                    float const x = exp2Of(MASKED ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
                     s[n][h * 2 + e] = x;
                     part += x;
                 }
@@ -151,7 +133,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     u32 const own = sharedQ + warp * 16 * PITCH;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        float const scale = 1 / quadSum(sum[h]);
+        float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
 #pragma unroll
         for (int d = 0; d < D / 8; ++d)
             storeShared(own + (g + h * 8) * PITCH + d * 16 + t * 4,
@@ -162,7 +144,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
     for (int i = 0; i < D / 16; ++i) {
         int const at = lane + i * 32, r = at / (D / 8), u = at % (D / 8), to = q0 + warp * 16 + r;
-        if (to < a.sq) *reinterpret_cast<Unit*>(y + i64(to) * a.ys.row + u * 8) = loadSharedUnit(own + r * PITCH + u * 16);
+        if (to < a.sq && u < HEAD / 8)
+            *reinterpret_cast<Unit*>(y + i64(to) * a.ys.row + u * 8) = loadSharedUnit(own + r * PITCH + u * 16);
     }
 }
 )";
@@ -171,19 +154,19 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 
 int64_t Spec::sharedBytes() const
 {
-    return int64_t(warps * 16 + 4 * keys) * (headDim * 2 + 16);
+    return int64_t(warps * 16 + 4 * keys) * (paddedHead() * 2 + 16);
 }
 
 std::string Spec::name() const
 {
     return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(warps * 16) + "x" + std::to_string(keys) +
-           (mask ? "_mask" : "") + (causal ? "_causal" : "") + "_sm80";
+           masks.name() + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
 {
-    if (s.headDim < 16 || s.headDim > 128 || s.headDim % 16)
-        return "a head has 16 to 128 elements in steps of 16";
+    if (s.headDim < 8 || s.headDim > 128 || s.headDim % 8)
+        return "a head has 8 to 128 elements in steps of 8";
     if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) ||
         (s.keys != 32 && s.keys != 64 && s.keys != 128))
         return "1, 2, 4 or 8 warps, steps of 32, 64 or 128 keys";
@@ -194,15 +177,11 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* type, char const* name, std::string const& value) {
-        return std::string("constexpr ") + type + " " + name + " = " + value + ";\n";
+    auto constant = [](char const* name, int value) {
+        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
     };
-    return matrixPrelude() + constant("int", "D", std::to_string(s.headDim)) +
-           constant("int", "WARPS", std::to_string(s.warps)) + constant("int", "KEYS", std::to_string(s.keys)) +
-           constant("bool", "MASK", s.mask ? "true" : "false") +
-           constant("bool", "CAUSAL", s.causal ? "true" : "false") + constant("float", "LOG2E", "1.44269504f") +
-           "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
-           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
+           constant("KEYS", s.keys) + attentionText(s.masks) + kText;
 }
 
 Args packed(Spec const& spec, Shape const& shape, void const* qkv)
@@ -230,12 +209,6 @@ LaunchGeometry launch(Spec const& spec, Shape const& shape)
     g.block = spec.warps * 32;
     g.sharedBytes = spec.sharedBytes();
     return g;
-}
-
-Args forKernel(Args args)
-{
-    args.scale *= kLog2E;
-    return args;
 }
 
 } // namespace tw::cuda::attention_f16

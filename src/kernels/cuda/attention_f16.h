@@ -6,18 +6,19 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/attention_masks.h"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tw::cuda::attention_f16 {
 
 struct Spec
 {
-    int headDim = 64;    // 16 to 128 in steps of 16
-    int warps = 4;       // 1, 2, 4, 8
-    int keys = 64;       // of one step: 32, 64, 128
-    bool mask = false;   // added to the scaled scores, FP16; zero strides stretch it
-    bool causal = false; // query i of sq sees keys up to i + sk - sq
+    int headDim = 64; // 8 to 128 in steps of 8
+    int warps = 4;    // 1, 2, 4, 8
+    int keys = 64;    // of one step: 32, 64, 128
+    AttentionMasks masks;
 
+    int paddedHead() const { return (headDim + 15) / 16 * 16; } // matrix instructions take 16
     int64_t sharedBytes() const;
     std::string name() const; // "attention_f16_d64_64x64"
 };
@@ -26,21 +27,8 @@ char const* unsupported(Spec const& spec); // null, or why there is no such kern
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "attention";
 
-// Strides in elements; multiples of 8 but the mask's. The elements of a head's row are contiguous.
-struct Strides
-{
-    int64_t batch = 0, head = 0, row = 0;
-};
-
-struct Args
-{
-    void const *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr; // aligned to 16 bytes, not the mask
-    void* y = nullptr;
-    Strides qStride, kStride, vStride, maskStride, yStride;
-    int32_t sq = 0, sk = 0;
-    float scale = 1; // of scores, positive; see forKernel()
-    int32_t pad = 0;
-};
+using Strides = AttentionStrides;
+using Args = AttentionArgs;
 
 struct Shape
 {
@@ -52,7 +40,5 @@ struct Shape
 Args packed(Spec const& spec, Shape const& shape, void const* qkv);
 
 LaunchGeometry launch(Spec const& spec, Shape const& shape);
-// What the kernel takes: scale as it wants it.
-Args forKernel(Args args);
 
 } // namespace tw::cuda::attention_f16

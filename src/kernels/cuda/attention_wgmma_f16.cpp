@@ -10,20 +10,7 @@ namespace {
 constexpr char const* kText = R"(
 constexpr int ROWS = GROUPS * 64, HALVES = D / 64; // a tile is HALVES blocks of 64 columns, rows of 128 swizzled bytes
 constexpr u32 Q_BYTES = ROWS * D * 2, TILE_BYTES = KEYS * D * 2;
-struct Strides { i64 batch, head, row; };
-struct Args { f16 const *q, *k, *v, *mask; f16* y; Strides qs, ks, vs, ms, ys; i32 sq, sk; float scale; i32 pad; };
 
-TW_INLINE float exp2Of(float v) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
-TW_INLINE float quadMax(float v)
-{
-    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
-    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
-}
-TW_INLINE float quadSum(float v)
-{
-    v += __shfl_xor_sync(~0u, v, 1);
-    return v + __shfl_xor_sync(~0u, v, 2);
-}
 template <int R> TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, int row, int head, int batch)
 {
     barrierExpect(bar, R * D * 2);
@@ -33,18 +20,14 @@ template <int R> TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, 
 
 // s: scores of rows row and row + 8 (s[4 n ..]: of keys 8 n + 2 t and the next) become exponentials, up to the row's sum;
 // shrink: what earlier sums are worth now.
-TW_INLINE void softmax(Args const& a, f16 const* mask, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
+TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
     float (&shrink)[2], int row, int key0, int t, bool edge, int shift)
 {
-    if constexpr (MASK) {
+    if constexpr (MASKED) {
 #pragma unroll
         for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                int const key = key0 + n * 8 + t * 2 + e % 2, r = row + e / 2 * 8;
-                float const add = key < a.sk && r < a.sq ? halfToFloat(mask[i64(r) * a.ms.row + key]) * LOG2E : 0;
-                s[n * 4 + e] = s[n * 4 + e] * a.scale + add;
-            }
+            for (int h = 0; h < 2; ++h) masks.apply(a, row + h * 8, key0, n, t, s[n * 4 + h * 2], s[n * 4 + h * 2 + 1]);
     }
     if (edge) {
 #pragma unroll
@@ -55,7 +38,7 @@ TW_INLINE void softmax(Args const& a, f16 const* mask, float (&s)[KEYS / 2], flo
                 if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[n * 4 + e] = -INFINITY_F;
             }
     }
-    float const scale = MASK ? 1 : a.scale; // without a mask the scores are scaled in the exponent
+    float const scale = MASKED ? 1 : a.scale; // without masks the scores are scaled in the exponent
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         float high = s[h * 2];
@@ -71,7 +54,7 @@ TW_INLINE void softmax(Args const& a, f16 const* mask, float (&s)[KEYS / 2], flo
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 float& x = s[n * 4 + h * 2 + e];
-                x = exp2Of(MASK ? x - origin : x * scale - origin);
+                x = exp2Of(MASKED ? x - origin : x * scale - origin);
                 part += x;
             }
         sum[h] = sum[h] * shrink[h] + part;
@@ -125,10 +108,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
         if constexpr (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 240 : 160));
         int const group = warp / 4, g = lane / 4, t = lane % 4, inGroup = threadIdx.x % 128;
         int const row0 = q0 + warp * 16, row = row0 + g;
-        f16 const* mask = nullptr;
-        if constexpr (MASK) {
+        Masks masks;
+        masks.at(a, batch, head);
+        if constexpr (MASKED) {
             waitForPrevious();
-            mask = a.mask + batch * a.ms.batch + head * a.ms.head;
+            masks.fetch(a, 0, t);
         }
         float s[KEYS / 2], out[D / 2] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {}, shrink[2];
         u32 p[KEYS / 16][4];
@@ -161,10 +145,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
         scores(0);
         wgmmaWait<0>();
         if (inGroup == 0) barrierArrive(emptyK);
-        softmax(a, mask, s, top, sum, shrink, row, 0, t, edgeAt(0), shift);
+        softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift);
         pack();
         for (int step = 1; step < steps; ++step) {
             int const now = step % STAGES, before = (step - 1) % STAGES;
+            masks.fetch(a, step * KEYS, t);
             barrierWait(fullK + now * 8, step / STAGES & 1);
             wgmmaFence();
             scores(step);
@@ -172,7 +157,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
             product(step - 1);
             wgmmaWait<1>();
             if (inGroup == 0) barrierArrive(emptyK + now * 8);
-            softmax(a, mask, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
+            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
             wgmmaWait<0>();
             if (inGroup == 0) barrierArrive(emptyV + before * 8);
 #pragma unroll
@@ -223,8 +208,7 @@ int64_t Spec::sharedBytes() const
 std::string Spec::name() const
 {
     return "attention_f16_d" + std::to_string(headDim) + "_" + std::to_string(groups * 64) + "x" +
-           std::to_string(keys) + "_s" + std::to_string(stages) + (mask ? "_mask" : "") + (causal ? "_causal" : "") +
-           "_wgmma_sm90a";
+           std::to_string(keys) + "_s" + std::to_string(stages) + masks.name() + "_wgmma_sm90a";
 }
 
 char const* unsupported(Spec const& s)
@@ -234,7 +218,7 @@ char const* unsupported(Spec const& s)
     if (s.groups < 1 || s.groups > 3 || s.keys < 16 || s.keys > 256 || s.keys % 16 || s.stages < 1 || s.stages > 4)
         return "1 to 3 groups of warps, 16 to 256 keys a step in steps of 16, 1 to 4 stages";
     // A thread's scores, their exponentials in FP16, and results; and what else it holds.
-    if (s.keys / 2 + s.keys / 4 + s.headDim / 2 + 40 > (s.groups == 3 ? 160 : 240))
+    if (s.keys / 2 + s.keys / 4 + s.headDim / 2 + 40 + s.masks.registers(s.keys) > (s.groups == 3 ? 160 : 240))
         return "the tiles do not fit into registers";
     if (s.sharedBytes() > 227 * 1024)
         return "the tiles do not fit into shared memory";
@@ -243,17 +227,12 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* type, char const* name, std::string const& value) {
-        return std::string("constexpr ") + type + " " + name + " = " + value + ";\n";
+    auto constant = [](char const* name, int value) {
+        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
     };
     return hopperPrelude() + wgmmaText(s.keys, false, false) + wgmmaRegistersText(s.headDim, true) +
-           constant("int", "D", std::to_string(s.headDim)) + constant("int", "GROUPS", std::to_string(s.groups)) +
-           constant("int", "KEYS", std::to_string(s.keys)) + constant("int", "STAGES", std::to_string(s.stages)) +
-           constant("int", "THREADS", std::to_string(s.threads())) +
-           constant("bool", "MASK", s.mask ? "true" : "false") +
-           constant("bool", "CAUSAL", s.causal ? "true" : "false") + constant("float", "LOG2E", "1.44269504f") +
-           "#define INFINITY_F __int_as_float(0x7f800000)\n" + kText +
-           "static_assert(sizeof(Args) == " + std::to_string(sizeof(attention_f16::Args)) + ", \"layout of Args\");\n";
+           constant("D", s.headDim) + constant("GROUPS", s.groups) + constant("KEYS", s.keys) +
+           constant("STAGES", s.stages) + constant("THREADS", s.threads()) + attentionText(s.masks) + kText;
 }
 
 Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args const& args)

@@ -10,12 +10,11 @@ namespace tw::cuda::attention_wgmma_f16 {
 
 struct Spec
 {
-    int headDim = 64;  // 64 or 128
-    int groups = 2;    // 1, 2, 3
-    int keys = 128;    // of one step: 16 to 256 in steps of 16
-    int stages = 2;    // of keys and of values
-    bool mask = false; // as in attention_f16::Spec
-    bool causal = false;
+    int headDim = 64; // 64 or 128
+    int groups = 2;   // 1, 2, 3
+    int keys = 128;   // of one step: 16 to 256 in steps of 16
+    int stages = 2;   // of keys and of values
+    AttentionMasks masks;
 
     int threads() const { return groups * 128 + (groups > 1 ? 128 : 32); }
     int64_t sharedBytes() const;

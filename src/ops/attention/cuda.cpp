@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/op.h"
-#include "ops/cuda_tactic.h"
+#include "ops/attention/tactics.h"
 
 namespace tw::ops::attention {
 
@@ -119,7 +119,7 @@ constexpr CudaTactic kPlain{"attention_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kPlain};
     return kList;
 }
 

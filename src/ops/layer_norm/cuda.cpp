@@ -46,19 +46,9 @@ TW_KERNEL layer_norm(const __grid_constant__ Params p)
 }
 )";
 
-// The same with the row in registers: V elements in each of P packs a thread.
+// The same with the row in registers: V elements in each of P packs a thread. Gamma and beta that no kernel writes are
+// read before the kernel in front has ended.
 constexpr char const* kRowsText = R"(
-template <int V> TW_INLINE void fetch(void const* base, idx at, float (&v)[V], float missing)
-{
-    if (base) {
-        Pack<T, V> const pack = static_cast<Pack<T, V> const*>(base)[at];
-#pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = load<float>(pack.v[j]);
-    } else {
-#pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = missing;
-    }
-}
 TW_INLINE float total(float v)
 {
 #if $row$ == 32
@@ -68,20 +58,33 @@ TW_INLINE float total(float v)
     return blockReduce(v, 0.0f, scratch, sum);
 #endif
 }
+template <int V, int P> TW_INLINE void fetch(void const* base, idx lane, idx packs, Pack<T, V> (&to)[P])
+{
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (i * $row$ + lane < packs) to[i] = static_cast<Pack<T, V> const*>(base)[i * $row$ + lane];
+}
 template <int V, int P> TW_INLINE void rows(Params const& p)
 {
     idx const row = blockIdx.x * ($threads$ / $row$) + threadIdx.x / $row$;
-    if (row >= p.rows) return; // whole warps
     idx const lane = threadIdx.x % $row$, packs = idx(p.n) / V;
-    T const* const x = static_cast<T const*>(p.x) + i64(row) * p.n;
-    T* const y = static_cast<T*>(p.y) + i64(row) * p.n;
+    Pack<T, V> gamma[P], beta[P], x[P];
+    auto weights = [&] {
+        if ($gamma$) fetch(p.gamma, lane, packs, gamma);
+        if ($beta$) fetch(p.beta, lane, packs, beta);
+    };
+    releaseDependents();
+    if ($early$) weights();
+    waitForPrevious();
+    if (row >= p.rows) return; // whole warps
+    fetch(static_cast<T const*>(p.x) + i64(row) * p.n, lane, packs, x);
+    if (!$early$) weights();
     float v[P][V], mean = 0, variance = 0;
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         if (i * $row$ + lane >= packs) continue;
-        fetch<V>(x, i * $row$ + lane, v[i], 0);
 #pragma unroll
-        for (int j = 0; j < V; ++j) mean += v[i][j];
+        for (int j = 0; j < V; ++j) { v[i][j] = load<float>(x[i].v[j]); mean += v[i][j]; }
     }
     mean = total(mean) / float(p.n);
 #pragma unroll
@@ -91,16 +94,17 @@ template <int V, int P> TW_INLINE void rows(Params const& p)
         for (int j = 0; j < V; ++j) { v[i][j] -= mean; variance += v[i][j] * v[i][j]; }
     }
     float const scale = 1 / sqrt(total(variance) / float(p.n) + $epsilon$);
+    T* const y = static_cast<T*>(p.y) + i64(row) * p.n;
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         idx const at = i * $row$ + lane;
         if (at >= packs) continue;
-        float gamma[V], beta[V];
-        fetch<V>(p.gamma, at, gamma, 1);
-        fetch<V>(p.beta, at, beta, 0);
         Pack<T, V> pack;
 #pragma unroll
-        for (int j = 0; j < V; ++j) pack.v[j] = store<T>(v[i][j] * scale * gamma[j] + beta[j]);
+        for (int j = 0; j < V; ++j) {
+            float const g = $gamma$ ? load<float>(gamma[i].v[j]) : 1, b = $beta$ ? load<float>(beta[i].v[j]) : 0;
+            pack.v[j] = store<T>(v[i][j] * scale * g + b);
+        }
         reinterpret_cast<Pack<T, V>*>(y)[at] = pack;
     }
 }
@@ -138,15 +142,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
-
-// Threads for a row of n elements: 32, 128 or 512.
-int64_t rowThreads(int64_t n, int64_t width)
-{
-    int64_t row = 32;
-    while (row < 512 && row * width * kMostPacks < n)
-        row *= 4;
-    return row;
-}
+constexpr int64_t kRowThreads[] = {32, 128, 512};
 
 int64_t longestRow(Problem const& problem)
 {
@@ -163,18 +159,48 @@ Support supportsRows(Problem const& problem)
     return Support::yes();
 }
 
-CudaKernels generateRows(Problem const& problem, Config const&)
+// {threads for a row, threads of a block}: the fewest threads that hold a row, in blocks of one row, which reach every
+// multiprocessor when rows are few, or of several; and more threads for a row.
+std::vector<Config> configs(Problem const& problem)
 {
-    constexpr int64_t kSmallRows = 128; // threads of blocks that hold several rows
+    constexpr int64_t kBlock = 128;
+    int64_t const width = 16 / sizeOf(problem.inputs[0].type), n = longestRow(problem);
+    Extents const& x = problem.inputs[0].dims;
+    int64_t const rows = x.volume(0, int(problem.node->attrsAs<Attrs>().axis));
+    bool const few = problem.cuda && rows <= int64_t(problem.cuda->multiprocessors) * 8;
+    std::vector<Config> list;
+    for (int64_t row : kRowThreads) {
+        if (row * width * kMostPacks < n)
+            continue;
+        if (!list.empty() && (row - kBlock) * width >= n) // too many of them idle
+            break;
+        if (row < kBlock && few)
+            list.push_back({row, row});
+        list.push_back({row, std::max(row, kBlock)});
+        if (list.size() >= 2)
+            break;
+    }
+    return list;
+}
+
+CudaKernels generateRows(Problem const& problem, Config const& config)
+{
     auto const& a = problem.node->attrsAs<Attrs>();
-    int64_t const width = 16 / sizeOf(problem.inputs[0].type), n = longestRow(problem), row = rowThreads(n, width);
-    int64_t const threads = std::max(row, kSmallRows),
-                  packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
+    int64_t const width = 16 / sizeOf(problem.inputs[0].type), n = longestRow(problem), row = config[0],
+                  threads = config[1], packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
+    bool early = true;
+    for (size_t i = 1; i < problem.inputs.size(); ++i)
+        early = early && problem.inputs[i].constant;
+    auto flag = [](bool v) { return v ? "true" : "false"; };
     CudaKernels out;
     out.wide = isWide(problem);
+    out.isDependent = true;
     out.names = {"layer_norm_packs", "layer_norm_elements"};
     out.source = cuda::expand(std::string(kCommon) + kRowsText, {{"t", cuda::storageOf(problem.outputs[0].type)},
                                                                  {"epsilon", cuda::literal(float(a.epsilon))},
+                                                                 {"gamma", flag(a.hasGamma)},
+                                                                 {"beta", flag(a.hasBeta)},
+                                                                 {"early", flag(early)},
                                                                  {"row", std::to_string(row)},
                                                                  {"threads", std::to_string(threads)},
                                                                  {"width", std::to_string(width)},
@@ -191,7 +217,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPlain{"layer_norm_plain_cuda", 1, generate};
-constexpr CudaTactic kRows{"layer_norm_rows_cuda", 1, generateRows, supportsRows};
+constexpr CudaTactic kRows{"layer_norm_rows_cuda", 2, generateRows, supportsRows, configs};
 
 } // namespace
 

@@ -67,7 +67,8 @@ void cases(CaseList& list)
     add("all", 0, 1e-3, DataType::kFloat, {3, 4});
     add("many_rows", 2, 1e-12, DataType::kFloat, {2, 33, 40});
     add("half", 2, 1e-3, DataType::kHalf, {2, 3, 40});
-    add("half_1024", 1, 1e-5, DataType::kHalf, {2, 1024});
+    for (int64_t n : {8, 250, 768, 1024, 3000})
+        add("half_" + std::to_string(n), 1, 1e-5, DataType::kHalf, {n == 768 ? 37 : 2, n});
     add("row_2100", 1, 1e-5, DataType::kFloat, {2, 2100});
     add("row_9000", 1, 1e-5, DataType::kFloat, {2, 9000});
     add("no_rows", 1, 1e-5, DataType::kFloat, {0, 4});

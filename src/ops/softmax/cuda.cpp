@@ -108,8 +108,10 @@ TW_INLINE float larger(float a, float b) { return b > a ? b : a; }
 TW_INLINE float sum(float a, float b) { return a + b; }
 template <class F> TW_INLINE float reduceRow(float v, float identity, F f)
 {
-#if $row$ == 32
-    return warpReduce(v, f);
+#if $row$ <= 32
+#pragma unroll
+    for (int d = $row$ / 2; d > 0; d /= 2) v = f(v, __shfl_xor_sync(~0u, v, d));
+    return v;
 #else
     __shared__ float scratch[32];
     return blockReduce(v, identity, scratch, f);
@@ -118,8 +120,10 @@ template <class F> TW_INLINE float reduceRow(float v, float identity, F f)
 // V elements in each of P packs a thread.
 template <int V, int P> TW_INLINE void rows(Params const& p)
 {
-    idx const slice = blockIdx.x * ($threads$ / $row$) + threadIdx.x / $row$;
-    if (slice >= p.slices) return; // whole warps
+    releaseDependents();
+    waitForPrevious();
+    // Threads behind the last row do as the last one does, for all of a warp exchange, and store nothing.
+    idx const wanted = blockIdx.x * ($threads$ / $row$) + threadIdx.x / $row$, slice = min(wanted, idx(p.slices) - 1);
     idx const lane = threadIdx.x % $row$, packs = idx(p.n) / V;
     T const* const x = static_cast<T const*>(p.x) + i64(slice) * p.n;
     T* const y = static_cast<T*>(p.y) + i64(slice) * p.n;
@@ -144,7 +148,7 @@ template <int V, int P> TW_INLINE void rows(Params const& p)
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         idx const at = i * $row$ + lane;
-        if (at >= packs) continue;
+        if (at >= packs || wanted != slice) continue;
         Pack<T, V> pack;
 #pragma unroll
         for (int j = 0; j < V; ++j) pack.v[j] = store<T>(v[i][j] * s);
@@ -160,14 +164,16 @@ constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 // How a row of n elements is shared out: threads for each row, packs for each thread.
 struct Shares
 {
-    int64_t row = 32, packs = 1;
+    int64_t row = 1, packs = 1;
 };
 Shares sharesOf(int64_t n, int64_t width)
 {
+    // Threads of a warp: two packs each, so that loads overlap; then 128 or 512.
     Shares s;
-    for (s.row = 32; s.row < 1024 && s.row * width * kMostPacks < n; s.row *= 4) // 32, 128, 512
+    for (; s.row < 32 && s.row * width * 2 < n; s.row *= 2)
         ;
-    s.row = std::min<int64_t>(s.row, 512);
+    for (; s.row >= 32 && s.row < 512 && s.row * width * kMostPacks < n; s.row *= 4)
+        ;
     s.packs = std::max<int64_t>((n + s.row * width - 1) / (s.row * width), 1);
     return s;
 }
@@ -196,9 +202,10 @@ CudaKernels generateRows(Problem const& problem, Config const&)
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
     int64_t const width = widthOf(x.type);
     Shares const s = sharesOf(x.maxDims[axis], width);
-    int64_t const threads = s.row == 32 ? kRowThreads : s.row;
+    int64_t const threads = std::max(s.row, kRowThreads);
     CudaKernels out;
     out.wide = isWide(problem);
+    out.isDependent = true;
     out.names = {"softmax_packs", "softmax_elements"};
     out.source = cuda::expand(kRowsText, {{"t", cuda::storageOf(x.type)},
                                           {"row", std::to_string(s.row)},
@@ -220,7 +227,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kRows{"softmax_rows_cuda", 1, generateRows, supportsRows};
+constexpr CudaTactic kRows{"softmax_rows_cuda", 2, generateRows, supportsRows};
 // An axis with elements behind it: a thread has one slice (or a pack of neighbouring ones) in its registers.
 constexpr char const* kColumnsText = R"(
 struct Params { void const* x; void* y; u64 slices, n; Div inner; };

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both attention kernels share: their arguments, and masks. Scores are in units of log2 from the masks on, so that
+// exponentials are powers of two.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tw::cuda {
+
+struct AttentionMasks
+{
+    bool mask = false;     // added to the scaled scores, FP16
+    bool maskRows = true;  // false: one row for all queries
+    bool keep = false;     // bytes; where one is zero, the score is Args::fill
+    bool keepRows = true;  // as maskRows
+    bool inverted = false; // where it is not zero
+    bool pairs = false;    // sk and the strides of mask and keep are even, and addresses multiples of 4 and 2
+    bool causal = false;   // query i of sq sees keys up to i + sk - sq
+
+    bool any() const { return mask || keep; }
+    int registers(int keys) const; // that masks take for a step of so many keys
+    std::string name() const;      // "_mask_causal"
+};
+
+// Strides in elements; multiples of 8 but those of masks, which may be 0. The elements of a head's row are contiguous.
+struct AttentionStrides
+{
+    int64_t batch = 0, head = 0, row = 0;
+};
+
+struct AttentionArgs
+{
+    void const *q = nullptr, *k = nullptr, *v = nullptr; // aligned to 16 bytes
+    void const *mask = nullptr, *keep = nullptr;
+    void* y = nullptr;
+    AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
+    int32_t sq = 0, sk = 0;
+    float scale = 1; // of scores, positive; see forKernel()
+    float fill = 0;
+};
+
+// What kernels take: scale and fill as they want them.
+AttentionArgs forKernel(AttentionArgs args);
+
+// Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text in front defines.
+std::string attentionText(AttentionMasks const& masks);
+
+} // namespace tw::cuda

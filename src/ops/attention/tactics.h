@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA tactics that stand in files of their own.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::attention {
+
+extern CudaTactic const kF16Wgmma, kF16Mma;
+
+} // namespace tw::ops::attention

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one matrix product of those that give one attention its queries, keys and values out of the same tensor:
+//   q = x wq + bq, k = x wk + bk, v = x wv + bv, attention(q, k, v)
+//     ->  m = x [wq wk wv] + [bq bk bv], attention(m, m, m), which finds its heads in columns further on
+// Two of the three merge as well. Weights and biases are constants, biases may be missing. One product of three times
+// the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep the products.
+// Expects Form::kCanonical. Stands behind fuse_attention and lift_reshapes, which bring product, bias and attention
+// together, and in front of fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
+// rank 4, weights that refit may reach, wishes of the user that differ.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "ops/attention/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/gather/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/registry.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::matrix_multiply::MatrixOperation;
+using Operation = ops::elementwise::Operation;
+
+// x w + bias that ends in `result`, [.., columns].
+struct Projection
+{
+    ir::Value* result = nullptr;
+    ir::Node *product = nullptr, *sum = nullptr; // sum: null without bias
+    ir::Value* bias = nullptr;
+    std::vector<size_t> operands; // of the attention
+    int64_t columns = 0, first = 0;
+
+    bool isTransposed() const
+    {
+        return product->attrsAs<ops::matrix_multiply::Attrs>().b == MatrixOperation::kTranspose;
+    }
+    ir::Value* weights() const { return product->inputs[1]; }
+};
+
+// One matrix (leading dimensions of 1), or one row.
+bool isConstantOf(ir::Value const& v, int lastDims)
+{
+    return v.isConstant() && v.rank() >= lastDims &&
+           std::all_of(v.shape.begin(), v.shape.end() - lastDims, [](ir::Dim const& d) { return d.is(1); });
+}
+
+class Merger
+{
+public:
+    Merger(ir::Graph& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+
+    Result<bool> run(ir::Node& attention)
+    {
+        std::vector<Projection> found;
+        for (size_t i = 0; i < 3; ++i)
+            take(attention, i, found);
+        bool changed = false;
+        while (found.size() > 1) {
+            // Those that go with the first one.
+            std::vector<Projection> group, rest;
+            for (Projection& p : found)
+                (group.empty() || fits(group[0], p) ? group : rest).push_back(std::move(p));
+            if (group.size() > 1) {
+                TW_TRY(merge(attention, group));
+                changed = true;
+            }
+            found = std::move(rest);
+        }
+        return changed;
+    }
+
+private:
+    void take(ir::Node const& attention, size_t operand, std::vector<Projection>& found) const
+    {
+        ir::Value* v = attention.inputs[operand];
+        for (Projection& p : found)
+            if (p.result == v) {
+                p.operands.push_back(operand);
+                return;
+            }
+        int const uses = int(std::count(attention.inputs.begin(), attention.inputs.end(), v));
+        if (v->rank() != 3 || !v->producer || v->quantization || g_.isOutput(v) || g_.useCount(v) != uses)
+            return;
+        Projection p;
+        p.result = v;
+        p.operands = {operand};
+        p.product = v->producer;
+        if (p.product->op == &ops::elementwise::def()) {
+            p.sum = p.product;
+            if (p.sum->attrsAs<ops::elementwise::Attrs>().operation != Operation::kSum)
+                return;
+            size_t const at = p.sum->inputs[0]->isConstant() ? 0 : 1;
+            p.bias = p.sum->inputs[at];
+            p.product = onlyProducer(g_, p.sum->inputs[1 - at]);
+            if (!p.product || !canJoin(*p.product, *p.sum))
+                return;
+        }
+        if (p.product->op != &ops::matrix_multiply::def())
+            return;
+        auto const& a = p.product->attrsAs<ops::matrix_multiply::Attrs>();
+        ir::Value const& y = *p.product->outputs[0];
+        if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*p.weights(), 2) ||
+            p.weights()->quantization || !(y.shape == v->shape) || !y.shape.back().isConst())
+            return;
+        p.columns = y.shape.back().value();
+        if (p.bias && (!isConstantOf(*p.bias, 1) || p.bias->quantization || !(p.bias->shape.back() == y.shape.back())))
+            return;
+        if (ctx_.refittable && (refitReaches(*p.weights()) || (p.bias && refitReaches(*p.bias))))
+            return;
+        found.push_back(std::move(p));
+    }
+
+    static bool fits(Projection const& a, Projection const& b)
+    {
+        return a.product->inputs[0] == b.product->inputs[0] && a.isTransposed() == b.isTransposed() &&
+               a.weights()->rank() == b.weights()->rank() && canJoin(*a.product, *b.product) &&
+               canJoin(*b.product, *a.product);
+    }
+
+    Result<void> merge(ir::Node& attention, std::vector<Projection>& group)
+    {
+        int64_t columns = 0;
+        for (Projection& p : group) {
+            p.first = columns;
+            columns += p.columns;
+        }
+        ir::Node* const first = group[0].product;
+        TW_ASSIGN(ir::Value * weights, joinedWeights(group, columns));
+        int const position = [&] {
+            int at = g_.positionOf(&attention);
+            for (Projection const& p : group)
+                at = std::min(at, g_.positionOf(p.product));
+            return at;
+        }();
+        TW_ASSIGN(ir::Node * product, g_.addNode(ops::matrix_multiply::def(), first->attrs->clone(),
+                                                 {first->inputs[0], weights}, first->name, {}, position));
+        ir::Node* last = product;
+        bool const biased = std::any_of(group.begin(), group.end(), [](Projection const& p) { return p.bias; });
+        if (biased) {
+            ops::elementwise::Attrs const sum(Operation::kSum);
+            TW_ASSIGN(ir::Value * bias, joinedBias(group, columns));
+            TW_ASSIGN(last, g_.addNode(ops::elementwise::def(), sum.clone(), {product->outputs[0], bias},
+                                       first->name + ".bias", {}, position + 1));
+        }
+        takeOrigins(*product, *last, group);
+        last->outputs[0]->name = group[0].result->name + ".merged";
+        auto& a = attention.attrsAs<ops::attention::Attrs>();
+        for (Projection const& p : group)
+            for (size_t i : p.operands) {
+                (i == 0 ? a.q : i == 1 ? a.k : a.v).offset += p.first;
+                attention.inputs[i] = last->outputs[0];
+                if (attention.body)
+                    TW_TRY(takeColumns(*attention.body, i, *last->outputs[0], p));
+            }
+        std::string names;
+        for (Projection const& p : group) {
+            names += (names.empty() ? "" : ", ") + p.product->name;
+            if (p.sum)
+                g_.eraseNode(p.sum);
+            g_.eraseNode(p.product);
+        }
+        ctx_.log.info("merged " + names + " for " + attention.name);
+        return {};
+    }
+
+    // Weights side by side: rows of [.., k, columns], or one below the other where they are transposed.
+    Result<ir::Value*> joinedWeights(std::vector<Projection> const& group, int64_t columns)
+    {
+        ir::Value const& w = *group[0].weights();
+        bool const transposed = group[0].isTransposed();
+        Extents dims = ir::extentsOf(w.shape);
+        int64_t const k = dims[dims.rank - (transposed ? 1 : 2)];
+        dims[dims.rank - (transposed ? 2 : 1)] = columns;
+        return joined(group, w, dims, transposed ? 1 : k, transposed ? k : 1, false);
+    }
+
+    Result<ir::Value*> joinedBias(std::vector<Projection> const& group, int64_t columns)
+    {
+        Projection const& some =
+            *std::find_if(group.begin(), group.end(), [](Projection const& p) { return p.bias != nullptr; });
+        Extents dims;
+        for (int i = 0; i + 1 < some.result->rank(); ++i)
+            dims.push(1);
+        dims.push(columns);
+        return joined(group, *some.bias, dims, 1, 1, true);
+    }
+
+    // A constant like `one` of `rows` rows, to each of which a part gives its columns of `width` elements; zeros where
+    // a bias is missing.
+    Result<ir::Value*> joined(std::vector<Projection> const& group, ir::Value const& one, Extents const& dims,
+                              int64_t rows, int64_t width, bool bias)
+    {
+        Tensor const out(one.type, dims);
+        if (!out.data())
+            return Error{ErrorCode::kFailedAllocation, "no memory to merge the weights of '" + one.name + "'"};
+        auto* const to = static_cast<std::byte*>(out.data());
+        int64_t const total = rows > 0 ? dims.volume() / rows : 0, size = sizeOf(one.type);
+        for (Projection const& p : group) {
+            ir::Value const* const v = bias ? p.bias : p.weights();
+            if (!v)
+                continue;
+            auto const* const from = static_cast<std::byte const*>(constantOf(v).data);
+            int64_t const bytes = p.columns * width * size;
+            for (int64_t r = 0; r < rows; ++r)
+                std::memcpy(to + (r * total + p.first * width) * size, from + r * bytes, size_t(bytes));
+        }
+        return g_.addConstant(one.name + ".merged", one.type, dims, out.data());
+    }
+
+    static void takeOrigins(ir::Node& product, ir::Node& last, std::vector<Projection> const& group)
+    {
+        ir::Node const& first = *group[0].product;
+        product.layers = first.layers;
+        product.precision = first.precision;
+        product.device = first.device;
+        for (size_t i = 1; i < group.size(); ++i)
+            joinOrigins(product, product, *group[i].product);
+        if (&last == &product)
+            return;
+        ir::Node const* sum = nullptr;
+        for (Projection const& p : group) {
+            if (!p.sum)
+                continue;
+            if (sum)
+                joinOrigins(last, last, *p.sum);
+            else {
+                last.name = p.sum->name;
+                last.layers = p.sum->layers;
+                last.precision = p.sum->precision;
+                last.device = p.sum->device;
+            }
+            sum = p.sum;
+        }
+    }
+
+    // The body's input `i` becomes the merged tensor, of which it takes its columns.
+    static Result<void> takeColumns(ir::Graph& body, size_t i, ir::Value const& merged, Projection const& p)
+    {
+        ir::Value* const old = body.inputs[i];
+        ir::Value* const x = body.addInput(merged.name, merged.type, merged.shape);
+        body.inputs.pop_back();
+        body.inputs[i] = x;
+        Tensor columns(DataType::kInt32, {p.columns});
+        auto* const at = static_cast<int32_t*>(columns.data());
+        std::iota(at, at + p.columns, int32_t(p.first));
+        ir::Value* const index =
+            body.addConstant(old->name + ".columns", DataType::kInt32, columns.dims(), columns.data());
+        ops::gather::Attrs a;
+        a.axis = merged.rank() - 1;
+        TW_ASSIGN(ir::Node * part, body.addNode(ops::gather::def(), a.clone(), {x, index}, old->name + ".part", {}, 0));
+        body.replaceAllUses(old, part->outputs[0]);
+        body.eraseUnusedValues();
+        return {};
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+};
+
+} // namespace
+
+Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx)
+{
+    if (!ctx.cuda)
+        return false;
+    bool changed = false;
+    std::vector<ir::Node*> attentions;
+    for (auto const& n : g.nodes)
+        if (n->op == &ops::attention::def())
+            attentions.push_back(n.get());
+    for (ir::Node* n : attentions) {
+        TW_ASSIGN(bool const merged, Merger(g, ctx).run(*n));
+        changed = changed || merged;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

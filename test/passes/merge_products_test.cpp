@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "pass_test.h"
+
+namespace tw::test {
+
+namespace {
+
+using ops::matrix_multiply::MatrixOperation;
+
+constexpr int64_t kHeads = 2, kSize = 4, kWidth = kHeads * kSize, kInner = 6;
+
+// x [N, S, 6] -> projections -> attention -> y.
+class Maker : public GraphMaker
+{
+public:
+    ir::Value* const x = input("x", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), kInner});
+
+    ir::Value* project(ir::Value* from, std::string const& name, bool transposed, bool bias, bool biasFirst = false)
+    {
+        ops::matrix_multiply::Attrs a;
+        a.b = transposed ? MatrixOperation::kTranspose : MatrixOperation::kNone;
+        int64_t const k = from->shape.back().value();
+        Extents const dims = transposed ? Extents{1, kWidth, k} : Extents{1, k, kWidth};
+        ir::Value* y = add(ops::matrix_multiply::def(), a, {from, constant(name + ".w", dims)}, name);
+        if (!bias)
+            return y;
+        ir::Value* b = constant(name + ".b", {1, 1, kWidth});
+        return add(ops::elementwise::def(), ops::elementwise::Attrs(ops::elementwise::Operation::kSum),
+                   biasFirst ? std::vector<ir::Value*>{b, y} : std::vector<ir::Value*>{y, b}, name + ".sum");
+    }
+    ir::Node* attend(ir::Value* q, ir::Value* k, ir::Value* v)
+    {
+        ops::attention::Attrs a;
+        a.heads = kHeads;
+        a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = kSize;
+        a.scale = 0.5;
+        ir::Value* y = add(ops::attention::def(), a, {q, k, v}, "attention");
+        output(y, "y");
+        // A body that copies the node: it must follow when inputs change.
+        auto body = std::make_unique<ir::Graph>();
+        body->symbols = g.symbols;
+        std::vector<ir::Value*> in;
+        for (ir::Value const* value : {q, k, v})
+            in.push_back(body->addInput(value->name, value->type, value->shape));
+        body->outputs = {body->cloneNode(*y->producer, in)->outputs[0]};
+        y->producer->body = std::move(body);
+        return y->producer;
+    }
+};
+
+PassCheck onGpu()
+{
+    PassCheck check{{{"N", 2}, {"S", 5}}};
+    check.cuda = true;
+    return check;
+}
+PassCheck const kCheck = onGpu();
+
+} // namespace
+
+TEST(MergeProducts, QueriesKeysAndValues)
+{
+    for (bool transposed : {false, true})
+        for (int biases = 0; biases < 8; ++biases) {
+            Maker m;
+            ir::Value* q = m.project(m.x, "q", transposed, biases & 1);
+            ir::Value* k = m.project(m.x, "k", transposed, biases & 2, true);
+            ir::Value* v = m.project(m.x, "v", transposed, biases & 4);
+            ir::Node* n = m.attend(q, k, v);
+            checkPass(m.g, passes::mergeProducts, true, kCheck);
+            EXPECT_EQ(m.g.nodes.size(), biases ? 3u : 2u) << nodesOf(m.g);
+            EXPECT_EQ(n->inputs[0], n->inputs[1]);
+            EXPECT_EQ(n->inputs[0], n->inputs[2]);
+            EXPECT_EQ(n->inputs[0]->shape.back(), ir::Dim(3 * kWidth));
+            auto const& a = n->attrsAs<ops::attention::Attrs>();
+            EXPECT_EQ(a.q.offset, 0);
+            EXPECT_EQ(a.k.offset, kWidth);
+            EXPECT_EQ(a.v.offset, 2 * kWidth);
+            EXPECT_EQ(m.g.nodes[0]->name, "q + k + v");
+            EXPECT_EQ(m.g.nodes[0]->layers.size(), 3u);
+            ASSERT_TRUE(n->body);
+            EXPECT_EQ(n->body->inputs.size(), 3u);
+        }
+}
+
+TEST(MergeProducts, KeysAndValuesOfAnotherTensor)
+{
+    Maker m;
+    ir::Value* other = m.input("other", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), 10});
+    ir::Value* q = m.project(m.x, "q", false, true);
+    ir::Node* n = m.attend(q, m.project(other, "k", false, true), m.project(other, "v", false, true));
+    checkPass(m.g, passes::mergeProducts, true, kCheck);
+    EXPECT_EQ(m.g.nodes.size(), 5u) << nodesOf(m.g);
+    EXPECT_EQ(n->inputs[1], n->inputs[2]);
+    EXPECT_NE(n->inputs[0], n->inputs[1]);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
+}
+
+TEST(MergeProducts, OneProductReadTwice)
+{
+    Maker m;
+    ir::Value* k = m.project(m.x, "k", false, true);
+    ir::Node* n = m.attend(m.project(m.x, "q", false, true), k, k);
+    checkPass(m.g, passes::mergeProducts, true, kCheck);
+    EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().k.offset, kWidth);
+    EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
+}
+
+TEST(MergeProducts, LeavesAlone)
+{
+    auto unchanged = [](PassCheck const& check, auto change) {
+        Maker m;
+        ir::Value* q = m.project(m.x, "q", false, true);
+        ir::Value* k = m.project(m.x, "k", false, true);
+        ir::Value* v = m.project(m.x, "v", false, true);
+        m.attend(q, k, v);
+        change(m, q, k, v);
+        checkPass(m.g, passes::mergeProducts, false, check);
+    };
+    PassCheck cpu = kCheck;
+    cpu.cuda = false;
+    auto nothing = [](Maker&, ir::Value*, ir::Value*, ir::Value*) {};
+    unchanged(cpu, nothing);
+    // Results that others read: two of them, so that no pair is left.
+    unchanged(kCheck, [](Maker& m, ir::Value* q, ir::Value* k, ir::Value*) {
+        m.output(q, "q.out");
+        m.output(k, "k.out");
+    });
+    PassCheck refit = kCheck;
+    refit.refittable = true;
+    unchanged(refit, [](Maker& m, ir::Value*, ir::Value*, ir::Value*) {
+        for (auto const& v : m.g.values())
+            if (v->isConstant()) {
+                auto named = std::make_shared<ir::Constant>(*v->constant);
+                named->weightsName = v->name;
+                v->constant = named;
+            }
+    });
+    unchanged(kCheck, [](Maker&, ir::Value* q, ir::Value* k, ir::Value* v) {
+        q->producer->inputs[0]->producer->precision = {DataType::kHalf, true};
+        k->producer->inputs[0]->producer->precision = {DataType::kFloat, true};
+        v->producer->inputs[0]->producer->precision = {DataType::kInt8, true};
+    });
+}
+
+} // namespace tw::test

@@ -212,6 +212,12 @@ void checks(std::vector<Case>& cases)
     s.swap = true;
     s.residual = true;
     with("swapped", s, shape(7, 328, 520), relu);
+    s = tile(128, 104, 3, 2);
+    s.swap = true;
+    s.residual = true;
+    with("swapped, wide", s, shape(197, 328, 200), relu);
+    s.aligned = false;
+    with("swapped, unaligned", s, shape(197, 325, 200), relu);
     s = tile(128, 128, 4, 2);
     s.bAlongK = false;
     with("b [k, n]", s, odd);
@@ -346,15 +352,21 @@ void choices(std::vector<Case>& cases)
         if (gelu)
             base.activation = cuda::kGeluErf;
         gemm::Shape const g = shape(m, n, k);
-        for (gemm::Spec const& s : gemm::candidates(base, g, 132, 3))
+        for (gemm::Spec const& s : gemm::candidates(base, g, 132, m <= 512 ? 12 : 4))
             add(cases,
-                "choice " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+                "choice m" + std::to_string(m) + " n" + std::to_string(n) + " k" + std::to_string(k) +
                     (residual ? " residual"
                      : gelu   ? " gelu"
                               : ""),
                 {s, g, gelu ? geluErf : nullptr, true, 0});
     };
     product(1, 1000, 2048, false, false);
+    for (int64_t m : {128, 197}) {
+        product(m, 2304, 768, false, false);
+        product(m, 768, 768, true, false);
+        product(m, 3072, 768, false, true);
+        product(m, 768, 3072, true, false);
+    }
     product(4096, 768, 768, true, false);
     product(4096, 3072, 768, false, true);
     product(4096, 768, 3072, true, false);

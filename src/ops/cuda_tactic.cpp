@@ -201,6 +201,11 @@ std::vector<Config> CudaTactic::configs(Problem const& problem) const
     return configs_ ? configs_(problem) : std::vector<Config>{Config{}};
 }
 
+double CudaTactic::estimate(Problem const& problem, Config const& config) const
+{
+    return estimate_ ? estimate_(problem, config) : 0;
+}
+
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
 {
     if (!problem.cuda)

@@ -83,15 +83,17 @@ public:
     using Supports = Support (*)(Problem const&);
     using Configs = std::vector<Config> (*)(Problem const&);
     using FormatsOf = std::vector<Formats> (*)(Problem const&);
+    using Estimate = double (*)(Problem const&, Config const&);
 
     constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
-                         Configs configs = nullptr, FormatsOf formats = nullptr)
+                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr)
         : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
-          formats_(formats)
+          formats_(formats), estimate_(estimate)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
     std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
     // The compiled kernels: a cubin behind a hash.
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
@@ -102,6 +104,7 @@ private:
     Supports supports_;
     Configs configs_;
     FormatsOf formats_;
+    Estimate estimate_;
 };
 
 // Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.

@@ -65,6 +65,7 @@ int main(int argc, char** argv)
         target.compiler = lazy;
         target.architecture = architecture;
         target.capability = architecture[3] == '9' ? 90 : 80;
+        target.multiprocessors = target.capability == 90 ? 132 : 108; // H200, A100: configs depend on it
         for (test::CudaCase const& c : cases) {
             ops::Problem problem = c.problem;
             problem.cuda = &target;

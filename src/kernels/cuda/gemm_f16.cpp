@@ -105,39 +105,63 @@ TW_INLINE void loadQ(TensorMap const* map, u32 to, u32 bar, Cursor const& at, in
     }
 }
 
-// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next.
-template <int N> TW_INLINE void writeColumns(Args const& a, float (&v)[N], int row0, int column0, int batch, int lane)
+// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
+// bias is that of those n. y and the residual move as 8 x 8 blocks the other way round: lane holds m = column0 + 8 j + g
+// of n = row0 + 2 (lane % 4) and the next.
+TW_INLINE u32 transposed(u32 v)
 {
+    u32 out;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(v));
+    return out;
+}
+template <int N>
+TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
+{
+    constexpr int BLOCKS_Q = N / 4, AHEAD = BLOCKS_Q % 8 == 0 ? 8 : BLOCKS_Q % 4 == 0 ? 4 : 1; // residuals on their way
     int const g = lane / 4, t = lane % 4;
-    i64 const base = i64(batch) * a.batchY;
+    i64 const base = i64(batch) * a.batchY + row0 + t * 2;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        int const n = row0 + g + h * 8, first = row0 + t * 2 + h * 8;
-        float b = 0;
-        if constexpr (BIAS) b = n < a.n ? a.bias[n] : 0;
+    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
+        u32 add[AHEAD][2];
+        if constexpr (RESIDUAL) {
 #pragma unroll
-        for (int j = 0; j < N / 4; ++j) {
-            int const m = column0 + j * 8 + t * 2;
-            float x[2] = {v[j * 4 + h * 2] + b, v[j * 4 + h * 2 + 1] + b};
+            for (int j = 0; j < AHEAD; ++j)
 #pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                if constexpr (!ACTIVATE_LAST) x[e] = activate(x[e]);
-                if constexpr (RESIDUAL)
-                    if (m + e < a.m && n < a.n) x[e] += halfToFloat(a.residual[base + i64(m + e) * a.ldy + n]);
-                if constexpr (ACTIVATE_LAST) x[e] = activate(x[e]);
-            }
-            u32 out;
-            asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(packHalves(x[0], x[1])));
-            int const row = column0 + j * 8 + g;
-            if (row < a.m && first < a.n) {
-                f16* to = a.y + base + i64(row) * a.ldy + first;
-                if constexpr (ALIGNED) *reinterpret_cast<u32*>(to) = out;
-                else {
-                    to[0].bits = u16(out);
-                    if (first + 1 < a.n) to[1].bits = u16(out >> 16);
+                for (int h = 0; h < 2; ++h) {
+                    int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
+                    f16 const* from = a.residual + base + i64(row) * a.ldy + h * 8;
+                    u32 x = 0;
+                    if (row < a.m && n < a.n) {
+                        if constexpr (ALIGNED) x = *reinterpret_cast<u32 const*>(from);
+                        else x = from[0].bits | (n + 1 < a.n ? u32(from[1].bits) << 16 : 0u);
+                    }
+                    add[j][h] = x;
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int const at = (first + j) * 4 + h * 2;
+                float x0 = v[at] + bias[h], x1 = v[at + 1] + bias[h];
+                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                if constexpr (RESIDUAL) {
+                    u32 const r = transposed(add[j][h]);
+                    x0 += lowHalf(r);
+                    x1 += highHalf(r);
+                }
+                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                u32 const out = transposed(packHalves(x0, x1));
+                int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
+                if (row < a.m && n < a.n) {
+                    f16* to = a.y + base + i64(row) * a.ldy + h * 8;
+                    if constexpr (ALIGNED) *reinterpret_cast<u32*>(to) = out;
+                    else {
+                        to[0].bits = u16(out);
+                        if (n + 1 < a.n) to[1].bits = u16(out >> 16);
+                    }
                 }
             }
-        }
     }
 }
 
@@ -234,6 +258,15 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             int const column0 = t.q + (SPLIT > 1 ? rank * COLUMNS : 0);
             u32 const biasAt = biases + (group * 2 + (PING_PONG ? turn / 2 : turn) % 2) * COLUMNS * 4;
             BiasPart<SWAP ? 1 : COLUMNS, 128> bias;
+            float rowBias[SWAP ? BLOCKS : 1][2] = {};
+            if constexpr (SWAP && BIAS)
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                    for (int h = 0; h < 2; ++h) {
+                        int const n = row0 + b * 64 + lane / 4 + h * 8;
+                        rowBias[b][h] = n < a.n ? a.bias[n] : 0;
+                    }
             Ahead ahead;
             if constexpr (!SWAP) bias.take(a, column0, inGroup);
             if constexpr (!SWAP && !LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
@@ -308,7 +341,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     }
                     if constexpr (!SWAP && LATE)
                         if (b > 0) fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
-                    if constexpr (SWAP) writeColumns(a, v, row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (SWAP) writeColumns(a, v, rowBias[b], row0 + b * 64, column0, t.batch, lane);
                     else
                         writeRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                   !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
@@ -318,7 +351,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 for (int b = 0; b < BLOCKS; ++b) {
                     if constexpr (!SWAP && LATE)
                         if (b > 0) fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
-                    if constexpr (SWAP) writeColumns(a, d[b], row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (SWAP) writeColumns(a, d[b], rowBias[b], row0 + b * 64, column0, t.batch, lane);
                     else
                         writeRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                   !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);

@@ -10,6 +10,9 @@ namespace tw::cuda::gemm_f16 {
 namespace {
 
 constexpr double kClocksPerUs = 1700;
+constexpr int64_t kFewRows = 512, kMostColumns = 256;
+constexpr int64_t kHalfOfShared = 108 * 1024; // two blocks fit a multiprocessor, or this kernel's and the next one's
+constexpr int64_t kMostOfShared = 200 * 1024;
 
 int64_t ceilDiv(int64_t a, int64_t b)
 {
@@ -82,17 +85,32 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             s.multicast = 1;
             s.swap = false;
             consider(s);
-            // Few rows: the filters give the 64 rows, and the tile has only as many columns as there are rows.
-            if (g.m <= 64 && t.p == 64 && t.q == 64 && !base.image) {
-                s.swap = true;
-                s.tileQ = int(std::max<int64_t>(ceilDiv(g.m, 8) * 8, 8 * split));
-                consider(s);
-            }
         }
+    // Few rows: b gives the tile's rows, and a, cut into as few parts as fit, its columns without a remainder.
+    if (g.m <= kFewRows && !base.image)
+        for (int64_t parts = ceilDiv(g.m, kMostColumns); parts <= ceilDiv(g.m, 64); ++parts)
+            for (int groups : {1, 2})
+                for (int split : {1, 2, 4, 8}) {
+                    Spec s = base;
+                    s.swap = true;
+                    s.pingPong = false;
+                    s.multicast = 1;
+                    s.split = split;
+                    s.groups = groups;
+                    s.tileP = groups * 64;
+                    int64_t const step = s.qAlongK() ? 8 * split : 64;
+                    s.tileQ = int(ceilDiv(ceilDiv(g.m, parts), step) * step);
+                    // Registers of redistributing blocks leave no room for a second one.
+                    int64_t const bytes = s.redistributes() ? kMostOfShared : kHalfOfShared;
+                    s.stages = int(std::clamp<int64_t>(bytes / s.stageBytes(), 3, 8));
+                    consider(s);
+                }
     std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
     std::vector<Spec> list;
     for (Choice const& c : all)
-        if (list.size() < most)
+        if (list.size() < most && std::none_of(list.begin(), list.end(), [&](Spec const& s) {
+                return s.name() == c.spec.name(); // reached by several ways
+            }))
             list.push_back(c.spec);
     return list;
 }

@@ -63,6 +63,9 @@ void cases(CaseList& list)
     connect("empty_batch", DataType::kFloat, {0, 3, 2, 2}, {5, 12}, true);
     connect("no_channels", DataType::kFloat, {2, 0, 2, 2}, {5, 0}, true);
     connect("half_1", DataType::kHalf, {1, 3, 4, 5}, {9, 60}, true);
+    connect("half_rows", DataType::kHalf, {131, 8, 5, 5}, {72, 200}, true);
+    connect("half_1000", DataType::kHalf, {1, 512, 1, 1}, {1000, 512}, true);
+    connect("half_no_bias", DataType::kHalf, {2, 3, 8, 3, 3}, {71, 8, 3, 3}, false);
     connect("half_6", DataType::kHalf, {6, 3, 4, 5}, {9, 60}, false);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_gemm_f16.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fused_fully_connected/op.h"
 
@@ -11,13 +12,25 @@ CudaKernels generate(Problem const& p, Config const&)
     return multiplyKernels(p, 2, -1, p.node->attrsAs<Attrs>().activation, connectedGeometry);
 }
 
+constexpr GemmF16Op kGemm{
+    .geometry = [](ir::Node const&, Extents const& x, Extents const& w) { return fully_connected::geometryOf(x, w); },
+    .operations =
+        [](ir::Node const&) {
+            matrix_multiply::Attrs a;
+            a.b = matrix_multiply::MatrixOperation::kTranspose;
+            return a;
+        },
+    .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
+    .bias = 2,
+};
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_fully_connected_f16_wgmma_cuda", 1);
 constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kPlain};
     return kList;
 }
 

@@ -33,6 +33,9 @@ void cases(CaseList& list)
     list.add(
         "half", Attrs(Kind::kSigmoid),
         {input(DataType::kHalf, {2, 3, 4, 5}), constant(DataType::kHalf, {7, 60}), constant(DataType::kHalf, {7})});
+    list.add("half_rows", Attrs(FusedActivation(FusedKind::kHardSwish, 0.25f, 0.5f)),
+             {input(DataType::kHalf, {70, 8, 5, 5}), constant(DataType::kHalf, {136, 200}),
+              constant(DataType::kHalf, {136})});
 }
 
 } // namespace

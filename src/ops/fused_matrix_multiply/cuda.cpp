@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_gemm_f16.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fused_matrix_multiply/op.h"
 
@@ -11,13 +12,22 @@ CudaKernels generate(Problem const& p, Config const&)
     return multiplyKernels(p, 2, 3, p.node->attrsAs<Attrs>().activation, multiplyGeometry);
 }
 
+constexpr GemmF16Op kGemm{
+    .geometry = [](ir::Node const& node, Extents const& a,
+                   Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
+    .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
+    .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
+    .bias = 2,
+    .residual = 3,
+};
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_matrix_multiply_f16_wgmma_cuda", 1);
 constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kPlain};
     return kList;
 }
 

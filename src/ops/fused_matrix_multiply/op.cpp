@@ -80,6 +80,33 @@ void cases(CaseList& list)
          input(DataType::kHalf, {7, 300})});
     add("half", kNone, kNone, Kind::kSigmoid,
         {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300})});
+    auto half = [](Extents const& e) { return input(DataType::kHalf, e); };
+    auto halfWeights = [](Extents const& e) { return constant(DataType::kHalf, e); };
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
+        FusedActivation f;
+        f.kind = k;
+        f.alpha = 0.3f;
+        f.beta = 1.25f;
+        add("half_kind" + std::to_string(k + 1), kNone, kTranspose, f,
+            {half({9, 72}), halfWeights({40, 72}), halfWeights({40})});
+    }
+    // Beside a residual, before and behind whole tiles; batches that are rows, batches that are not.
+    add("half_residual", kNone, kNone, Kind::kRelu,
+        {half({131, 200}), halfWeights({200, 136}), halfWeights({136}), half({131, 136})});
+    add("half_residual_steps", kNone, kTranspose, {},
+        {half({70, 1024}), halfWeights({264, 1024}), halfWeights({264}), half({70, 264})});
+    add("half_residual_odd", kNone, kNone, FusedActivation(FusedKind::kGeluErf),
+        {half({70, 200}), halfWeights({200, 131}), halfWeights({131}), half({70, 131})});
+    add("half_residual_few_rows", kNone, kNone, Kind::kRelu,
+        {half({7, 520}), halfWeights({520, 328}), halfWeights({328}), half({7, 328})});
+    add("half_residual_batch", kNone, kTranspose, FusedActivation(FusedKind::kSwish),
+        {half({2, 67, 72}), halfWeights({1, 72, 72}), halfWeights({72}), half({2, 67, 72})});
+    add("half_batch", kTranspose, kNone, FusedActivation(FusedKind::kGeluTanh),
+        {half({3, 72, 64}), half({3, 72, 40}), halfWeights({40}), half({3, 64, 40})});
+    add("half_gelu", kNone, kNone, FusedActivation(FusedKind::kGeluErf),
+        {half({260, 72}), halfWeights({72, 264}), halfWeights({264})});
+    add("half_no_bias", kNone, kNone, Kind::kRelu, {half({70, 72}), halfWeights({72, 64})});
+    add("half_bias_not_constant", kNone, kTranspose, Kind::kElu, {half({9, 40}), half({37, 40}), half({37})});
     add("vector_a", kVector, kNone, Kind::kRelu, {f32({33}), weights({33, 9}), weights({9})});
     add("vector_b", kNone, kVector, Kind::kRelu, {f32({9, 33}), weights({33})});
     add("wide", kNone, kNone, Kind::kRelu, {f32({3, 40}), weights({40, 521}), weights({521})});

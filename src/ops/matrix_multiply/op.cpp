@@ -119,6 +119,29 @@ void cases(CaseList& list)
              constant(DataType::kFloat, {1, 3, 40, 20}));
     multiply("constant_vector", kNone, f32({2, 7, 20}), kVector, constant(DataType::kFloat, {1, 20}));
     multiply("constant_b", kNone, f32({4, 20}), kNone, constant(DataType::kFloat, {20, 10}));
+    // Tiles of 64 x 32 to 128 x 256, steps of 64 along k, rows of 16 bytes: products that matrix units may do, at
+    // edges.
+    auto half = [](Extents const& e) { return input(DataType::kHalf, e); };
+    auto halfWeights = [](Extents const& e) { return constant(DataType::kHalf, e); };
+    multiply("half_nn", kNone, half({131, 200}), kNone, halfWeights({200, 136}));
+    multiply("half_nt", kNone, half({131, 200}), kTranspose, halfWeights({136, 200}));
+    multiply("half_tn", kTranspose, half({72, 136}), kNone, half({72, 200}));
+    multiply("half_tt", kTranspose, half({72, 136}), kTranspose, half({264, 72}));
+    multiply("half_steps", kNone, half({128, 1024}), kTranspose, halfWeights({64, 1024}));
+    multiply("half_few_rows", kNone, half({5, 1032}), kNone, halfWeights({1032, 264}));
+    multiply("half_few_rows_transposed", kNone, half({9, 520}), kTranspose, halfWeights({71, 520}));
+    multiply("half_large", kNone, half({520, 72}), kNone, halfWeights({72, 776}));
+    multiply("half_odd_columns", kNone, half({70, 64}), kNone, halfWeights({64, 33}));
+    multiply("half_odd_inner", kTranspose, half({20, 64}), kTranspose, halfWeights({33, 20}));
+    multiply("half_odd_batch", kNone, half({2, 9, 64}), kNone, halfWeights({2, 64, 33}));
+    multiply("half_rows_of_batch", kNone, half({3, 7, 64}), kNone, halfWeights({1, 64, 40}));
+    multiply("half_batch", kNone, half({3, 2, 70, 64}), kTranspose, half({3, 2, 72, 64}));
+    multiply("half_batch_odd", kNone, half({3, 70, 64}), kTranspose, half({3, 35, 64}));
+    multiply("half_batch_transposed", kTranspose, half({4, 64, 72}), kNone, half({1, 64, 40}));
+    multiply("half_broadcast_both", kNone, half({5, 1, 40, 64}), kNone, half({1, 3, 64, 48}));
+    multiply("half_broadcast_inner", kNone, half({2, 1, 3, 40, 64}), kNone, half({2, 4, 1, 64, 48}));
+    multiply("half_vector_matrix", kVector, half({5, 72}), kNone, halfWeights({1, 72, 40}));
+    multiply("half_matrix_vector", kNone, half({3, 70, 72}), kVector, half({3, 72}));
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
 }
 

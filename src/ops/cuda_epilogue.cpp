@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_epilogue.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/prelude.h"
+
+namespace tw::ops {
+
+std::string epilogueActivation(FusedActivation const& f)
+{
+    // Comparisons are turned so that NaN goes through.
+    std::string text;
+    switch (FusedKind(f.kind)) {
+    case FusedKind::kSwish:
+        return cuda::kSwish;
+    case FusedKind::kGeluErf:
+        return cuda::kGeluErf;
+    case FusedKind::kGeluTanh:
+        return cuda::kGeluTanh;
+    case FusedKind::kHardSwish:
+        text = "v * ($a$ * v + $b$ > 1.0f ? 1.0f : $a$ * v + $b$ < 0.0f ? 0.0f : $a$ * v + $b$)";
+        break;
+    default:
+        break;
+    }
+    switch (activation::Kind(f.kind)) {
+    case activation::Kind::kRelu:
+        return cuda::kRelu;
+    case activation::Kind::kSigmoid:
+        text = "sigmoidOf(v)";
+        break;
+    case activation::Kind::kTanh:
+        text = "tanhf(v)";
+        break;
+    case activation::Kind::kLeakyRelu:
+        text = "v >= 0.0f ? v : $a$ * v";
+        break;
+    case activation::Kind::kElu:
+        text = "v >= 0.0f ? v : $a$ * expm1f(v)";
+        break;
+    case activation::Kind::kSelu:
+        text = "v > 0.0f ? $b$ * v : $b$ * ($a$ * expm1f(v))";
+        break;
+    case activation::Kind::kSoftsign:
+        text = "v / (1.0f + fabsf(v))";
+        break;
+    case activation::Kind::kSoftplus:
+        text = "$a$ * (($b$ * v < 0.0f ? 0.0f : $b$ * v) + log1pf(__expf(-fabsf($b$ * v))))";
+        break;
+    case activation::Kind::kClip:
+        text = "(v > $b$ ? $b$ : v) < $a$ ? $a$ : (v > $b$ ? $b$ : v)";
+        break;
+    case activation::Kind::kHardSigmoid:
+        text = "$a$ * v + $b$ > 1.0f ? 1.0f : $a$ * v + $b$ < 0.0f ? 0.0f : $a$ * v + $b$";
+        break;
+    case activation::Kind::kScaledTanh:
+        text = "$a$ * tanhf($b$ * v)";
+        break;
+    case activation::Kind::kThresholdedRelu:
+        text = "v > $a$ ? v : 0.0f";
+        break;
+    default:
+        break;
+    }
+    return cuda::expand(text, {{"a", cuda::literal(f.alpha)}, {"b", cuda::literal(f.beta)}});
+}
+
+std::string packFloats(TensorSpec const& constant, int64_t count)
+{
+    std::vector<float> values(size_t(std::max<int64_t>(count, 0)), 0.0f);
+    uint16_t const* from = constant.constant->as<uint16_t>();
+    int64_t const known = std::min({count, constant.dims.volume(), int64_t(constant.constant->sizeBytes() / 2)});
+    for (int64_t i = 0; i < known; ++i)
+        values[size_t(i)] = halfToFloat(from[i]);
+    return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
+}
+
+} // namespace tw::ops

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the FP16 kernels of kernels/cuda/ (gemm_f16, conv_f16, ...) take from a node: its activation as text, its bias
+// as floats.
+#pragma once
+
+#include <string>
+
+#include "ops/activate.h"
+#include "ops/tactic.h"
+
+namespace tw::ops {
+
+// An expression of `float v` for cuda::Epilogue, as exact as results in FP16 need; empty: none.
+std::string epilogueActivation(FusedActivation const& activation);
+
+// The elements of an FP16 constant as floats, `count` of them with zeros behind: bytes for CudaKernels::pack().
+std::string packFloats(TensorSpec const& constant, int64_t count);
+
+} // namespace tw::ops

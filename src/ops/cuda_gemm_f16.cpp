@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_gemm_f16.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cuda/gemm_f16.h"
+#include "ops/cuda_epilogue.h"
+
+namespace tw::ops::gemm_f16 {
+
+namespace {
+
+namespace kernel = cuda::gemm_f16;
+using matrix_multiply::Geometry;
+using matrix_multiply::MatrixOperation;
+
+constexpr int64_t kStep = 8;          // elements of 16 bytes: what rows that the copy engine reads are multiples of
+constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
+constexpr size_t kMostConfigs = 6;
+
+// What does not depend on the sizes of a run.
+struct Settled
+{
+    GemmF16Op const* op = nullptr;
+    ir::Node const* node = nullptr;
+    kernel::Spec spec;               // all but the tile, until a config is given
+    int64_t columnsB = 0;            // of a stored row of b
+    int64_t paddedB = 0;             // the same of the copy, when b is packed; 0: b is read in place
+    int biasAt = -1, packedBAt = -1; // among the packed constants
+};
+
+// The part of a run that one launch does, and the launches: each at offsets of its own.
+struct Product
+{
+    kernel::Shape shape;
+    Extents outer, aOuter, bOuter; // strides in elements
+};
+
+int64_t roundUp(int64_t v)
+{
+    return (v + kStep - 1) / kStep * kStep;
+}
+
+bool isKnown(ir::Value const& v, size_t fromEnd)
+{
+    return fromEnd < v.shape.size() && v.shape[v.shape.size() - 1 - fromEnd].isConst();
+}
+
+bool isPresent(Problem const& p, int input)
+{
+    return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
+}
+
+Product productOf(Settled const& s, Geometry const& g)
+{
+    Product p;
+    kernel::Shape& shape = p.shape;
+    shape.n = g.n;
+    shape.k = g.k;
+    auto strideB = [&](int64_t stride) { return s.paddedB ? stride / s.columnsB * s.paddedB : stride; };
+    int64_t rows = g.m, ld = s.spec.aAlongK ? g.aRow : g.aColumn;
+    int d = g.batch.rank - 1;
+    // Collections of a follow each other as rows do, where all have the same b.
+    for (; d >= 0 && s.spec.aAlongK; --d) {
+        if (g.batch[d] == 1)
+            continue;
+        if (g.bBatch[d] != 0 || (rows > 1 && g.aBatch[d] != rows * ld))
+            break;
+        ld = rows > 1 ? ld : g.aBatch[d];
+        rows *= g.batch[d];
+    }
+    shape.m = rows;
+    shape.lda = ld;
+    shape.ldb = s.paddedB ? s.paddedB : s.spec.bAlongK ? g.bColumn : g.bRow;
+    shape.batchY = rows * g.n;
+    for (; d >= 0; --d) {
+        int64_t const count = g.batch[d], a = g.aBatch[d], b = strideB(g.bBatch[d]);
+        if (count == 1)
+            continue;
+        bool const isStep = a == shape.batchA * shape.batch && b == shape.batchB * shape.batch;
+        if (shape.batch == 1 && p.outer.rank == 0) {
+            shape.batch = count;
+            shape.batchA = a;
+            shape.batchB = b;
+        } else if (isStep && p.outer.rank == 0) {
+            shape.batch *= count;
+        } else {
+            p.outer.push(count);
+            p.aOuter.push(a);
+            p.bOuter.push(b);
+        }
+    }
+    return p;
+}
+
+Settled settle(GemmF16Op const& op, Problem const& p)
+{
+    Settled s;
+    s.op = &op;
+    s.node = p.node;
+    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    kernel::Spec& spec = s.spec;
+    spec.bias = isPresent(p, op.bias);
+    spec.residual = isPresent(p, op.residual);
+    spec.activateLast = true;
+    if (op.activation)
+        spec.activation = epilogueActivation(op.activation(*p.node));
+    spec.aAlongK = operations.a != MatrixOperation::kTranspose;
+    spec.bAlongK = operations.b != MatrixOperation::kNone;
+    spec.constantB = p.inputs[1].constant != nullptr;
+    ir::Value const& b = *p.node->inputs[1];
+    bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
+                        isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
+    spec.aligned = nKnown && g.n % kStep == 0;
+    int packed = 0;
+    if (spec.bias)
+        s.biasAt = packed++;
+    s.columnsB = spec.bAlongK ? g.k : g.n;
+    if (spec.constantB && s.columnsB % kStep) {
+        s.packedBAt = packed++;
+        s.paddedB = roundUp(s.columnsB);
+    }
+    return s;
+}
+
+Product productOf(Settled const& s, Problem const& p, bool most)
+{
+    auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
+    return productOf(s, s.op->geometry(*s.node, dims(0), dims(1)));
+}
+
+Config encode(kernel::Spec const& s)
+{
+    return {s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap};
+}
+
+// False: nothing that encode() makes, or no kernel.
+bool decode(Config const& c, kernel::Spec& s)
+{
+    constexpr size_t kNumbers = 8;
+    constexpr int64_t kMost = 256;
+    if (c.size() != kNumbers || std::any_of(c.begin(), c.end(), [](int64_t v) { return v < 0 || v > kMost; }))
+        return false;
+    s.tileP = int(c[0]);
+    s.tileQ = int(c[1]);
+    s.stages = int(c[2]);
+    s.groups = int(c[3]);
+    s.pingPong = c[4] != 0;
+    s.split = int(c[5]);
+    s.multicast = int(c[6]);
+    s.swap = c[7] != 0;
+    return !kernel::unsupported(s);
+}
+
+// Rows of b, each with zeros behind.
+std::string packRows(Blob const& b, int64_t columns, int64_t padded)
+{
+    int64_t const rows = columns > 0 ? int64_t(b.sizeBytes()) / 2 / columns : 0;
+    std::string out(size_t(rows * padded * 2), '\0');
+    for (int64_t r = 0; r < rows; ++r)
+        std::memcpy(out.data() + r * padded * 2, b.as<uint16_t>() + r * columns, size_t(columns * 2));
+    return out;
+}
+
+Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+{
+    Product const p = productOf(s, s.op->geometry(*s.node, args.inputs[0].dims, args.inputs[1].dims));
+    if (char const* const why = kernel::unsupported(s.spec, p.shape))
+        return Error{ErrorCode::kFailedExecution, "layer '" + s.node->name + "': shapes " + args.inputs[0].dims.str() +
+                                                      " and " + args.inputs[1].dims.str() +
+                                                      " are not among those that its kernel was made for: " + why};
+    kernel::Launch l = kernel::launch(s.spec, p.shape, launch.multiprocessors());
+    l.args.bias = s.biasAt >= 0 ? static_cast<float const*>(launch.packed(s.biasAt)) : nullptr;
+    auto at = [](void const* base, int64_t elements) { return static_cast<uint16_t const*>(base) + elements; };
+    void const* const b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
+    int64_t y = 0;
+    Counter outer(p.outer);
+    do {
+        void const *const aAt = at(args.inputs[0].data, outer.offset(p.aOuter)), *const bAt =
+                                                                                     at(b, outer.offset(p.bOuter));
+        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? bAt : aAt));
+        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? aAt : bAt));
+        l.args.y = static_cast<uint16_t*>(args.outputs[0].data) + y;
+        if (s.spec.residual)
+            l.args.residual = at(args.inputs[size_t(s.op->residual)].data, y);
+        TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+        y += p.shape.batchY * p.shape.batch;
+    } while (outer.next());
+    return {};
+}
+
+} // namespace
+
+Support supports(GemmF16Op const& op, Problem const& p)
+{
+    if (!p.cuda || p.cuda->capability != 90)
+        return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+        if (p.inputs[i].present && p.inputs[i].type != DataType::kHalf)
+            return Support::no("computes in f16, input " + std::to_string(i) + " is " + nameOf(p.inputs[i].type));
+    if (isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
+        return Support::no("a bias that is no constant");
+    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
+    bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
+    if (!bStatic && !isKnown(a, aTransposed ? 1 : 0) && !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
+        return Support::no("the summed dimension is not known when the engine is built");
+    if (aTransposed && !isKnown(a, 0))
+        return Support::no("the rows of a transposed first operand are not known when the engine is built");
+    if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
+        return Support::no("the columns of the second operand are not known when the engine is built");
+    Settled const s = settle(op, p);
+    for (bool const most : {false, true}) {
+        Product const product = productOf(s, p, most);
+        if (char const* const why = kernel::unsupported(s.spec, product.shape))
+            return Support::no(why);
+        if (product.outer.volume() > kMostLaunches)
+            return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
+                               std::to_string(kMostLaunches) + " are allowed");
+    }
+    return Support::yes();
+}
+
+std::vector<Config> configs(GemmF16Op const& op, Problem const& p)
+{
+    Settled const s = settle(op, p);
+    std::vector<Config> list;
+    for (kernel::Spec const& spec :
+         kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors, kMostConfigs))
+        list.push_back(encode(spec));
+    return list;
+}
+
+double estimate(GemmF16Op const& op, Problem const& p, Config const& config)
+{
+    Settled s = settle(op, p);
+    if (!p.cuda || !decode(config, s.spec))
+        return 0;
+    Product const product = productOf(s, p, false);
+    return kernel::estimateUs(s.spec, product.shape, p.cuda->multiprocessors) * double(product.outer.volume());
+}
+
+CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config)
+{
+    Settled s = settle(op, p);
+    CudaKernels out;
+    if (!decode(config, s.spec)) {
+        out.run = [](CudaLaunch const&, RunArgs&) -> Result<void> {
+            return invalidArgument("the plan's configuration of a matrix product names no kernel");
+        };
+        return out;
+    }
+    out.source = kernel::source(s.spec);
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {kernel::kKernel};
+    out.sharedBytes = s.spec.sharedBytes();
+    if (s.biasAt >= 0)
+        out.packedInputs.push_back(op.bias);
+    if (s.packedBAt >= 0)
+        out.packedInputs.push_back(1);
+    if (!out.packedInputs.empty()) {
+        TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(op.bias)] : TensorSpec();
+        out.pack = [bias, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
+            std::vector<std::string> parts;
+            if (s.biasAt >= 0)
+                parts.push_back(packFloats(bias, bias.dims.volume()));
+            if (s.packedBAt >= 0)
+                parts.push_back(packRows(*b, s.columnsB, s.paddedB));
+            return parts;
+        };
+    }
+    out.run = [s](CudaLaunch const& launch, RunArgs& args) { return run(s, launch, args); };
+    return out;
+}
+
+} // namespace tw::ops::gemm_f16

@@ -5,8 +5,7 @@ namespace tw::cuda {
 
 char const* const kRelu = "maximumOf(v, 0.0f)";
 char const* const kGeluErf = "geluErfOf(v)";
-char const* const kGeluTanh =
-    "v * sigmoidOf(1.5957691f * (v + 0.044715f * v * v * v))"; // 1 + tanh u = 2 / (1 + e^-2u)
+char const* const kGeluTanh = "v * sigmoidOf(1.5957691f * (v + 0.044715f * v * v * v))"; // 1 + tanh u = 2 / (1 + e^-2u)
 char const* const kSwish = "v * sigmoidOf(v)";
 
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: bench_cuda_tactics [--filter TEXT] [--json FILE]
-// Every CUDA tactic on problems of real networks' sizes: microseconds by events, and the share of the GPU's copy
-// bandwidth (read and write of the same bytes, measured here) or operations a second. Status 77: there is no GPU.
+// usage: bench_cuda_tactics [--filter TEXT] [--without TACTIC] [--json FILE]
+// Every CUDA tactic, but those whose name holds TACTIC, on problems of real networks' sizes: microseconds by events,
+// and the share of the GPU's copy bandwidth (read and write of the same bytes, measured here) or operations a second.
+// Status 77: there is no GPU.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,10 +13,12 @@
 #include "device/cuda/target.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
+#include "ops/attention/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
+#include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
@@ -36,6 +39,7 @@ struct Row
     std::unique_ptr<ir::AttrsBase> attrs;
     std::vector<std::pair<DataType, Extents>> inputs;
     double operations = 0; // 0: bytes count
+    size_t constants = 0;  // of the last inputs
 };
 
 template <class A>
@@ -86,6 +90,41 @@ std::vector<Row> rows()
                     {{h, {128, 256, 56, 56}}, {h, {128, 64, 56, 56}}}});
     list.push_back(
         {"embedding_f16", gather::def(), std::make_unique<gather::Attrs>(), {{h, {30522, 768}}, {i32, {256, 384}}}});
+    for (auto const& [name, tokens, width] :
+         {std::tuple{"layer_norm_128x768", 128, 768}, std::tuple{"layer_norm_384x1024", 384, 1024},
+          std::tuple{"layer_norm_4096x768", 4096, 768}, std::tuple{"layer_norm_12288x1024", 12288, 1024}})
+        list.push_back({name,
+                        layer_norm::def(),
+                        with<layer_norm::Attrs>([](auto& a) { a.axis = 1; }),
+                        {{h, {tokens, width}}, {h, {width}}, {h, {width}}},
+                        0,
+                        2});
+    // Queries, keys and values in one tensor, heads of 64; perhaps a mask of keys.
+    auto attend = [&](char const* name, int64_t batch, int64_t tokens, int64_t heads, bool mask) {
+        int64_t const width = heads * 64;
+        Extents const packed{batch, tokens, 3 * width};
+        list.push_back({name,
+                        attention::def(),
+                        with<attention::Attrs>([=](auto& a) {
+                            a.heads = heads;
+                            a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = 64;
+                            a.k.offset = width;
+                            a.v.offset = 2 * width;
+                            a.scale = 0.125;
+                        }),
+                        {{h, packed}, {h, packed}, {h, packed}},
+                        4.0 * double(batch * tokens * tokens * width)});
+        if (mask)
+            list.back().inputs.push_back({h, {batch, 1, 1, tokens}});
+    };
+    attend("attention_128_b1", 1, 128, 12, false);
+    attend("attention_128_b1_mask", 1, 128, 12, true);
+    attend("attention_197_b1", 1, 197, 12, false);
+    attend("attention_384_b1_mask", 1, 384, 16, true);
+    attend("attention_128_b32_mask", 32, 128, 12, true);
+    attend("attention_384_b32_mask", 32, 384, 16, true);
+    attend("attention_197_b64", 64, 197, 12, false);
+    attend("attention_2048_b4", 4, 2048, 16, false);
     auto pool = pooling::Attrs::plain(pooling::Kind::kMax, {3, 3});
     pool.strides = {2, 2};
     pool.prePadding = pool.postPadding = {1, 1};
@@ -147,10 +186,12 @@ int skip(Error const& e)
 
 int main(int argc, char** argv)
 {
-    std::string filter, json;
+    std::string filter, without, json;
     for (int i = 1; i + 1 < argc; ++i) {
         if (!std::strcmp(argv[i], "--filter"))
             filter = argv[++i];
+        else if (!std::strcmp(argv[i], "--without"))
+            without = argv[++i];
         else if (!std::strcmp(argv[i], "--json"))
             json = argv[++i];
     }
@@ -179,7 +220,6 @@ int main(int argc, char** argv)
         std::vector<Tensor> storage;
         std::vector<TensorRef> inputs;
         for (auto const& [type, dims] : row.inputs) {
-            values.push_back(g.addInput("x", type, ir::shapeOf(dims)));
             storage.emplace_back(type, dims);
             TensorRef const& t = storage.back().ref();
             // Cheap noise; indices stay small.
@@ -191,6 +231,9 @@ int main(int argc, char** argv)
                 else
                     t.as<uint16_t>()[i] = uint16_t(0x3000 | (v >> 8 & 0x8fff)); // sizes from 1/8 to 2
             inputs.push_back(t);
+            bool const constant = inputs.size() + row.constants > row.inputs.size();
+            values.push_back(constant ? g.addConstant("w", type, dims, t.data)
+                                      : g.addInput("x", type, ir::shapeOf(dims)));
         }
         auto node = g.addNode(row.op, row.attrs->clone(), values, row.name);
         if (!node.ok()) {
@@ -207,6 +250,8 @@ int main(int argc, char** argv)
             spec.type = t.type;
             spec.dims = spec.maxDims = t.dims;
             spec.present = true;
+            ir::Value const& v = *values[problem.inputs.size()];
+            spec.constant = v.isConstant() ? v.constant->data.get() : nullptr;
             problem.inputs.push_back(spec);
             bytes += double(t.sizeBytes());
         }
@@ -224,7 +269,7 @@ int main(int argc, char** argv)
         if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
             bytes = 2 * double(outputs[0].sizeBytes());
         for (ops::Tactic const* t : row.op.cudaTactics()) {
-            if (!t->supports(problem).ok)
+            if (!t->supports(problem).ok || (!without.empty() && std::strstr(t->name(), without.c_str())))
                 continue;
             for (ops::Config const& config : t->configs(problem)) {
                 auto measure = [&]() -> Result<double> {
@@ -248,11 +293,14 @@ int main(int argc, char** argv)
                 }
                 double const share =
                     row.operations > 0 ? row.operations / (*us * 1e-6) * 1e-12 : bytes / (*us * 1e-6) / *rate * 100;
-                std::printf("%-22s %-28s %10.1f us %8.1f %s\n", row.name, t->name(), *us, share,
+                std::string numbers;
+                for (int64_t c : config)
+                    numbers += (numbers.empty() ? "" : ",") + std::to_string(c);
+                std::printf("%-22s %-26s %-10s %9.2f us %8.1f %s\n", row.name, t->name(), numbers.c_str(), *us, share,
                             row.operations > 0 ? "TFLOP/s" : "% of copy");
                 std::fflush(stdout);
                 out += std::string(out.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name + "\", \"tactic\": \"" +
-                       t->name() + "\", \"us\": " + std::to_string(*us) + ", \"" +
+                       t->name() + "\", \"config\": [" + numbers + "], \"us\": " + std::to_string(*us) + ", \"" +
                        (row.operations > 0 ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) + "}";
             }
         }

@@ -54,7 +54,7 @@ def arguments():
     parser.add_argument("--gpus", type=int, default=0, help="rows at a time, one to a GPU (0: as many as there are GPUs)")
     parser.add_argument("--rows", help="NAME_bBATCH,...: these alone; the record needs all nine")
     parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument("--time-seconds", type=float, default=12, help="most seconds of rounds for a row, behind the fifth")
+    parser.add_argument("--time-seconds", type=float, default=12, help="most seconds of rounds for a row, behind the third")
     parser.add_argument("--row-seconds", type=float, default=400, help="a row is ended after that")
     parser.add_argument("--seconds", type=float, default=560, help="all rows are ended after that")
     parser.add_argument("--precision", choices=["fp16", "fp32"], default="fp16", help="what our builder may use")

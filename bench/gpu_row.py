@@ -333,12 +333,12 @@ class Row:
                 contender.replay()
                 self.synchronize()
                 once = self.slot(contender, 3)[0]
-                counts[contender.name] = max(2, min(200, round(SLOT_SECONDS * 1e3 / max(once, 1e-3))))
+                counts[contender.name] = max(1, min(200, round(SLOT_SECONDS * 1e3 / max(once, 1e-3))))
             times = {c.name: [] for c in self.contenders}
             order, shuffled = list(self.contenders), random.Random(self.options["seed"])
             begin = time.perf_counter()
             for done in range(self.options["rounds"]):
-                if done >= 5 and time.perf_counter() - begin > self.options["time_seconds"]:
+                if done >= 3 and time.perf_counter() - begin > self.options["time_seconds"]:
                     break
                 shuffled.shuffle(order)
                 for contender in order:

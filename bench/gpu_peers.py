@@ -31,16 +31,16 @@ import queue
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
 
+import gpu_inductor_cache
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-PIECE_BYTES = 14 << 20
 # Seconds that a row takes when torch.compile has no cache, about: long ones begin first.
-EXPECTED = {"resnet50_b256": 240, "resnet50_b32": 200, "resnet50_b1": 190, "bert_large_b32": 170, "vit_b16_b64": 130,
-            "bert_large_b1": 125, "bert_base_b32": 110, "vit_b16_b1": 105, "bert_base_b1": 95}
+EXPECTED = {"resnet50_b256": 240, "resnet50_b32": 210, "resnet50_b1": 200, "bert_large_b32": 110, "bert_large_b1": 100,
+            "vit_b16_b64": 75, "vit_b16_b1": 70, "bert_base_b32": 55, "bert_base_b1": 50}
 FIELDS = ["ours_ms", "ours_body_ms", "torch_compile_ms", "library_ms", "build_s", "rel_err"]
 
 
@@ -102,40 +102,12 @@ print(json.dumps(facts))"""))
     return facts
 
 
-# --- torch.compile's findings, from run to run ---
-
-
-def unpack(pieces, folder):
-    if not pieces:
-        return
-    whole = os.path.join(folder, "inductor.tar.xz")
-    with open(whole, "wb") as out:
-        for piece in pieces:
-            with open(piece, "rb") as file:
-                out.write(file.read())
-    with tarfile.open(whole) as tar:
-        tar.extractall(folder, filter="data")
-    os.remove(whole)
-
-
-def pack(folder, out):
-    whole = os.path.join(folder, "inductor.tar.xz")
-    with tarfile.open(whole, "w:xz", preset=1) as tar:
-        for name in sorted(os.listdir(folder)):
-            if "." not in name:
-                tar.add(os.path.join(folder, name), name)
-    with open(whole, "rb") as file:
-        pieces = iter(lambda: file.read(PIECE_BYTES), b"")
-        for i, piece in enumerate(pieces):
-            with open(os.path.join(out, f"inductor.tar.xz.{i:02d}"), "wb") as to:
-                to.write(piece)
-
-
 # --- rows ---
 
 
 class Runner:
-    """Runs rows, one process each, `lanes` at a time: lane i has GPU i and its share of the processors."""
+    """Runs rows, one process each. Lane i has GPU i and its share of the processors, and two rows: while one has the GPU, the
+    other makes its models and waits for the GPU's lock."""
 
     def __init__(self, options, rows, folder, lanes):
         self.options, self.folder, self.lanes = options, folder, lanes
@@ -146,7 +118,7 @@ class Runner:
         self.lock, self.results = threading.Lock(), {}
         inductor = os.path.join(folder, "inductor")
         os.makedirs(inductor)
-        unpack(options.inductor_cache, inductor)
+        gpu_inductor_cache.unpack(options.inductor_cache, inductor)
         self.settings = os.path.join(folder, "options.json")
         with open(self.settings, "w", encoding="utf-8") as file:
             json.dump({"models": os.path.abspath(options.models), "library": os.path.abspath(options.library), "folder": folder,
@@ -156,7 +128,7 @@ class Runner:
 
     def all(self, changed):
         """changed(results) is called after each row."""
-        threads = [threading.Thread(target=self._lane, args=(i, changed)) for i in range(self.lanes)]
+        threads = [threading.Thread(target=self._lane, args=(i // 2, changed)) for i in range(2 * self.lanes)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -184,16 +156,15 @@ class Runner:
         path = os.path.join(self.folder, row + ".json")
         begin, reason = time.monotonic(), None
         with open(os.path.join(self.options.out, f"peers_{row}.log"), "wb") as log:
-            child = subprocess.Popen([sys.executable, os.path.join(HERE, "gpu_row.py"), self.settings, row, path], env=environment,
-                                     stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                                     preexec_fn=lambda: os.sched_setaffinity(0, share))
-            limit = max(min(self.options.row_seconds, self.deadline - begin), 1)
-            try:
-                status = child.wait(limit)
-                if status:
-                    reason = f"the process ended with status {status}"
-            except subprocess.TimeoutExpired:
-                reason = f"ended after {limit:.0f} s"
+            command = [sys.executable, os.path.join(HERE, "gpu_row.py"), self.settings, row, path,
+                       os.path.join(self.folder, f"gpu{lane}.lock")]
+            child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                     start_new_session=True, preexec_fn=lambda: os.sched_setaffinity(0, share))
+            status, got_gpu = self._wait(child, path)
+            if status is None:
+                reason = f"ended after {time.monotonic() - (got_gpu or begin):.0f} s" + ("" if got_gpu else " of waiting for the GPU")
+            elif status:
+                reason = f"the process ended with status {status}"
             try:
                 os.killpg(child.pid, signal.SIGKILL)  # whatever it started
             except ProcessLookupError:
@@ -207,10 +178,24 @@ class Runner:
             result = {"network": name, "batch": int(batch), "seq": None, "checked": False, "failed": []}
         if reason or not result.pop("done", False):
             result["failed"].append(reason or "the process ended early")
-        result["row_s"] = round(time.monotonic() - begin, 1)
+        result["row_s"] = round(time.monotonic() - (got_gpu or begin), 1)
         for field in FIELDS:
             result.setdefault(field, None)
         return result
+
+
+    def _wait(self, child, path):
+        """The status, nothing for one that took too long; when the row got its GPU."""
+        got_gpu = None
+        while True:
+            try:
+                return child.wait(0.2), got_gpu
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+                if got_gpu is None and os.path.exists(path + ".gpu"):
+                    got_gpu = now
+                if now > self.deadline or got_gpu and now > got_gpu + self.options.row_seconds:
+                    return None, got_gpu
 
 
 # --- the table ---
@@ -274,7 +259,7 @@ def main():
         runner = Runner(options, wanted, folder, min(lanes, len(wanted)))
         runner.all(changed)
         if options.save_inductor:
-            pack(os.path.join(folder, "inductor"), options.out)
+            gpu_inductor_cache.pack(os.path.join(folder, "inductor"), options.out)
     results = save(runner.results)
     print_table(results)
     bad = [name for name in wanted if name not in results or results[name]["failed"] or not results[name]["checked"]]

@@ -6,6 +6,7 @@ The row's JSON is written after every step, so that a step that ends the process
 that fails leaves its reason in `failed`, and the others go on.
 """
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import gpu_engine
+import gpu_inductor_cache
 import gpu_networks
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
@@ -72,7 +74,7 @@ def relative_error(outputs, expected):
 class Row:
     def __init__(self, network, options, path):
         self.network, self.options, self.path = network, options, path
-        self.cuda = torch.cuda.is_available()
+        self.cuda = torch.cuda.is_available()  # makes no context yet
         self.device = "cuda" if self.cuda else "cpu"
         self.half = torch.float16 if self.cuda else torch.float32
         self.contenders, self.modules, self.models, self.engines = [], {}, {}, []
@@ -101,10 +103,9 @@ class Row:
 
     def run(self):
         options, network = self.options, self.network
-        with self.step("models"):
-            self.make_models()
-        with self.step("inputs"):
-            self.make_inputs()
+        if not self.row["failed"]:
+            with self.step("inputs"):
+                self.place()
         if not self.row["failed"]:
             self.peers()
             if not options["skip_ours"]:
@@ -125,22 +126,25 @@ class Row:
         self.save()
 
     def make_models(self):
-        """ONNX files for the engine, FP16 modules for the peers and FP32 ones for the reference."""
+        """On the CPU: ONNX files for the engine, modules in FP32."""
         for body in (False, True) if self.network.has_body else (False,):
             model = self.network.onnx_model(body)
             path = os.path.join(self.options["folder"], f"{self.network.row}{'_body' if body else ''}.onnx")
             with open(path, "wb") as file:
                 file.write(model.SerializeToString())
-            module = self.network.module(model, body)
-            exact = module.to(self.device)
-            half = self.network.module(model, body).to(self.device, self.half)
+            self.models[body], self.modules[body] = path, (self.network.module(model, body), self.network.module(model, body))
+
+    def place(self):
+        """To the GPU: FP32 modules for the reference, FP16 ones for the peers, the peers' inputs."""
+        for body, (exact, half) in self.modules.items():
+            exact, half = exact.to(self.device), half.to(self.device, self.half)
             if self.network.channels_last:
-                half = half.to(memory_format=torch.channels_last)
-                for layer in half.modules():  # filters of convolutions are buffers, which .to() leaves as they are
+                for layer in half.modules():  # .to() would leave filters that are buffers as they are
                     for name, tensor in layer.named_buffers(recurse=False):
                         if tensor.dim() == 4:
                             setattr(layer, name, tensor.contiguous(memory_format=torch.channels_last))
-            self.models[body], self.modules[body] = path, (exact, half)
+            self.modules[body] = exact, half
+        self.make_inputs()
 
     def make_inputs(self):
         for body, tensors in ((False, self.full), (True, self.body)):
@@ -201,22 +205,30 @@ class Row:
         if self.options["skip_tc"]:
             return
         with self.step("torch_compile"), self.attention(masked):
-            artifacts = os.path.join(self.options["inductor"], network.row) if self.options["inductor"] else None
-            if artifacts and os.path.exists(artifacts):
-                with open(artifacts, "rb") as file:
-                    self.row["tc_from_cache"] = torch.compiler.load_cache_artifacts(file.read()) is not None
+            artifacts = os.path.join(self.options["inductor"], network.row)
+            self.row["tc_from_cache"] = gpu_inductor_cache.load(artifacts)
             start = time.time()
-            compiled = torch.compile(full, mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
-            compiled(*self.full.values())
-            self.synchronize()
+            try:
+                compiled = self.compiled(full)
+            except Exception:
+                if not self.row["tc_from_cache"]:
+                    raise
+                traceback.print_exc()  # what was found before does not serve here: once more, without it
+                self.row["tc_from_cache"] = False
+                torch._dynamo.reset()
+                os.environ["TRITON_CACHE_DIR"] += "_again"
+                with torch._inductor.config.patch(force_disable_caches=True):
+                    compiled = self.compiled(full)
             self.row["tc_compile_s"] = round(time.time() - start, 2)
             self.add("torch_compile", lambda: compiled(*self.full.values()), False)
-            if artifacts:
-                saved = torch.compiler.save_cache_artifacts()
-                if saved:
-                    with open(artifacts + ".new", "wb") as file:
-                        file.write(saved[0])
-                    os.replace(artifacts + ".new", artifacts)
+            if not self.row["tc_from_cache"]:
+                gpu_inductor_cache.save(artifacts)
+
+    def compiled(self, module):
+        function = torch.compile(module, mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
+        function(*self.full.values())
+        self.synchronize()
+        return function
 
     # --- ours ---
 
@@ -229,11 +241,13 @@ class Row:
         return torch.cuda.current_stream().cuda_stream if self.cuda else 0
 
     def ours(self):
-        library = gpu_engine.load(self.options["library"])
+        if self.cuda:
+            os.environ["TENSORWRIGHT_DEVICE"] = "cuda"  # never the CPU in its stead
         for body in self.modules:
             name = "ours_body" if body else "ours"
             engine = None
             with self.step("build " + name):
+                library = gpu_engine.load(self.options["library"])
                 cache = os.path.join(self.options["folder"], f"{self.network.row}.cache")
                 engine = gpu_engine.Engine(library, self.models[body], self.flags(), self.device, cache_out=cache)
                 self.engines.append(engine)
@@ -352,7 +366,7 @@ class Row:
     def host_time(self):
         engine = self.engines[0]
         stream = torch.cuda.Stream().cuda_stream if self.cuda else 0
-        runs = 200 if self.cuda else 5
+        runs = max(10, min(200, int(2e3 / max(self.row.get("ours_ms", 100), 1e-3)))) if self.cuda else 5
         self.row["host_us"] = round(engine.host_seconds(stream, self.synchronize, runs) * 1e6, 1)
         self.row["host_graph_us"] = round(engine.host_seconds(stream, self.synchronize, runs, fresh_addresses=False) * 1e6, 1)
 
@@ -366,8 +380,14 @@ def main():
     torch.manual_seed(options["seed"])
     rows = gpu_networks.small_rows() if options["small"] else gpu_networks.rows()
     network = next(n for n in rows if n.row == sys.argv[2])
-    with torch.no_grad():
-        Row(network, options, sys.argv[3]).run()
+    with torch.no_grad(), open(sys.argv[4], "w", encoding="utf-8") as lock:
+        row = Row(network, options, sys.argv[3])
+        with row.step("models"):
+            row.make_models()
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the process ends
+        with open(sys.argv[3] + ".gpu", "wb"):
+            pass  # tells that the row has its GPU now
+        row.run()
 
 
 if __name__ == "__main__":

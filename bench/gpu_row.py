@@ -139,10 +139,7 @@ class Row:
         for body, (exact, half) in self.modules.items():
             exact, half = exact.to(self.device), half.to(self.device, self.half)
             if self.network.channels_last:
-                for layer in half.modules():  # .to() would leave filters that are buffers as they are
-                    for name, tensor in layer.named_buffers(recurse=False):
-                        if tensor.dim() == 4:
-                            setattr(layer, name, tensor.contiguous(memory_format=torch.channels_last))
+                half = half.to(memory_format=torch.channels_last)
             self.modules[body] = exact, half
         self.make_inputs()
 

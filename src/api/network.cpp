@@ -332,6 +332,12 @@ Result<void> NetworkObject::lowerInputs()
             v->content = std::move(content);
         }
         values_[t.get()] = v;
+        if (t->layerType) {
+            TW_ASSIGN(ir::Node * cast,
+                      graph_.addNode(ops::identity::def(), ops::identity::Attrs(toCore(*t->layerType)).clone(), {v},
+                                     t->name + " [input]"));
+            values_[t.get()] = cast->outputs[0];
+        }
     }
     inputsLowered_ = true;
     return {};

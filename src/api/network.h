@@ -63,6 +63,9 @@ struct TensorObject final : nvinfer1::ITensor
     nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
     bool typeIsSet = false;
     nvinfer1::Dims dims{}; // of a network input
+    // What layers read where the network input was defined as another floating type than the one set since; the network
+    // converts.
+    std::optional<nvinfer1::DataType> layerType;
     std::map<int, std::string> dimensionNames;
     bool isInput = false, isOutput = false, isShapeOutput = false;
     bool broadcastAcrossBatch = false;

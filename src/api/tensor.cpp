@@ -75,6 +75,11 @@ void ITensor::setType(DataType type) noexcept
         int const number = static_cast<int>(type);
         if (number < 0 || number >= kDataTypeCount)
             return invalidArgument("tensor '" + t.name + "': data type " + std::to_string(number) + " does not exist");
+        // Layers keep the floating type that a network input was defined with; a change to or from another kind of
+        // number defines it anew.
+        DataType const defined = t.layerType.value_or(t.type);
+        bool const converts = t.isInput && type != defined && isFloating(toCore(type)) && isFloating(toCore(defined));
+        t.layerType = converts ? std::optional(defined) : std::nullopt;
         t.type = type;
         t.typeIsSet = true;
         inputChanged(t);

@@ -21,6 +21,7 @@
 #include "ops/shuffle/op.h"
 #include "passes/gelu.h"
 #include "passes/list.h"
+#include "passes/precision.h"
 #include "passes/products.h"
 #include "passes/rewrite.h"
 
@@ -222,6 +223,7 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
     TW_ASSIGN(auto body, bodyOf(g, c, inputs));
     TW_ASSIGN(ir::Node * fused,
               g.addNode(*op, std::move(attrs), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
+    TW_TRY(fitBody(*fused));
     fused->layers = head.layers;
     fused->precision = head.precision;
     fused->device = head.device;

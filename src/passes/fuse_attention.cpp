@@ -12,6 +12,7 @@
 
 #include "ops/attention/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/registry.h"
 #include "ops/select/op.h"
@@ -34,6 +35,20 @@ bool is(ir::Node const* n, Operation operation)
     return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
 }
 
+// A network in FP16 may compute scores or softmax in f32.
+bool isCast(ir::Node const* n)
+{
+    return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
+}
+
+ir::Node* softmaxOf(ir::Node const* product)
+{
+    ir::Node* n = product->inputs[0]->producer;
+    if (isCast(n))
+        n = n->inputs[0]->producer;
+    return n && n->op == &ops::softmax::def() ? n : nullptr;
+}
+
 constexpr int kMostNodes = 8; // between an operand and the tensor it is a part of
 
 class Match
@@ -44,9 +59,8 @@ public:
     // `product` is softmax(s) v.
     bool from(ir::Node* product)
     {
-        ir::Node* softmax = product->inputs[0]->producer;
-        if (!softmax || softmax->op != &ops::softmax::def() || product->outputs[0]->rank() != 4 ||
-            softmax->attrsAs<ops::softmax::Attrs>().axis != 3)
+        ir::Node* softmax = softmaxOf(product);
+        if (!softmax || product->outputs[0]->rank() != 4 || softmax->attrsAs<ops::softmax::Attrs>().axis != 3)
             return false;
         auto const& last = product->attrsAs<ops::matrix_multiply::Attrs>();
         if (last.a != MatrixOperation::kNone || last.b == MatrixOperation::kVector)
@@ -55,8 +69,13 @@ public:
         if (!shuffle)
             return false;
         core_ = {softmax, product, shuffle};
+        if (softmax != product->inputs[0]->producer)
+            core_.push_back(product->inputs[0]->producer);
         ir::Node* first = scores(softmax->inputs[0]);
         if (!first)
+            return false;
+        DataType const type = first->inputs[0]->type;
+        if (product->inputs[1]->type != type || product->outputs[0]->type != type || !takeMask(type))
             return false;
         auto const& a = first->attrsAs<ops::matrix_multiply::Attrs>();
         if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector)
@@ -106,10 +125,14 @@ public:
             }
             inputs.push_back({v, o.source});
         }
-        for (ir::Value* v : {mask_, keep_})
-            if (v)
-                inputs.push_back({v, v});
+        if (mask_)
+            inputs.push_back({mask_, original_});
+        if (keep_)
+            inputs.push_back({keep_, keep_});
+        ir::Node* const cast = mask_ != original_ ? original_->producer : nullptr;
         TW_ASSIGN(ir::Node * n, fuseNodes(g_, nodes, ops::attention::def(), attrs.clone(), inputs));
+        if (n && cast && g_.useCount(cast->outputs[0]) == 0)
+            g_.eraseNode(cast);
         return n != nullptr;
     }
 
@@ -126,6 +149,7 @@ private:
     std::vector<ir::Node*> moved_; // what moves q, k and v
     std::vector<Operand> operands_;
     ir::Value *mask_ = nullptr, *keep_ = nullptr;
+    ir::Value* original_ = nullptr; // of the mask, before it had the type of q
     ir::Dim batch_, rows_, columns_;
     ops::attention::Attrs attrs;
 
@@ -167,7 +191,9 @@ private:
             core_.push_back(n);
             if (n->op == &ops::matrix_multiply::def())
                 return n;
-            if (is(n, Operation::kSum) && !mask_ && !keep_ && !factorSeen) {
+            if (isCast(n)) {
+                v = n->inputs[0];
+            } else if (is(n, Operation::kSum) && !mask_ && !keep_ && !factorSeen) {
                 int const at = isMask(*n->inputs[1]) && !isScores(n->inputs[1]) ? 1 : 0;
                 mask_ = n->inputs[size_t(at)];
                 v = n->inputs[size_t(1 - at)];
@@ -193,6 +219,15 @@ private:
         }
     }
 
+    // The mask in the type of q, k and v: what an f32 one was converted from.
+    bool takeMask(DataType type)
+    {
+        original_ = mask_;
+        if (mask_ && mask_->type != type && isCast(mask_->producer))
+            mask_ = mask_->producer->inputs[0];
+        return !mask_ || mask_->type == type;
+    }
+
     // Both operands of a sum may have the shape of the scores: the scores are what a product leads to.
     static bool isScores(ir::Value const* v)
     {
@@ -200,7 +235,7 @@ private:
             ir::Node const* n = v->producer;
             if (n->op == &ops::matrix_multiply::def())
                 return true;
-            if (n->op != &ops::elementwise::def() && n->op != &ops::select::def())
+            if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n))
                 return false;
             v = n->inputs[n->op == &ops::select::def() ? 1 : 0];
         }
@@ -294,8 +329,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> products;
     for (auto const& n : g.nodes)
-        if (n->op == &ops::matrix_multiply::def() && n->inputs[0]->producer &&
-            n->inputs[0]->producer->op == &ops::softmax::def())
+        if (n->op == &ops::matrix_multiply::def() && softmaxOf(n.get()))
             products.push_back(n.get());
     bool changed = false;
     for (ir::Node* product : products) {

@@ -3,13 +3,15 @@
 //   m = mean(x), d = x - m, v = mean(d^2), y = d / sqrt(v + e) * gamma + beta          (PyTorch)
 //   m = mean(x), v = mean((x - m)^2), r = 1 / sqrt(v + e) * gamma, y = x r + (beta - m r)   (TensorFlow)
 // d^2 may be a power or a product, 1 / sqrt a division or a reciprocal, d may be computed twice; gamma and beta may be
-// missing. Means are over the last dimensions, which are known numbers; gamma and beta are constants of their shape.
-// Expects Form::kCanonical. Stands in front of the fusions that would take single nodes of the pattern. Leaves alone:
-// values inside that others read, wishes of the user that differ.
+// missing. A network in FP16 may compute this in f32 between two conversions, with gamma and beta before or behind the
+// second; the node then reads and makes f16. Means are over the last dimensions, which are known numbers; gamma and
+// beta are constants of their shape. Expects Form::kCanonical. Stands in front of the fusions that would take single
+// nodes of the pattern. Leaves alone: values inside that others read, wishes of the user that differ.
 #include <algorithm>
 #include <cmath>
 
 #include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/reduce/op.h"
 #include "ops/registry.h"
@@ -32,6 +34,12 @@ bool is(ir::Node const* n, Operation operation)
 bool is(ir::Node const* n, ops::unary::Operation operation)
 {
     return n && n->op == &ops::unary::def() && n->attrsAs<ops::unary::Attrs>().operation == operation;
+}
+
+// The conversion from f32 back to f16, or from f16 to f32.
+bool isCast(ir::Node const* n, DataType from, DataType to)
+{
+    return n && n->op == &ops::identity::def() && n->inputs[0]->type == from && n->outputs[0]->type == to;
 }
 
 // The other operand of a commutative node.
@@ -142,7 +150,7 @@ private:
     // A constant whose elements are those of one row.
     bool isRow(ir::Value const* v) const
     {
-        if (!v->isConstant() || v->type != x->type || v->rank() != x->rank())
+        if (!v->isConstant() || !isFloating(v->type) || v->rank() != x->rank())
             return false;
         for (int i = 0; i < v->rank(); ++i)
             if (!(i < attrs.axis ? v->shape[size_t(i)].is(1) : v->shape[size_t(i)] == x->shape[size_t(i)]))
@@ -182,17 +190,24 @@ private:
 
     void takeGammaAndBeta(ir::Node* n)
     {
-        ir::Node* next = onlyReader(n);
-        if (is(next, Operation::kProd) && isRow(otherInput(next, n->outputs[0]))) {
-            gamma = otherInput(next, n->outputs[0]);
+        auto step = [&](ir::Node* next) {
             nodes.push_back(next);
             n = next;
-            next = onlyReader(n);
+        };
+        auto takeCast = [&] {
+            if (ir::Node* next = onlyReader(n); isCast(next, DataType::kFloat, DataType::kHalf))
+                step(next);
+        };
+        takeCast();
+        if (ir::Node* next = onlyReader(n); is(next, Operation::kProd) && isRow(otherInput(next, n->outputs[0]))) {
+            gamma = otherInput(next, n->outputs[0]);
+            step(next);
         }
-        if (is(next, Operation::kSum) && isRow(otherInput(next, n->outputs[0]))) {
+        if (ir::Node* next = onlyReader(n); is(next, Operation::kSum) && isRow(otherInput(next, n->outputs[0]))) {
             beta = otherInput(next, n->outputs[0]);
-            nodes.push_back(next);
+            step(next);
         }
+        takeCast();
     }
 
     // r = 1 / root * gamma;  x * r + (beta - mean * r)
@@ -224,20 +239,55 @@ private:
     }
 };
 
+// A row in the node's type; null when that would change its numbers.
+ir::Value* rowOf(ir::Graph& g, ir::Value& row, DataType type)
+{
+    ir::Value* v = asVector(g, row);
+    if (row.type == type)
+        return v;
+    TensorRef const from = constantOf(v);
+    Tensor to(type, from.dims);
+    for (int64_t i = 0; i < from.count(); ++i) {
+        to.ref().set(i, from.get(i));
+        if (to.ref().get(i) != from.get(i))
+            return nullptr;
+    }
+    auto c = std::make_shared<ir::Constant>(*row.constant);
+    c->data = Blob::copy(to.data(), size_t(to.ref().sizeBytes()));
+    return g.addConstant(row.name, type, from.dims, std::move(c));
+}
+
+// With the conversions on both sides, or between them.
 Result<bool> fuse(ir::Graph& g, Match& m)
 {
     sortNodes(g, m.nodes);
-    ir::Value const& y = *m.nodes.back()->outputs[0];
-    if (!canFuse(g, m.nodes) || y.type != m.x->type || !(y.shape == m.x->shape))
-        return false;
-    std::vector<FusedInput> inputs{{m.x, m.x}};
-    for (ir::Value* row : {m.gamma, m.beta})
-        if (row)
-            inputs.push_back({asVector(g, *row), row});
-    m.attrs.hasGamma = m.gamma != nullptr;
-    m.attrs.hasBeta = m.beta != nullptr;
-    TW_ASSIGN(ir::Node * n, fuseNodes(g, m.nodes, ops::layer_norm::def(), m.attrs.clone(), inputs));
-    return n != nullptr;
+    bool const ends = isCast(m.nodes.back(), DataType::kFloat, DataType::kHalf);
+    for (bool outside : {true, false}) {
+        if (!outside && ends)
+            m.nodes.pop_back();
+        else if (!outside)
+            break;
+        ir::Value const& y = *m.nodes.back()->outputs[0];
+        ir::Value* x = m.x;
+        if (y.type == DataType::kHalf && isCast(x->producer, DataType::kHalf, DataType::kFloat))
+            x = x->producer->inputs[0];
+        if (!canFuse(g, m.nodes) || y.type != x->type || !(y.shape == x->shape))
+            continue;
+        std::vector<FusedInput> inputs{{x, m.x}};
+        for (ir::Value* row : {m.gamma, m.beta})
+            if (row)
+                inputs.push_back({rowOf(g, *row, x->type), row});
+        if (std::any_of(inputs.begin(), inputs.end(), [](FusedInput const& in) { return !in.value; }))
+            continue;
+        m.attrs.hasGamma = m.gamma != nullptr;
+        m.attrs.hasBeta = m.beta != nullptr;
+        ir::Node* cast = x != m.x ? m.x->producer : nullptr;
+        TW_ASSIGN(ir::Node * n, fuseNodes(g, m.nodes, ops::layer_norm::def(), m.attrs.clone(), inputs));
+        if (n && cast && g.useCount(cast->outputs[0]) == 0)
+            g.eraseNode(cast);
+        return n != nullptr;
+    }
+    return false;
 }
 
 } // namespace

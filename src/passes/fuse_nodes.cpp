@@ -6,6 +6,7 @@
 
 #include "ops/registry.h"
 #include "ops/shuffle/op.h"
+#include "passes/precision.h"
 #include "passes/rewrite.h"
 
 namespace tw::passes {
@@ -118,6 +119,7 @@ Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, i
     TW_ASSIGN(fused->body, bodyOf(g, nodes, inputs, to->shape));
     if (!fused->body)
         return giveUp();
+    TW_TRY(fitBody(*fused));
     if (!(to->shape == from->shape)) {
         TW_ASSIGN(to, addReshape(g, to, from->shape, g.positionOf(last)));
         if (!to)

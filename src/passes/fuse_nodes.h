@@ -10,7 +10,8 @@
 
 namespace tw::passes {
 
-// An input of the fused node; `original` is what the replaced nodes read, the same elements in the same order.
+// An input of the fused node; `original` is what the replaced nodes read, the same elements in the same order, perhaps
+// of another floating type.
 struct FusedInput
 {
     ir::Value* value;

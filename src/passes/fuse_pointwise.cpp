@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one node of element-wise nodes that feed each other, so that what lies between them never reaches memory.
 //   before: scale(x) -> activation -> * y          after: pointwise(x, coefficients, y)
-// Takes f32 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations and scales
-// that all have the shape of the last one; what only they read. Small constants become numbers in the expression.
-// Expects Form::kFused. Stands behind every other fusion: convolutions and matrix products take what they can first.
-// The node's body holds the nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes
-// whose wishes of the user differ, single nodes.
+// Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations and
+// scales that all have the shape of the last one; what only they read. Small constants become numbers in the
+// expression. Between them the expression computes in f32. Where FP16 is permitted, conversions between the two in
+// front of others too. Expects Form::kFused. Stands behind every other fusion: convolutions and matrix products take
+// what they can first. The node's body holds the nodes it stands for. Leaves alone: graph outputs within, values with a
+// quantization, nodes whose wishes of the user differ, single nodes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,12 +14,14 @@
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/pointwise_kernel.h"
 #include "ops/registry.h"
 #include "ops/scale/op.h"
 #include "ops/unary/op.h"
 #include "passes/list.h"
+#include "passes/precision.h"
 #include "passes/rewrite.h"
 
 namespace tw::passes {
@@ -57,14 +60,16 @@ std::optional<PointwiseCode> codeOf(ir::Node const& n)
 bool isPointwise(ir::Node const& n)
 {
     using namespace ops;
-    bool const isScale = n.op == &scale::def();
-    if (!isScale && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def())
+    bool const isScale = n.op == &scale::def(), isCast = n.op == &identity::def();
+    if (!isScale && !isCast && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def())
         return false;
-    if (n.outputs[0]->type != DataType::kFloat || n.outputs[0]->host || n.outputs[0]->rank() < 1)
+    if (!isFloating(n.outputs[0]->type) || n.outputs[0]->host || n.outputs[0]->rank() < 1)
         return false;
     for (ir::Value const* v : n.inputs)
-        if (v && v->type != DataType::kFloat)
+        if (v && !isFloating(v->type))
             return false;
+    if (isCast)
+        return true;
     if (!isScale)
         return codeOf(n).has_value();
     bool const power = n.inputs.size() > 3 && n.inputs[3];
@@ -94,6 +99,7 @@ public:
         }
         for (auto const& [kind, axis] : kinds_)
             a.inputs.insert(a.inputs.end(), {int64_t(kind), axis});
+        a.outputType = nodes_.back()->outputs[0]->type;
         return a;
     }
 
@@ -144,8 +150,11 @@ private:
                 if (ir::Value* v = n->inputs[i]; v && !inner.contains(v) && !numberOf(v) && (i == 0 || !isScale(*n)))
                     input(v, InputKind::kBroadcast, 0);
         for (ir::Node* n : nodes_)
-            made_[n->outputs[0]] = isScale(*n) ? scale(*n) : step(*n);
+            made_[n->outputs[0]] = isScale(*n)  ? scale(*n)
+                                   : isCast(*n) ? operand(n->inputs[0], InputKind::kBroadcast, 0)
+                                                : step(*n);
     }
+    static bool isCast(ir::Node const& n) { return n.op == &ops::identity::def(); }
     static bool isScale(ir::Node const& n) { return n.op == &ops::scale::def(); }
 
     int step(ir::Node& n)
@@ -203,7 +212,7 @@ public:
             order.push_back(n->get());
         std::vector<Expression> found;
         for (ir::Node* last : order)
-            if (!taken_.contains(last) && isPointwise(*last))
+            if (!taken_.contains(last) && isPointwise(*last) && last->op != &ops::identity::def())
                 if (auto e = grow(last)) {
                     taken_.insert(e->nodes().begin(), e->nodes().end());
                     found.push_back(std::move(*e));
@@ -221,6 +230,9 @@ private:
     {
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
+        if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
+            (p && p->op == &ops::identity::def() && !ctx_.half))
+            return false;
         if (!p || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization || g_.isOutput(v) ||
             !(v->shape == y->shape))
             return false;
@@ -278,6 +290,7 @@ private:
         ir::Node* last = e.nodes().back();
         TW_ASSIGN(ir::Node * fused, g_.addNode(ops::pointwise::def(), e.attrs().clone(), e.inputs(), e.nodes()[0]->name,
                                                {}, g_.positionOf(last), std::move(body)));
+        TW_TRY(fitBody(*fused));
         ir::Node const& first = *e.nodes()[0];
         fused->layers = first.layers;
         fused->precision = first.precision;

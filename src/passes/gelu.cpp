@@ -64,10 +64,11 @@ double gelu(ops::FusedKind kind, double x)
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979324) * (x + 0.044715 * x * x * x)));
 }
 
-// Whether the nodes compute that function of x: at points from -6 to 6, to what rounded constants allow.
+// Whether the nodes compute that function of x: at points from -6 to 6, to what constants rounded to x's type allow.
 bool computes(std::vector<ir::Node*> const& nodes, Numbers constants, ir::Value const* x, ops::FusedKind kind)
 {
-    constexpr double kStep = 0.171875, kRounding = 1e-6;
+    constexpr double kStep = 0.171875;
+    double const rounding = x->type == DataType::kHalf ? 2e-3 : 1e-6;
     for (double at = -6; at <= 6; at += kStep) {
         constants[x] = at;
         for (ir::Node const* n : nodes) {
@@ -77,7 +78,7 @@ bool computes(std::vector<ir::Node*> const& nodes, Numbers constants, ir::Value 
             constants[n->outputs[0]] = *y;
         }
         double const got = constants[nodes.back()->outputs[0]];
-        if (!(std::fabs(got - gelu(kind, at)) <= kRounding * (1 + std::fabs(at))))
+        if (!(std::fabs(got - gelu(kind, at)) <= rounding * (1 + std::fabs(at))))
             return false;
     }
     return true;
@@ -102,8 +103,8 @@ std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool re
     if (x->quantization || g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
     std::vector<ir::Node*> nodes;
-    Numbers constants{{x, 0}}; // and x and results, with no meaning yet
-    bool curved = false;
+    Numbers constants{{x, 0}};           // and x and results, with no meaning yet
+    std::optional<ops::FusedKind> curve; // the two differ by less than FP16 constants do
     for (auto const& n : g.nodes) {
         bool reads = false,
              known = n->outputs.size() == 1 && (n->op == &ops::elementwise::def() || isErf(*n) || isTanh(*n));
@@ -121,15 +122,12 @@ std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool re
             continue;
         constants[y] = 0;
         nodes.push_back(n.get());
-        bool const erf = isErf(*n);
-        curved = curved || erf || isTanh(*n);
+        if (isErf(*n) || isTanh(*n))
+            curve = isErf(*n) ? ops::FusedKind::kGeluErf : ops::FusedKind::kGeluTanh;
         if (nodes.size() > kMostNodes)
             return std::nullopt;
-        if (!curved || !isClosed(g, x, nodes))
-            continue;
-        for (auto kind : {ops::FusedKind::kGeluErf, ops::FusedKind::kGeluTanh})
-            if (computes(nodes, constants, x, kind))
-                return Product{ops::FusedActivation(kind), nodes};
+        if (curve && isClosed(g, x, nodes) && computes(nodes, constants, x, *curve))
+            return Product{ops::FusedActivation(*curve), nodes};
     }
     return std::nullopt;
 }

@@ -26,7 +26,12 @@ ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
     return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));
 }
 
-// An f16 body computes in f32: its inputs are converted, its conversions go.
+bool isCast(ir::Node const& n, DataType to)
+{
+    return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && n.outputs[0]->type == to;
+}
+
+// Constants, results and conversions between them become f32.
 Result<void> computeInFloat(ir::Graph& body)
 {
     for (size_t i = 0; i < body.values().size(); ++i) {
@@ -34,12 +39,23 @@ Result<void> computeInFloat(ir::Graph& body)
         if (v->isConstant() && v->type == DataType::kHalf && body.useCount(v) != 0)
             body.replaceAllUses(v, inFloat(body, *v));
     }
-    for (auto& n : body.nodes) {
-        if (n->op == &ops::identity::def() && n->outputs[0]->type == DataType::kHalf)
-            n->attrs = ops::identity::Attrs(DataType::kFloat).clone();
-        TW_TRY(body.inferNode(*n));
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+        ir::Node& n = *body.nodes[i];
+        if (isCast(n, DataType::kHalf))
+            n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
+        TW_TRY(body.inferNode(n));
+        if (isCast(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat && n.inputs[0]->producer) {
+            body.replaceAllUses(n.outputs[0], n.inputs[0]);
+            body.eraseNode(&n);
+            --i;
+        }
     }
     return {};
+}
+
+bool isHalf(ir::Value const* v)
+{
+    return v && v->type == DataType::kHalf;
 }
 
 } // namespace
@@ -113,32 +129,31 @@ Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int positi
 Result<void> fitBody(ir::Node& fused)
 {
     ir::Graph& body = *fused.body;
-    bool halfInside = false;
-    for (auto const& n : body.nodes)
-        for (ir::Value const* v : n->outputs)
-            halfInside = halfInside || v->type == DataType::kHalf;
+    if (std::none_of(fused.inputs.begin(), fused.inputs.end(), isHalf) &&
+        std::none_of(fused.outputs.begin(), fused.outputs.end(), isHalf))
+        return {};
     int position = 0;
     for (size_t i = 0; i < fused.inputs.size(); ++i) {
-        ir::Value const* outer = fused.inputs[i];
         ir::Value* inner = body.inputs[i];
-        if (!outer || !isFloating(outer->type) || (outer->type == inner->type && outer->type == DataType::kFloat) ||
-            (outer->type == inner->type && !halfInside))
+        if (!fused.inputs[i] || !isFloating(fused.inputs[i]->type))
             continue;
-        inner->type = outer->type;
-        if (inner->type == DataType::kFloat)
+        inner->type = fused.inputs[i]->type;
+        bool const isRead = std::any_of(body.nodes.begin(), body.nodes.end(), [&](auto const& n) {
+            return !isCast(*n, DataType::kFloat) &&
+                   std::find(n->inputs.begin(), n->inputs.end(), inner) != n->inputs.end();
+        });
+        if (inner->type == DataType::kFloat || !isRead)
             continue;
         TW_ASSIGN(ir::Value * x, addCast(body, inner, DataType::kFloat, position++));
         body.replaceAllUses(inner, x);
         x->producer->inputs[0] = inner;
     }
-    if (halfInside)
-        TW_TRY(computeInFloat(body));
+    TW_TRY(computeInFloat(body));
     for (size_t i = 0; i < fused.outputs.size(); ++i) {
         DataType const want = fused.outputs[i]->type;
         if (body.outputs[i]->type == want || !isFloating(want))
             continue;
-        TW_ASSIGN(ir::Value * y, addCast(body, body.outputs[i], want, -1));
-        body.outputs[i] = y;
+        TW_ASSIGN(body.outputs[i], addCast(body, body.outputs[i], want, -1));
     }
     body.eraseUnusedValues();
     return {};

@@ -42,7 +42,7 @@ struct HalfWeights
 
 // y = x in another floating type, by a node in front of `position`.
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position);
-// Body inputs and outputs take the types of the node's; between them the body computes in f32.
+// Body inputs and outputs take the types of the node's; between them the body computes in f32, as kernels do.
 Result<void> fitBody(ir::Node& fused);
 
 } // namespace tw::passes

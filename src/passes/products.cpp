@@ -16,8 +16,11 @@ namespace {
 using ops::activation::Kind;
 using ops::elementwise::Operation;
 
-// Rounding of constants such as 1/6 in float.
-constexpr double kRounding = 1e-6;
+// Of constants such as 1/6.
+double roundingOf(DataType t)
+{
+    return t == DataType::kHalf ? 1e-3 : 1e-6;
+}
 
 bool isElementwise(ir::Node const* n, Operation operation)
 {
@@ -94,7 +97,7 @@ std::optional<Product> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Nod
     if (!shift || !bounds || bounds->kind != Kind::kClip || bounds->alpha != 0 || !(bounds->beta > 0))
         return std::nullopt;
     double const high = bounds->beta;
-    auto scaled = [&](std::optional<double> f) { return f && std::fabs(*f * high - 1) < kRounding; };
+    auto scaled = [&](std::optional<double> f) { return f && std::fabs(*f * high - 1) < roundingOf(x->type); };
     std::vector<ir::Node*> nodes{first, clip};
     ir::Node* n = nextOf(g, clip);
     if (n && n != product && scaled(factorOf(n, clip->outputs[0]))) {

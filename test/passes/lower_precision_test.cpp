@@ -20,6 +20,7 @@
 #include "ops/unary/op.h"
 #include "ops/while_loop/op.h"
 #include "pass_test.h"
+#include "transformer_block.h"
 
 namespace tw::test {
 
@@ -164,59 +165,8 @@ TEST(LowerPrecision, ConvolutionNetwork)
 
 TEST(LowerPrecision, TransformerBlock)
 {
-    constexpr int64_t kWidth = 12, kHeads = 3;
-    Maker m;
-    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), kWidth});
-    ir::Value* mask = m.input("mask", {ir::Dim::symbol("N"), 1, 1, ir::Dim::symbol("S")}, DataType::kInt32);
-    auto dense = [&](ir::Value* v, int64_t from, int64_t to, std::string const& name) {
-        ir::Value* w = m.constant(name + ".w", {1, from, to});
-        return m.apply(Operation::kSum, m.product(v, w, name), m.constant(name + ".b", {1, 1, to}), name + ".bias");
-    };
-    auto heads = [&](ir::Value* v, std::vector<int64_t> const& order, std::string const& name) {
-        ops::shuffle::Attrs a;
-        a.hasReshape = true;
-        a.reshape = {0, 0, kHeads, kWidth / kHeads};
-        a.secondTranspose = order;
-        return m.add(ops::shuffle::def(), a, {v}, name);
-    };
-    auto norm = [&](ir::Value* v, std::string const& name) {
-        ir::Value* d = m.apply(Operation::kSub, v, m.reduced(v, ops::reduce::Kind::kAvg, 4, name + ".m"), name + ".d");
-        ir::Value* s = m.reduced(m.apply(Operation::kPow, d, m.constant(name + ".2", {1, 1, 1}, {2}), name + ".s"),
-                                 ops::reduce::Kind::kAvg, 4, name + ".v");
-        ir::Value* r = m.unary(
-            Unary::kSqrt, m.apply(Operation::kSum, s, m.constant(name + ".e", {1, 1, 1}, {1e-12}), name + ".e"), name);
-        ir::Value* y = m.apply(Operation::kProd, m.apply(Operation::kDiv, d, r, name + ".q"),
-                               m.constant(name + ".g", {1, 1, kWidth}), name + ".y");
-        return m.apply(Operation::kSum, y, m.constant(name + ".beta", {1, 1, kWidth}), name + ".z");
-    };
-    // (1 - mask) * -3.4e38, as exporters of BERT write it.
-    ir::Value* bias =
-        m.apply(Operation::kSub, m.constant("one", {1, 1, 1, 1}, {1}),
-                m.cast(m.apply(Operation::kProd, mask, m.constant("0", {1, 1, 1, 1}, {0}, DataType::kInt32), "zeros"),
-                       DataType::kFloat, "cast"),
-                "inverted");
-    bias = m.apply(Operation::kProd, m.apply(Operation::kSub, bias, m.constant("one2", {1, 1, 1, 1}, {1}), "none"),
-                   m.constant("lowest", {1, 1, 1, 1}, {std::numeric_limits<float>::lowest()}), "bias");
-    ir::Value* h = norm(x, "ln1");
-    ir::Value* q = heads(dense(h, kWidth, kWidth, "q"), {0, 2, 1, 3}, "q.h");
-    ir::Value* k = heads(dense(h, kWidth, kWidth, "k"), {0, 2, 3, 1}, "k.h");
-    ir::Value* v = heads(dense(h, kWidth, kWidth, "v"), {0, 2, 1, 3}, "v.h");
-    ir::Value* s = m.apply(Operation::kDiv, m.product(q, k, "scores"), m.constant("root", {1, 1, 1, 1}, {2}), "scaled");
-    s = m.softmax(m.apply(Operation::kSum, s, bias, "masked"), 3, "softmax");
-    ops::shuffle::Attrs merge;
-    merge.firstTranspose = {0, 2, 1, 3};
-    merge.hasReshape = true;
-    merge.reshape = {0, 0, kWidth};
-    h = m.add(ops::shuffle::def(), merge, {m.product(s, v, "context")}, "merge");
-    x = m.apply(Operation::kSum, dense(h, kWidth, kWidth, "o"), x, "residual1");
-    h = dense(norm(x, "ln2"), kWidth, 2 * kWidth, "up");
-    ir::Value* e = m.unary(
-        Unary::kErf, m.apply(Operation::kDiv, h, m.constant("sqrt2", {1, 1, 1}, {std::sqrt(2.0)}), "gelu.d"), "gelu.e");
-    e = m.apply(Operation::kSum, e, m.constant("gelu1", {1, 1, 1}, {1}), "gelu.s");
-    h = m.apply(Operation::kProd, m.apply(Operation::kProd, h, e, "gelu.p"), m.constant("half", {1, 1, 1}, {0.5}),
-                "gelu");
-    x = m.apply(Operation::kSum, dense(h, 2 * kWidth, kWidth, "down"), x, "residual2");
-    m.output(x, "y");
+    TransformerBlock m;
+    m.make();
     PassCheck check = kHalf;
     check.sizes = {{"N", 2}, {"S", 5}};
     check.tolerance = 1e-2;

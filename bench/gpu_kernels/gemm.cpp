@@ -89,15 +89,24 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
     auto enqueue = [&](int i) -> Result<void> {
         uint64_t const n = uint64_t(i % copies);
         uint64_t const onA = atA + n * uint64_t(strideOf(sizeA * 2)), onB = atB + n * uint64_t(strideOf(sizeB * 2));
-        cuda::TensorMap maps[2];
+        cuda::TensorMap maps[4];
         TW_TRY(gpu.encode(maps[0], l.p, p.spec.swap ? onB : onA));
         TW_TRY(gpu.encode(maps[1], l.q, p.spec.swap ? onA : onB));
         gemm::Args args = l.args;
         args.y = reinterpret_cast<void*>(atY + n * uint64_t(strideOf(sizeY * 2)));
         args.bias = reinterpret_cast<float const*>(atBias);
         args.residual = reinterpret_cast<void const*>(atResidual + n * uint64_t(strideOf(sizeY * 2)));
-        void* parameters[] = {&maps[0], &maps[1], &args};
-        return gpu.launch(function, l.geometry, parameters, true);
+        std::vector<void*> parameters = {&maps[0], &maps[1]};
+        if (p.spec.copies) {
+            TW_TRY(gpu.encode(maps[2], l.y, reinterpret_cast<uint64_t>(args.y)));
+            parameters.push_back(&maps[2]);
+        }
+        if (p.spec.copies && p.spec.residual) {
+            TW_TRY(gpu.encode(maps[3], l.y, reinterpret_cast<uint64_t>(args.residual)));
+            parameters.push_back(&maps[3]);
+        }
+        parameters.push_back(&args);
+        return gpu.launch(function, l.geometry, parameters.data(), true);
     };
     TW_TRY(enqueue(0));
     std::vector<uint16_t> y(sizeY);
@@ -197,6 +206,28 @@ void checks(std::vector<Case>& cases)
     with("residual", s, odd, relu);
     s.activateLast = true;
     with("residual, then relu", s, odd, relu);
+    for (int q : {128, 256}) {
+        s = tile(128, q, q == 256 ? 3 : 4, 2);
+        s.copies = true;
+        with("copies", s, odd, geluErf);
+        with("copies, several tiles", s, shape(3333, 1096, 200), relu);
+        with("copies, short", s, shape(3333, 1096, 64), relu);
+        s.residual = true;
+        with("copies, residual", s, odd, relu);
+        with("copies, residual, several tiles", s, shape(3333, 1096, 200), relu);
+        with("copies, residual, short", s, shape(3333, 1096, 64), relu);
+        if (q == 256)
+            continue;
+        s.pingPong = true;
+        with("copies, residual, turns", s, shape(3333, 1096, 200), relu);
+        gemm::Shape batches = shape(100, 96, 72);
+        batches.batch = 5;
+        batches.batchA = batches.m * batches.k;
+        with("copies, residual, turns, batches", s, batches, relu);
+        s.activateLast = true;
+        s.multicast = 2;
+        with("copies, residual, turns, multicast", s, shape(3333, 1096, 200), relu);
+    }
     s = tile(128, 128, 4, 2);
     s.pingPong = true;
     with("turns", s, shape(3333, 1096, 200), relu);
@@ -352,7 +383,8 @@ void choices(std::vector<Case>& cases)
         if (gelu)
             base.activation = cuda::kGeluErf;
         gemm::Shape const g = shape(m, n, k);
-        for (gemm::Spec const& s : gemm::candidates(base, g, 132, m <= 512 ? 12 : 4))
+        base.copies = true;
+        for (gemm::Spec const& s : gemm::candidates(base, g, 132, 8))
             add(cases,
                 "choice m" + std::to_string(m) + " n" + std::to_string(n) + " k" + std::to_string(k) +
                     (residual ? " residual"

@@ -17,7 +17,7 @@ using matrix_multiply::MatrixOperation;
 
 constexpr int64_t kStep = 8;          // elements of 16 bytes: what rows that the copy engine reads are multiples of
 constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
-constexpr size_t kMostConfigs = 6;
+constexpr size_t kMostConfigs = 8;
 
 // What does not depend on the sizes of a run.
 struct Settled
@@ -113,7 +113,7 @@ Settled settle(GemmF16Op const& op, Problem const& p)
     ir::Value const& b = *p.node->inputs[1];
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
-    spec.aligned = nKnown && g.n % kStep == 0;
+    spec.aligned = spec.copies = nKnown && g.n % kStep == 0;
     int packed = 0;
     if (spec.bias)
         s.biasAt = packed++;
@@ -133,13 +133,13 @@ Product productOf(Settled const& s, Problem const& p, bool most)
 
 Config encode(kernel::Spec const& s)
 {
-    return {s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap};
+    return {s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies};
 }
 
 // False: nothing that encode() makes, or no kernel.
 bool decode(Config const& c, kernel::Spec& s)
 {
-    constexpr size_t kNumbers = 8;
+    constexpr size_t kNumbers = 9;
     constexpr int64_t kMost = 256;
     if (c.size() != kNumbers || std::any_of(c.begin(), c.end(), [](int64_t v) { return v < 0 || v > kMost; }))
         return false;
@@ -151,6 +151,7 @@ bool decode(Config const& c, kernel::Spec& s)
     s.split = int(c[5]);
     s.multicast = int(c[6]);
     s.swap = c[7] != 0;
+    s.copies = c[8] != 0;
     return !kernel::unsupported(s);
 }
 
@@ -185,7 +186,17 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         l.args.y = static_cast<uint16_t*>(args.outputs[0].data) + y;
         if (s.spec.residual)
             l.args.residual = at(args.inputs[size_t(s.op->residual)].data, y);
-        TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+        if (!s.spec.copies) {
+            TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+        } else {
+            TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
+            if (s.spec.residual) {
+                TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args}));
+            } else {
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
+            }
+        }
         y += p.shape.batchY * p.shape.batch;
     } while (outer.next());
     return {};

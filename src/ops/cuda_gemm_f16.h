@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA tactics of every op that is a matrix product, y = f(a b + bias + residual) in FP16, by the kernel of
 // kernels/cuda/gemm_f16.h (compute capability 9.0). The config is the kernel's tile: {tileP, tileQ, stages, groups,
-// turns, split, multicast, swap}.
+// turns, split, multicast, swap, copies}.
 #pragma once
 
 #include "ops/activate.h"

@@ -5,13 +5,14 @@
 
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/hopper.h"
+#include "kernels/cuda/prelude.h"
 
 namespace tw::cuda::gemm_f16 {
 
 namespace {
 
 constexpr int64_t kSharedLimit = 227 * 1024;
-constexpr int64_t kBarrierBytes = 256, kAlignment = 1024;
+constexpr int64_t kBarrierBytes = 384, kAlignment = 1024;
 
 constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
@@ -117,7 +118,7 @@ TW_INLINE u32 transposed(u32 v)
 template <int N>
 TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
 {
-    constexpr int BLOCKS_Q = N / 4, AHEAD = BLOCKS_Q % 8 == 0 ? 8 : BLOCKS_Q % 4 == 0 ? 4 : 1; // residuals on their way
+    constexpr int BLOCKS_Q = N / 4, AHEAD = BLOCKS_Q < 8 ? BLOCKS_Q : BLOCKS_Q % 8 == 0 ? 8 : BLOCKS_Q % 4 == 0 ? 4 : 1; // residuals on their way
     int const g = lane / 4, t = lane % 4;
     i64 const base = i64(batch) * a.batchY + row0 + t * 2;
 #pragma unroll
@@ -165,14 +166,64 @@ TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2]
     }
 }
 
-TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__ TensorMap mapP,
-    const __grid_constant__ TensorMap mapQ, const __grid_constant__ Args a)
+// COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as the copy engine wants
+// it. It brings the residual during the products and takes y away during those of the next tile.
+constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Q / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
+TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)
 {
+    bulkWaitRead(); // y of the tile before has left
+    barrierExpect(bar, WARP_BYTES);
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+        for (int c = 0; c < TILE_Q / CHUNK; ++c)
+            copyTile(stage + (b * (TILE_Q / CHUNK) + c) * CHUNK_BYTES, map, bar, column0 + c * CHUNK, row0 + b * 64, batch);
+}
+template <int N>
+TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int column0, int batch, u32 stage, u32 biases, int lane)
+{
+    int const g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
+        u32 const to = stage + chunk * CHUNK_BYTES;
+#pragma unroll
+        for (int u = 0; u < UNITS; ++u) {
+            int const j = chunk * UNITS + u;
+            float b0 = 0, b1 = 0;
+            if constexpr (BIAS) loadShared(biases + (chunk * CHUNK + u * 8 + t * 2) * 4, b0, b1);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                int const r = g + h * 8;
+                u32 const at = to + r * 128 + (u ^ g) * 16 + t * 4;
+                float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
+                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                if constexpr (RESIDUAL) {
+                    u32 const add = loadShared(at);
+                    x0 += lowHalf(add);
+                    x1 += highHalf(add);
+                }
+                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                storeShared(at, packHalves(x0, x1));
+            }
+        }
+        sharedFence();
+        __syncwarp();
+        if (lane == 0) {
+            storeTile(map, to, column0 + chunk * CHUNK, row0, batch);
+            bulkCommit();
+        }
+    }
+}
+
+TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__ TensorMap mapP,
+    const __grid_constant__ TensorMap mapQ, $parameters$const __grid_constant__ Args a)
+{
+    TensorMap const *const residualMap = $residual$, *const yMap = $y$;
     extern __shared__ u8 raw[];
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
     u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's
-    u32 const full = biases + BIAS_BYTES, empty = full + STAGES * 8;
+    u32 const full = biases + BIAS_BYTES, empty = full + STAGES * 8, arrived = empty + STAGES * 8; // residual of each warp
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int const rank = SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
@@ -184,6 +235,9 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             barrierInit(full + s * 8, 1);
             barrierInit(empty + s * 8, (PING_PONG ? 1 : GROUPS) * MULTICAST);
         }
+        if constexpr (COPIES && RESIDUAL)
+#pragma unroll
+            for (int w = 0; w < GROUPS * 4; ++w) barrierInit(arrived + w * 8, 1);
         barrierInitFence();
     }
     if (warp == GROUPS * 4 && lane == 0) {
@@ -242,7 +296,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     } else {
         if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(IMAGE ? 224 : 232));
         int const group = warp / 4, inGroup = threadIdx.x % 128;
-        u32 const stage = staging + warp * (16 * CHUNK * 2);
+        u32 const stage = staging + warp * WARP_BYTES;
         u32 done = 0; // steps of this block before this tile
         int turn = 0;
         waitForPrevious(); // y and residual belong to it
@@ -269,13 +323,19 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     }
             Ahead ahead;
             if constexpr (!SWAP) bias.take(a, column0, inGroup);
-            if constexpr (!SWAP && !LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
+            if constexpr (!SWAP && !COPIES && !LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
             float d[BLOCKS][TILE_Q / 2];
             int s = done % STAGES;
             u32 parity = done / STAGES & 1;
             if constexpr (PING_PONG) groupSync(2 + group, 256);
             int last = -1;
+            // Two steps on, the copy engine has read all of the tile before.
+            int const fetchStep = min(begin + 2, end - 1);
             for (int step = begin; step < end; ++step) {
+                if constexpr (COPIES && RESIDUAL) {
+                    if (step == fetchStep && lane == 0) fetchChunks(residualMap, stage, arrived + warp * 8, row0, column0, t.batch);
+                    __syncwarp();
+                }
                 barrierWait(full + s * 8, parity);
                 u32 const p = base + s * STAGE_BYTES + (PING_PONG ? 0 : group * ROWS * 128);
                 u32 const q = base + s * STAGE_BYTES + P_BYTES;
@@ -299,7 +359,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             }
             if constexpr (PING_PONG)
                 if (unit + unitStep < units) groupArrive(2 + (group ^ 1), 256);
-            if constexpr (!SWAP && LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
+            if constexpr (!SWAP && !COPIES && LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
             wgmmaWait<0>();
             if (last >= 0) {
                 if constexpr (MULTICAST > 1) {
@@ -346,6 +406,14 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                         writeRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                   !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
+            } else if constexpr (COPIES) {
+                if constexpr (RESIDUAL) barrierWait(arrived + warp * 8, (PING_PONG ? turn / 2 : turn) & 1);
+                else if (lane == 0) bulkWaitRead();
+                __syncwarp();
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+                    copyRows(yMap, d[b], row0 + b * 64, column0, t.batch, stage + b * (TILE_Q / CHUNK) * CHUNK_BYTES, biasAt,
+                             lane);
             } else {
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b) {
@@ -358,6 +426,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 }
             }
         }
+        if constexpr (COPIES)
+            if (lane == 0) bulkWaitRead();
         if constexpr (SPLIT * MULTICAST > 1) clusterSync();
     }
 }
@@ -400,10 +470,16 @@ int64_t Spec::biasBytes() const
     return swap ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
 }
 
+int64_t Spec::stagingBytes() const
+{
+    if (copies) // all that the multiplying warps have at once
+        return int64_t(tileP) * tileQ * 2 * (pingPong ? 2 : 1);
+    return swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
+}
+
 int64_t Spec::sharedBytes() const
 {
-    int64_t const staging = swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
-    return kAlignment + stages * stageBytes() + staging + biasBytes() + kBarrierBytes;
+    return kAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + kBarrierBytes;
 }
 
 int Spec::blocksPerMultiprocessor() const
@@ -427,6 +503,8 @@ std::string Spec::name() const
         s += "_multicast" + std::to_string(multicast);
     if (swap)
         s += "_swap";
+    if (copies)
+        s += "_copies";
     return s + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n") + "_sm90a";
 }
 
@@ -438,7 +516,7 @@ char const* unsupported(Spec const& s)
         return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
     if (s.sums() > 128)
         return "more than 128 sums for each thread do not fit its registers";
-    if (s.residual && s.tileP > 128)
+    if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
     if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
@@ -446,6 +524,8 @@ char const* unsupported(Spec const& s)
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
                "turns";
+    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
+        return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
@@ -466,12 +546,18 @@ std::string source(Spec const& s)
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-            constant("BIAS_BYTES", s.biasBytes()) +
-            constant("STAGING_BYTES", s.swap ? 0 : s.groups * 4 * 16 * s.chunk() * 2);
+            constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes());
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
-            flag("Q_ALONG_K", s.qAlongK()) + flag("IMAGE", s.image) + flag("REDISTRIBUTE", s.redistributes()) +
-            flag("LATE", s.sums() > 96 || s.split > 1) + flag("EARLY", early) + epilogueConstants(s, s.chunk());
-    return text + rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
+            flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
+            flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
+            flag("EARLY", early) + epilogueConstants(s, s.chunk());
+    bool const fetches = s.copies && s.residual;
+    std::string const kernel =
+        expand(kText, {{"parameters", std::string(s.copies ? "const __grid_constant__ TensorMap mapY, " : "") +
+                                          (fetches ? "const __grid_constant__ TensorMap mapResidual, " : "")},
+                       {"y", s.copies ? "&mapY" : "nullptr"},
+                       {"residual", fetches ? "&mapResidual" : "nullptr"}});
+    return text + rowsText() + kernel + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
            ", \"layout of Args\");\n";
 }
 
@@ -575,6 +661,13 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     }
     l.p = s.swap ? b : a;
     l.q = s.swap ? a : b;
+    l.y.dims[0] = uint64_t(g.n);
+    l.y.dims[1] = uint64_t(g.m);
+    l.y.dims[2] = uint64_t(g.batch);
+    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : g.n) * 2;
+    l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * 2 : l.y.strides[0] * uint64_t(g.m);
+    l.y.box[0] = 64;
+    l.y.box[1] = 16;
     args.m = int32_t(g.m);
     args.n = int32_t(g.n);
     args.ldy = g.ldy ? g.ldy : g.n;

@@ -27,6 +27,7 @@ struct Spec : Epilogue
     int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
     int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
     bool swap = false;     // P = b
+    bool copies = false;   // y leaves by the copy engine, and the residual comes by it: two more tensor maps
     bool aAlongK = true;   // a [m, k], else [k, m]
     bool bAlongK = true;   // b [n, k], else [k, n]
     bool image = false;    // a is an NHWC image
@@ -41,6 +42,7 @@ struct Spec : Epilogue
     int64_t stageBytes() const { return int64_t(tileP + tileQ) * kStepK * 2; }
     int chunk() const; // columns that a warp stages at once on the way to y
     int64_t biasBytes() const;
+    int64_t stagingBytes() const;
     int64_t sharedBytes() const;
     int blocksPerMultiprocessor() const;
     // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.
@@ -71,7 +73,8 @@ Shape imageShape(Image const& image, int64_t filters);
 // Why this shape cannot run, or null: the copy engine wants 16-byte steps, sizes below 2^31.
 char const* unsupported(Spec const& spec, Shape const& shape);
 
-// The kernel's third parameter, after the two tensor maps of P and Q; the text has the same struct.
+// The kernel's last parameter, after the tensor maps of P and Q and, where it copies, those of y and of the residual,
+// if it has one; the text has the same struct.
 struct Args : Output
 {
     int32_t steps = 0;                           // of k
@@ -84,6 +87,7 @@ struct Args : Output
 struct Launch
 {
     TensorMapSpec p, q; // p is a's unless swapped
+    TensorMapSpec y;    // the residual's too
     Args args;          // without addresses
     LaunchGeometry geometry;
 };
@@ -92,7 +96,7 @@ Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
 // A guess of the kernel's time, for ordering.
 double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
 // The tiles worth timing, the best guess first, at most so many; none: the shape cannot run. `base` says all but tile,
-// stages, groups, turns, split, multicast and swap.
+// stages, groups, turns, split, multicast and swap; its `copies` is a permission.
 std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
 
 } // namespace tw::cuda::gemm_f16

@@ -2,6 +2,7 @@
 // Which tiles are worth timing. The model's constants were fitted on an H200 (1.7 GHz under load, 132 multiprocessors):
 // the fastest of the tiles below was among its first three on every shape measured, or within 3 %.
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cuda/gemm_f16.h"
 
@@ -10,7 +11,7 @@ namespace tw::cuda::gemm_f16 {
 namespace {
 
 constexpr double kClocksPerUs = 1700;
-constexpr int64_t kFewRows = 512, kMostColumns = 256;
+constexpr int64_t kFewRows = 512, kMostColumns = 128;
 constexpr int64_t kHalfOfShared = 108 * 1024; // two blocks fit a multiprocessor, or this kernel's and the next one's
 constexpr int64_t kMostOfShared = 200 * 1024;
 
@@ -35,18 +36,19 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     int64_t const atOnce = std::min<int64_t>(s.pingPong ? 2 : s.blocksPerMultiprocessor(), each);
     bool const overlapped = s.split > 1 || s.pingPong || s.blocksPerMultiprocessor() > 1;
     int64_t const rounds = overlapped ? ceilDiv(each, atOnce) : each;
-    double const steps = double(ceilDiv(l.args.steps, s.split));
-    // Clocks of a step: 2048 products and 46 bytes of operands each; one tile alone waits for its own steps.
+    int64_t const steps = ceilDiv(l.args.steps, s.split);
+    // Clocks of a step: 2048 products and 54 bytes of operands each. Operands are 2800 clocks on their way, and as many
+    // steps as there are stages are on it at once.
     double const products = double(s.tileP) * s.tileQ * kStepK / 2048 / efficiency(s.tileQ);
-    double const through = std::max(products, double(s.stageBytes()) / 46);
-    double const alone = std::max(s.groups == 1 ? 170.0 : 220.0, through);
-    double const main = steps * std::max(double(each) * through, double(rounds) * alone);
-    // Writing: 16 bytes a clock. Clusters that split do one tile each and are launched anew.
-    double const write = 500 + double(s.tileP) * s.tileQ / s.split * 2 / 16;
+    double const through = std::max(products, double(s.stageBytes()) / 54);
+    double const main = std::max(double(steps * each) * through, double(rounds * ceilDiv(steps, s.stages)) * 2800);
+    // Writing: 16 bytes a clock. Those that split read all sums at 14 bytes a clock.
+    double const sums = s.split > 1 ? double(s.tileP) * s.tileQ * 4 / 14 * double(atOnce) : 0;
+    double const write = double(s.tileP) * s.tileQ / s.split * 2 / 16 + (s.residual && !s.copies ? 1700 : 0) + sums;
+    // Clusters that split do one tile each and are launched anew.
     double const tail = write * (s.pingPong ? std::max(1.0, double(each) / 2) : double(rounds)) +
                         (s.split > 1 ? double(rounds - 1) * 4000 : 0);
-    double const fixed = 3400 + (s.split > 1 ? 900 : 0) + (steps < 4 ? 300 : 0);
-    return (fixed + main + tail) / kClocksPerUs;
+    return (2400 + main + tail) / kClocksPerUs;
 }
 
 std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, size_t most)
@@ -67,9 +69,22 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
         Spec spec;
     };
     std::vector<Choice> all;
-    auto consider = [&](Spec const& s) {
+    auto add = [&](Spec const& s) {
         if (!unsupported(s, g))
             all.push_back({estimateUs(s, g, multiprocessors), s});
+    };
+    auto consider = [&](Spec s) {
+        // Copying pays where a block does tile after tile.
+        s.copies = s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileQ % 64 == 0;
+        int const stages = s.stages;
+        while (s.copies && s.stages > 3 && unsupported(s))
+            --s.stages; // room for y
+        add(s);
+        if (s.copies && s.stages < stages) {
+            s.copies = false;
+            s.stages = stages;
+            add(s);
+        }
     };
     for (Tile const& t : kTiles)
         for (int split : {1, 2, 4, 8}) {
@@ -98,10 +113,12 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                     s.split = split;
                     s.groups = groups;
                     s.tileP = groups * 64;
-                    int64_t const step = s.qAlongK() ? 8 * split : 64;
+                    int64_t const step = s.qAlongK() ? 8 : 64;
                     s.tileQ = int(ceilDiv(ceilDiv(g.m, parts), step) * step);
-                    // Registers of redistributing blocks leave no room for a second one.
-                    int64_t const bytes = s.redistributes() ? kMostOfShared : kHalfOfShared;
+                    if (split > 1) // adding up wants powers of 2
+                        s.tileQ = int(std::bit_ceil(uint32_t(std::max(s.tileQ, 8 * split))));
+                    int64_t const blocks = ceilDiv(g.n, s.tileP) * ceilDiv(g.m, s.tileQ) * g.batch * split;
+                    int64_t const bytes = blocks > multiprocessors ? kHalfOfShared : kMostOfShared;
                     s.stages = int(std::clamp<int64_t>(bytes / s.stageBytes(), 3, 8));
                     consider(s);
                 }

@@ -56,6 +56,10 @@ TW_INLINE u32 loadShared(u32 at)
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
     return v;
 }
+TW_INLINE void loadShared(u32 at, float& a, float& b)
+{
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(at) : "memory");
+}
 TW_INLINE void storeShared(u32 at, Unit const& u)
 {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(u.v[0]), "r"(u.v[1]), "r"(u.v[2]), "r"(u.v[3])
@@ -169,6 +173,16 @@ TW_INLINE void copyTileTo(u32 to, TensorMap const* map, u32 bar, int c0, int c1,
                  "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(to), "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "h"(mask)
                  : "memory");
 }
+// From shared memory, 128-byte rows swizzled; what ordinary stores put there is fenced before.
+TW_INLINE void storeTile(TensorMap const* map, u32 from, int c0, int c1, int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+TW_INLINE void bulkCommit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// All that this thread has committed is read.
+TW_INLINE void bulkWaitRead() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+TW_INLINE void sharedFence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Pixels from (w, h, n) on, each moved by the filter's tap.
 TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH)
 {

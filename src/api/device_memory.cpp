@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "api/engine.h"
+#include "device/large_pages.h"
 
 namespace tw::api {
 
@@ -18,7 +19,8 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         TW_ASSIGN(buffer_, cuda::Buffer::allocate(gpu->device, int64_t(rounded)));
         data_ = buffer_.data();
     } else if (!allocator) {
-        data_ = std::aligned_alloc(kDeviceAlignment, rounded);
+        large_ = rounded >= device::kLargePageBytes;
+        data_ = large_ ? device::mapLargePages(rounded) : std::aligned_alloc(kDeviceAlignment, rounded);
         if (!data_)
             return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
     } else {
@@ -44,9 +46,12 @@ void DeviceMemory::reset()
         allocator_->deallocate(data_);
     else if (buffer_.data())
         buffer_.reset();
+    else if (large_)
+        device::unmapLargePages(data_, size_t(size_));
     else
         std::free(data_);
     data_ = nullptr;
+    large_ = false;
     size_ = 0;
 }
 

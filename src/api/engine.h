@@ -86,6 +86,7 @@ private:
     void* data_ = nullptr;
     int64_t size_ = 0;
     nvinfer1::IGpuAllocator* allocator_ = nullptr;
+    bool large_ = false;  // data_ is of mapLargePages()
     cuda::Buffer buffer_; // holds data_ when it is of the GPU and our own
 };
 

@@ -12,8 +12,10 @@ namespace tw::kernels {
 namespace {
 
 // Squares of 4 x 4; SSE2, which every x86-64 has. Of each column a cache line (16 rows) is used up before the next ones
-// come: at strides of 4 KiB all columns fall into one set of L1.
-void copyTransposed(float* to, int64_t ld, float const* from, int64_t rows, int64_t columns, int64_t columnStride)
+// come: at strides of 4 KiB all columns fall into one set of L1. Row i goes to row place(i).
+template <class Place>
+void transpose(float* to, int64_t ld, Place const& place, float const* from, int64_t rows, int64_t columns,
+               int64_t columnStride)
 {
     for (int64_t block = 0; block < rows; block += 16) {
         int64_t const end = std::min(block + 16, rows);
@@ -22,26 +24,32 @@ void copyTransposed(float* to, int64_t ld, float const* from, int64_t rows, int6
             float const* f = from + j * columnStride;
             int64_t i = block;
             for (; i + 4 <= end; i += 4) {
-                float* t = to + i * ld + j;
                 __m128 a = _mm_loadu_ps(f + i), b = _mm_loadu_ps(f + i + columnStride),
                        c = _mm_loadu_ps(f + i + 2 * columnStride), d = _mm_loadu_ps(f + i + 3 * columnStride);
                 _MM_TRANSPOSE4_PS(a, b, c, d);
-                _mm_storeu_ps(t, a);
-                _mm_storeu_ps(t + ld, b);
-                _mm_storeu_ps(t + 2 * ld, c);
-                _mm_storeu_ps(t + 3 * ld, d);
+                _mm_storeu_ps(to + place(i) * ld + j, a);
+                _mm_storeu_ps(to + place(i + 1) * ld + j, b);
+                _mm_storeu_ps(to + place(i + 2) * ld + j, c);
+                _mm_storeu_ps(to + place(i + 3) * ld + j, d);
             }
             for (; i < end; ++i)
                 for (int64_t q = 0; q < 4; ++q)
-                    to[i * ld + j + q] = f[i + q * columnStride];
+                    to[place(i) * ld + j + q] = f[i + q * columnStride];
         }
         for (; j < columns; ++j)
             for (int64_t i = block; i < end; ++i)
-                to[i * ld + j] = from[i + j * columnStride];
+                to[place(i) * ld + j] = from[i + j * columnStride];
     }
 }
 
 } // namespace
+
+void copyTransposed(float* to, int64_t ld, int64_t const* rowOf, float const* from, int64_t rows, int64_t columns,
+                    int64_t columnStride)
+{
+    transpose(
+        to, ld, [=](int64_t i) { return rowOf[i]; }, from, rows, columns, columnStride);
+}
 
 void copyMatrix(float* to, int64_t ld, int64_t width, float const* from, int64_t rows, int64_t columns,
                 int64_t rowStride, int64_t columnStride)
@@ -50,7 +58,8 @@ void copyMatrix(float* to, int64_t ld, int64_t width, float const* from, int64_t
         for (int64_t i = 0; i < rows; ++i)
             std::memcpy(to + i * ld, from + i * rowStride, size_t(columns) * sizeof(float));
     else if (rowStride == 1)
-        copyTransposed(to, ld, from, rows, columns, columnStride);
+        transpose(
+            to, ld, [](int64_t i) { return i; }, from, rows, columns, columnStride);
     else
         for (int64_t i = 0; i < rows; ++i)
             for (int64_t j = 0; j < columns; ++j)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "device/large_pages.h"
 #include "kernels/jit/depthwise.h"
 #include "ops/convolution_tactics.h"
 #include "ops/jit_support.h"
@@ -54,12 +55,12 @@ public:
     {
         int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
         int64_t const block = vectors_ * width, channels = (dims[0] + width - 1) / width * width;
-        weights_ = Tensor(DataType::kFloat, {channels, window});
-        bias_ = Tensor(DataType::kFloat, {channels});
+        weights_ = device::PackedFloats(channels * window);
+        bias_ = device::PackedFloats(channels);
         if (!weights_.data() || !bias_.data())
             return Error{ErrorCode::kFailedAllocation,
                          "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
-        float *to = weights_.ref().as<float>(), *toBias = bias_.ref().as<float>();
+        float *to = weights_.data(), *toBias = bias_.data();
         for (int64_t c = 0; c < dims[0]; ++c) {
             int64_t const first = c / block * block, lanes = std::min(block, channels - first);
             for (int64_t i = 0; i < window; ++i)
@@ -147,10 +148,10 @@ private:
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
         int64_t const kernelLanes = last ? (g.k - channel + width - 1) / width * width : lanes;
-        float const* w = weights_.ref().as<float>() + block * lanes * g.window[1] * g.window[2];
+        float const* w = weights_.data() + block * lanes * g.window[1] * g.window[2];
         DepthwiseArgs a;
         a.xRowBytes = g.dilation[1] * xRow * 4;
-        a.bias = bias_.ref().as<float>() + channel;
+        a.bias = bias_.data() + channel;
         int64_t const end = std::min((band + 1) * p.bandRows, g.out[1]);
         for (int64_t o = band * p.bandRows; o < end; ++o) {
             TapRange const& r = p.rows[size_t(o)];
@@ -171,7 +172,7 @@ private:
     bool prefetch_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
-    Tensor weights_, bias_;
+    device::PackedFloats weights_, bias_;
 };
 
 } // namespace

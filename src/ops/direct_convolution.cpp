@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/large_pages.h"
+#include "kernels/copy_matrix.h"
 #include "kernels/jit/gemm_kernel.h"
 #include "ops/convolution_tactics.h"
 #include "ops/jit_support.h"
@@ -124,39 +126,39 @@ public:
         int64_t const lanes = blocks_.vectors * width_, depth = groupC_ * window_;
         int64_t const perK = transposed ? window_ : depth, perC = transposed ? groupK_ * window_ : window_;
         hasBias_ = bias != nullptr;
-        weights_ = Tensor(DataType::kFloat, {groups_ * lanes, depth});
-        bias_ = Tensor(DataType::kFloat, {groups_ * lanes});
+        weights_ = device::PackedFloats(groups_ * lanes * depth);
+        bias_ = device::PackedFloats(groups_ * lanes);
         if (!weights_.data() || !bias_.data())
             return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(weights_.ref().sizeBytes()) + " bytes of packed weights"};
-        struct Move
-        {
-            int64_t from, to; // elements of a filter, rows of lanes
-        };
-        std::vector<Move> moves;
+                         "no memory for " + std::to_string(groups_ * lanes * depth * 4) + " bytes of packed weights"};
+        std::vector<int64_t> from, to; // elements of a filter, rows of lanes
         for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
             for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
                 auto const &rows = rowClasses_[rc], &columns = columnClasses_[cc];
                 int64_t const begin = classBegin_[rc * columnClasses_.size() + cc] * groupC_;
                 for (int64_t c = 0; c < groupC_; ++c)
                     for (size_t i = 0; i < rows.size(); ++i)
-                        for (size_t j = 0; j < columns.size(); ++j)
-                            moves.push_back({c * perC + rows[i] * dims[3] + columns[j],
-                                             begin + place(c, int64_t(i), int64_t(j), int64_t(columns.size()))});
+                        for (size_t j = 0; j < columns.size(); ++j) {
+                            from.push_back(c * perC + rows[i] * dims[3] + columns[j]);
+                            to.push_back(begin + place(c, int64_t(i), int64_t(j), int64_t(columns.size())));
+                        }
             }
+        bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
         constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
         for (int64_t group = 0; group < groups_; ++group)
             for (int64_t block = 0; block < blocks_.count; ++block) {
                 int64_t const first = blocks_.begin(block) * width_, blockLanes = blocks_.size(block) * width_;
                 int64_t const exist = std::min(blockLanes, groupK_ - first);
-                float* to = weights_.ref().as<float>() + (group * lanes + first) * depth;
-                float const* from = w + (transposed ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
-                for (size_t m = 0; m < moves.size(); m += kAtOnce)
+                float* packed = weights_.data() + (group * lanes + first) * depth;
+                float const* x = w + (transposed ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
+                if (inOrder)
+                    kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
+                for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
                     for (int64_t k = 0; k < exist; ++k)
-                        for (size_t i = m; i < std::min(m + kAtOnce, moves.size()); ++i)
-                            to[moves[i].to * blockLanes + k] = from[moves[i].from + k * perK];
+                        for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
+                            packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
                 if (bias)
-                    std::copy_n(bias + group * groupK_ + first, exist, bias_.ref().as<float>() + group * lanes + first);
+                    std::copy_n(bias + group * groupK_ + first, exist, bias_.data() + group * lanes + first);
             }
         return {};
     }
@@ -335,7 +337,7 @@ private:
         int64_t const blockLanes = blocks_.size(block) * width_, taps = int64_t(columns.axis.offsets.size());
         Tiling const& t = columns.tilings[blocks_.size(block) == columns.tilings[0].vectors ? 0 : 1];
         float const* w =
-            weights_.ref().as<float>() + (group * lanes + first) * groupC_ * window_ +
+            weights_.data() + (group * lanes + first) * groupC_ * window_ +
             classBegin_[rows.axis.tapClass * columnClasses_.size() + columns.axis.tapClass] * groupC_ * blockLanes;
         float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
         float* y = args.outputs[0].as<float>() + group * groupK_ + first;
@@ -349,7 +351,7 @@ private:
         a.ldaBytes = columns.axis.stride * p.xPixel * 4;
         a.ldcBytes = columns.axis.step * p.yPixel * 4;
         a.ldrBytes = columns.axis.step * p.residualPixel * 4;
-        a.bias = bias_.ref().as<float>() + group * lanes + first;
+        a.bias = bias_.data() + group * lanes + first;
         a.lastColumns = std::min(groupK_ - first, blockLanes) - (blockLanes - width_);
         int64_t const u = channelsAtOnce(taps);
         a.bodyCount = planes ? 1 : groupC_ / u;
@@ -395,7 +397,7 @@ private:
     Classes rowClasses_, columnClasses_;
     std::vector<int64_t> classBegin_; // [class of rows][of columns]: elements of the window before it
     bool hasBias_ = false;
-    Tensor weights_, bias_;
+    device::PackedFloats weights_, bias_;
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/large_pages.h"
 #include "kernels/gemm_jit.h"
 #include "ops/jit_support.h"
 
@@ -78,13 +79,12 @@ public:
         options_.b = GemmJitOptions::kPackedBefore;
         matrixFloats_ = GemmJit::packedFloats(options_, g.n, g.k);
         int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
-        packed_ = Tensor(DataType::kFloat, Extents{count * matrixFloats_ + 1});
+        packed_ = device::PackedFloats(count * matrixFloats_);
         if (!packed_.data())
             return Error{ErrorCode::kFailedAllocation,
                          "no memory for " + std::to_string(count * matrixFloats_ * 4) + " bytes of packed weights"};
         for (int64_t i = 0; i < count; ++i)
-            GemmJit::packB(options_, shapeOf(g), b.as<float>() + i * matrix,
-                           packed_.ref().as<float>() + i * matrixFloats_);
+            GemmJit::packB(options_, shapeOf(g), b.as<float>() + i * matrix, packed_.data() + i * matrixFloats_);
         return {};
     }
 
@@ -110,7 +110,7 @@ public:
         TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.ref().as<float>() : b.as<float>();
+        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.data() : b.as<float>();
         static_cast<GemmPrepared const*>(args.prepared)
             ->gemm.run(a.as<float>(), from, bias, residual, y.as<float>(), args.workspace, *args.workers);
         return {};
@@ -120,7 +120,7 @@ private:
     ir::Node const& node_;
     GemmOp op_;
     GemmJitOptions options_;
-    Tensor packed_; // all matrices of a known b
+    device::PackedFloats packed_; // all matrices of a known b
     int64_t matrixFloats_ = 0;
 };
 

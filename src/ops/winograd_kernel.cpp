@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "device/large_pages.h"
+#include "kernels/copy_matrix.h"
 #include "kernels/jit/gemm_kernel.h"
 #include "kernels/jit/winograd.h"
 
@@ -125,8 +127,8 @@ public:
     Result<void> pack(float const* w, float const* bias)
     {
         zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
-        bias_ = Tensor(DataType::kFloat, {hasBias_ ? paddedK() : 0});
-        weights_ = Tensor(DataType::kFloat, {(s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK()});
+        bias_ = device::PackedFloats(hasBias_ ? paddedK() : 0);
+        weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
         if (!zeros_.data() || !bias_.data() || !weights_.data())
             return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
         if (bias)
@@ -238,7 +240,8 @@ private:
     int width_;
     bool hasBias_;
     std::vector<ColumnBlock> columnBlocks_;
-    Tensor weights_, bias_, zeros_;
+    device::PackedFloats weights_, bias_;
+    Tensor zeros_;
 
     int64_t paddedK() const { return roundUp(s_.k, width_); }
     int64_t panelColumns() const { return kPanelVectors * width_; }
@@ -255,15 +258,7 @@ private:
     // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
     void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
     {
-        // A few channels at a time: the filters lie a multiple of 4 KiB apart where the channels are a power of two.
-        constexpr int64_t kAtATime = 16;
-        for (int64_t begin = 0; begin < s_.c; begin += kAtATime)
-            for (int64_t f = 0; f < columns; ++f) {
-                float const* from = w + ((k + std::min(f, filters - 1)) * s_.c + begin) * 9;
-                float* at = to + begin * 9 * columns + f;
-                for (int64_t i = 0, n = std::min(kAtATime, s_.c - begin) * 9; i < n; ++i, at += columns)
-                    *at = f < filters ? from[i] : 0;
-            }
+        kernels::copyMatrix(to, columns, columns, w + k * s_.c * 9, s_.c * 9, filters, 1, s_.c * 9);
     }
 
     Result<void> emitOutput(WinogradPrepared& p, TensorRef const& y, TensorRef const* residual) const
@@ -409,7 +404,7 @@ private:
         jit::WinogradOutputArgs o;
         o.rowBytes = width * pixel * int64_t(sizeof(float));
         o.residualRowBytes = width * residualPixel * int64_t(sizeof(float));
-        o.bias = static_cast<float const*>(bias_.data()) + b.begin;
+        o.bias = bias_.data() + b.begin;
         o.vectors = b.columns / width_;
         for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
             int64_t const image = tile / (l.tilesY * l.tilesX);

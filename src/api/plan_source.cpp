@@ -38,7 +38,12 @@ public:
     void const* data() const override { return data_.get(); }
     size_t sizeBytes() const override { return sizeBytes_; }
     void close() override {} // there is no other place to get the bytes from
-    size_t borrowFromBytes() const override { return 0; }
+    BlobPtr keep(Blob const& constant, std::shared_ptr<PlanSource const> const& self) const override
+    {
+        if (!holds(constant))
+            return nullptr;
+        return std::make_shared<Blob const>(constant.data(), constant.sizeBytes(), self);
+    }
     Result<std::string> bytes() const override
     {
         return std::string(reinterpret_cast<char const*>(data_.get()), sizeBytes_);
@@ -60,6 +65,26 @@ struct FileRange
     ino_t inode = 0;
     uint64_t offset = 0; // of the range in the file
 };
+
+// Part of a file of which single rows are read. Its distance from the alignment of large pages keeps the system from
+// mapping 2 MiB around each row. Null when it cannot be mapped.
+BlobPtr mapRows(int fd, uint64_t offset, size_t sizeBytes, size_t page)
+{
+    constexpr uint64_t kLargePage = uint64_t(2) << 20;
+    uint64_t const first = offset / page * page;
+    size_t const mapped = size_t(offset + sizeBytes - first), reserved = mapped + 2 * kLargePage;
+    void* const space = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return nullptr;
+    auto const owner = std::shared_ptr<void const>(space, [=](void* p) { munmap(p, reserved); });
+    uint64_t const begin = reinterpret_cast<uintptr_t>(space);
+    uint64_t const wanted = (first + kLargePage / 2) % kLargePage;
+    void* const to = reinterpret_cast<void*>(begin + (wanted + kLargePage - begin % kLargePage) % kLargePage);
+    if (mmap(to, mapped, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, off_t(first)) == MAP_FAILED)
+        return nullptr;
+    (void)madvise(to, mapped, MADV_RANDOM);
+    return std::make_shared<Blob const>(static_cast<std::byte const*>(to) + (offset - first), sizeBytes, owner);
+}
 
 bool findFile(void const* bytes, size_t sizeBytes, FileRange& out)
 {
@@ -140,7 +165,14 @@ public:
             munmap(data_, sizeBytes_);
         data_ = nullptr;
     }
-    size_t borrowFromBytes() const override { return kLargeTable; }
+    BlobPtr keep(Blob const& constant, std::shared_ptr<PlanSource const> const&) const override
+    {
+        if (constant.sizeBytes() < kLargeTable || !holds(constant))
+            return nullptr;
+        uint64_t const at =
+            offset_ + uint64_t(static_cast<std::byte const*>(constant.data()) - static_cast<std::byte const*>(data_));
+        return mapRows(fd_, at, constant.sizeBytes(), page_);
+    }
     void done(void const* data, size_t sizeBytes) const override
     {
         auto const begin = reinterpret_cast<uintptr_t>(data), end = begin + sizeBytes;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,8 +34,6 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  std::shared_ptr<cuda::Target const> gpu, int maxThreads)
 {
     TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes));
-    TW_ASSIGN(plan::Contents contents,
-              plan::read(source->data(), sizeBytes, plan::ReadOptions{source, source.get(), environment.strictPlan}));
     Reporter log(reporter);
     runtime::LoadOptions options;
     options.fingerprint = fingerprintOf(gpu.get());
@@ -41,10 +41,12 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     options.strictDevice = environment.strictPlan;
     options.log = &log;
     options.pages = source.get();
-    options.borrowFromBytes = source->borrowFromBytes();
+    options.keep = [&](Blob const& table) { return source->keep(table, source); };
     device::ThreadPool& pool = device::processThreadPool(environment.threads);
     options.threads = pool.threads();
     options.workers = maxThreads > 0 ? &pool.workers(maxThreads) : &pool.workers();
+    TW_ASSIGN(plan::Contents contents,
+              plan::read(source->data(), sizeBytes, {source, source.get(), options.workers, environment.strictPlan}));
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;
@@ -56,6 +58,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
     if (!core->borrowsPlan())
         source->close();
+    malloc_trim(0); // of what loading took and gave back
     engine->plan = std::move(source);
     return engine.release();
 }

@@ -31,41 +31,62 @@ Error damaged(std::string const& what)
 namespace {
 
 constexpr size_t kPieceBytes = size_t(1) << 20;
-constexpr size_t kLanes = 4;
+constexpr size_t kLanes = 4, kStep = kLanes * sizeof(uint64_t);
 
-void hashPiece(Hasher& whole, char const* p, size_t size)
+struct PieceHash
 {
-    Hasher lanes[kLanes];
-    constexpr size_t kStep = kLanes * sizeof(uint64_t);
-    size_t at = 0;
-    for (; at + kStep <= size; at += kStep) {
-        uint64_t words[kLanes];
-        std::memcpy(words, p + at, kStep);
+    uint64_t lanes[kLanes];
+};
+
+// Of `count` pieces of `steps` whole steps each, kPieceBytes apart: twice the lanes keep the multipliers busy.
+template <size_t count>
+void hashPieces(char const* p, size_t steps, PieceHash* out)
+{
+    Hasher lanes[count][kLanes];
+    for (size_t s = 0; s < steps; ++s, p += kStep)
+        for (size_t k = 0; k < count; ++k) {
+            uint64_t words[kLanes];
+            std::memcpy(words, p + k * kPieceBytes, kStep);
+            for (size_t i = 0; i < kLanes; ++i)
+                lanes[k][i].number(words[i]);
+        }
+    for (size_t k = 0; k < count; ++k)
         for (size_t i = 0; i < kLanes; ++i)
-            lanes[i].number(words[i]);
-    }
-    for (Hasher const& l : lanes)
-        whole.number(l.value());
-    whole.bytes(p + at, size - at);
+            out[k].lanes[i] = lanes[k][i].value();
 }
 
 } // namespace
 
-uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages)
+uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages, Workers& workers)
 {
     auto const* p = static_cast<char const*>(bytes);
     Hasher h;
     h.bytes(p, offsetof(FileHeader, hash));
+    p += sizeof(FileHeader);
+    sizeBytes -= sizeof(FileHeader);
     if (minor == 0) {
-        h.bytes(p + sizeof(FileHeader), sizeBytes - sizeof(FileHeader));
+        h.bytes(p, sizeBytes);
         return h.value();
     }
-    for (size_t at = sizeof(FileHeader); at < sizeBytes; at += kPieceBytes) {
-        size_t const size = std::min(kPieceBytes, sizeBytes - at);
-        hashPiece(h, p + at, size);
+    size_t const whole = sizeBytes / kPieceBytes, rest = sizeBytes % kPieceBytes;
+    std::vector<PieceHash> pieces(whole + 1);
+    workers.run(int64_t(whole / 2), [&](int64_t pair, int) {
+        size_t const first = size_t(pair) * 2;
+        hashPieces<2>(p + first * kPieceBytes, kPieceBytes / kStep, &pieces[first]);
         if (pages)
-            pages->done(p + at, size);
+            pages->done(p + first * kPieceBytes, 2 * kPieceBytes);
+    });
+    if (whole % 2 != 0)
+        hashPieces<1>(p + (whole - 1) * kPieceBytes, kPieceBytes / kStep, &pieces[whole - 1]);
+    hashPieces<1>(p + whole * kPieceBytes, rest / kStep, &pieces[whole]);
+    for (size_t i = 0; i < whole + (rest > 0); ++i) {
+        for (uint64_t lane : pieces[i].lanes)
+            h.number(lane);
+        size_t const tail = i < whole ? 0 : rest % kStep;
+        h.bytes(p + std::min((i + 1) * kPieceBytes, sizeBytes) - tail, tail);
     }
+    if (size_t const last = whole / 2 * 2 * kPieceBytes; pages)
+        pages->done(p + last, sizeBytes - last);
     return h.value();
 }
 
@@ -96,7 +117,7 @@ std::string packFile(std::vector<Section> const& sections)
 }
 
 Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
-                                        PageKeeper const* pages)
+                                        PageKeeper const* pages, Workers& workers)
 {
     auto const* p = static_cast<char const*>(bytes);
     FileHeader h;
@@ -124,7 +145,7 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
     uint64_t const tableEnd = sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
     if (h.fileBytes < tableEnd)
         return damaged("its section table does not fit");
-    if (fileHash(p, size_t(h.fileBytes), h.minor, pages) != h.hash)
+    if (fileHash(p, size_t(h.fileBytes), h.minor, pages, workers) != h.hash)
         return damaged("its contents do not match their hash");
     std::vector<Section> sections;
     for (uint32_t i = 0; i < h.sectionCount; ++i) {

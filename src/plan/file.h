@@ -8,6 +8,7 @@
 
 #include "base/blob.h"
 #include "base/result.h"
+#include "base/workers.h"
 
 namespace tw::plan {
 
@@ -55,12 +56,13 @@ struct Section
 
 // Of a whole file, its hash field left out. `sizeBytes` is at least the header's. Tells `pages` what it has read.
 //   minor 0: one hash over all. From minor 1 on: the bytes behind the header in pieces of 1 MiB; word i of a piece goes
-//   to lane i mod 4, so that four multiplications are under way at once; the lanes' values are hashed in order.
-uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr);
+//   to lane i mod 4, so that multiplications overlap; the lanes' values are hashed in order. Workers share the pieces.
+uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr,
+                  Workers& workers = serialWorkers());
 // Sections in the order given.
 std::string packFile(std::vector<Section> const& sections);
 // Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.
 Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
-                                        PageKeeper const* pages = nullptr);
+                                        PageKeeper const* pages = nullptr, Workers& workers = serialWorkers());
 
 } // namespace tw::plan

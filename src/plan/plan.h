@@ -12,6 +12,7 @@
 #include "base/blob.h"
 #include "base/extents.h"
 #include "base/result.h"
+#include "base/workers.h"
 #include "ir/graph.h"
 
 namespace tw::plan {
@@ -130,6 +131,7 @@ struct ReadOptions
 {
     std::shared_ptr<void const> owner;
     PageKeeper const* pages = nullptr;
+    Workers* workers = &serialWorkers();
     bool strictVersion = false; // refuse plans of another TensorRT version as 8.5 does, instead of re-targeting
 };
 Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options = {});

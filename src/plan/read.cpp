@@ -483,8 +483,8 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
         aligned.assign(static_cast<char const*>(bytes), sizeBytes);
         bytes = aligned.data();
     }
-    TW_ASSIGN(std::vector<Section> sections,
-              unpackFile(bytes, sizeBytes, options.strictVersion, aligned.empty() ? options.pages : nullptr));
+    TW_ASSIGN(std::vector<Section> sections, unpackFile(bytes, sizeBytes, options.strictVersion,
+                                                        aligned.empty() ? options.pages : nullptr, *options.workers));
     auto find = [&](SectionKind kind) -> Section const* {
         auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
         return it == sections.end() ? nullptr : &*it;

@@ -101,8 +101,14 @@ struct InputState
 // Dimensions of every value, and the contents of shape tensors.
 Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs);
 // Offsets of every value and workspace, and what kernels prepare for these shapes. Kernels must be loaded.
-// `outputsInArena`: the caller has no memory for outputs (regions).
-Result<void> placeInArena(Instance& instance, bool outputsInArena = false);
+struct Placing
+{
+    bool outputsInArena = false;         // the caller has no memory for outputs (regions)
+    Instance const* like = nullptr;      // of the same block, placed: what its kernels prepared is shared where all
+                                         // shapes are the same
+    Workers* workers = &serialWorkers(); // that prepare
+};
+Result<void> placeInArena(Instance& instance, Placing const& placing = {});
 
 struct StepObserver
 {

@@ -148,7 +148,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
     }
     TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
     std::shared_ptr<Instance> made = std::move(fresh);
-    TW_TRY(placeInArena(*made));
+    TW_TRY(placeInArena(*made, {.like = engine_->example()}));
     if (engine_->cuda())
         TW_TRY(uploadContents(*made, engine_->cuda()->device));
     cache_.emplace_front(k, made);

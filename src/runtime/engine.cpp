@@ -186,6 +186,12 @@ Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range
     return storage.back().ref();
 }
 
+bool isStatic(ir::Graph const& g)
+{
+    return std::all_of(g.inputs.begin(), g.inputs.end(),
+                       [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
+}
+
 // Formats are a matter of storage: what was laid out for CPU kernels is linear on a GPU.
 void makeLinear(ir::Graph& g)
 {
@@ -305,8 +311,10 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
             if (p == 0) {
                 TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
             }
-            TW_TRY(placeInArena(*max));
+            TW_TRY(placeInArena(*max, {.workers = options.cuda ? &serialWorkers() : options.workers}));
             e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
+            if (isStatic(*c.graph))
+                e->example_ = std::move(max);
         }
         return {};
     };
@@ -323,7 +331,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
     }
     if (!c.refittable)
-        e->borrowsPlan_ = releaseConstants(*c.graph, *e->block_, options.borrowFromBytes);
+        releaseConstants(*c.graph, *e->block_, options.keep);
     if (options.log && replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");

@@ -2,6 +2,7 @@
 // An engine: a plan's contents with its kernels loaded. Immutable after load, shared by its contexts.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,8 +21,9 @@ struct LoadOptions
     std::span<ops::TacticProvider const* const> providers;
     std::string fingerprint; // of this device
     Log* log = nullptr;
-    PageKeeper const* pages = nullptr;        // told which weights have been read
-    size_t borrowFromBytes = SIZE_MAX;        // weights of this size that kernels read as they are stay where they lie
+    PageKeeper const* pages = nullptr; // told which weights have been read
+    // Where weights that kernels read as they are shall stay, when the plan's bytes go; null: in a copy.
+    std::function<BlobPtr(Blob const&)> keep;
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
@@ -51,8 +53,10 @@ public:
     int64_t arenaBytes() const { return arenaBytes_; }
     // Workers that kernels were loaded for: execute() may be given fewer, not more.
     int threads() const { return threads_; }
-    // Some weights still lie in the bytes that the plan was read from (always, when the engine can be refitted).
-    bool borrowsPlan() const { return borrowsPlan_; }
+    // Its weights still lie in the bytes that the plan was read from.
+    bool borrowsPlan() const { return contents_.refittable; }
+    // With the shapes of static inputs, placed; null when there are others.
+    Instance const* example() const { return example_.get(); }
     // Index into contents().io, -1 when there is none.
     int ioIndex(std::string const& name) const;
     ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
@@ -64,11 +68,11 @@ private:
     plan::Contents contents_;
     plan::Block const* planned_ = nullptr;
     std::unique_ptr<LoadedBlock> block_;
+    std::unique_ptr<Instance const> example_;
     std::vector<ir::Value const*> ioValues_;
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
     int threads_ = 1;
-    bool borrowsPlan_ = true;
     std::shared_ptr<cuda::Target const> cuda_;
     std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };

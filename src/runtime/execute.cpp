@@ -167,7 +167,7 @@ private:
                 states.push_back(InputState{t.dims, true, {}});
             TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
             child = late_[r].get();
-            TW_TRY(placeInArena(*child, true));
+            TW_TRY(placeInArena(*child, {.outputsInArena = true}));
             lateArena_[r] = Tensor(DataType::kInt8, {child->arenaBytes});
             arena = lateArena_[r].data();
             if (!arena)

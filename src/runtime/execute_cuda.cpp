@@ -392,7 +392,7 @@ private:
                 states.push_back(InputState{dimsOf(p), true, {}});
             TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
             child = late_[r].get();
-            TW_TRY(placeInArena(*child, true));
+            TW_TRY(placeInArena(*child, {.outputsInArena = true}));
             TW_TRY(uploadContents(*child, device_));
             TW_ASSIGN(lateArena_[r], cuda::Buffer::allocate(device_, child->arenaBytes));
             arena = lateArena_[r].data();

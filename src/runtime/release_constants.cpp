@@ -16,8 +16,7 @@ constexpr size_t kSmallBytes = 4096;
 class Releaser
 {
 public:
-    explicit Releaser(size_t borrowFromBytes) : borrowFromBytes_(borrowFromBytes) {}
-    bool borrows() const { return borrows_; }
+    explicit Releaser(std::function<BlobPtr(Blob const&)> const& keep) : keep_(keep) {}
     void run(ir::Graph& graph, LoadedBlock const& block)
     {
         std::set<ir::Value const*> read(graph.outputs.begin(), graph.outputs.end());
@@ -57,27 +56,23 @@ private:
     // Values may share contents, and go on to.
     BlobPtr copyOf(BlobPtr const& data)
     {
-        if (data->sizeBytes() >= borrowFromBytes_) {
-            borrows_ = true;
-            return data;
-        }
         BlobPtr& copy = copies_[data->data()];
-        if (!copy || copy->sizeBytes() != data->sizeBytes())
+        if (copy && copy->sizeBytes() == data->sizeBytes())
+            return copy;
+        copy = keep_ ? keep_(*data) : nullptr;
+        if (!copy)
             copy = Blob::copy(data->data(), data->sizeBytes());
         return copy;
     }
-    size_t borrowFromBytes_;
-    bool borrows_ = false;
+    std::function<BlobPtr(Blob const&)> const& keep_;
     std::map<void const*, BlobPtr> copies_;
 };
 
 } // namespace
 
-bool releaseConstants(ir::Graph& graph, LoadedBlock const& block, size_t borrowFromBytes)
+void releaseConstants(ir::Graph& graph, LoadedBlock const& block, std::function<BlobPtr(Blob const&)> const& keep)
 {
-    Releaser releaser(borrowFromBytes);
-    releaser.run(graph, block);
-    return releaser.borrows();
+    Releaser(keep).run(graph, block);
 }
 
 } // namespace tw::runtime

@@ -2,16 +2,16 @@
 // Lets go of weights that kernels have packed: an engine keeps each weight once.
 #pragma once
 
-#include <cstddef>
+#include <functional>
 
 #include "ir/graph.h"
 #include "runtime/block.h"
 
 namespace tw::runtime {
 
-// Constants that a step still reads (and small ones) are copied to memory of their own, so that the plan's bytes may
-// go, but for those of at least `borrowFromBytes`; all others lose their contents. Kernels must be loaded; `graph` is
-// the block's. True when some still lie in the plan's bytes.
-bool releaseConstants(ir::Graph& graph, LoadedBlock const& block, size_t borrowFromBytes);
+// Constants that a step still reads (and small ones) go where `keep` says, or to a copy where it is null or returns
+// null, so that the plan's bytes may go; all others lose their contents. Kernels must be loaded; `graph` is the
+// block's.
+void releaseConstants(ir::Graph& graph, LoadedBlock const& block, std::function<BlobPtr(Blob const&)> const& keep);
 
 } // namespace tw::runtime

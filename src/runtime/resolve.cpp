@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "interp/interp.h"
@@ -187,14 +188,37 @@ TensorRef Instance::shapeOf(int value) const
     return TensorRef{v.type, s.dims, nullptr, v.format, s.stride};
 }
 
-Result<void> placeInArena(Instance& inst, bool outputsInArena)
+namespace {
+
+// Whether kernels see the same tensors.
+bool sameShapes(Instance const& a, Instance const& b)
+{
+    for (size_t v = 0; v < a.values.size(); ++v) {
+        ValueState const &x = a.values[v], &y = b.values[v];
+        if (x.known != y.known || !(x.dims == y.dims) || x.stride != y.stride)
+            return false;
+    }
+    return a.block == b.block && a.skipped == b.skipped;
+}
+
+// A step whose kernel can run with these tensors.
+struct Ready
+{
+    size_t step;
+    std::vector<TensorRef> in, out;
+    std::optional<Error> error;
+};
+
+} // namespace
+
+Result<void> placeInArena(Instance& inst, Placing const& placing)
 {
     LoadedBlock const& block = *inst.block;
     ir::Graph const& g = *block.graph;
     int const steps = int(block.steps.size());
     for (size_t i = 0; i < g.outputs.size(); ++i) {
         ValueState& s = inst.values[size_t(block.indexOf(g.outputs[i]))];
-        if (!outputsInArena && g.outputs[i]->producer && s.exact && !s.hasContents)
+        if (!placing.outputsInArena && g.outputs[i]->producer && s.exact && !s.hasContents)
             s.external = true;
     }
     realizeAliases(inst);
@@ -226,11 +250,17 @@ Result<void> placeInArena(Instance& inst, bool outputsInArena)
         buffers.push_back({first[v], last[v], inst.shapeOf(int(v)).sizeBytes()});
         targets.push_back(&s.offset);
     }
+    bool const share = placing.like && sameShapes(inst, *placing.like);
+    if (share)
+        inst.prepared = placing.like->prepared;
+    std::vector<Ready> ready;
     for (int i = 0; i < steps; ++i) {
         LoadedStep const& step = block.steps[size_t(i)];
         int64_t workspace = 0;
-        for (auto& child : inst.regions[size_t(i)]) {
-            TW_TRY(placeInArena(*child, true));
+        for (size_t r = 0; r < inst.regions[size_t(i)].size(); ++r) {
+            auto& child = inst.regions[size_t(i)][r];
+            Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
+            TW_TRY(placeInArena(*child, {true, like, placing.workers}));
             workspace = std::max(workspace, child->arenaBytes);
         }
         if (step.kernel && !inst.skipped[size_t(i)]) {
@@ -248,7 +278,8 @@ Result<void> placeInArena(Instance& inst, bool outputsInArena)
             }
             if (known) {
                 workspace = step.kernel->workspaceBytes(in, out);
-                TW_ASSIGN(inst.prepared[size_t(i)], step.kernel->prepare(in, out));
+                if (!share)
+                    ready.push_back({size_t(i), std::move(in), std::move(out), std::nullopt});
             }
         }
         if (workspace > 0) {
@@ -256,6 +287,17 @@ Result<void> placeInArena(Instance& inst, bool outputsInArena)
             targets.push_back(&inst.workspaceOffset[size_t(i)]);
         }
     }
+    placing.workers->run(int64_t(ready.size()), [&](int64_t i, int) {
+        Ready& r = ready[size_t(i)];
+        auto prepared = block.steps[r.step].kernel->prepare(r.in, r.out);
+        if (prepared.ok())
+            inst.prepared[r.step] = std::move(*prepared);
+        else
+            r.error = prepared.error();
+    });
+    for (Ready const& r : ready)
+        if (r.error)
+            return *r.error;
     plan::MemoryPlan const p = plan::planMemory(buffers);
     for (size_t i = 0; i < targets.size(); ++i)
         *targets[i] = p.offsets[i];

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/hash.h"
+#include "device/thread_pool.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
 #include "ops/registry.h"
@@ -220,6 +222,43 @@ TEST(PlanRoundTrip, SectionsAreAligned)
     for (plan::Section const& s : *sections)
         EXPECT_EQ((static_cast<char const*>(s.data) - bytes.data()) % int64_t(plan::kAlignment), 0);
     EXPECT_EQ(bytes.size() % plan::kAlignment, 0u);
+}
+
+// The hash as plan/file.h describes it, in the plainest way.
+uint64_t plainFileHash(std::string const& bytes)
+{
+    constexpr size_t kPiece = 1 << 20, kLanes = 4;
+    Hasher h;
+    h.bytes(bytes.data(), offsetof(plan::FileHeader, hash));
+    for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); at += kPiece) {
+        size_t const size = std::min(kPiece, bytes.size() - at), words = size / 8 / kLanes * kLanes;
+        Hasher lanes[kLanes];
+        for (size_t i = 0; i < words; ++i) {
+            uint64_t word;
+            std::memcpy(&word, bytes.data() + at + 8 * i, 8);
+            lanes[i % kLanes].number(word);
+        }
+        for (Hasher const& lane : lanes)
+            h.number(lane.value());
+        h.bytes(bytes.data() + at + 8 * words, size - 8 * words);
+    }
+    return h.value();
+}
+
+TEST(PlanFile, HashDoesNotDependOnWorkers)
+{
+    device::ThreadPool pool(3);
+    std::string bytes(5 << 20, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = char(i * 2654435761u >> 24);
+    size_t const header = sizeof(plan::FileHeader), piece = 1 << 20;
+    for (size_t size : {size_t(0), size_t(1), size_t(40), piece - 1, piece, piece + 31, piece + 33, 2 * piece,
+                        3 * piece - 8, 3 * piece, 4 * piece + 100}) {
+        std::string const file = bytes.substr(0, header + size);
+        uint64_t const want = plainFileHash(file);
+        EXPECT_EQ(plan::fileHash(file.data(), file.size(), plan::kMinor), want) << size;
+        EXPECT_EQ(plan::fileHash(file.data(), file.size(), plan::kMinor, nullptr, pool.workers()), want) << size;
+    }
 }
 
 // Plans of each minor version stay readable and keep their meaning, on any CPU.

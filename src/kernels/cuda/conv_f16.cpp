@@ -265,7 +265,7 @@ Launch launch(Spec const& s, Shape const& g)
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     a.m = int32_t(g.n * g.outH * g.outW);
     a.n = int32_t(groupK);
-    a.ldy = g.k;
+    a.ldy = a.ldResidual = g.k;
     a.batchY = groupK; // a group's filters are neighbours
     a.paddedK = int32_t(paddedK(g));
     a.stepsK = a.paddedK / kStepK;

@@ -8,7 +8,7 @@ namespace tw::cuda {
 namespace {
 
 constexpr char const* kRows = R"(
-struct Output { f16* y; float const* bias; f16 const* residual; i64 ldy, batchY; i32 m, n; };
+struct Output { f16* y; float const* bias; f16 const* residual; i64 ldy, batchY, ldResidual; i32 m, n; };
 constexpr int UNITS = CHUNK / 8, PER_LANE = (16 * UNITS + 31) / 32; // 16 bytes each, of 16 rows of a chunk
 // A residual on its way: of 16 rows and CHUNK columns, as lanes write y.
 struct Ahead { Unit x[RESIDUAL ? PER_LANE : 1]; };
@@ -19,7 +19,7 @@ TW_INLINE void fetchResidual(Output const& a, Ahead& ahead, int row0, int column
         for (int i = 0; i < PER_LANE; ++i) {
             int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = column0 + u * 8;
             Unit x = {};
-            f16 const* from = a.residual + i64(batch) * a.batchY + i64(row) * a.ldy + column;
+            f16 const* from = a.residual + i64(batch) * a.batchY + i64(row) * a.ldResidual + column;
             if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n) {
                 if constexpr (ALIGNED) x = *reinterpret_cast<Unit const*>(from);
                 else {

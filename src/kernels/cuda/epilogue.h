@@ -23,6 +23,7 @@ struct Output
     float const* bias = nullptr;
     void const* residual = nullptr;
     int64_t ldy = 0, batchY = 0; // elements between rows and between batches
+    int64_t ldResidual = 0;      // between rows of the residual; its batches are as far apart as y's
     int32_t m = 0, n = 0;        // rows and columns
 };
 

@@ -130,7 +130,7 @@ TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2]
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
-                    f16 const* from = a.residual + base + i64(row) * a.ldy + h * 8;
+                    f16 const* from = a.residual + base + i64(row) * a.ldResidual + h * 8;
                     u32 x = 0;
                     if (row < a.m && n < a.n) {
                         if constexpr (ALIGNED) x = *reinterpret_cast<u32 const*>(from);
@@ -670,7 +670,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     l.y.box[1] = 16;
     args.m = int32_t(g.m);
     args.n = int32_t(g.n);
-    args.ldy = g.ldy ? g.ldy : g.n;
+    args.ldy = args.ldResidual = g.ldy ? g.ldy : g.n;
     args.batchY = g.batchY ? g.batchY : args.ldy * g.m;
     args.batches = int32_t(g.batch);
     args.batchP = (s.swap ? g.batchB : g.batchA) != 0;

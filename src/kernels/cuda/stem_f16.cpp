@@ -149,7 +149,7 @@ Launch launch(Spec const& s, Shape const& g)
     Args& a = l.args;
     a.m = int32_t(g.outW);
     a.n = int32_t(g.k);
-    a.ldy = g.k;
+    a.ldy = a.ldResidual = g.k;
     a.batchY = g.k * g.outW; // a row of outputs
     a.h = int32_t(g.h);
     a.w = int32_t(g.w);

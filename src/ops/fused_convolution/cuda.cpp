@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_conv_f16.h"
 #include "ops/cuda_convolve.h"
 #include "ops/fused_convolution/op.h"
 
@@ -11,13 +12,18 @@ CudaKernels generate(Problem const& p, Config const&)
     return convolveKernels(p, WindowKind::kConvolution, p.node->attrsAs<Attrs>().activation);
 }
 
+constexpr CudaTactic kWgmma = conv_f16::tactic<conv_f16::Wgmma>("fused_convolution_f16_wgmma_sm90a");
+constexpr CudaTactic kDepthwise = conv_f16::tactic<conv_f16::Depthwise>("fused_convolution_f16_depthwise");
+constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("fused_convolution_f16_stem_sm80");
+constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("fused_convolution_f16_planar_sm80");
+constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("fused_convolution_f16_mma_sm80");
 constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma, &kDepthwise, &kStem, &kPlanar, &kMma, &kPlain};
     return kList;
 }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "kernels/cuda/hopper.h"
+#include "ops/cuda_conv_f16.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int64_t kMostTaps = 49, kMostStep = 4;
+
+struct Params
+{
+    void const *x = nullptr, *filters = nullptr, *bias = nullptr, *residual = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;            // threads with work
+    cuda::Div vectors, wide, tall; // 8 channels, COLUMNS outputs of a row, rows
+    int64_t pixelX = 0, pixelY = 0, pixelResidual = 0;
+    int32_t h = 0, w = 0, outW = 0, padH = 0, padW = 0, strideH = 1, dilationH = 1, pad = 0;
+};
+
+// Each thread has 8 channels of COLUMNS outputs of a row. Of a row of x it holds what those need of it.
+constexpr char const* kText = R"(
+struct Div { u64 d; u32 m, s; };
+struct Params {
+    void const *x, *filters, *bias, *residual; void* y; u64 count; Div vectors, wide, tall;
+    i64 pixelX, pixelY, pixelResidual; i32 h, w, outW, padH, padW, strideH, dilationH, pad;
+};
+constexpr int R = $r$, S = $s$, STRIDE = $stride$, DILATION = $dilation$, COLUMNS = $columns$;
+constexpr int SEEN = (COLUMNS - 1) * STRIDE + (S - 1) * DILATION + 1;
+TW_INLINE u32 divide(u32 n, Div const& v) { return (__umulhi(n, v.m) + n) >> v.s; }
+TW_INLINE void unpack(Unit const& h, float (&v)[8])
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        v[i * 2] = lowHalf(h.v[i]);
+        v[i * 2 + 1] = highHalf(h.v[i]);
+    }
+}
+TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    u32 const i = blockIdx.x * $threads$ + threadIdx.x;
+    if (i >= p.count) return;
+    u32 const pixels = divide(i, p.vectors), rows = divide(pixels, p.wide), image = divide(rows, p.tall);
+    int const c = int(i - pixels * u32(p.vectors.d)) * 8, q0 = int(pixels - rows * u32(p.wide.d)) * COLUMNS;
+    int const o = int(rows - image * u32(p.tall.d)), h0 = o * p.strideH - p.padH, w0 = q0 * STRIDE - p.padW;
+    f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
+    f16 const* const filters = static_cast<f16 const*>(p.filters) + c;
+    i64 const step = i64(p.vectors.d) * 8;
+    float sum[COLUMNS][8];
+    float4 const b0 = *reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c);
+    float4 const b1 = *reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c + 4);
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) {
+        sum[j][0] = b0.x; sum[j][1] = b0.y; sum[j][2] = b0.z; sum[j][3] = b0.w;
+        sum[j][4] = b1.x; sum[j][5] = b1.y; sum[j][6] = b1.z; sum[j][7] = b1.w;
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        int const h = h0 + r * p.dilationH;
+        bool const inside = u32(h) < u32(p.h);
+        f16 const* const row = x + i64(h) * p.w * p.pixelX;
+        Unit raw[SEEN];
+#pragma unroll
+        for (int j = 0; j < SEEN; ++j) {
+            raw[j] = Unit{};
+            if (inside && u32(w0 + j) < u32(p.w)) raw[j] = *reinterpret_cast<Unit const*>(row + i64(w0 + j) * p.pixelX);
+        }
+        float seen[SEEN][8];
+#pragma unroll
+        for (int j = 0; j < SEEN; ++j) unpack(raw[j], seen[j]);
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+            float f[8];
+            unpack(*reinterpret_cast<Unit const*>(filters + (r * S + s) * step), f);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll
+                for (int e = 0; e < 8; ++e) sum[j][e] = fmaf(seen[j * STRIDE + s * DILATION][e], f[e], sum[j][e]);
+        }
+    }
+    i64 const first = i64(rows) * p.outW + q0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) {
+        if (q0 + j >= p.outW) break;
+        if constexpr ($residual$) {
+            float v[8];
+            unpack(*reinterpret_cast<Unit const*>(static_cast<f16 const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) sum[j][e] += v[e];
+        }
+        Unit out;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) out.v[e] = packHalves(activate(sum[j][e * 2]), activate(sum[j][e * 2 + 1]));
+        *reinterpret_cast<Unit*>(static_cast<f16*>(p.y) + (first + j) * p.pixelY + c) = out;
+    }
+}
+)";
+
+int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channels)
+{
+    return (r * w[3] + s) * channels;
+}
+
+} // namespace
+
+Support Depthwise::supports(Problem const& p)
+{
+    if (Support const s = supportsCommon(p); !s.ok)
+        return s;
+    Geometry const g = geometryOf(p, true);
+    if (g.groups != g.c || g.k != g.c)
+        return Support::no("takes one filter for each channel");
+    if (g.window[1] * g.window[2] > kMostTaps || g.stride[2] > kMostStep || g.dilation[2] > kMostStep)
+        return Support::no("takes windows of at most " + std::to_string(kMostTaps) + " positions and steps of " +
+                           std::to_string(kMostStep) + " columns");
+    return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
+}
+
+std::vector<Config> Depthwise::configs(Problem const& p)
+{
+    Geometry const g = geometryOf(p, false);
+    std::vector<Config> list;
+    for (int64_t columns : {4, 2, 1})
+        if (columns == 1 ||
+            (columns <= g.out[2] && (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] < 16))
+            list.push_back({columns});
+    return list;
+}
+
+std::vector<Formats> Depthwise::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+
+double Depthwise::estimate(Problem const& p, Config const&)
+{
+    return estimateUs(p, 20);
+}
+
+CudaKernels Depthwise::generate(Problem const& p, Config const& config)
+{
+    if (config.size() != 1 || config[0] < 1 || config[0] > 8)
+        return noKernels("a config has other numbers");
+    int64_t const columns = config[0];
+    Geometry const largest = geometryOf(p, true);
+    CudaKernels out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {"depthwise"};
+    auto text = [](int64_t v) { return std::to_string(v); };
+    out.source = cuda::matrixPrelude() + cuda::activationText(epilogueOf(p).activation) +
+                 cuda::expand(kText, {{"r", text(largest.window[1])},
+                                      {"s", text(largest.window[2])},
+                                      {"stride", text(largest.stride[2])},
+                                      {"dilation", text(largest.dilation[2])},
+                                      {"columns", text(columns)},
+                                      {"residual", hasResidual(p) ? "true" : "false"},
+                                      {"threads", text(kThreads)}}) +
+                 cuda::sizeCheck<Params>();
+    out.pack = [&p]() -> Result<std::vector<std::string>> {
+        // [r, s, c]: as one filter that has all channels.
+        TensorSpec const& w = p.inputs[1];
+        int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
+        std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
+        std::string filters(size_t(taps * channels) * sizeof(uint16_t), '\0');
+        auto const* from = reinterpret_cast<uint16_t const*>(each.data());
+        auto* const to = reinterpret_cast<uint16_t*>(filters.data());
+        for (int64_t c = 0; c < w.dims[0]; ++c)
+            for (int64_t t = 0; t < taps; ++t)
+                to[t * channels + c] = *from++;
+        return std::vector<std::string>{packBias(p, channels), filters};
+    };
+    out.packedInputs = {1, 2};
+    out.run = [columns, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(*node, args);
+        cuda::Output output;
+        setOutput(output, args, launch.packed(0));
+        Params a;
+        a.x = x.data;
+        a.filters = launch.packed(1);
+        a.bias = output.bias;
+        a.residual = output.residual;
+        a.y = y.data;
+        int64_t const vectors = roundUp8(g.c) / 8, wide = (g.out[2] + columns - 1) / columns;
+        a.vectors = cuda::divBy(vectors);
+        a.wide = cuda::divBy(wide);
+        a.tall = cuda::divBy(g.out[1]);
+        a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
+        a.pixelX = x.pixelStride();
+        a.pixelY = output.ldy;
+        a.pixelResidual = output.ldResidual;
+        a.h = int32_t(g.in[1]);
+        a.w = int32_t(g.in[2]);
+        a.outW = int32_t(g.out[2]);
+        a.padH = int32_t(g.before[1]);
+        a.padW = int32_t(g.before[2]);
+        a.strideH = int32_t(g.stride[1]);
+        a.dilationH = int32_t(g.dilation[1]);
+        return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
+    };
+    return out;
+}
+
+} // namespace tw::ops::conv_f16

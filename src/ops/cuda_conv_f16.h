@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// FP16 convolutions y = f(conv(x, w) + bias + residual) with constant filters, for the ops convolution and
+// fused_convolution. Residual and y are in Format::kHWC8, x too where a tactic does not say otherwise. Channels that
+// round y up to 8 are computed with filters of zeros, so that rows are whole vectors.
+#pragma once
+
+#include "kernels/cuda/epilogue.h"
+#include "ops/activate.h"
+#include "ops/cuda_tactic.h"
+#include "ops/kernel_window.h"
+
+namespace tw::ops::conv_f16 {
+
+// wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0.
+struct Wgmma
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+};
+// mma.sync: any channels, groups and dilations. Compute capability 8.0.
+struct Mma
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+};
+// The same for few channels in linear format: a network's first layer.
+struct MmaPlanar
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+};
+// A first layer that steps over two columns, x linear: pixels stay in shared memory.
+struct Stem
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+};
+// Each channel by itself, 8 of them for each thread.
+struct Depthwise
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+};
+
+template <class Kind>
+constexpr CudaTactic tactic(char const* name)
+{
+    return CudaTactic(name, 1, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate);
+}
+
+// What the kinds share.
+
+// x, w, y of a problem or a run as numbers.
+using Geometry = KernelWindowGeometry;
+Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
+inline Geometry geometryOf(Problem const& p, bool atMaximum)
+{
+    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
+    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
+}
+inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
+{
+    return geometryOf(node, args.inputs[0].dims, args.inputs[1].dims, args.outputs[0].dims);
+}
+
+// Microseconds that a kernel would take at a rate of operations, or of memory: only to order tactics by.
+double estimateUs(Problem const& problem, double teraflops);
+
+FusedActivation activationOf(ir::Node const& node);
+bool hasResidual(Problem const& problem);
+// FP16, 2-D, constant filters and bias, sizes that count in 32 bits.
+Support supportsCommon(Problem const& problem);
+// Bias (zeros, where there is none), residual, activation behind it.
+cuda::Epilogue epilogueOf(Problem const& problem);
+// One combination: y and residual in kHWC8, x in `x`.
+std::vector<Formats> formatsWith(Problem const& problem, Format x);
+
+inline int64_t roundUp8(int64_t v)
+{
+    return (v + 7) / 8 * 8;
+}
+
+// Where element (c, r, s) of filter k, with all sizes of w, lies in the packed filter.
+using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t layout);
+// [filters, each], filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
+std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
+// Floats, zeros behind them or where there is no bias.
+std::string packBias(Problem const& problem, int64_t count);
+
+// Kernels of a config that there is none for, such as one of a damaged plan: running them is an error.
+CudaKernels noKernels(std::string const& why);
+
+// Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
+void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);
+
+} // namespace tw::ops::conv_f16

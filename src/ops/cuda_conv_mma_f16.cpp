@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "kernels/cuda/conv_f16.h"
+#include "ops/cuda_conv_f16.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+namespace conv = cuda::conv_f16;
+
+constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
+
+// A config's numbers.
+enum Place
+{
+    kTileM,
+    kTileN,
+    kStages,
+    kVector,
+    kPlaces,
+};
+
+// Filters of one group round up to 8 where there is one group; groups lie one behind the other as they are.
+int64_t filtersOf(Geometry const& g)
+{
+    return g.groups == 1 ? roundUp8(g.k) : g.k;
+}
+
+conv::Shape shapeOf(Geometry const& g)
+{
+    conv::Shape s;
+    s.n = g.batch;
+    s.h = g.in[1];
+    s.w = g.in[2];
+    s.c = g.c;
+    s.k = filtersOf(g);
+    s.r = g.window[1];
+    s.s = g.window[2];
+    s.outH = g.out[1];
+    s.outW = g.out[2];
+    s.groups = g.groups;
+    s.strideH = int(g.stride[1]);
+    s.strideW = int(g.stride[2]);
+    s.padH = int(g.before[1]);
+    s.padW = int(g.before[2]);
+    s.dilationH = int(g.dilation[1]);
+    s.dilationW = int(g.dilation[2]);
+    return s;
+}
+
+char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
+{
+    return g.batch * g.out[1] * g.out[2] == 0 ? nullptr : conv::unsupported(spec, shapeOf(g));
+}
+
+char const* specOf(Problem const& p, bool planar, Config const& c, conv::Spec& s)
+{
+    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+        return "a config has other numbers";
+    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, k = p.inputs[1].dims[0];
+    s.aligned = groups == 1 || k / groups % 8 == 0;
+    s.planar = planar;
+    s.tileM = int(c[kTileM]);
+    s.tileN = int(c[kTileN]);
+    s.stages = int(c[kStages]);
+    s.vector = int(c[kVector]);
+    return conv::unsupported(s);
+}
+
+std::vector<Config> configs(Problem const& p, bool planar)
+{
+    struct Tile
+    {
+        int m, n, stages;
+    };
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    int64_t const groupK = optimum.k / optimum.groups, pixels = optimum.batch * optimum.out[1] * optimum.out[2];
+    // Where tiles of 64 pixels leave multiprocessors idle, larger ones would more.
+    bool const isSmall = pixels * roundUp8(optimum.k) < int64_t(p.cuda->multiprocessors) * 128 * 64;
+    std::vector<Tile> tiles;
+    if (groupK <= 32)
+        tiles = {{128, 32, 4}};
+    else if (groupK <= 64 || isSmall)
+        tiles = {{64, 64, 4}, {128, 64, 4}};
+    else
+        tiles = {{128, 128, 4}, {128, 64, 4}, {64, 64, 4}};
+    // With wgmma in the race this one only stands in.
+    if (!planar && optimum.groups == 1 && p.cuda->capability == 90 && optimum.c >= 32)
+        tiles.resize(1);
+    // Copies along a row need to know its width.
+    bool const isKnown = p.node->inputs[0]->shape.back().isConst();
+    int const vector = planar && !isKnown ? 1 : conv::vectorOf(shapeOf(maximum), planar);
+    std::vector<Config> list;
+    for (Tile const& t : tiles)
+        list.push_back({t.m, t.n, t.stages, vector});
+    return list;
+}
+
+Support supports(Problem const& p, bool planar)
+{
+    if (Support const s = supportsCommon(p); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Geometry const g = geometryOf(p, true);
+    if (planar && (g.c > kMostPlanarChannels || g.groups != 1))
+        return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
+    if (!planar && g.groups > 1 && Depthwise::supports(p).ok)
+        return Support::no("channels that stand alone have a kernel of their own");
+    conv::Spec spec;
+    char const* why = specOf(p, planar, configs(p, planar)[0], spec);
+    why = why ? why : unsupportedGeometry(spec, g);
+    return why ? Support::no(why) : Support::yes();
+}
+
+int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
+{
+    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
+}
+
+CudaKernels generate(Problem const& p, Config const& config, bool planar)
+{
+    conv::Spec spec;
+    if (char const* const why = specOf(p, planar, config, spec))
+        return noKernels(why);
+    CudaKernels out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {conv::kKernel};
+    out.source = conv::source(spec);
+    out.sharedBytes = spec.sharedBytes();
+    out.pack = [&p, planar]() -> Result<std::vector<std::string>> {
+        Geometry const g = geometryOf(p, true);
+        int64_t const filters = filtersOf(g);
+        return std::vector<std::string>{packBias(p, filters),
+                                        packFilters(p.inputs[1], filters, conv::paddedK(shapeOf(g)), placeOf, planar)};
+    };
+    out.packedInputs = {1, 2};
+    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const& x = args.inputs[0];
+        Geometry const g = geometryOf(*node, args);
+        if (char const* const why = unsupportedGeometry(spec, g))
+            return unsupported(why);
+        conv::Launch l = conv::launch(spec, shapeOf(g));
+        if (!spec.planar) {
+            l.args.columnX = x.pixelStride();
+            l.args.rowX = l.args.columnX * g.in[2];
+            l.args.imageX = l.args.rowX * g.in[1];
+        }
+        setOutput(l.args, args, launch.packed(0));
+        l.args.x = x.data;
+        l.args.filters = launch.packed(1);
+        return launch.withGeometry(0, l.geometry, {&l.args});
+    };
+    return out;
+}
+
+} // namespace
+
+Support Mma::supports(Problem const& p)
+{
+    return conv_f16::supports(p, false);
+}
+std::vector<Config> Mma::configs(Problem const& p)
+{
+    return conv_f16::configs(p, false);
+}
+std::vector<Formats> Mma::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+// Copies of one element are slow.
+double Mma::estimate(Problem const& p, Config const& config)
+{
+    return estimateUs(p, config.size() == kPlaces && config[kVector] > 1 ? 150 : 30);
+}
+double MmaPlanar::estimate(Problem const& p, Config const& config)
+{
+    return Mma::estimate(p, config);
+}
+
+CudaKernels Mma::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config, false);
+}
+
+Support MmaPlanar::supports(Problem const& p)
+{
+    return conv_f16::supports(p, true);
+}
+std::vector<Config> MmaPlanar::configs(Problem const& p)
+{
+    return conv_f16::configs(p, true);
+}
+std::vector<Formats> MmaPlanar::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kLinear);
+}
+CudaKernels MmaPlanar::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config, true);
+}
+
+} // namespace tw::ops::conv_f16

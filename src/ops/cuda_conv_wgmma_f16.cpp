@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "kernels/cuda/gemm_f16.h"
+#include "ops/cuda_conv_f16.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+namespace gemm = cuda::gemm_f16;
+
+constexpr size_t kMostConfigs = 5;
+constexpr int64_t kLeastChannels = 16;
+
+// A config's numbers.
+enum Place
+{
+    kImage,
+    kTileP,
+    kTileQ,
+    kStages,
+    kGroups,
+    kPingPong,
+    kSplit,
+    kSwap,
+    kPlaces,
+};
+
+Config configOf(gemm::Spec const& s)
+{
+    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap};
+}
+
+// Null: there is no such kernel.
+char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
+{
+    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+        return "a config has other numbers";
+    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    s.image = c[kImage] != 0;
+    s.tileP = int(c[kTileP]);
+    s.tileQ = int(c[kTileQ]);
+    s.stages = int(c[kStages]);
+    s.groups = int(c[kGroups]);
+    s.pingPong = c[kPingPong] != 0;
+    s.split = int(c[kSplit]);
+    s.swap = c[kSwap] != 0;
+    return gemm::unsupported(s);
+}
+
+// A window of one position that touches every pixel once.
+bool isProduct(Geometry const& g)
+{
+    bool product = true;
+    for (int i = 1; i < 3; ++i)
+        product = product && g.window[i] == 1 && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
+    return product;
+}
+
+// Tensors of a run, or dense ones: pixelX and pixelY are the elements between pixels.
+gemm::Shape shapeOf(Geometry const& g, bool image, int64_t pixelX, int64_t pixelY)
+{
+    gemm::Shape s;
+    if (image) {
+        gemm::Image i;
+        i.n = g.batch;
+        i.h = g.in[1];
+        i.w = g.in[2];
+        i.c = roundUp8(g.c);
+        i.r = g.window[1];
+        i.s = g.window[2];
+        i.outH = g.out[1];
+        i.outW = g.out[2];
+        i.strideH = int(g.stride[1]);
+        i.strideW = int(g.stride[2]);
+        i.padH = int(g.before[1]);
+        i.padW = int(g.before[2]);
+        i.dilationH = int(g.dilation[1]);
+        i.dilationW = int(g.dilation[2]);
+        s = gemm::imageShape(i, roundUp8(g.k));
+    } else {
+        s.m = g.batch * g.out[1] * g.out[2];
+        s.n = roundUp8(g.k);
+        s.k = g.c;
+        s.lda = pixelX;
+        s.ldb = roundUp8(g.c);
+    }
+    s.ldy = pixelY;
+    return s;
+}
+
+char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
+{
+    if (g.batch == 0 || g.out[1] == 0 || g.out[2] == 0)
+        return nullptr; // nothing is launched
+    if (spec.image) {
+        // The corners of the box of filter origins are numbers of 8 bits.
+        for (int i = 1; i < 3; ++i) {
+            int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
+            if (g.before[i] < -127 || upper < -128 || upper > 127)
+                return "the copy engine's padding ends at 127";
+        }
+    } else if (!isProduct(g)) {
+        return "a window of one position makes a product";
+    }
+    return gemm::unsupported(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)));
+}
+
+// Filters in the order of k in memory already: read where they are.
+bool areInPlace(Problem const& p)
+{
+    Extents const& w = p.inputs[1].dims;
+    return w[1] % 8 == 0 && w[2] * w[3] == 1;
+}
+
+int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)
+{
+    return (r * w[3] + s) * channels + c;
+}
+
+} // namespace
+
+Support Wgmma::supports(Problem const& p)
+{
+    if (Support const s = supportsCommon(p); !s.ok)
+        return s;
+    if (p.cuda->capability != 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
+        return Support::no("takes one group");
+    if (p.inputs[1].dims[1] < kLeastChannels)
+        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
+    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
+}
+
+std::vector<Config> Wgmma::configs(Problem const& p)
+{
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    gemm::Spec base;
+    static_cast<cuda::Epilogue&>(base) = epilogueOf(p);
+    std::vector<Config> list;
+    auto add = [&](bool image, size_t most) {
+        base.image = image;
+        if (optimum.batch * optimum.out[1] * optimum.out[2] == 0 || (!image && !isProduct(maximum)))
+            return;
+        gemm::Shape const shape = shapeOf(optimum, image, roundUp8(optimum.c), roundUp8(optimum.k));
+        for (gemm::Spec const& s : gemm::candidates(base, shape, p.cuda->multiprocessors, most))
+            if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
+                list.push_back(configOf(s));
+    };
+    add(false, kMostConfigs);
+    add(true, list.empty() ? kMostConfigs : 1);
+    return list;
+}
+
+std::vector<Formats> Wgmma::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+
+double Wgmma::estimate(Problem const& p, Config const& config)
+{
+    gemm::Spec spec;
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, config, spec) || g.batch * g.out[1] * g.out[2] == 0)
+        return 0;
+    return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
+}
+
+CudaKernels Wgmma::generate(Problem const& p, Config const& config)
+{
+    gemm::Spec spec;
+    if (char const* const why = specOf(p, config, spec))
+        return noKernels(why);
+    CudaKernels out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {gemm::kKernel};
+    out.source = gemm::source(spec);
+    out.sharedBytes = spec.sharedBytes();
+    bool const inPlace = areInPlace(p);
+    out.pack = [&p, inPlace]() -> Result<std::vector<std::string>> {
+        TensorSpec const& w = p.inputs[1];
+        int64_t const channels = roundUp8(w.dims[1]);
+        std::vector<std::string> parts{packBias(p, roundUp8(w.dims[0]))};
+        if (!inPlace)
+            parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
+        return parts;
+    };
+    out.packedInputs = inPlace ? std::vector<int>{2} : std::vector<int>{1, 2};
+    out.run = [spec, inPlace, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(*node, args);
+        if (char const* const why = unsupportedGeometry(spec, g))
+            return unsupported(why);
+        int64_t const pixelX = x.pixelStride();
+        gemm::Launch l = gemm::launch(spec, shapeOf(g, spec.image, pixelX, y.pixelStride()), launch.multiprocessors());
+        if (spec.image) { // x as it is: gaps, if any, read as zeros
+            l.p.dims[0] = uint64_t(g.c);
+            uint64_t stride = uint64_t(pixelX) * sizeof(uint16_t);
+            for (int i = 0; i < 3; ++i) {
+                l.p.strides[i] = stride;
+                stride *= l.p.dims[i + 1];
+            }
+        }
+        (spec.swap ? l.p : l.q).dims[spec.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
+        void const* const filters = inPlace ? args.inputs[1].data : launch.packed(1);
+        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
+        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
+        setOutput(l.args, args, launch.packed(0));
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+    };
+    return out;
+}
+
+} // namespace tw::ops::conv_f16

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/pooling/cuda_pixels.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {
@@ -102,13 +103,15 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kPixels{"pooling_f16_pixels", 1, generatePixels, supportsPixelsOnCuda, configsOfPixels,
+                             formatsOfPixels};
 constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
     return kList;
 }
 

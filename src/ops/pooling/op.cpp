@@ -115,6 +115,20 @@ void cases(CaseList& list)
             blend(a);
             pad1(a);
         });
+        pool(k + "_f16_c20", kind, {3, 3}, input(DataType::kHalf, {2, 20, 9, 13}), [&](Attrs& a) {
+            pad1(a);
+            a.strides = {2, 2};
+        });
+        pool(k + "_f16_2x2", kind, {2, 2}, input(DataType::kHalf, {2, 16, 6, 7}), [&](Attrs& a) {
+            a.strides = {2, 2};
+            a.prePadding = {1, 0};
+            a.excludePadding = false;
+        });
+        pool(k + "_f16_5x5", kind, {5, 5}, input(DataType::kHalf, {1, 24, 11, 6}), [&](Attrs& a) {
+            a.prePadding = a.postPadding = {2, 2};
+            a.excludePadding = false;
+        });
+        pool(k + "_f16_large", kind, {9, 11}, input(DataType::kHalf, {2, 8, 13, 11}), none);
         pool(k + "_i8", kind, {3, 3}, input(DataType::kInt8, {1, 4, 7, 7}), [&](Attrs& a) {
             blend(a);
             pad1Inclusive(a);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/reduce/cuda_pixels.h"
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {
@@ -378,6 +379,7 @@ CudaKernels generateColumns(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kColumns{"reduce_columns_cuda", 1, generateColumns, supportsColumns};
 constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
@@ -385,7 +387,7 @@ constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRows, &kColumns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kRows, &kColumns, &kPlain};
     return kList;
 }
 

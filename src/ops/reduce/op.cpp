@@ -135,6 +135,9 @@ void cases(CaseList& list)
             for (int64_t n : {64, 75})
                 reduce(k + "_columns_" + nameOf(t) + "_" + std::to_string(n), kind, 2, false, input(t, {2, 11, n}));
         reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
+        reduce(k + "_f16_pixels", kind, 12, true, input(DataType::kHalf, {3, 20, 9, 7}));
+        reduce(k + "_f16_pixels_no_batch", kind, 6, false, input(DataType::kHalf, {72, 5, 8}));
+        reduce(k + "_f16_many_pixels", kind, 12, false, input(DataType::kHalf, {2, 72, 25, 24}));
         reduce(k + "_long", kind, 2, false, f32({2, 2052}));
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
         reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));

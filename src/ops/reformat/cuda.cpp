@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_tactic.h"
+#include "ops/reformat/cuda_pixels.h"
 #include "ops/reformat/op.h"
 
 namespace tw::ops::reformat {
@@ -82,13 +83,14 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kPixels{"reformat_2_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kPlain{"reformat_plain_cuda", 2, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
     return kList;
 }
 

@@ -45,6 +45,10 @@ void cases(CaseList& list)
     list.add("wide", Attrs(), {f32({1, 33, 17, 31})});
     for (int64_t c : {1, 7, 8, 9, 15, 16, 17, 40, 70})
         list.add("channels_" + std::to_string(c), Attrs(), {f32({2, c, 9, 8 + c % 5})});
+    for (int64_t c : {3, 8, 30, 72})
+        for (int64_t w : {7, 10, 12, 16})
+            list.add("half_" + std::to_string(c) + "_" + std::to_string(w), Attrs(),
+                     {input(DataType::kHalf, {3, c, 5, w})});
     list.add("pixel", Attrs(), {f32({1, 21, 1, 1})});
     list.add("3d", Attrs(), {f32({2, 16, 3, 2, 5})});
     list.add("matrix", Attrs(), {f32({4, 9})});

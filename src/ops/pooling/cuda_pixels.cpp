@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pooling/cuda_pixels.h"
+
+#include <algorithm>
+
+#include "ops/pooling/op.h"
+
+namespace tw::ops::pooling {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostUnrolled = 64; // positions of x that a thread sees
+constexpr int64_t kMostColumns = 16;
+
+struct Params
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;              // threads with work
+    cuda::Div vectors, wide, groups; // 8 channels, columns, ROWS rows
+    int64_t pixelX = 0, pixelY = 0;
+    int32_t h = 0, w = 0, outH = 0, padH = 0, padW = 0, afterH = 0, afterW = 0, pad = 0;
+};
+
+// Each thread has 8 channels of ROWS outputs, one below the other: windows that overlap share what it loads.
+constexpr char const* kText = R"(
+struct Params {
+    void const* x; void* y; u64 count; Div vectors, wide, groups; i64 pixelX, pixelY;
+    i32 h, w, outH, padH, padW, afterH, afterW, pad;
+};
+constexpr int R = $r$, S = $s$, STEP_H = $strideH$, STEP_W = $strideW$, ROWS = $rows$;
+constexpr int SEEN = (ROWS - 1) * STEP_H + R; // rows of x
+typedef Pack<u32, 4> Halves;
+TW_INLINE u32 larger(u32 a, u32 b) // of each half; NaN wins
+{
+    u32 v;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+    return v;
+}
+TW_INLINE f16 halfOf(u32 v, int which)
+{
+    f16 h;
+    h.bits = (unsigned short)(which ? v >> 16 : v);
+    return h;
+}
+struct Largest {
+    u32 v[4];
+    static TW_INLINE Halves nothing() { return Halves{{0xFC00FC00u, 0xFC00FC00u, 0xFC00FC00u, 0xFC00FC00u}}; }
+    TW_INLINE void clear() { for (int i = 0; i < 4; ++i) v[i] = 0xFC00FC00u; }
+    TW_INLINE void add(Halves const& x) { for (int i = 0; i < 4; ++i) v[i] = larger(v[i], x.v[i]); }
+    TW_INLINE void add(Largest const& x) { for (int i = 0; i < 4; ++i) v[i] = larger(v[i], x.v[i]); }
+    TW_INLINE Pack<f16, 8> result(float) const
+    {
+        Pack<f16, 8> y;
+        for (int i = 0; i < 8; ++i) y.v[i] = halfOf(v[i / 2], i % 2);
+        return y;
+    }
+};
+struct Sum {
+    float v[8];
+    static TW_INLINE Halves nothing() { return Halves{}; }
+    TW_INLINE void clear() { for (int i = 0; i < 8; ++i) v[i] = 0; }
+    TW_INLINE void add(Halves const& x) { for (int i = 0; i < 8; ++i) v[i] += halfToFloat(halfOf(x.v[i / 2], i % 2)); }
+    TW_INLINE void add(Sum const& x) { for (int i = 0; i < 8; ++i) v[i] += x.v[i]; }
+    TW_INLINE Pack<f16, 8> result(float count) const
+    {
+        Pack<f16, 8> y;
+        float const by = count > 0 ? 1.0f / count : 0.0f;
+        for (int i = 0; i < 8; ++i) y.v[i] = floatToHalf(count > 0 ? v[i] * by : 0.0f);
+        return y;
+    }
+};
+typedef $joined$ Joined;
+// Positions of a window along one axis that count for the average.
+TW_INLINE int counted(int start, int window, int in, int after)
+{
+    int const stop = start + window;
+    return $excludes$ ? max(min(stop, in) - max(start, 0), 0) : min(stop, in + after) - start;
+}
+TW_INLINE bool seesAny(int start, int window, int in) { return min(start + window, in) > max(start, 0); }
+TW_KERNEL __launch_bounds__($threads$) pooling(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.count) return;
+    idx const pixels = divide(i, p.vectors), groups = divide(pixels, p.wide), image = divide(groups, p.groups);
+    int const c = int(i - pixels * idx(p.vectors.d)) * 8, q = int(pixels - groups * idx(p.wide.d));
+    int const o0 = int(groups - image * idx(p.groups.d)) * ROWS, h0 = o0 * STEP_H - p.padH, w0 = q * STEP_W - p.padW;
+    f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
+    Joined all[ROWS];
+#pragma unroll
+    for (int j = 0; j < ROWS; ++j) all[j].clear();
+    // Loads of AHEAD rows go out before the first is used.
+    constexpr int AHEAD = SEEN * S <= 16 ? SEEN : 2 * S <= 16 ? 2 : 1;
+$unroll$
+    for (int r0 = 0; r0 < SEEN; r0 += AHEAD) {
+        Halves v[AHEAD][S];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            int const h = h0 + r0 + k;
+            bool const inside = u32(h) < u32(p.h) && r0 + k < SEEN;
+            f16 const* const row = x + i64(h) * p.w * p.pixelX;
+#pragma unroll
+            for (int s = 0; s < S; ++s) {
+                v[k][s] = Joined::nothing();
+                if (inside && u32(w0 + s) < u32(p.w))
+                    v[k][s] = *reinterpret_cast<Halves const*>(row + i64(w0 + s) * p.pixelX);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            Joined joined;
+            joined.clear();
+#pragma unroll
+            for (int s = 0; s < S; ++s) joined.add(v[k][s]);
+#pragma unroll
+            for (int j = 0; j < ROWS; ++j)
+                if (r0 + k >= j * STEP_H && r0 + k < j * STEP_H + R) all[j].add(joined);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < ROWS; ++j) {
+        if (o0 + j >= p.outH) break;
+        int const start = h0 + j * STEP_H;
+        bool const any = seesAny(start, R, p.h) && seesAny(w0, S, p.w);
+        float const count = any ? float(counted(start, R, p.h, p.afterH)) * float(counted(w0, S, p.w, p.afterW)) : 0.0f;
+        i64 const to = ((i64(image) * p.outH + o0 + j) * i64(p.wide.d) + q) * p.pixelY + c;
+        *reinterpret_cast<Pack<f16, 8>*>(static_cast<f16*>(p.y) + to) = all[j].result(count);
+    }
+}
+)";
+
+} // namespace
+
+Support supportsPixelsOnCuda(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (p.inputs[0].type != DataType::kHalf)
+        return Support::no("takes f16 only");
+    if (a.kind == Kind::kMaxAverageBlend)
+        return Support::no("does not blend maximum and average");
+    if (a.window.size() != 2 || p.inputs[0].dims.rank < 3)
+        return Support::no("takes 2-D windows behind channels only");
+    if (p.cuda && p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    constexpr int64_t kLimit = int64_t(1) << 15;
+    Geometry const g = geometryOf(a, p.inputs[0].maxDims, p.outputs[0].maxDims);
+    for (int i = 1; i < 3; ++i)
+        if (std::max({g.window[i], g.stride[i], g.before[i], g.after[i], g.in[i], g.out[i]}) >= kLimit)
+            return Support::no("takes windows and sizes below 32768");
+    if (a.window[1] > kMostColumns)
+        return Support::no("takes windows of at most " + std::to_string(kMostColumns) + " columns");
+    return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
+}
+
+std::vector<Config> configsOfPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    std::vector<Config> list;
+    list.push_back({1});
+    if (a.strides[0] < a.window[0] && (a.strides[0] + a.window[0]) * a.window[1] <= kMostUnrolled)
+        list.push_back({2});
+    return list;
+}
+
+std::vector<Formats> formatsOfPixels(Problem const& p)
+{
+    if (p.inputs[0].dims.rank < 3)
+        return {};
+    return {channelsLastFormats(p, Format::kHWC8)};
+}
+
+CudaKernels generatePixels(Problem const& p, Config const& config)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    int64_t const rows = config.empty() ? 1 : std::clamp<int64_t>(config[0], 1, 8);
+    bool const unrolls = ((rows - 1) * a.strides[0] + a.window[0]) * a.window[1] <= kMostUnrolled;
+    CudaKernels out;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {"pooling"};
+    auto text = [](int64_t v) { return std::to_string(v); };
+    out.source = cuda::expand(kText, {{"r", text(a.window[0])},
+                                      {"s", text(a.window[1])},
+                                      {"strideH", text(a.strides[0])},
+                                      {"strideW", text(a.strides[1])},
+                                      {"rows", text(rows)},
+                                      {"joined", a.kind == Kind::kMax ? "Largest" : "Sum"},
+                                      {"excludes", a.excludePadding ? "true" : "false"},
+                                      {"unroll", unrolls ? "#pragma unroll" : "#pragma unroll 1"},
+                                      {"threads", text(kThreads)}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [&a, rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(a, x.dims, y.dims);
+        int64_t const channels = x.dims[x.dims.rank - 3], vectors = (channels + 7) / 8,
+                      groups = (g.out[1] + rows - 1) / rows, images = x.dims.volume(0, x.dims.rank - 3);
+        Params q;
+        q.x = x.data;
+        q.y = y.data;
+        q.vectors = cuda::divBy(vectors);
+        q.wide = cuda::divBy(g.out[2]);
+        q.groups = cuda::divBy(groups);
+        q.count = uint64_t(images * groups * g.out[2] * vectors);
+        q.pixelX = x.pixelStride();
+        q.pixelY = y.pixelStride();
+        q.h = int32_t(g.in[1]);
+        q.w = int32_t(g.in[2]);
+        q.outH = int32_t(g.out[1]);
+        q.padH = int32_t(g.before[1]);
+        q.padW = int32_t(g.before[2]);
+        q.afterH = int32_t(g.after[1]);
+        q.afterW = int32_t(g.after[2]);
+        return launch(0, blocksFor(int64_t(q.count), kThreads), kThreads, q);
+    };
+    return out;
+}
+
+} // namespace tw::ops::pooling

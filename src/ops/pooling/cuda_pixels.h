@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maximum and average of FP16 images in Format::kHWC8: 8 channels for each thread.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::pooling {
+
+CudaKernels generatePixels(Problem const& problem, Config const& config);
+Support supportsPixelsOnCuda(Problem const& problem);
+std::vector<Config> configsOfPixels(Problem const& problem);
+std::vector<Formats> formatsOfPixels(Problem const& problem);
+
+} // namespace tw::ops::pooling

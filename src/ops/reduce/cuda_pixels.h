@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sum, average, product, maximum or minimum over the pixels of FP16 images in Format::kHWC8; y is linear.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::reduce {
+
+CudaKernels generatePixels(Problem const& problem, Config const& config);
+Support supportsPixels(Problem const& problem);
+std::vector<Config> configsOfPixels(Problem const& problem);
+std::vector<Formats> formatsOfPixels(Problem const& problem);
+
+} // namespace tw::ops::reduce

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between linear and kHWC8 for types of 2 bytes: squares of 8 channels by 8 pixels, turned in registers.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::reformat {
+
+CudaKernels generatePixels(Problem const& problem, Config const& config);
+std::vector<Config> configsOfPixels(Problem const& problem);
+Support supportsPixels(Problem const& problem);
+std::vector<Formats> formatsOfPixels(Problem const& problem);
+
+} // namespace tw::ops::reformat

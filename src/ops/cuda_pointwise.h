@@ -18,12 +18,20 @@ struct Pointwise
     std::vector<int> inputs; // of the node, the operands in order
     // Defines `apply`, which takes one number for each operand and gives what is stored, all in computeOf(type).
     std::string text;
-    // Dimensions of y and of the operands, of one rank, each equal to y's or 1. Null: those of the tensors.
+    // Dimensions of y and of the operands, of one rank, each equal to y's or 1. Null: those of the tensors. Of the
+    // arguments only dimensions are looked at.
     using Views = void (*)(ir::Node const&, RunArgs const&, Extents& y, Extents* operands);
     Views views = nullptr;
 };
 
 CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what);
+
+// Linear ones; and y in kHWC8 in FP16, with the operands of y's shape, where the others, which stay linear, are one
+// number for each channel, pixel or image, or one in all.
+std::vector<Formats> pointwiseFormats(Problem const& problem, std::vector<int> const& inputs,
+                                      Pointwise::Views views = nullptr);
+// The same for nodes whose inputs are the operands, in order.
+std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
 
 // Every shape of the problem is fixed.
 bool isStatic(Problem const& problem);

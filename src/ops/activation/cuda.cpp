@@ -12,7 +12,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, {"activation", {0}, activationText("apply", int(a.kind), a.alpha, a.beta)});
 }
 
-constexpr CudaTactic kPlain{"activation_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"activation_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

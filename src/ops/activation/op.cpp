@@ -68,6 +68,7 @@ void cases(CaseList& list)
         list.add(name + "_f16", a, {input(DataType::kHalf, {7, 41})});
         list.add(name + "_i8", a, {input(DataType::kInt8, {300})});
     }
+    list.add("half_image", Attrs(Kind::kSigmoid), {input(DataType::kHalf, {2, 19, 4, 5})});
     list.add("block_end", Attrs(Kind::kRelu), {input(DataType::kHalf, {257})});
     list.add("scalar", Attrs(Kind::kSigmoid), {f32({})});
     list.add("empty", Attrs(Kind::kTanh), {f32({2, 0, 3})});

@@ -221,6 +221,14 @@ void cases(CaseList& list)
     list.add("ones", Attrs(O::kSum), {f32({1, 1}), f32({1, 1})});
     list.add("empty", Attrs(O::kSum), {f32({2, 0, 3}), f32({1, 1, 3})});
     list.add("empty_by_broadcast", Attrs(O::kMax), {f32({2, 1}), f32({1, 0})});
+    // Images in FP16: an operand for each element, channel, pixel, image, and one in all.
+    DataType const h = DataType::kHalf;
+    for (Extents const& e :
+         {Extents{2, 24, 3, 5}, {1, 24, 1, 1}, {2, 24, 1, 1}, {2, 1, 3, 5}, {1, 1, 3, 5}, {2, 1, 1, 1}, {1, 1, 1, 1}})
+        list.add("half_image_" + e.str(), Attrs(O::kSum), {input(h, {2, 24, 3, 5}), input(h, e)});
+    list.add("half_image_tail", Attrs(O::kProd), {input(h, {2, 19, 3, 5}), input(h, {2, 19, 3, 5})});
+    list.add("half_image_tail_stretched", Attrs(O::kProd), {input(h, {2, 19, 3, 5}), input(h, {2, 19, 1, 1})});
+    list.add("half_image_constant", Attrs(O::kSub), {input(h, {2, 16, 3, 5}), constant(h, {1, 16, 1, 1})});
     list.add("long_row", Attrs(O::kProd), {input(DataType::kHalf, {2, 700}), input(DataType::kHalf, {2, 1})});
 }
 

@@ -98,7 +98,15 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, what);
 }
 
-constexpr CudaTactic kPlain{"pointwise_plain_cuda", 1, generate};
+std::vector<Formats> formats(Problem const& p)
+{
+    std::vector<int> inputs;
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+        inputs.push_back(int(i));
+    return pointwiseFormats(p, inputs, views);
+}
+
+constexpr CudaTactic kPlain{"pointwise_plain_cuda", 1, generate, nullptr, nullptr, formats};
 
 } // namespace
 

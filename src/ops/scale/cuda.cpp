@@ -6,15 +6,35 @@ namespace tw::ops::scale {
 
 namespace {
 
-// x as [outer, coefficients, inner], each coefficient tensor as [1, coefficients, 1].
+// Coefficients as tensors of x's rank that are stretched.
 void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
 {
-    Geometry const g = geometryOf(node.attrsAs<Attrs>(), args.inputs[0].dims);
-    y = operands[0] = Extents{g.outer, g.coefficients, g.inner};
+    auto const& a = node.attrsAs<Attrs>();
+    y = operands[0] = args.inputs[0].dims;
+    Extents e = y;
+    for (int d = 0; d < e.rank; ++d) {
+        bool const isOwn =
+            (a.mode == Mode::kChannel && d == a.channelAxis) || (a.mode == Mode::kElementwise && d >= a.channelAxis);
+        e[d] = isOwn ? y[d] : 1;
+    }
     int next = 1;
     for (size_t i = 1; i < args.inputs.size(); ++i)
         if (args.inputs[i].data)
-            operands[next++] = Extents{1, g.coefficients, 1};
+            operands[next++] = e;
+}
+
+std::vector<int> operandsOf(Problem const& p)
+{
+    std::vector<int> list{0};
+    for (int i = 1; i < int(p.inputs.size()); ++i)
+        if (p.inputs[size_t(i)].present)
+            list.push_back(i);
+    return list;
+}
+
+std::vector<Formats> formats(Problem const& p)
+{
+    return pointwiseFormats(p, operandsOf(p), views);
 }
 
 CudaKernels generate(Problem const& p, Config const&)
@@ -23,13 +43,12 @@ CudaKernels generate(Problem const& p, Config const&)
     DataType const x = p.inputs[0].type, y = p.outputs[0].type;
     std::string const number = y == DataType::kInt8 ? "double" : "float", from = cuda::computeOf(x);
     static constexpr char const* kStep[] = {"", "v = v * c1;", "v = v + c2;", "v = pow(v, c3);"};
-    Pointwise what{"scale", {0}, {}, views};
+    Pointwise what{"scale", operandsOf(p), {}, views};
     std::string parameters = from + " x", body = number + " v = x;";
     for (int i = 1; i < int(p.inputs.size()); ++i) {
         if (!p.inputs[size_t(i)].present)
             continue;
         std::string const name = "c" + std::to_string(i);
-        what.inputs.push_back(i);
         parameters += ", float f" + std::to_string(i);
         body += " " + number + " const " + name + " = f" + std::to_string(i) + "; " + kStep[i];
     }
@@ -37,7 +56,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, what);
 }
 
-constexpr CudaTactic kPlain{"scale_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"scale_plain_cuda", 1, generate, nullptr, nullptr, formats};
 
 } // namespace
 

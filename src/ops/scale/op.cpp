@@ -94,6 +94,8 @@ void cases(CaseList& list)
     }
     list.add("last_axis", Attrs(Mode::kChannel, 3), {f32({2, 3, 4, 300}), weights({300}), weights({300})});
     list.add("first_axis", Attrs(Mode::kChannel, 0), {f32({3, 4, 5, 6}), weights({3}), weights({3})});
+    list.add("half_image", Attrs(Mode::kChannel),
+             {input(DataType::kHalf, {2, 24, 4, 5}), constant(DataType::kHalf, {24}), constant(DataType::kHalf, {24})});
     list.add("half_weights", Attrs(Mode::kChannel),
              {input(DataType::kHalf, {2, 3, 4, 5}), constant(DataType::kHalf, {3}), constant(DataType::kHalf, {3})});
     list.add("quantize", Attrs(Mode::kChannel, 1, int32_t(DataType::kInt8)),

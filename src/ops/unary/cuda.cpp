@@ -68,7 +68,7 @@ CudaKernels generate(Problem const& p, Config const&)
             std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n"});
 }
 
-constexpr CudaTactic kPlain{"unary_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"unary_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

@@ -16,11 +16,12 @@ struct Params
     uint64_t count = 0;
     cuda::Div dim[kMaxRank]; // of y, the last running fastest
     int64_t size[kMaxRank] = {}, start[kMaxRank] = {}, step[kMaxRank] = {}, stride[kMaxRank] = {}; // in x
+    int64_t yGap = 0; // behind the last dimension of y, where y is a part of a wider tensor
 };
 
 constexpr char const* kText = R"(
 struct Params {
-    void const *x, *fill; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8];
+    void const *x, *fill; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8], yGap;
 };
 TW_INLINE i64 modulo(i64 p, i64 n) { i64 const r = p % n; return r < 0 ? r + n : r; }
 TW_INLINE i64 source(i64 p, i64 size)
@@ -30,9 +31,11 @@ TW_INLINE i64 source(i64 p, i64 size)
 }
 template <class U> TW_INLINE void slice(Params const& p)
 {
+    waitForPrevious();
+    releaseDependents();
     idx i = threadIndex();
     if (i >= p.count) return;
-    U* const y = static_cast<U*>(p.y) + i;
+    U* const y = static_cast<U*>(p.y) + i + (p.yGap ? i64(divide(i, p.dim[7])) * p.yGap : 0);
     i64 from = 0;
     bool inside = true;
 #pragma unroll
@@ -73,7 +76,9 @@ char const* outside(slice::Mode mode)
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
     CudaKernels out;
-    out.wide = isWide(problem);
+    TensorSpec const& largest = problem.outputs[0];
+    out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
+    out.isDependent = true;
     out.names = {"slice_elements", "slice_packs"};
     out.source = cuda::expand(kText, {{"outside", outside(mode)},
                                       {"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
@@ -81,8 +86,24 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
                  cuda::sizeCheck<Params>();
     out.run = [node = problem.node, fillInput, stepsOf](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        slice::Steps const steps = stepsOf(*node, args);
-        Extents const strides = stridesOf(x.dims);
+        slice::Steps steps = stepsOf(*node, args);
+        Extents xDims = x.dims, yDims = y.dims, strides = stridesOf(x.dims);
+        int64_t yGap = 0;
+        if (y.format == Format::kHWC8) { // [..., h, w, c], gaps behind the channels with them
+            int const c = yDims.rank - 3;
+            xDims[c] = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]);
+            yDims[c] = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);
+            yGap = y.pixelStride() - yDims[c];
+            auto turn = [c](int64_t* list) { std::rotate(list + c, list + c + 1, list + c + 3); };
+            turn(xDims.d.data());
+            turn(yDims.d.data());
+            turn(&steps.start[0]);
+            turn(&steps.stride[0]);
+            for (int64_t d = strides.rank - 1, step = 1; d >= 0; --d) {
+                strides[int(d)] = step;
+                step *= d == strides.rank - 1 ? x.pixelStride() : xDims[int(d)];
+            }
+        }
         Params p;
         p.x = x.data;
         p.y = y.data;
@@ -92,20 +113,21 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
         int const last = y.dims.rank - 1;
         int64_t const pack = 16 / sizeOf(y.type);
         bool const packs = last >= 0 && !p.fill && steps.stride[last] == 1 && steps.start[last] >= 0 &&
-                           steps.start[last] + y.dims[last] <= x.dims[last] &&
-                           (steps.start[last] | y.dims[last] | x.dims[last]) % pack == 0 &&
+                           steps.start[last] + yDims[last] <= xDims[last] &&
+                           (steps.start[last] | yDims[last] | xDims[last]) % pack == 0 && yGap % pack == 0 &&
                            (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % 16 == 0;
         for (int d = 0; d < kMaxRank; ++d)
             p.size[d] = 1;
         for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
             int64_t const by = packs && d == last ? pack : 1, whole = packs && d != last ? pack : 1;
-            p.dim[to] = cuda::divBy(y.dims[d] / by);
-            p.size[to] = x.dims[d] / by;
+            p.dim[to] = cuda::divBy(yDims[d] / by);
+            p.size[to] = xDims[d] / by;
             p.start[to] = steps.start[d] / by;
             p.step[to] = steps.stride[d];
             p.stride[to] = strides[d] / whole;
         }
-        p.count = uint64_t(packs ? y.count() / pack : y.count());
+        p.yGap = packs ? yGap / pack : yGap;
+        p.count = uint64_t(packs ? yDims.volume() / pack : yDims.volume());
         return launch(packs ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
     };
     return out;

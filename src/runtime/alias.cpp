@@ -34,7 +34,12 @@ private:
     ValueState& state(int v) { return inst_.values[size_t(v)]; }
     int indexOf(ir::Value const* v) const { return block_.indexOf(v); }
     ir::Value const& value(int v) const { return *block_.values[size_t(v)]; }
-    bool isPixels(int v) const { return value(v).format == Format::kChannelsLast; }
+    // Channels of a pixel together, as dimension 1.
+    bool isPixels(int v) const
+    {
+        Format const f = value(v).format;
+        return f == Format::kChannelsLast || (f == Format::kHWC8 && value(v).rank() == 4);
+    }
     // Elements along which parts follow each other: channels of a pixel, or all of a linear tensor.
     int64_t extentOf(int v)
     {
@@ -121,7 +126,9 @@ private:
         if (p.root == y || !v.producer || s.external || s.hasContents || !s.exact || g_.isOutput(&v) ||
             v.format != value(y).format || v.type != value(y).type)
             return false;
-        int64_t const line = kCacheLine / sizeOf(v.type);
+        if (v.format != Format::kLinear && !isPixels(y))
+            return false;
+        int64_t const line = v.format == Format::kHWC8 ? vectorOf(v.format) : kCacheLine / sizeOf(v.type);
         if (isPixels(y) && (s.dims[1] % line != 0 || p.rootAt() % line != 0 || s.dims[0] != state(y).dims[0] ||
                             s.dims.volume(2, s.dims.rank) != state(y).dims.volume(2, state(y).dims.rank)))
             return false;

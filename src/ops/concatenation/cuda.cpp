@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/concatenation/op.h"
 #include "ops/cuda_tactic.h"
 
@@ -15,18 +17,21 @@ struct Params
     void* y = nullptr;
     uint64_t count = 0;
     cuda::Div row; // units of x in a row
-    int64_t yRow = 0, yBegin = 0;
+    int64_t xRow = 0, yRow = 0, yBegin = 0;
 };
 
 constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Div row; i64 yRow, yBegin; };
+struct Params { void const* x; void* y; u64 count; Div row; i64 xRow, yRow, yBegin; };
 template <class U> TW_INLINE void copyRows(Params const& p)
 {
+    waitForPrevious();
+    releaseDependents();
     idx const i = threadIndex();
     if (i >= p.count) return;
     idx const r = divide(i, p.row);
-    static_cast<U*>(p.y)[off(r) * off(p.yRow) + off(p.yBegin) + off(i - r * idx(p.row.d))] =
-        static_cast<U const*>(p.x)[i];
+    off const at = off(i - r * idx(p.row.d));
+    static_cast<U*>(p.y)[off(r) * off(p.yRow) + off(p.yBegin) + at] =
+        static_cast<U const*>(p.x)[off(r) * off(p.xRow) + at];
 }
 TW_KERNEL concatenation_1(const __grid_constant__ Params p) { copyRows<unit1>(p); }
 TW_KERNEL concatenation_2(const __grid_constant__ Params p) { copyRows<unit2>(p); }
@@ -35,39 +40,72 @@ TW_KERNEL concatenation_8(const __grid_constant__ Params p) { copyRows<unit8>(p)
 TW_KERNEL concatenation_16(const __grid_constant__ Params p) { copyRows<unit16>(p); }
 )";
 
+// Bytes of a row, from row to row, and rows.
+struct Rows
+{
+    int64_t bytes, step, count;
+};
+
+Rows rowsOf(TensorRef const& t, int axis)
+{
+    int64_t const size = sizeOf(t.type);
+    if (t.format == Format::kHWC8) // channels of a pixel
+        return {t.dims[axis] * size, t.pixelStride() * size,
+                t.dims.volume(0, axis) * t.dims.volume(axis + 1, t.dims.rank)};
+    int64_t const bytes = t.dims.volume(axis, t.dims.rank) * size;
+    return {bytes, bytes, t.dims.volume(0, axis)};
+}
+
+// Inputs that lie in their place already (aliases) are left alone.
 Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& y = args.outputs[0];
-    int64_t const inner = y.dims.volume(axis + 1, y.dims.rank) * sizeOf(y.type), yRow = inner * y.dims[axis];
+    Rows const whole = rowsOf(y, axis);
     int64_t begin = 0;
     for (TensorRef const& x : args.inputs) {
-        int64_t const row = inner * x.dims[axis], rows = x.dims.volume(0, axis);
-        if (row * rows > 0) {
+        Rows const rows = rowsOf(x, axis);
+        char const* const place = y.as<char>() + begin;
+        if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
             // The widest unit that divides everything.
-            uint64_t const all =
-                cuda::addressOf(x.data) | cuda::addressOf(y.data) | uint64_t(row) | uint64_t(yRow) | uint64_t(begin);
+            uint64_t const all = cuda::addressOf(x.data) | cuda::addressOf(y.data) |
+                                 uint64_t(rows.bytes | rows.step | whole.step | begin);
             int kernel = 4;
             while (kernel > 0 && all % (uint64_t(1) << kernel) != 0)
                 --kernel;
             Params p;
             p.x = x.data;
             p.y = y.data;
-            p.row = cuda::divBy(row >> kernel);
-            p.yRow = yRow >> kernel;
+            p.row = cuda::divBy(rows.bytes >> kernel);
+            p.xRow = rows.step >> kernel;
+            p.yRow = whole.step >> kernel;
             p.yBegin = begin >> kernel;
-            p.count = uint64_t(row * rows) >> kernel;
+            p.count = uint64_t(rows.bytes * rows.count) >> kernel;
             TW_TRY(launch(kernel, blocksFor(int64_t(p.count), kThreads), kThreads, p));
         }
-        begin += row;
+        begin += rows.bytes;
     }
     return {};
+}
+
+std::vector<Formats> formats(Problem const& p)
+{
+    std::vector<Formats> list{linearFormats(p)};
+    int const rank = p.outputs[0].dims.rank;
+    bool const anyConstant =
+        std::any_of(p.inputs.begin(), p.inputs.end(), [](TensorSpec const& t) { return t.constant != nullptr; });
+    if (p.outputs[0].type == DataType::kHalf && rank >= 3 && !anyConstant &&
+        p.node->attrsAs<Attrs>().axis == channelAxis(Format::kHWC8, rank))
+        list.push_back(channelsLastFormats(p, Format::kHWC8));
+    return list;
 }
 
 CudaKernels generate(Problem const& problem, Config const&)
 {
     CudaKernels out;
     // Counted in bytes when nothing is aligned.
-    out.wide = problem.outputs[0].maxDims.volume() >= INT32_MAX / sizeOf(problem.outputs[0].type);
+    TensorSpec const& y = problem.outputs[0];
+    out.wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type);
+    out.isDependent = true;
     out.names = {"concatenation_1", "concatenation_2", "concatenation_4", "concatenation_8", "concatenation_16"};
     out.source = kText + cuda::sizeCheck<Params>();
     out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
@@ -76,7 +114,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"concatenation_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"concatenation_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -53,15 +53,20 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one behind the other. Channels-last:
-// whole cache lines of each pixel.
+// Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one behind the other. By pixels: whole
+// cache lines of each pixel, in kHWC8 whole vectors.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     int const axis = node.attrsAs<Attrs>().axis;
-    bool const pixels = out[0].format == Format::kChannelsLast;
-    for (TensorRef const& x : in)
-        if (x.format != out[0].format || (pixels && x.dims[1] * sizeOf(x.type) % kCacheLine != 0))
+    bool const isVectors = out[0].format == Format::kHWC8 && out[0].dims.rank == 4;
+    bool const pixels = out[0].format == Format::kChannelsLast || isVectors;
+    for (TensorRef const& x : in) {
+        int64_t const unit = isVectors ? vectorOf(Format::kHWC8) : kCacheLine / sizeOf(x.type);
+        if (x.format != out[0].format || (pixels && x.dims[1] % unit != 0))
             return {};
+    }
+    if (!pixels && out[0].format != Format::kLinear)
+        return {};
     if (pixels ? axis != 1 || out[0].count() == 0 : out[0].dims.volume(0, axis) != 1)
         return {};
     std::vector<ir::Alias> list;
@@ -90,6 +95,10 @@ void cases(CaseList& list)
     list.add("channels_tail", Attrs(1), {f32({2, 32, 3, 7}), f32({2, 19, 3, 7})});
     list.add("channels_odd", Attrs(1), {f32({2, 20, 3, 7}), f32({2, 19, 3, 7})});
     list.add("channels_padded", Attrs(1), {f32({1, 128, 3, 7}), f32({1, 128, 3, 7})});
+    DataType const h = DataType::kHalf;
+    list.add("channels_half", Attrs(1), {input(h, {2, 16, 5, 3}), input(h, {2, 8, 5, 3}), input(h, {2, 40, 5, 3})});
+    list.add("channels_half_tail", Attrs(1), {input(h, {2, 16, 5, 3}), input(h, {2, 19, 5, 3})});
+    list.add("channels_half_odd", Attrs(1), {input(h, {2, 5, 3, 3}), input(h, {2, 19, 3, 3}), input(h, {2, 8, 3, 3})});
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
 }
 

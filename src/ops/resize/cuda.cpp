@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/resize/cuda_pixels.h"
 #include "ops/resize/op.h"
 
 namespace tw::ops::resize {
@@ -104,34 +105,6 @@ TW_KERNEL resize(const __grid_constant__ Params p)
 }
 )";
 
-char const* coordinate(Coordinates c)
-{
-    switch (c) {
-    case Coordinates::kAlignCorners:
-        return "over = o * (in - 1); under = out - 1;";
-    case Coordinates::kAsymmetric:
-        return "over = o * p.under[axis]; under = p.over[axis];";
-    case Coordinates::kHalfPixel:
-        return "over = (2 * o + 1) * p.under[axis] - p.over[axis]; under = 2 * p.over[axis];";
-    }
-    return "";
-}
-
-char const* rounding(Rounding r)
-{
-    switch (r) {
-    case Rounding::kHalfUp:
-        return "floorDiv(2 * over + under, 2 * under)";
-    case Rounding::kHalfDown:
-        return "ceilDiv(2 * over - under, 2 * under)";
-    case Rounding::kFloor:
-        return "floorDiv(over, under)";
-    case Rounding::kCeil:
-        return "ceilDiv(over, under)";
-    }
-    return "";
-}
-
 Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -166,9 +139,9 @@ CudaKernels generate(Problem const& problem, Config const&)
             kText, {{"cubic", cuda::literal(double(a.cubicCoeff))},
                     {"zeroWhenOne",
                      a.selector == Selector::kUpper || a.coordinates == Coordinates::kAlignCorners ? "true" : "false"},
-                    {"coordinate", coordinate(a.coordinates)},
+                    {"coordinate", coordinateText(a.coordinates)},
                     {"nearest", a.mode == Mode::kNearest ? "1" : "0"},
-                    {"round", rounding(a.rounding)},
+                    {"round", roundingText(a.rounding)},
                     {"first", cubic ? "-1" : "0"},
                     {"last", cubic ? "2" : "1"},
                     {"weight", cubic ? "cubicWeight(rest - k)" : "k == 0 ? 1 - rest : rest"},
@@ -180,13 +153,42 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kPixels{"resize_f16_pixels", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
 constexpr CudaTactic kPlain{"resize_plain_cuda", 1, generate};
 
 } // namespace
 
+char const* coordinateText(Coordinates c)
+{
+    switch (c) {
+    case Coordinates::kAlignCorners:
+        return "over = o * (in - 1); under = out - 1;";
+    case Coordinates::kAsymmetric:
+        return "over = o * p.under[axis]; under = p.over[axis];";
+    case Coordinates::kHalfPixel:
+        return "over = (2 * o + 1) * p.under[axis] - p.over[axis]; under = 2 * p.over[axis];";
+    }
+    return "";
+}
+
+char const* roundingText(Rounding r)
+{
+    switch (r) {
+    case Rounding::kHalfUp:
+        return "floorDiv(2 * over + under, 2 * under)";
+    case Rounding::kHalfDown:
+        return "ceilDiv(2 * over - under, 2 * under)";
+    case Rounding::kFloor:
+        return "floorDiv(over, under)";
+    case Rounding::kCeil:
+        return "ceilDiv(over, under)";
+    }
+    return "";
+}
+
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
     return kList;
 }
 

@@ -195,6 +195,7 @@ void cases(CaseList& list)
             to(k + "_keeps_size", f32({3, 2, 3, 4}), {-1, 2, 5, -1}, plain);
             to(k + "_rank_1", f32({6}), {11}, plain);
             to(k + "_f16", input(DataType::kHalf, {1, 2, 4, 5}), {1, 2, 7, 9}, plain);
+            to(k + "_f16_pixels", input(DataType::kHalf, {2, 20, 4, 5}), {2, 20, 8, 11}, plain);
             to(k + "_i8", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 8, 12}, plain);
             to(k + "_i8_odd", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 6, 9}, plain);
             to(k + "_empty_batch", f32({0, 2, 4, 5}), {0, 2, 7, 9}, plain);

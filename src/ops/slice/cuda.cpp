@@ -18,7 +18,19 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
 }
 
-constexpr CudaTactic kPlain{"slice_plain_cuda", 1, generate};
+// Channels-last where all of y lies in x.
+std::vector<Formats> formats(Problem const& p)
+{
+    std::vector<Formats> list{linearFormats(p)};
+    if (p.outputs[0].type == DataType::kHalf && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
+        p.node->attrsAs<Attrs>().mode == Mode::kStrict) {
+        list.push_back(linearFormats(p));
+        list.back().inputs[0] = list.back().outputs[0] = Format::kHWC8;
+    }
+    return list;
+}
+
+constexpr CudaTactic kPlain{"slice_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -151,13 +151,13 @@ uint32_t shapeInputs(ir::Node const&)
     return 1u << 1 | 1u << 2 | 1u << 3;
 }
 
-// Channels-last: whole cache lines of every pixel.
-std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps const& s, DataType type)
+// By pixels: whole cache lines of every pixel, in kHWC8 whole vectors.
+std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps const& s, DataType type, Format format)
 {
     for (int d = 0; d < x.rank; ++d)
         if (s.stride[d] != 1 || (d != 1 && (s.start[d] != 0 || x[d] != y[d])))
             return {};
-    int64_t const line = kCacheLine / sizeOf(type);
+    int64_t const line = format == Format::kHWC8 ? vectorOf(format) : kCacheLine / sizeOf(type);
     if (s.start[1] % line != 0 || y[1] % line != 0 || s.start[1] < 0 || s.start[1] > x[1] - y[1])
         return {};
     return {ir::Alias{true, 0, s.start[1]}};
@@ -175,8 +175,10 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     Steps const s = stepsOf(node.attrsAs<Attrs>(), data(1), data(3), x.rank);
     if (in[0].format != out[0].format)
         return {};
-    if (in[0].format == Format::kChannelsLast)
-        return pixelAliases(x, y, s, in[0].type);
+    if (in[0].format == Format::kChannelsLast || (in[0].format == Format::kHWC8 && x.rank == 4))
+        return pixelAliases(x, y, s, in[0].type, in[0].format);
+    if (in[0].format != Format::kLinear)
+        return {};
     Extents const strides = stridesOf(x);
     bool whole = true; // all dimensions behind this one
     int64_t offset = 0;
@@ -203,6 +205,10 @@ void cases(CaseList& list)
         more.insert(more.begin(), std::move(x));
         list.add(name, a, std::move(more), std::move(expected));
     };
+    CaseInput const half = input(DataType::kHalf, {2, 40, 5, 6});
+    slice("half_channels", half, {0, 16, 0, 0}, {2, 24, 5, 6}, {1, 1, 1, 1});
+    slice("half_channels_odd", half, {0, 3, 0, 0}, {2, 21, 5, 6}, {1, 1, 1, 1});
+    slice("half_image", half, {0, 8, 1, 0}, {2, 16, 2, 3}, {1, 1, 2, 2});
     CaseInput const row = f32({4}, {10, 11, 12, 13});
     slice("by_hand", f32({2, 3}, {1, 2, 3, 4, 5, 6}), {1, 0}, {1, 2}, {1, 2}, Mode::kStrict, {{4, 6}});
     slice("negative_stride", row, {3}, {4}, {-1}, Mode::kStrict, {{13, 12, 11, 10}});

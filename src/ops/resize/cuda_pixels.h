@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing of FP16 images in Format::kHWC8: nearest, and linear mixes of up to 2 x 2 pixels; 8 channels for each
+// thread.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+#include "ops/resize/op.h"
+
+namespace tw::ops::resize {
+
+CudaKernels generatePixels(Problem const& problem, Config const& config);
+Support supportsPixels(Problem const& problem);
+std::vector<Formats> formatsOfPixels(Problem const& problem);
+
+// Statements that set `over` and `under`, the coordinate of element `o` of an axis with `in` elements; and the position
+// that it is rounded to.
+char const* coordinateText(Coordinates c);
+char const* roundingText(Rounding r);
+
+} // namespace tw::ops::resize

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_convolve.h"
+#include "ops/cuda_deconv_f16.h"
 #include "ops/fused_deconvolution/op.h"
 
 namespace tw::ops::fused_deconvolution {
@@ -11,13 +12,19 @@ CudaKernels generate(Problem const& p, Config const&)
     return convolveKernels(p, WindowKind::kDeconvolution, p.node->attrsAs<Attrs>().activation);
 }
 
+constexpr CudaTactic kWgmma{"fused_deconvolution_f16_wgmma_sm90a",
+                            1,
+                            deconv_f16::generate,
+                            deconv_f16::supports,
+                            deconv_f16::configs,
+                            deconv_f16::formats};
 constexpr CudaTactic kPlain{"fused_deconvolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma, &kPlain};
     return kList;
 }
 

@@ -15,13 +15,16 @@
 #include "ops/activation/op.h"
 #include "ops/attention/op.h"
 #include "ops/concatenation/op.h"
+#include "ops/convert_format.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/fused_convolution/op.h"
 #include "ops/gather/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
+#include "ops/reformat/op.h"
 #include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
@@ -40,6 +43,7 @@ struct Row
     std::vector<std::pair<DataType, Extents>> inputs;
     double operations = 0; // 0: bytes count
     size_t constants = 0;  // of the last inputs
+    size_t behind = 0;     // inputs behind those
 };
 
 template <class A>
@@ -136,6 +140,54 @@ std::vector<Row> rows()
                     conv.clone(),
                     {{h, {32, 64, 56, 56}}, {h, {64, 64, 3, 3}}},
                     2.0 * 32 * 56 * 56 * 64 * 64 * 9});
+    // Layers of networks, by batch.
+    struct Layer
+    {
+        char const* name;
+        int64_t n, c, hw, k, window, stride;
+        bool residual, depthwise;
+    };
+    static constexpr Layer kLayers[] = {
+        {"layer_stem_b1", 1, 3, 224, 64, 7, 2, false, false},
+        {"layer_stem_b256", 256, 3, 224, 64, 7, 2, false, false},
+        {"layer_56_64_64_3_b1", 1, 64, 56, 64, 3, 1, false, false},
+        {"layer_56_64_64_3_b32", 32, 64, 56, 64, 3, 1, false, false},
+        {"layer_56_64_64_3_b256", 256, 64, 56, 64, 3, 1, false, false},
+        {"layer_56_64_256_1r_b1", 1, 64, 56, 256, 1, 1, true, false},
+        {"layer_56_64_256_1r_b256", 256, 64, 56, 256, 1, 1, true, false},
+        {"layer_14_256_256_3_b1", 1, 256, 14, 256, 3, 1, false, false},
+        {"layer_14_256_256_3_b256", 256, 256, 14, 256, 3, 1, false, false},
+        {"layer_7_512_2048_1r_b1", 1, 512, 7, 2048, 1, 1, true, false},
+        {"layer_depthwise_112_b1", 1, 32, 112, 32, 3, 1, false, true},
+        {"layer_depthwise_112_b128", 128, 96, 112, 96, 3, 1, false, true},
+        {"layer_depthwise_s2_b128", 128, 96, 112, 96, 3, 2, false, true},
+        {"layer_depthwise_5_b128", 128, 240, 28, 240, 5, 1, false, true},
+    };
+    for (Layer const& l : kLayers) {
+        auto a = convolution::Attrs::plain(2);
+        int64_t const out = (l.hw - 1) / l.stride + 1;
+        a.strides = {l.stride, l.stride};
+        a.prePadding = a.postPadding = {l.window / 2, l.window / 2};
+        a.groups = l.depthwise ? l.c : 1;
+        Row row{l.name,
+                fused_convolution::def(),
+                std::make_unique<fused_convolution::Attrs>(a, activation::Kind::kRelu),
+                {{h, {l.n, l.c, l.hw, l.hw}}, {h, {l.k, l.c / a.groups, l.window, l.window}}, {h, {l.k}}},
+                l.depthwise ? 0 : 2.0 * double(l.n * out * out * l.k * l.c * l.window * l.window),
+                2};
+        if (l.residual) {
+            row.inputs.push_back({h, {l.n, l.k, out, out}});
+            row.behind = 1;
+        }
+        list.push_back(std::move(row));
+    }
+    auto reformats = [] { return std::make_unique<reformat::Attrs>(); };
+    list.push_back({"reformat_56_f16", reformat::def(), reformats(), {{h, {128, 256, 56, 56}}}});
+    list.push_back({"reformat_14_f16", reformat::def(), reformats(), {{h, {256, 1024, 14, 14}}}});
+    list.push_back({"reformat_7_f16", reformat::def(), reformats(), {{h, {256, 2048, 7, 7}}}});
+    list.push_back({"average_pool_b1_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 12), {{h, {1, 2048, 7, 7}}}});
+    list.push_back(
+        {"average_pool_112_b1_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 12), {{h, {1, 32, 112, 112}}}});
     list.push_back({"conv_3x3_64_f32",
                     convolution::def(),
                     conv.clone(),
@@ -176,6 +228,12 @@ Result<double> copyRate(std::shared_ptr<cuda::Device const> device)
     return 2.0 * double(kBytes) / (best * 1e-3);
 }
 
+// Other formats are for networks' inputs and outputs.
+bool isTimed(Format f)
+{
+    return f == Format::kLinear || f == Format::kHWC8;
+}
+
 int skip(Error const& e)
 {
     std::printf("skipped: %s\n", e.message.c_str());
@@ -210,7 +268,7 @@ int main(int argc, char** argv)
     if (!rate.ok())
         return skip(rate.error());
     std::printf("%s: copy %.2f TB/s\n", (*device)->info().fingerprint().c_str(), *rate * 1e-12);
-    std::string out;
+    std::string rowsText;
     int failures = 0;
     for (Row const& row : rows()) {
         if (std::string(row.name).find(filter) == std::string::npos)
@@ -231,7 +289,8 @@ int main(int argc, char** argv)
                 else
                     t.as<uint16_t>()[i] = uint16_t(0x3000 | (v >> 8 & 0x8fff)); // sizes from 1/8 to 2
             inputs.push_back(t);
-            bool const constant = inputs.size() + row.constants > row.inputs.size();
+            bool const constant = inputs.size() + row.constants + row.behind > row.inputs.size() &&
+                                  inputs.size() + row.behind <= row.inputs.size();
             values.push_back(constant ? g.addConstant("w", type, dims, t.data)
                                       : g.addInput("x", type, ir::shapeOf(dims)));
         }
@@ -268,12 +327,33 @@ int main(int argc, char** argv)
         }
         if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
             bytes = 2 * double(outputs[0].sizeBytes());
-        for (ops::Tactic const* t : row.op.cudaTactics()) {
+        std::vector<std::pair<ops::Tactic const*, ops::Formats>> ways;
+        for (ops::Tactic const* t : row.op.cudaTactics())
+            for (ops::Formats const& f : t->formats(problem))
+                if (std::all_of(f.inputs.begin(), f.inputs.end(), isTimed) &&
+                    std::all_of(f.outputs.begin(), f.outputs.end(), isTimed))
+                    ways.emplace_back(t, f);
+        for (auto const& [t, formats] : ways) {
+            ops::setFormats(problem, formats);
             if (!t->supports(problem).ok || (!without.empty() && std::strstr(t->name(), without.c_str())))
                 continue;
+            std::vector<Tensor> formatted;
+            std::vector<TensorRef> in, out;
+            auto put = [&](std::vector<TensorRef>& list, TensorRef const& t, Format format) {
+                list.push_back(t);
+                if (format == t.format)
+                    return;
+                formatted.emplace_back(t.type, t.dims, format);
+                list.back() = formatted.back().ref();
+                ops::convertFormat(t, list.back());
+            };
+            for (size_t i = 0; i < inputs.size(); ++i)
+                put(in, inputs[i], formats.inputs[i]);
+            for (size_t i = 0; i < outputs.size(); ++i)
+                put(out, outputs[i], formats.outputs[i]);
             for (ops::Config const& config : t->configs(problem)) {
                 auto measure = [&]() -> Result<double> {
-                    TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, inputs, outputs));
+                    TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, in, out));
                     TW_ASSIGN(std::string const image, t->build(problem, config));
                     TW_ASSIGN(auto kernel, t->load(problem, config, image));
                     TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, tensors));
@@ -296,19 +376,22 @@ int main(int argc, char** argv)
                 std::string numbers;
                 for (int64_t c : config)
                     numbers += (numbers.empty() ? "" : ",") + std::to_string(c);
-                std::printf("%-22s %-26s %-10s %9.2f us %8.1f %s\n", row.name, t->name(), numbers.c_str(), *us, share,
-                            row.operations > 0 ? "TFLOP/s" : "% of copy");
+                std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name, t->name(),
+                            (numbers + " " + nameOf(formats.inputs[0]) + ">" + nameOf(formats.outputs[0])).c_str(), *us,
+                            share, row.operations > 0 ? "TFLOP/s" : "% of copy");
                 std::fflush(stdout);
-                out += std::string(out.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name + "\", \"tactic\": \"" +
-                       t->name() + "\", \"config\": [" + numbers + "], \"us\": " + std::to_string(*us) + ", \"" +
-                       (row.operations > 0 ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) + "}";
+                rowsText += std::string(rowsText.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name +
+                            "\", \"tactic\": \"" + t->name() + "\", \"formats\": \"" + nameOf(formats.inputs[0]) + ">" +
+                            nameOf(formats.outputs[0]) + "\", \"config\": [" + numbers +
+                            "], \"us\": " + std::to_string(*us) + ", \"" +
+                            (row.operations > 0 ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) + "}";
             }
         }
     }
     if (!json.empty())
         if (std::FILE* file = std::fopen(json.c_str(), "w")) {
             std::fprintf(file, "{\"gpu\": \"%s\", \"copy_tb_s\": %f, \"rows\": [%s\n]}\n",
-                         (*device)->info().fingerprint().c_str(), *rate * 1e-12, out.c_str());
+                         (*device)->info().fingerprint().c_str(), *rate * 1e-12, rowsText.c_str());
             std::fclose(file);
         }
     return failures ? 1 : 0;

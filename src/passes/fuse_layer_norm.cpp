@@ -4,9 +4,10 @@
 //   m = mean(x), v = mean((x - m)^2), r = 1 / sqrt(v + e) * gamma, y = x r + (beta - m r)   (TensorFlow)
 // d^2 may be a power or a product, 1 / sqrt a division or a reciprocal, d may be computed twice; gamma and beta may be
 // missing. A network in FP16 may compute this in f32 between two conversions, with gamma and beta before or behind the
-// second; the node then reads and makes f16. Means are over the last dimensions, which are known numbers; gamma and
-// beta are constants of their shape. Expects Form::kCanonical. Stands in front of the fusions that would take single
-// nodes of the pattern. Leaves alone: values inside that others read, wishes of the user that differ.
+// second, and e may have become nothing; the node then reads and makes f16. Means are over the last dimensions, which
+// are known numbers; gamma and beta are constants of their shape. Expects Form::kCanonical. Stands in front of the
+// fusions that would take single nodes of the pattern. Leaves alone: values inside that others read, wishes of the user
+// that differ.
 #include <algorithm>
 #include <cmath>
 
@@ -105,14 +106,19 @@ private:
     bool variance(ir::Node* root)
     {
         ir::Node* sum = root->inputs[0]->producer;
-        if (!is(sum, Operation::kSum))
+        ir::Node* average = sum;
+        attrs.epsilon = 0; // 1e-12 in FP16, whose sum is no node any more
+        if (is(sum, Operation::kSum)) {
+            int const constantAt = sum->inputs[1]->isConstant() ? 1 : 0;
+            auto const epsilon = numberOf(sum->inputs[size_t(constantAt)], refittable_);
+            if (!epsilon || !(*epsilon >= 0) || !std::isfinite(*epsilon))
+                return false;
+            attrs.epsilon = *epsilon;
+            average = sum->inputs[size_t(1 - constantAt)]->producer;
+            nodes.push_back(sum);
+        }
+        if (!isMean(average))
             return false;
-        int const constantAt = sum->inputs[1]->isConstant() ? 1 : 0;
-        auto const epsilon = numberOf(sum->inputs[size_t(constantAt)], refittable_);
-        ir::Node* average = sum->inputs[size_t(1 - constantAt)]->producer;
-        if (!epsilon || !(*epsilon >= 0) || !std::isfinite(*epsilon) || !isMean(average))
-            return false;
-        attrs.epsilon = *epsilon;
         int64_t const axis = attrs.axis;
         ir::Node* square = average->inputs[0]->producer;
         bool const product = is(square, Operation::kProd) && square->inputs[0] == square->inputs[1];
@@ -127,7 +133,7 @@ private:
         if (!isMean(mean_) || mean_->inputs[0] != x || attrs.axis != axis || !isFloating(x->type))
             return false;
         differences_ = {difference};
-        nodes = {mean_, difference, square, average, sum, root};
+        nodes.insert(nodes.end(), {mean_, difference, square, average, root});
         return true;
     }
 

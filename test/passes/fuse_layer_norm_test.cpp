@@ -74,6 +74,25 @@ TEST(FuseLayerNorm, FormsOfPyTorch)
             }
 }
 
+// What is left of an epsilon of 1e-12 in FP16.
+TEST(FuseLayerNorm, NoEpsilon)
+{
+    for (DataType type : {DataType::kFloat, DataType::kHalf}) {
+        Maker m;
+        ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3, 10}, type);
+        ir::Value* difference = m.apply(Operation::kSub, x, m.mean(x, "mean"), "difference");
+        ir::Value* square = m.apply(Operation::kProd, difference, difference, "square");
+        ir::Value* root = m.unary(ops::unary::Operation::kSqrt, m.mean(square, "variance"), "root");
+        ir::Value* y = m.apply(Operation::kDiv, difference, root, "quotient");
+        m.output(m.apply(Operation::kProd, y, m.constant("gamma", {1, 1, 10}, {}, type), "scale"), "y");
+        PassCheck check;
+        check.tolerance = type == DataType::kHalf ? 5e-3 : 1e-5;
+        checkPass(m.g, passes::fuseLayerNorm, true, check);
+        ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes[0]->attrsAs<ops::layer_norm::Attrs>().epsilon, 0);
+    }
+}
+
 TEST(FuseLayerNorm, FormOfTensorFlow)
 {
     Maker m;

@@ -72,6 +72,19 @@ TEST(FusePointwise, Diamond)
     checkBody(*m.g.nodes[0]);
 }
 
+TEST(FusePointwise, Halves)
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", {ir::Dim::symbol("N"), 3, 6, 5}, DataType::kHalf);
+    ir::Value* y = two(m, Operation::kProd, x, m.constant("half", {1, 1, 1, 1}, {0.5}, DataType::kHalf), "scaled");
+    m.output(two(m, Operation::kSum, unary(m, Unary::kAbs, y, "abs"), x, "sum"), "y");
+    PassCheck check;
+    check.tolerance = 2e-3;
+    checkPass(m.g, passes::fusePointwise, true, check);
+    EXPECT_EQ(nodesOf(m.g), "scaled + abs + sum:pointwise");
+    EXPECT_EQ(m.g.nodes[0]->outputs[0]->type, DataType::kHalf);
+}
+
 TEST(FusePointwise, OneFeedsTheOther)
 {
     GraphMaker m;

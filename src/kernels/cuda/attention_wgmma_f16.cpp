@@ -8,6 +8,7 @@ namespace tw::cuda::attention_wgmma_f16 {
 namespace {
 
 constexpr char const* kText = R"(
+constexpr bool ALONE = GROUPS == 1; // its first thread copies: no warp for that
 constexpr int ROWS = GROUPS * 64, HALVES = D / 64; // a tile is HALVES blocks of 64 columns, rows of 128 swizzled bytes
 constexpr u32 Q_BYTES = ROWS * D * 2, TILE_BYTES = KEYS * D * 2;
 
@@ -82,7 +83,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
         }
         barrierInitFence();
     }
-    if (warp == GROUPS * 4 && lane == 0) {
+    if (threadIdx.x == (ALONE ? 0 : GROUPS * 128)) {
         prefetchMap(&mapQ);
         prefetchMap(&mapK);
         prefetchMap(&mapV);
@@ -91,7 +92,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
     releaseDependents();
 
     if (warp >= GROUPS * 4) {
-        if constexpr (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if constexpr (!ALONE) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         if (warp == GROUPS * 4 && lane == 0) {
             waitForPrevious();
             loadTile<ROWS>(&mapQ, base, fullQ, q0, head, batch);
@@ -105,17 +106,50 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
             }
         }
     } else {
-        if constexpr (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 240 : 160));
+        if constexpr (!ALONE) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 240 : 160));
         int const group = warp / 4, g = lane / 4, t = lane % 4, inGroup = threadIdx.x % 128;
         int const row0 = q0 + warp * 16, row = row0 + g;
+        float s[KEYS / 2], out[D / 2] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {}, shrink[2];
+        u32 p[KEYS / 16][4];
+        auto copyKeys = [&](int step) {
+            int const s = step % STAGES;
+            if (step < steps) loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, head, batch);
+        };
+        auto copyValues = [&](int step) {
+            int const s = step % STAGES;
+            if (step < steps) loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, head, batch);
+        };
+        // The step's keys (values) have been used: their place is free.
+        auto releaseKeys = [&](int step) {
+            if (inGroup == 0) {
+                if constexpr (ALONE) copyKeys(step + STAGES);
+                else barrierArrive(emptyK + step % STAGES * 8);
+            }
+            __syncwarp();
+        };
+        auto releaseValues = [&](int step) {
+            if (inGroup == 0) {
+                if constexpr (ALONE) copyValues(step + STAGES);
+                else barrierArrive(emptyV + step % STAGES * 8);
+            }
+            __syncwarp();
+        };
+        if (ALONE && inGroup == 0) {
+            waitForPrevious();
+            loadTile<ROWS>(&mapQ, base, fullQ, q0, head, batch);
+#pragma unroll
+            for (int s = 0; s < STAGES; ++s) {
+                copyKeys(s);
+                copyValues(s);
+            }
+        }
+        __syncwarp();
         Masks masks;
         masks.at(a, batch, head);
         if constexpr (MASKED) {
             waitForPrevious();
             masks.fetch(a, 0, t);
         }
-        float s[KEYS / 2], out[D / 2] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {}, shrink[2];
-        u32 p[KEYS / 16][4];
         auto scores = [&](int step) {
             u32 const q = base + group * 8192, k = keys + step % STAGES * TILE_BYTES;
 #pragma unroll
@@ -144,7 +178,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
         wgmmaFence();
         scores(0);
         wgmmaWait<0>();
-        if (inGroup == 0) barrierArrive(emptyK);
+        releaseKeys(0);
         softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift);
         pack();
         for (int step = 1; step < steps; ++step) {
@@ -156,10 +190,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Tensor
             barrierWait(fullV + before * 8, (step - 1) / STAGES & 1);
             product(step - 1);
             wgmmaWait<1>();
-            if (inGroup == 0) barrierArrive(emptyK + now * 8);
+            releaseKeys(step);
             softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
             wgmmaWait<0>();
-            if (inGroup == 0) barrierArrive(emptyV + before * 8);
+            releaseValues(step - 1);
 #pragma unroll
             for (int d = 0; d < D / 2; ++d) out[d] *= shrink[d / 2 % 2];
             pack();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = softmax(scale q k^T + mask) v as in attention_f16.h, for compute capability 9.0: wgmma, fed by the tensor copy
-// engine. One warp copies; each group of 4 warps takes 64 rows of queries of one head. The next scores are multiplied
-// while this step's values are.
+// engine. Each group of 4 warps takes 64 rows of queries of one head; one more copies, or a thread of a group that is
+// alone. The next scores are multiplied while this step's values are.
 #pragma once
 
 #include "kernels/cuda/attention_f16.h"
@@ -16,7 +16,7 @@ struct Spec
     int stages = 2;   // of keys and of values
     AttentionMasks masks;
 
-    int threads() const { return groups * 128 + (groups > 1 ? 128 : 32); }
+    int threads() const { return groups * 128 + (groups > 1 ? 128 : 0); }
     int64_t sharedBytes() const;
     std::string name() const; // "attention_f16_d64_128x128_wgmma"
 };

@@ -215,13 +215,13 @@ std::vector<Config> mmaConfigs(Problem const& problem)
             list.push_back(c);
     };
     add(fitting, z.keys <= 32 ? 32 : 64);
-    if (z.keys > 64)
-        add(fitting, 128);
-    if (fitting == 4 && !supportsWgmma(problem).ok) { // else the other kernel is ahead of these
-        add(2, 64);
+    if (!supportsWgmma(problem).ok) { // else the other kernel is ahead of these
         if (z.keys > 64)
-            add(2, 128);
-        add(8, 64);
+            add(fitting, 128);
+        if (fitting == 4) {
+            add(2, 64);
+            add(8, 64);
+        }
     }
     return list;
 }
@@ -275,6 +275,8 @@ std::vector<Config> wgmmaConfigs(Problem const& problem)
     ++steps;
     add(1, evenly());
     add(1, 64);
+    if (z.keys % 96 == 0)
+        add(1, 96);
     if (z.rows > 64)
         add(2, std::min<int64_t>((z.keys + 15) / 16 * 16, 128));
     if (z.rows >= kLong) {

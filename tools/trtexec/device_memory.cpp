@@ -211,15 +211,20 @@ void DeviceQueue::synchronize()
 bool DeviceQueue::beginCapture()
 {
     constexpr int kThreadLocal = 1;
-    return stream_ && gpu().setCurrent(gpu().context) == 0 && gpu().beginCapture(stream_, kThreadLocal) == 0;
+    if (!stream_ || gpu().setCurrent(gpu().context) != 0)
+        return false;
+    captureError_ = gpu().beginCapture(stream_, kThreadLocal);
+    return captureError_ == 0;
 }
 
 bool DeviceQueue::endCapture()
 {
     void* captured = nullptr;
-    if (gpu().endCapture(stream_, &captured) != 0 || !captured)
+    captureError_ = gpu().endCapture(stream_, &captured);
+    if (captureError_ != 0 || !captured)
         return false;
-    if (gpu().instantiate(&graph_, captured, 0) != 0)
+    captureError_ = gpu().instantiate(&graph_, captured, 0);
+    if (captureError_ != 0)
         graph_ = nullptr;
     gpu().destroyGraph(captured);
     return graph_ != nullptr;

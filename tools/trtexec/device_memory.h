@@ -47,6 +47,7 @@ public:
     // What is given between the two becomes a CUDA graph, which launch() runs. False: it cannot be captured.
     bool beginCapture();
     bool endCapture();
+    int captureError() const { return captureError_; } // of the driver, when one of the two has failed
     bool hasGraph() const { return graph_ != nullptr; }
     bool launch();
 
@@ -54,6 +55,7 @@ private:
     void* stream_ = nullptr;
     void *begin_ = nullptr, *end_ = nullptr; // events
     void* graph_ = nullptr;                  // executable
+    int captureError_ = 0;
 };
 
 class DeviceBuffer

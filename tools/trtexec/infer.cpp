@@ -135,7 +135,8 @@ void Inference::capture(Stream& stream) const
         captured = stream.queue->endCapture() && enqueued;
     }
     if (!captured)
-        log_.warning("--useCudaGraph: this network cannot be captured; running without it");
+        log_.warning("--useCudaGraph: this network cannot be captured (CUDA driver error " +
+                     std::to_string(stream.queue->captureError()) + "); running without it");
 }
 
 std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point start) const

@@ -39,6 +39,13 @@ Result<void> reference(RefContext& ctx)
     for (int64_t b = 0; b < y.dims[0]; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
             for (int64_t i = 0; i < y.dims[1]; ++i) {
+                int64_t const first = (b * y.dims[1] + i) * y.dims[2] + h * a.valueSize;
+                auto wants = [&](int64_t d) { return ctx.wants(first + d); };
+                int64_t some = 0;
+                while (some < a.valueSize && !wants(some))
+                    ++some;
+                if (some == a.valueSize)
+                    continue;
                 double highest = -std::numeric_limits<double>::infinity(), sum = 0;
                 for (int64_t j = 0; j < columns; ++j) {
                     double s = 0;
@@ -57,11 +64,13 @@ Result<void> reference(RefContext& ctx)
                 }
                 for (int64_t j = 0; j < columns; ++j)
                     sum += t[size_t(j)] = std::exp(t[size_t(j)] - highest);
-                for (int64_t d = 0; d < a.valueSize; ++d) {
+                for (int64_t d = some; d < a.valueSize; ++d) {
+                    if (!wants(d))
+                        continue;
                     double s = 0;
                     for (int64_t j = 0; j < columns; ++j)
                         s += t[size_t(j)] / sum * element(v, a, a.v, a.valueSize, b, h, j, d);
-                    y.set((b * y.dims[1] + i) * y.dims[2] + h * a.valueSize + d, s);
+                    y.set(first + d, s);
                 }
             }
     return {};

@@ -13,6 +13,11 @@ Result<void> reference(RefContext& ctx)
     TensorRef const &x = ctx.in(0), &y = ctx.out();
     int64_t const n = x.dims.volume(int(a.axis), x.dims.rank);
     for (int64_t row = 0; row < y.count(); row += n) {
+        bool wanted = false;
+        for (int64_t i = 0; i < n && !wanted; ++i)
+            wanted = ctx.wants(row + i);
+        if (!wanted)
+            continue;
         double mean = 0, variance = 0;
         for (int64_t i = 0; i < n; ++i)
             mean += x.get(row + i) / double(n);

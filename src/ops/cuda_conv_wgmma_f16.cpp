@@ -24,12 +24,13 @@ enum Place
     kPingPong,
     kSplit,
     kSwap,
+    kCopies,
     kPlaces,
 };
 
 Config configOf(gemm::Spec const& s)
 {
-    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap};
+    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
 }
 
 // Null: there is no such kernel.
@@ -46,6 +47,7 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     s.pingPong = c[kPingPong] != 0;
     s.split = int(c[kSplit]);
     s.swap = c[kSwap] != 0;
+    s.copies = c[kCopies] != 0;
     return gemm::unsupported(s);
 }
 
@@ -139,6 +141,7 @@ std::vector<Config> Wgmma::configs(Problem const& p)
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     gemm::Spec base;
     static_cast<cuda::Epilogue&>(base) = epilogueOf(p);
+    base.copies = true;
     std::vector<Config> list;
     auto add = [&](bool image, size_t most) {
         base.image = image;
@@ -210,7 +213,15 @@ CudaKernels Wgmma::generate(Problem const& p, Config const& config)
         TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
         TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
         setOutput(l.args, args, launch.packed(0));
-        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+        if (!spec.copies)
+            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+        TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
+        if (!spec.residual)
+            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
+        l.y.strides[0] = uint64_t(l.args.ldResidual) * sizeof(uint16_t);
+        l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
+        TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
     };
     return out;
 }

@@ -28,6 +28,7 @@ enum Place
     kGroups,
     kPingPong,
     kSplit,
+    kCopies,
     kPlaces,
 };
 
@@ -47,6 +48,7 @@ gemm::Spec baseOf(Problem const& p)
     auto const* fused = dynamic_cast<fused_deconvolution::Attrs const*>(p.node->attrs.get());
     s.bias = true;
     s.activateLast = true;
+    s.copies = true;
     s.activation = epilogueActivation(fused ? fused->activation : FusedActivation());
     return s;
 }
@@ -62,6 +64,7 @@ char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
     s.groups = int(c[kGroups]);
     s.pingPong = c[kPingPong] != 0;
     s.split = int(c[kSplit]);
+    s.copies = c[kCopies] != 0;
     return gemm::unsupported(s);
 }
 
@@ -122,7 +125,7 @@ std::vector<Config> configs(Problem const& p)
     for (gemm::Spec const& s : gemm::candidates(baseOf(p), shapeOf(optimum, roundUp8(optimum.c), roundUp8(optimum.k)),
                                                 p.cuda->multiprocessors, SIZE_MAX))
         if (list.size() < kMostConfigs && !s.swap && s.multicast == 1 && !unsupportedGeometry(s, maximum))
-            list.push_back({s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split});
+            list.push_back({s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.copies});
     return list;
 }
 
@@ -177,7 +180,12 @@ CudaKernels generate(Problem const& p, Config const& config)
                     static_cast<uint16_t const*>(launch.packed(1)) + (r * g.window[2] + s) * g.k * roundUp8(g.c);
                 TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, filters));
                 l.args.y = y.as<uint16_t>() + (r * g.out[2] + s) * pixelY;
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+                if (!spec.copies) {
+                    TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+                    continue;
+                }
+                TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
             }
         return {};
     };

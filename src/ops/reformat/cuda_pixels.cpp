@@ -75,12 +75,13 @@ TW_INLINE Halves turned(Halves const (&rows)[8], int j)
 // The square of this thread: [along, across, image].
 TW_INLINE bool squareOf(Params const& p, i64& along, i64& across, i64& image)
 {
-    idx const q = divide(blockIdx.x, p.blocksAlong), n = divide(q, p.blocksAcross);
+    // Blocks of one stretch along what is read, all that lie across it, run together: they write whole rows.
+    idx const q = divide(blockIdx.x, p.blocksAcross), n = divide(q, p.blocksAlong);
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = p.blockShift - p.laneShift;
     int const ownAcross = ((warp & ((1 << warps) - 1)) << p.laneShift) + (lane & ((1 << p.laneShift) - 1));
     int const ownAlong = ((warp >> warps) << (5 - p.laneShift)) + (lane >> p.laneShift);
-    along = (i64(blockIdx.x - q * idx(p.blocksAlong.d)) << (8 - p.blockShift)) + ownAlong;
-    across = (i64(q - n * idx(p.blocksAcross.d)) << p.blockShift) + ownAcross;
+    along = (i64(q - n * idx(p.blocksAlong.d)) << (8 - p.blockShift)) + ownAlong;
+    across = (i64(blockIdx.x - q * idx(p.blocksAcross.d)) << p.blockShift) + ownAcross;
     image = n;
     return along < p.along && across < p.across;
 }

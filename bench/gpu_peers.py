@@ -152,7 +152,8 @@ class Runner:
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": own, "TRITON_CACHE_DIR": os.path.join(own, "triton"),
                        "TORCHINDUCTOR_COMPILE_THREADS": str(len(share)), "OMP_NUM_THREADS": str(len(share)),
                        "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        environment.setdefault("CUDA_VISIBLE_DEVICES", str(lane))
+        visible = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+        environment["CUDA_VISIBLE_DEVICES"] = visible[lane] if lane < len(visible) else str(lane)
         path = os.path.join(self.folder, row + ".json")
         begin, reason = time.monotonic(), None
         with open(os.path.join(self.options.out, f"peers_{row}.log"), "wb") as log:

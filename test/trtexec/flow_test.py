@@ -73,6 +73,22 @@ class Flow(unittest.TestCase):
             self.assertGreaterEqual(found, 0, f"'{label}' is missing or out of order in\n{text}")
             at = found + len(label)
 
+    def test_half_inputs_and_outputs(self):
+        wide, narrow = self.folder / "wide.json", self.folder / "half.json"
+        shape = "--shapes=image:2x1x8x8"
+        numbers = struct.unpack("<128f", self.input.read_bytes())
+        halves = self.folder / "half.bin"
+        halves.write_bytes(struct.pack("<128e", *numbers))
+        self.passes(f"--onnx={MODEL}", shape, f"--loadInputs=image:{self.input}", f"--exportOutput={wide}", *QUICK)
+        result = self.passes(f"--onnx={MODEL}", shape, "--fp16", "--inputIOFormats=fp16:chw",
+                             "--outputIOFormats=fp16:chw", "--device=cpu", f"--loadInputs=image:{halves}",
+                             f"--exportOutput={narrow}", *QUICK)
+        self.assertEqual(result.stderr.count("FP16 may be used, but this device has no kernels for that yet"), 1)
+        for a, b in zip(json.loads(wide.read_text()), json.loads(narrow.read_text())):
+            largest = max(map(abs, a["values"]))
+            for u, v in zip(a["values"], b["values"]):
+                self.assertLess(abs(u - v), 0.01 * largest)
+
     def test_build_only(self):
         self.in_order(self.build.stdout, [
             "=== Model Options ===", "=== Build Options ===", "=== System Options ===", "=== Inference Options ===",

@@ -417,11 +417,11 @@ void choices(std::vector<Case>& cases)
         base.activateLast = true;
         base.activation = cuda::kRelu;
         gemm::Shape const g = image(n, hw, c, k, rs, 1, rs / 2);
-        for (gemm::Spec const& s : gemm::candidates(base, g, 132, 3))
+        for (gemm::Spec const& s : gemm::candidates(base, g, 132, n == 1 ? 8 : 3))
             add(cases,
-                "choice " + std::to_string(hw) + "x" + std::to_string(hw) + " " + std::to_string(c) + "->" +
-                    std::to_string(k) + " " + std::to_string(rs) + "x" + std::to_string(rs) +
-                    (residual ? " residual" : "") + " batch " + std::to_string(n),
+                "choice b" + std::to_string(n) + " " + std::to_string(hw) + "x" + std::to_string(hw) + " " +
+                    std::to_string(c) + "->" + std::to_string(k) + " " + std::to_string(rs) + "x" + std::to_string(rs) +
+                    (residual ? " residual" : ""),
                 {s, g, relu, true, 0});
     };
     for (int64_t n : {1, 32, 256}) {

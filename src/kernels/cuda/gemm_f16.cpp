@@ -18,6 +18,8 @@ constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
 constexpr int COLUMNS = TILE_Q / SPLIT;
+// OWN_SUMS: what a split adds up has room beside the stages.
+constexpr bool OWN_SUMS = SUMS_BYTES > 0;
 // LATE: no registers are left to hold the residual during the products.
 struct Args : Output {
     i32 steps, tilesP, tilesQ, batches, batchP, batchQ;
@@ -182,29 +184,32 @@ TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, i
 template <int N>
 TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int column0, int batch, u32 stage, u32 biases, int lane)
 {
-    int const g = lane / 4, t = lane % 4;
+    // Four 8 x 8 blocks at once: rows 0 and 8 of unit u, then of unit u + 1; each lane names a row of one.
+    u32 const rowAt = (lane / 8 % 2 * 8 + lane % 8) * 128;
+    int const t = lane % 4;
 #pragma unroll
     for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
         u32 const to = stage + chunk * CHUNK_BYTES;
 #pragma unroll
-        for (int u = 0; u < UNITS; ++u) {
-            int const j = chunk * UNITS + u;
-            float b0 = 0, b1 = 0;
-            if constexpr (BIAS) loadShared(biases + (chunk * CHUNK + u * 8 + t * 2) * 4, b0, b1);
+        for (int u = 0; u < UNITS; u += 2) {
+            u32 const at = to + rowAt + ((u + lane / 16) ^ lane % 8) * 16;
+            u32 add[4], out[4];
+            if constexpr (RESIDUAL) loadMatrix4(add, at);
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                int const r = g + h * 8;
-                u32 const at = to + r * 128 + (u ^ g) * 16 + t * 4;
+            for (int i = 0; i < 4; ++i) {
+                int const j = chunk * UNITS + u + i / 2, h = i % 2;
+                float b0 = 0, b1 = 0;
+                if constexpr (BIAS) loadShared(biases + (chunk * CHUNK + (u + i / 2) * 8 + t * 2) * 4, b0, b1);
                 float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
                 if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
                 if constexpr (RESIDUAL) {
-                    u32 const add = loadShared(at);
-                    x0 += lowHalf(add);
-                    x1 += highHalf(add);
+                    x0 += lowHalf(add[i]);
+                    x1 += highHalf(add[i]);
                 }
                 if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
-                storeShared(at, packHalves(x0, x1));
+                out[i] = packHalves(x0, x1);
             }
+            storeMatrix4(at, out);
         }
         sharedFence();
         __syncwarp();
@@ -223,7 +228,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
     u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's
-    u32 const full = biases + BIAS_BYTES, empty = full + STAGES * 8, arrived = empty + STAGES * 8; // residual of each warp
+    u32 const sums = biases + BIAS_BYTES; // OWN_SUMS: [block of the cluster][its part of this block's columns]
+    u32 const full = sums + SUMS_BYTES, empty = full + STAGES * 8, arrived = empty + STAGES * 8; // residual of each warp
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int const rank = SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
@@ -246,6 +252,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     }
     if constexpr (CLUSTERED) clusterSync();
     else __syncthreads();
+    if constexpr (SPLIT > 1 && OWN_SUMS) clusterArrive();
     releaseDependents();
 
     if (warp >= GROUPS * 4) {
@@ -290,9 +297,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             }
         }
         __syncwarp();
-        if constexpr (SPLIT > 1) clusterSync();
-        // Others of the cluster read this block's shared memory, or arrive at its barriers, until here.
-        if constexpr (SPLIT * MULTICAST > 1) clusterSync();
+        if constexpr (SPLIT > 1) {
+            if constexpr (!OWN_SUMS) clusterArrive();
+            clusterWait();
+            clusterSync();
+        }
+        // The other of the pair arrives at this block's barriers until here.
+        if constexpr (MULTICAST > 1) clusterSync();
     } else {
         if constexpr (REDISTRIBUTE) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(IMAGE ? 224 : 232));
         int const group = warp / 4, inGroup = threadIdx.x % 128;
@@ -374,31 +385,40 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 groupSync(4 + group, 128);
             }
             if constexpr (SPLIT > 1) {
-                // Everybody's part of the sums in its stages, 16 bytes a thread; this block adds up its columns.
-                constexpr int ALL = GROUPS * 128, BLOCK_BYTES = TILE_Q / 8 * ALL * 16;
-                if constexpr (GROUPS > 1) groupSync(1, ALL);
+                // Each block gets everybody's sums of its columns, 16 bytes a thread, and adds them up.
+                constexpr int ALL = GROUPS * 128, UNIT_BYTES = ALL * 16, PART_BYTES = COLUMNS / 8 * UNIT_BYTES;
+                if constexpr (OWN_SUMS) {
+                    clusterWait(); // all blocks have begun
+                } else {
+                    if constexpr (GROUPS > 1) groupSync(1, ALL);
+                    clusterSync(); // all stages are read
+                }
+                u32 const sumsAt = (OWN_SUMS ? sums : base) + threadIdx.x * 16;
 #pragma unroll
-                for (int b = 0; b < BLOCKS; ++b)
+                for (int o = 0; o < SPLIT; ++o) {
+                    u32 const to = addressAt(sumsAt + rank * (BLOCKS * PART_BYTES), o);
 #pragma unroll
-                    for (int j = 0; j < TILE_Q / 8; ++j)
-                        storeShared(base + b * BLOCK_BYTES + (j * ALL + threadIdx.x) * 16, d[b][j * 4], d[b][j * 4 + 1],
-                                    d[b][j * 4 + 2], d[b][j * 4 + 3]);
+                    for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                        for (int j = 0; j < COLUMNS / 8; ++j) {
+                            int const at = (o * (COLUMNS / 8) + j) * 4;
+                            storeCluster(to + b * PART_BYTES + j * UNIT_BYTES, d[b][at], d[b][at + 1], d[b][at + 2],
+                                         d[b][at + 3]);
+                        }
+                }
                 clusterSync();
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b) {
                     float v[COLUMNS / 8 * 4] = {};
-                    u32 const at = base + b * BLOCK_BYTES + (rank * (COLUMNS / 8) * ALL + threadIdx.x) * 16;
 #pragma unroll
-                    for (int o = 0; o < SPLIT; ++o) {
-                        u32 const from = addressAt(at, o);
+                    for (int o = 0; o < SPLIT; ++o)
 #pragma unroll
                         for (int j = 0; j < COLUMNS / 8; ++j) {
                             float x[4];
-                            loadCluster(x, from + j * ALL * 16);
+                            loadShared(x, sumsAt + (o * BLOCKS + b) * PART_BYTES + j * UNIT_BYTES);
 #pragma unroll
                             for (int e = 0; e < 4; ++e) v[j * 4 + e] += x[e];
                         }
-                    }
                     if constexpr (!SWAP && LATE)
                         if (b > 0) fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
                     if constexpr (SWAP) writeColumns(a, v, rowBias[b], row0 + b * 64, column0, t.batch, lane);
@@ -428,7 +448,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
         }
         if constexpr (COPIES)
             if (lane == 0) bulkWaitRead();
-        if constexpr (SPLIT * MULTICAST > 1) clusterSync();
+        if constexpr (MULTICAST > 1) clusterSync();
     }
 }
 )";
@@ -477,9 +497,16 @@ int64_t Spec::stagingBytes() const
     return swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
 }
 
+int64_t Spec::sumsBytes() const
+{
+    constexpr int64_t kMost = 32 * 1024; // more goes where the stages were, which costs another barrier
+    int64_t const bytes = int64_t(tileP) * tileQ * 4;
+    return split > 1 && bytes <= kMost ? bytes : 0;
+}
+
 int64_t Spec::sharedBytes() const
 {
-    return kAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + kBarrierBytes;
+    return kAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + sumsBytes() + kBarrierBytes;
 }
 
 int Spec::blocksPerMultiprocessor() const
@@ -526,7 +553,7 @@ char const* unsupported(Spec const& s)
                "turns";
     if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
         return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
-    if (s.split > 1 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
+    if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
@@ -546,7 +573,8 @@ std::string source(Spec const& s)
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-            constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes());
+            constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes()) +
+            constant("SUMS_BYTES", s.sumsBytes());
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +

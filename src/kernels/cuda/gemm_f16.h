@@ -43,6 +43,7 @@ struct Spec : Epilogue
     int chunk() const; // columns that a warp stages at once on the way to y
     int64_t biasBytes() const;
     int64_t stagingBytes() const;
+    int64_t sumsBytes() const;
     int64_t sharedBytes() const;
     int blocksPerMultiprocessor() const;
     // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.

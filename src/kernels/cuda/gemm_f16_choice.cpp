@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kClocksPerUs = 1700;
 constexpr int64_t kFewRows = 512, kMostColumns = 128;
-constexpr int64_t kHalfOfShared = 108 * 1024; // two blocks fit a multiprocessor, or this kernel's and the next one's
-constexpr int64_t kMostOfShared = 200 * 1024;
+constexpr int64_t kAllOfShared = 227 * 1024;
+constexpr int64_t kHalfOfShared = kAllOfShared / 2 - 1024; // the system takes 1 KiB of each block
 
 int64_t ceilDiv(int64_t a, int64_t b)
 {
@@ -69,6 +69,16 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
         Spec spec;
     };
     std::vector<Choice> all;
+    // Operands are long on their way: as many stages as there is room for, where two blocks share a multiprocessor
+    // half. Few blocks want one each, but clusters come as close together as they fit: then more than half.
+    auto stagesFor = [&](Spec s, int64_t blocks) {
+        s.copies = false;
+        s.stages = 0;
+        bool const shares = blocks > multiprocessors && !s.redistributes();
+        int64_t const rest = s.sharedBytes(), fits = ((shares ? kHalfOfShared : kAllOfShared) - rest) / s.stageBytes();
+        int64_t const alone = shares || s.split == 1 ? 0 : (kHalfOfShared - rest) / s.stageBytes() + 1;
+        return int(std::clamp<int64_t>(std::min<int64_t>(fits, std::max<int64_t>(alone, 8)), 3, 12));
+    };
     auto add = [&](Spec const& s) {
         if (!unsupported(s, g))
             all.push_back({estimateUs(s, g, multiprocessors), s});
@@ -99,6 +109,8 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             s.split = split;
             s.multicast = 1;
             s.swap = false;
+            if (t.splits || t.groups == 1)
+                s.stages = stagesFor(s, ceilDiv(g.m, t.p) * ceilDiv(g.n, t.q) * g.batch * split);
             consider(s);
         }
     // Few rows: b gives the tile's rows, and a, cut into as few parts as fit, its columns without a remainder.
@@ -117,9 +129,9 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                     s.tileQ = int(ceilDiv(ceilDiv(g.m, parts), step) * step);
                     if (split > 1) // adding up wants powers of 2
                         s.tileQ = int(std::bit_ceil(uint32_t(std::max(s.tileQ, 8 * split))));
-                    int64_t const blocks = ceilDiv(g.n, s.tileP) * ceilDiv(g.m, s.tileQ) * g.batch * split;
-                    int64_t const bytes = blocks > multiprocessors ? kHalfOfShared : kMostOfShared;
-                    s.stages = int(std::clamp<int64_t>(bytes / s.stageBytes(), 3, 8));
+                    if (groups == 2 && std::has_single_bit(uint32_t(s.tileQ)))
+                        continue; // 64 x 128 turned round, at best
+                    s.stages = stagesFor(s, ceilDiv(g.n, s.tileP) * ceilDiv(g.m, s.tileQ) * g.batch * split);
                     consider(s);
                 }
     std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });

@@ -183,6 +183,11 @@ TW_INLINE void bulkCommit() { asm volatile("cp.async.bulk.commit_group;" ::: "me
 // All that this thread has committed is read.
 TW_INLINE void bulkWaitRead() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 TW_INLINE void sharedFence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+TW_INLINE void storeMatrix4(u32 at, u32 const (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(r[0]), "r"(r[1]),
+                 "r"(r[2]), "r"(r[3]) : "memory");
+}
 // Pixels from (w, h, n) on, each moved by the filter's tap.
 TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH)
 {
@@ -192,9 +197,12 @@ TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, i
 }
 
 TW_INLINE u32 clusterRank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+TW_INLINE void clusterArrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+TW_INLINE void clusterWait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 TW_INLINE void clusterSync()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    clusterArrive();
+    clusterWait();
 }
 TW_INLINE u32 addressAt(u32 at, u32 rank)
 {
@@ -202,14 +210,15 @@ TW_INLINE u32 addressAt(u32 at, u32 rank)
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(v) : "r"(at), "r"(rank));
     return v;
 }
-TW_INLINE void loadCluster(float (&v)[4], u32 at)
+// To another block's shared memory, at what addressAt() gave.
+TW_INLINE void storeCluster(u32 at, float a, float b, float c, float d)
 {
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(at) : "memory");
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
-TW_INLINE void storeShared(u32 at, float a, float b, float c, float d)
+TW_INLINE void loadShared(float (&v)[4], u32 at)
 {
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(at) : "memory");
 }
 TW_INLINE void groupSync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 TW_INLINE void groupArrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }

@@ -112,7 +112,7 @@ TW_INLINE u32 transposed(u32 v)
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(v));
     return out;
 }
-constexpr int divisorUpTo(int most, int of) { return of % most == 0 ? most : divisorUpTo(most - 1, of); }
+TW_INLINE constexpr int divisorUpTo(int most, int of) { return of % most == 0 ? most : divisorUpTo(most - 1, of); }
 template <int N>
 TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
 {

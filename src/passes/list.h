@@ -16,6 +16,7 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
 Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx);
+Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);

@@ -29,10 +29,12 @@ struct Params {
 };
 template <class U> TW_INLINE void gather(Params const& p)
 {
+    releaseDependents();
     idx const i = threadIndex();
     if (i >= p.count) return;
     off at[2];
     locate<$rank$>(p.loop, i, at);
+    waitForPrevious();
     i32 const* const j = static_cast<i32 const*>(p.j) + at[1];
     off from = at[0];
     bool inside = true;
@@ -121,6 +123,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 {
     CudaKernels out;
     out.wide = isWide(problem);
+    out.isDependent = true;
     out.names = {"gather_elements", "gather_packs"};
     out.source = cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
                                       {"rank", std::to_string(std::max(problem.outputs[0].dims.rank, 1))}}) +
@@ -131,7 +134,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"gather_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"gather_plain_cuda", 2, generate};
 
 } // namespace
 

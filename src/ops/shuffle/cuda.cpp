@@ -122,10 +122,12 @@ struct Params {
 // Rows that are dense on both sides, in packs.
 TW_KERNEL shuffle_rows(const __grid_constant__ Params p)
 {
+    releaseDependents();
     idx const i = threadIndex();
     if (i >= p.count) return;
     off at[2];
     locate<8>(p.others, i, at);
+    waitForPrevious();
     static_cast<unit16*>(p.y)[i] = static_cast<unit16 const*>(p.x)[at[0]];
 }
 // Squares of 32 x 32 through shared memory: dense reads along b, dense writes along a.
@@ -139,6 +141,8 @@ TW_KERNEL shuffle_tiles(const __grid_constant__ Params p)
     off const tx = threadIdx.x % 32, ty = threadIdx.x / 32, a = off(p.a), b = off(p.b);
     $unit$ const* const x = static_cast<$unit$ const*>(p.x) + at[0];
     $unit$* const y = static_cast<$unit$*>(p.y) + at[1];
+    releaseDependents();
+    waitForPrevious();
 #pragma unroll
     for (int r = 0; r < 32; r += 8)
         if (a0 + ty + r < a && b0 + tx < b) tile[ty + r][tx] = x[(a0 + ty + r) * off(p.aStep) + b0 + tx];
@@ -218,6 +222,7 @@ CudaKernels generateTiles(Problem const& problem, Config const&)
 {
     CudaKernels out;
     out.wide = isWide(problem);
+    out.isDependent = true;
     out.names = {"shuffle_rows", "shuffle_tiles"};
     out.source = cuda::expand(kTileText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))}}) +
                  cuda::sizeCheck<TileParams>();
@@ -227,7 +232,7 @@ CudaKernels generateTiles(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kTiles{"shuffle_tiles_cuda", 1, generateTiles, supportsTiles};
+constexpr CudaTactic kTiles{"shuffle_tiles_cuda", 2, generateTiles, supportsTiles};
 constexpr CudaTactic kPlain{"shuffle_plain_cuda", 1, generate};
 
 } // namespace

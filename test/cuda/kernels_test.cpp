@@ -73,6 +73,14 @@ TEST(CudaGemm, CompilesSplit)
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
 
+TEST(CudaGemm, CompilesCopies)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 256, 3, 2);
+    s.residual = s.activateLast = s.copies = true;
+    s.activation = cuda::kSwish;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
 TEST(CudaGemm, CompilesSwapped)
 {
     cuda::gemm_f16::Spec s = gemmSpec(64, 16, 6, 1);
@@ -153,6 +161,41 @@ TEST(CudaGemm, Refusals)
     EXPECT_NE(unsupported(s, g), nullptr); // y's rows
     s.aligned = false;
     EXPECT_EQ(unsupported(s, g), nullptr);
+}
+
+// Whatever the shape, what is proposed exists, differs, fits, and is in the estimate's order.
+TEST(CudaGemm, CandidatesFit)
+{
+    using namespace cuda::gemm_f16;
+    for (int64_t m : {1, 7, 64, 128, 197, 384, 512, 513, 4096, 12608})
+        for (int64_t n : {8, 328, 1000, 4096})
+            for (int64_t k : {8, 72, 1024})
+                for (int flags = 0; flags < 16; ++flags) {
+                    Spec base;
+                    base.residual = flags & 1;
+                    base.copies = flags & 2;
+                    base.bAlongK = flags & 4;
+                    base.aAlongK = m % 8 != 0 || flags & 8;
+                    Shape g;
+                    g.m = m;
+                    g.n = n;
+                    g.k = k;
+                    auto const list = candidates(base, g, 132, 8);
+                    ASSERT_FALSE(list.empty()) << m << " " << n << " " << k << " " << flags;
+                    std::set<std::string> names;
+                    double before = 0;
+                    for (Spec const& s : list) {
+                        EXPECT_EQ(unsupported(s, g), nullptr) << s.name();
+                        EXPECT_TRUE(base.copies || !s.copies) << s.name();
+                        EXPECT_TRUE(names.insert(s.name()).second) << s.name();
+                        EXPECT_GE(estimateUs(s, g, 132), before) << s.name();
+                        before = estimateUs(s, g, 132);
+                        Launch const l = launch(s, g, 132);
+                        EXPECT_GT(l.geometry.grid, 0);
+                        EXPECT_EQ(l.geometry.grid % l.geometry.cluster, 0);
+                        EXPECT_LE(l.geometry.sharedBytes, 227 * 1024);
+                    }
+                }
 }
 
 TEST(CudaGemm, Launch)

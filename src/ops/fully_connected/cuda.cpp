@@ -22,7 +22,7 @@ constexpr GemmF16Op kGemm{
         },
     .bias = 2,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fully_connected_f16_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fully_connected_f16_wgmma_cuda", 2);
 constexpr CudaTactic kPlain{"fully_connected_plain_cuda", 1, generate};
 
 } // namespace

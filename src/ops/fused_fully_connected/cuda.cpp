@@ -23,7 +23,7 @@ constexpr GemmF16Op kGemm{
     .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
     .bias = 2,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_fully_connected_f16_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_fully_connected_f16_wgmma_cuda", 2);
 constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};
 
 } // namespace

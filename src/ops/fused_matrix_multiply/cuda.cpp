@@ -20,7 +20,7 @@ constexpr GemmF16Op kGemm{
     .bias = 2,
     .residual = 3,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_matrix_multiply_f16_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_matrix_multiply_f16_wgmma_cuda", 2);
 constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace

@@ -17,7 +17,7 @@ constexpr GemmF16Op kGemm{
                    Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
     .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 2);
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/result.h"
@@ -29,25 +30,21 @@ inline int vectorWidth(Isa isa) // floats
 }
 char const* isaName(Isa isa); // "avx2", "avx512": the end of tactic names
 
-// One emitted function. Its pages are written first and made executable then, never both at once.
+// One emitted function. Its pages are written first and made executable then, never both at once. Equal functions, of
+// which networks have many, are one in memory.
 class Code
 {
 public:
-    Code() = default;
-    Code(Code&& other) noexcept;
-    Code& operator=(Code&& other) noexcept;
-    ~Code();
-
     static Result<Code> make(uint8_t const* bytes, size_t sizeBytes);
     template <class F>
     F entry() const
     {
-        return reinterpret_cast<F>(memory_);
+        return reinterpret_cast<F>(const_cast<void*>(memory_.get()));
     }
     size_t sizeBytes() const { return sizeBytes_; }
 
 private:
-    void* memory_ = nullptr;
+    std::shared_ptr<void const> memory_;
     size_t sizeBytes_ = 0;
 };
 

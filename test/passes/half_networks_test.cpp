@@ -81,6 +81,24 @@ TEST(HalfNetworks, TransformerBlockIsFusedAsInFloat)
     }
 }
 
+// What of a block runs on a GPU, in either type.
+TEST(HalfNetworks, TransformerBlockIsSevenKernelsOnAGpu)
+{
+    ir::Bindings const sizes{{"N", 2}, {"S", 5}};
+    for (DataType type : {DataType::kFloat, DataType::kHalf}) {
+        TransformerBlock m;
+        m.type = type;
+        m.make();
+        PassCheck check{sizes, false, 1e-2, true};
+        check.cuda = true;
+        checkPass(m.g, wholePipeline, true, check);
+        std::string const ops = opsOf(m.g);
+        std::string const wanted = "layer_norm fused_matrix_multiply attention fused_matrix_multiply layer_norm "
+                                   "fused_matrix_multiply fused_matrix_multiply";
+        EXPECT_NE(ops.find(wanted), std::string::npos) << ops;
+    }
+}
+
 TEST(HalfNetworks, GammaThatHalfCannotHoldKeepsFloat)
 {
     GraphMaker m; // x -> f32, normalized, * gamma in f32 -> f16

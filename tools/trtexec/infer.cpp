@@ -92,6 +92,7 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
 
 void Inference::attachProfiler(ProfileSink& sink)
 {
+    isProfiled_ = true;
     for (Stream& stream : streams_)
         stream.context->setProfiler(&sink);
 }
@@ -109,7 +110,8 @@ QueryTimes Inference::runQuery(Stream& stream, Clock::time_point start) const
     if (usesGpu())
         q.startEnq = q.endH2d;
     stream.queue->begin();
-    if (!(stream.queue->hasGraph() ? stream.queue->launch() : stream.bindings->enqueue(stream.queue->stream())))
+    const bool launches = stream.queue->hasGraph() && !isProfiled_;
+    if (!(launches ? stream.queue->launch() : stream.bindings->enqueue(stream.queue->stream())))
         throw Failure("Inference failed: the library's reason stands in the [E] line above");
     stream.queue->end();
     const double enqueued = now();
@@ -147,7 +149,7 @@ std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point s
     int64_t measured = 0;
     if (!inference.transfers)
         stream.bindings->copyInputs();
-    if (inference.cudaGraph && usesGpu())
+    if (inference.cudaGraph && usesGpu() && !isProfiled_)
         capture(stream);
     sleepMs(inference.sleepMs);
     while (measured < inference.iterations || msBetween(start, Clock::now()) < endMs) {

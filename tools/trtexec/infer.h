@@ -47,6 +47,7 @@ private:
     Log& log_;
     const Options& options_;
     int32_t batch_ = 1;
+    bool isProfiled_ = false; // then no graph is used: layers have times only where they are enqueued
     std::vector<Stream> streams_;
 };
 

@@ -20,6 +20,7 @@ Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
 
 } // namespace tw::passes

@@ -25,7 +25,8 @@ struct PassContext
     bool refittable = false; // weights that the user may change later must stay recognizable
     bool half = false;       // FP16 is permitted, and the device is fast at it
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
-    bool cuda = false; // the engine is for a GPU
+    bool cuda = false;     // the engine is for a GPU
+    int64_t bandBytes = 0; // tensors of more are worked off by bands of rows where their maker and reader can; 0: none
 };
 
 // Returns whether it changed the graph.

@@ -28,6 +28,7 @@ std::vector<Pass> const& pipeline()
         {"merge_products", mergeProducts, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
+        {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
     };
     return list;

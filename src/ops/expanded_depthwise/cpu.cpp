@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/convolve.h"
+#include "ops/expanded_depthwise/jit_bands.h"
+#include "ops/expanded_depthwise/op.h"
+
+namespace tw::ops::expanded_depthwise {
+
+namespace {
+
+Extents expandedDims(TensorRef const& x, TensorRef const& y)
+{
+    return {y.dims[0], y.dims[1], x.dims[2], x.dims[3]};
+}
+
+// z, then the scratch of a convolution.
+int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    Extents const z = expandedDims(in[0], out[0]);
+    return (z.volume() + z.volume(2, 4) + out[0].dims.volume(2, 4)) * int64_t(sizeof(float));
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    TensorRef const z{DataType::kFloat, expandedDims(x, y), args.workspace};
+    void* scratch = z.as<float>() + z.count();
+    convolvePlain(convolution::Attrs::plain(2), x, args.inputs[1], args.inputs[2], {}, a.inner, z, scratch);
+    convolvePlain(a, z, args.inputs[3], args.inputs[4], {}, a.outer, y, scratch);
+    return {};
+}
+
+using kernels::jit::Isa;
+constexpr BandsTactic kAvx512{"expanded_depthwise_f32_bands_avx512", 1, Isa::kAvx512};
+constexpr BandsTactic kAvx2{"expanded_depthwise_f32_bands_avx2", 1, Isa::kAvx2};
+constexpr PlainTactic kPlain{"expanded_depthwise_plain", 1, run, workspace};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::expanded_depthwise

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one node of a convolution of one element and the depthwise convolution that reads its result.
+//   before: z = f(conv1x1(x, w1, b1)), y = g(depthwise(z, w2, b2))    after: y = expanded_depthwise(x, w1, b1, w2, b2)
+// Where z takes more than ctx.bandBytes: its rows are then used before they leave L2. Smaller ones gain nothing.
+// Expects Form::kFused: convolutions have their activations. Stands behind the other fusions. Leaves alone: results
+// that others read too, residual sums, other types than f32, nodes whose wishes of the user differ.
+#include "ops/expanded_depthwise/op.h"
+#include "ops/fused_convolution/op.h"
+#include "ops/registry.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+// A 2-D convolution in f32 with bias and known shapes, with an activation at most.
+bool isConvolution(ir::Node const* n)
+{
+    if (!n || (n->op != &ops::convolution::def() && n->op != &ops::fused_convolution::def()) || n->inputs.size() != 3 ||
+        n->device.byUser)
+        return false;
+    for (ir::Value const* v : n->inputs)
+        if (!v || v->type != DataType::kFloat)
+            return false;
+    for (ir::Value const* v : {n->inputs[0], n->outputs[0]}) {
+        if (v->rank() != 4 || v->quantization)
+            return false;
+        for (int i = 1; i < 4; ++i)
+            if (!v->shape[size_t(i)].isConst())
+                return false;
+    }
+    return n->inputs[1]->isConstant() && n->inputs[2]->isConstant();
+}
+
+ops::FusedActivation activationOf(ir::Node const& n)
+{
+    return n.op == &ops::fused_convolution::def() ? n.attrsAs<ops::fused_convolution::Attrs>().activation
+                                                  : ops::FusedActivation();
+}
+
+bool isExpansion(ir::Node const* n)
+{
+    if (!isConvolution(n))
+        return false;
+    auto const& a = n->attrsAs<ops::convolution::Attrs>();
+    if (!n->inputs[1]->shape[2].is(1) || !n->inputs[1]->shape[3].is(1))
+        return false;
+    bool plain = a.groups == 1;
+    for (size_t i = 0; i < 2; ++i)
+        plain = plain && a.strides[i] == 1 && n->inputs[0]->shape[2 + i] == n->outputs[0]->shape[2 + i] &&
+                a.prePadding[i] == 0;
+    return plain;
+}
+
+bool isDepthwise(ir::Node const* n)
+{
+    if (!isConvolution(n))
+        return false;
+    ir::Shape const &x = n->inputs[0]->shape, &w = n->inputs[1]->shape;
+    return x[1].is(n->attrsAs<ops::convolution::Attrs>().groups) && w[0] == x[1] && w[1].is(1);
+}
+
+int64_t pixelsBytes(ir::Value const& v)
+{
+    return v.shape[1].value() * v.shape[2].value() * v.shape[3].value() * int64_t(sizeof(float));
+}
+
+} // namespace
+
+Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx)
+{
+    if (ctx.bandBytes <= 0)
+        return false;
+    std::vector<ir::Node*> readers;
+    for (auto const& n : g.nodes)
+        if (isDepthwise(n.get()))
+            readers.push_back(n.get());
+    bool changed = false;
+    for (ir::Node* depthwise : readers) {
+        ir::Node* const expansion = onlyProducer(g, depthwise->inputs[0]);
+        if (!isExpansion(expansion) || pixelsBytes(*depthwise->inputs[0]) <= ctx.bandBytes ||
+            !canFuse(g, {expansion, depthwise}))
+            continue;
+        auto const& e = *expansion;
+        std::vector<FusedInput> inputs;
+        for (ir::Value* v : {e.inputs[0], e.inputs[1], e.inputs[2], depthwise->inputs[1], depthwise->inputs[2]})
+            inputs.push_back({v, v});
+        auto attrs = std::make_unique<ops::expanded_depthwise::Attrs>(depthwise->attrsAs<ops::convolution::Attrs>(),
+                                                                      activationOf(e), activationOf(*depthwise));
+        std::string const name = e.name + " + " + depthwise->name;
+        TW_ASSIGN(ir::Node * fused,
+                  fuseNodes(g, {expansion, depthwise}, ops::expanded_depthwise::def(), std::move(attrs), inputs));
+        if (!fused)
+            continue;
+        ctx.log.info("fused " + name);
+        changed = true;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

@@ -9,6 +9,7 @@
 #include "api/config.h"
 #include "api/engine.h"
 #include "api/host_memory.h"
+#include "api/io_formats.h"
 #include "api/network.h"
 #include "api/precision_settings.h"
 #include "builder/build.h"
@@ -70,13 +71,6 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
     TW_TRY(checkPrecisions(n, c, onGpu, log));
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
-    for (auto const* list : {&n.outputs, &n.shapeOutputs})
-        for (TensorObject const* t : *list)
-            if (!(t->formats & 1u << static_cast<int>(nvinfer1::TensorFormat::kLINEAR)))
-                return unsupported("network output '" + t->name + "': only the format kLINEAR is available on the CPU");
-    for (auto const& t : n.inputs)
-        if (!(t->formats & 1u << static_cast<int>(nvinfer1::TensorFormat::kLINEAR)))
-            return unsupported("network input '" + t->name + "': only the format kLINEAR is available on the CPU");
     return {};
 }
 
@@ -265,6 +259,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.constraints = constraintsOf(c);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
+    TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
     options.tune.minRounds = std::max({3, c.minTimingIterations, c.avgTimingIterations});
     options.tune.cacheBytes = device::probeCpu().l2Bytes;
@@ -336,6 +331,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, n.toGraph());
         TW_TRY(ir::verify(*graph));
+        TW_TRY(ioFormatsOf(n, *graph, false));
         return true;
     });
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/engine.h"
+#include "api/io_formats.h"
 #include "api/stream.h"
 
 using namespace tw;
@@ -176,14 +177,16 @@ Dims IExecutionContext::getTensorShape(char const* tensorName) const noexcept
 }
 Dims IExecutionContext::getTensorStrides(char const* tensorName) const noexcept
 {
+    ContextObject& c = self(this);
     Dims const shape = getTensorShape(tensorName);
-    Dims strides = shape;
-    int64_t step = 1;
-    for (int i = shape.nbDims - 1; i >= 0; --i) {
-        strides.d[i] = step < 0 ? -1 : int32_t(step);
-        step = shape.d[i] < 0 || step < 0 ? -1 : step * shape.d[i];
-    }
-    return strides;
+    int const io = tensorName ? c.state->core->ioIndex(tensorName) : -1;
+    if (io < 0 || shape.nbDims < 0)
+        return shape;
+    // Those of the batch, in implicit batch mode, are nobody's: the rest counts from the end.
+    Extents dims;
+    for (int i = 0; i < shape.nbDims; ++i)
+        dims.push(shape.d[i]);
+    return stridesOf(c.state->core->ioValue(io).format, dims);
 }
 Dims IExecutionContext::getStrides(int32_t bindingIndex) const noexcept
 {
@@ -362,7 +365,7 @@ int64_t IExecutionContext::getMaxOutputSize(char const* tensorName) const noexce
         TW_ASSIGN(auto inst, c.prepare());
         ir::Value const& v = c.state->core->ioValue(io);
         runtime::ValueState const& s = inst->values[size_t(c.state->core->block().indexOf(&v))];
-        return s.known ? TensorRef{v.type, s.dims, nullptr}.sizeBytes() : int64_t(-1);
+        return s.known ? TensorRef{v.type, s.dims, nullptr, v.format}.sizeBytes() : int64_t(-1);
     });
 }
 bool IExecutionContext::setTemporaryStorageAllocator(IGpuAllocator* allocator) noexcept

@@ -259,11 +259,11 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
                 address = const_cast<std::byte*>(static_cast<std::byte const*>(s.contents.data()));
             if (!address)
                 return invalidState("input '" + v.name + "' has no address: call setTensorAddress()");
-            request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address};
+            request->inputs[size_t(in)] = TensorRef{v.type, context.inputShape(in), address, v.format};
             continue;
         }
         size_t const out = size_t(std::find(g.outputs.begin(), g.outputs.end(), &v) - g.outputs.begin());
-        request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address};
+        request->outputs[out] = TensorRef{v.type, stateOf(v).dims, address, v.format};
         bool const allocates = useAllocators && io[size_t(i)].allocator;
         if (!address && !allocates && (useAllocators || core.contents().io[size_t(i)].isExecution))
             return invalidState("output '" + v.name +

@@ -113,24 +113,20 @@ Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSele
                   e.contents().implicitBatch);
 }
 
-// "Row major linear FP32 format", as the format descriptions of 8.5 read.
-char const* formatText(tw::DataType t)
+// Of kLINEAR and the other formats without vectors: none.
+int vectorDim(EngineObject const& e, int io)
 {
-    switch (t) {
-    case tw::DataType::kFloat:
-        return "Row major linear FP32 format (kLINEAR)";
-    case tw::DataType::kHalf:
-        return "Row major linear FP16 format (kLINEAR)";
-    case tw::DataType::kInt8:
-        return "Row major linear INT8 format (kLINEAR)";
-    case tw::DataType::kInt32:
-        return "Row major linear INT32 format (kLINEAR)";
-    case tw::DataType::kBool:
-        return "Row major linear BOOL format (kLINEAR)";
-    case tw::DataType::kUInt8:
-        return "Row major linear UINT8 format (kLINEAR)";
-    }
-    return "";
+    ir::Value const& v = e.core().ioValue(io);
+    return vectorOf(v.format) > 1 ? channelAxis(v.format, v.rank()) - (e.contents().implicitBatch ? 1 : 0) : -1;
+}
+int componentsPerElement(EngineObject const& e, int io)
+{
+    Format const f = e.core().ioValue(io).format;
+    return vectorOf(f) > 1 ? vectorOf(f) : -1;
+}
+TensorFormat formatOf(EngineObject const& e, int io)
+{
+    return static_cast<TensorFormat>(e.core().ioValue(io).format);
 }
 
 } // namespace
@@ -186,23 +182,23 @@ int32_t ICudaEngine::getTensorBytesPerComponent(char const* tensorName) const no
 }
 int32_t ICudaEngine::getTensorComponentsPerElement(char const* tensorName) const noexcept
 {
-    self(this).ioIndex(tensorName, "getTensorComponentsPerElement");
-    return -1; // kLINEAR is not vectorized
+    int const i = self(this).ioIndex(tensorName, "getTensorComponentsPerElement");
+    return i < 0 ? -1 : componentsPerElement(self(this), i);
 }
 TensorFormat ICudaEngine::getTensorFormat(char const* tensorName) const noexcept
 {
-    self(this).ioIndex(tensorName, "getTensorFormat");
-    return TensorFormat::kLINEAR;
+    int const i = self(this).ioIndex(tensorName, "getTensorFormat");
+    return i < 0 ? TensorFormat::kLINEAR : formatOf(self(this), i);
 }
 char const* ICudaEngine::getTensorFormatDesc(char const* tensorName) const noexcept
 {
     int const i = self(this).ioIndex(tensorName, "getTensorFormatDesc");
-    return i < 0 ? "" : formatText(self(this).core().ioValue(i).type);
+    return i < 0 ? "" : self(this).state->formatTexts[size_t(i)].c_str();
 }
 int32_t ICudaEngine::getTensorVectorizedDim(char const* tensorName) const noexcept
 {
-    self(this).ioIndex(tensorName, "getTensorVectorizedDim");
-    return -1;
+    int const i = self(this).ioIndex(tensorName, "getTensorVectorizedDim");
+    return i < 0 ? -1 : vectorDim(self(this), i);
 }
 Dims ICudaEngine::getProfileShape(char const* tensorName, int32_t profileIndex,
                                   OptProfileSelector select) const noexcept
@@ -257,23 +253,23 @@ int32_t ICudaEngine::getBindingBytesPerComponent(int32_t bindingIndex) const noe
 }
 int32_t ICudaEngine::getBindingComponentsPerElement(int32_t bindingIndex) const noexcept
 {
-    self(this).ioOfBinding(bindingIndex, "getBindingComponentsPerElement");
-    return -1;
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingComponentsPerElement");
+    return i < 0 ? -1 : componentsPerElement(self(this), i);
 }
 TensorFormat ICudaEngine::getBindingFormat(int32_t bindingIndex) const noexcept
 {
-    self(this).ioOfBinding(bindingIndex, "getBindingFormat");
-    return TensorFormat::kLINEAR;
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingFormat");
+    return i < 0 ? TensorFormat::kLINEAR : formatOf(self(this), i);
 }
 char const* ICudaEngine::getBindingFormatDesc(int32_t bindingIndex) const noexcept
 {
     int const i = self(this).ioOfBinding(bindingIndex, "getBindingFormatDesc");
-    return i < 0 ? "" : formatText(self(this).core().ioValue(i).type);
+    return i < 0 ? "" : self(this).state->formatTexts[size_t(i)].c_str();
 }
 int32_t ICudaEngine::getBindingVectorizedDim(int32_t bindingIndex) const noexcept
 {
-    self(this).ioOfBinding(bindingIndex, "getBindingVectorizedDim");
-    return -1;
+    int const i = self(this).ioOfBinding(bindingIndex, "getBindingVectorizedDim");
+    return i < 0 ? -1 : vectorDim(self(this), i);
 }
 Dims ICudaEngine::getProfileDimensions(int32_t bindingIndex, int32_t profileIndex,
                                        OptProfileSelector select) const noexcept

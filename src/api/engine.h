@@ -39,6 +39,7 @@ struct EngineState
 {
     std::shared_ptr<runtime::Engine const> core;
     std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
+    std::vector<std::string> formatTexts;  // of each tensor, for people
     nvinfer1::IGpuAllocator* allocator = nullptr;
     std::mutex mutex;
     std::set<int> profilesInUse; // of contexts, only for dynamic engines

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/io_formats.h"
 #include "ir/op_def.h"
 
 using namespace tw;
@@ -61,20 +62,6 @@ Json dimsOf(InspectorObject const& i, ir::Value const& v)
     return d;
 }
 
-std::string formatText(Format f)
-{
-    switch (f) {
-    case Format::kLinear:
-        return "Row major linear";
-    case Format::kHWC:
-    case Format::kChannelsLast:
-        return "Channels last";
-    default:
-        return std::string(isByPixel(f) ? "Channels last, in vectors of " : "Channel planes, in vectors of ") +
-               std::to_string(vectorOf(f));
-    }
-}
-
 Json tensorJson(InspectorObject const& i, ir::Value const& v)
 {
     Json t;
@@ -85,7 +72,7 @@ Json tensorJson(InspectorObject const& i, ir::Value const& v)
     for (auto const& k : t["Dimensions"])
         known = known && k.get<int64_t>() >= 0;
     if (known)
-        t["Format/Datatype"] = formatText(v.format) + " " + typeText(v.type) + " format";
+        t["Format/Datatype"] = formatWords(v.format, typeText(v.type));
     return t;
 }
 

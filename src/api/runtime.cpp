@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/engine.h"
+#include "api/io_formats.h"
 #include "device/thread_pool.h"
 
 using namespace tw;
@@ -55,6 +56,11 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     for (size_t p = 0; p < profiles; ++p)
         for (plan::IoTensor const& t : core->contents().io)
             state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
+    for (int i = 0; i < state->ioCount(); ++i) {
+        ir::Value const& v = core->ioValue(i);
+        constexpr char const* kTypes[] = {"FP32", "FP16", "INT8", "INT32", "BOOL", "UINT8"}; // by number
+        state->formatTexts.push_back(formatWords(v.format, kTypes[int(v.type)]) + " (" + publicNameOf(v.format) + ")");
+    }
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
     if (!core->borrowsPlan())
         source->close();

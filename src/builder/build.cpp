@@ -298,8 +298,8 @@ public:
         };
         if (options_.cuda)
             compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
-        TW_ASSIGN(a.summary,
-                  assignFormats(*a.graph, *a.block, *shapes.at[1], *shapes.at[2], options_.tune, policy, timesOf));
+        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, *shapes.at[1], *shapes.at[2], options_.tune, policy,
+                                           timesOf, options_.io));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -322,7 +322,10 @@ public:
     // The best of the assignments that are worth a try, by the time of the whole engine.
     Result<Attempt> makeBest(Log& log)
     {
-        bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda;
+        bool const isDirect =
+            std::any_of(options_.io.begin(), options_.io.end(), [](auto const& io) { return io.second.isDirect; });
+        bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda &&
+                            !isDirect; // which leaves no assignment but by least time
         std::string const key = isFree ? graphKey() : std::string();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
@@ -389,6 +392,11 @@ private:
                 h.text(tune::regionKey(
                     runtime::problemOf(step, *shapes->at[1], *shapes->at[2], options_.tune.workers->count()),
                     options_.fingerprint));
+        for (auto const& [name, io] : options_.io) {
+            h.text(name);
+            for (Format f : io.allowed)
+                h.text(tw::nameOf(f));
+        }
         return options_.fingerprint + "|formats of a graph|" + std::to_string(h.value());
     }
 

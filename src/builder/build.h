@@ -24,6 +24,7 @@ struct Options
     bool half = false; // FP16 is permitted; the CPU computes in FP32 all the same
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;
+    IoFormats io;
     bool keepRivals = true;     // what was not chosen, and why, goes into the plan
     double tuningSeconds = 0;   // what timing may take, about; 0: no limit
     int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit

@@ -16,9 +16,17 @@ struct Runnable
 {
     std::unique_ptr<runtime::Instance> instance;
     Tensor arena;
-    std::vector<Tensor> outputStorage;
-    std::vector<TensorRef> outputs;
+    std::vector<Tensor> storage;
+    std::vector<TensorRef> inputs, outputs;
 };
+
+Result<TensorRef> allocate(Runnable& r, ir::Value const& v, Extents const& dims)
+{
+    r.storage.emplace_back(v.type, dims, v.format);
+    if (!r.storage.back().data())
+        return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+    return r.storage.back().ref();
+}
 
 Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState> const& inputs)
 {
@@ -32,10 +40,19 @@ Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState
         runtime::ValueState const& s = r.instance->values[size_t(attempt.block->indexOf(v))];
         if (!s.exact)
             return unsupported("output '" + v->name + "' has a size that depends on data");
-        r.outputStorage.emplace_back(v->type, s.dims);
-        r.outputs.push_back(r.outputStorage.back().ref());
-        if (!r.outputs.back().data)
-            return Error{ErrorCode::kFailedAllocation, "no memory to time the engine"};
+        TW_ASSIGN(TensorRef memory, allocate(r, *v, s.dims));
+        r.outputs.push_back(memory);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].contents.data) {
+            r.inputs.push_back(inputs[i].contents);
+            continue;
+        }
+        ir::Value const& v = *attempt.graph->inputs[i];
+        TW_ASSIGN(TensorRef memory, allocate(r, v, inputs[i].dims));
+        // Integers are indices as a rule: 0 and 1 are in range almost everywhere.
+        tune::fillRandom(memory, isFloating(v.type) ? ops::Domain{} : ops::Domain{0, 1, true, false}, i);
+        r.inputs.push_back(memory);
     }
     return r;
 }
@@ -53,28 +70,13 @@ Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::
             return none;
         runnables.push_back(std::move(*r));
     }
-    std::vector<Tensor> storage;
-    std::vector<TensorRef> refs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        ir::Value const& v = *attempts[0].graph->inputs[i];
-        if (inputs[i].contents.data) {
-            refs.push_back(inputs[i].contents);
-            continue;
-        }
-        storage.emplace_back(v.type, inputs[i].dims);
-        refs.push_back(storage.back().ref());
-        if (!refs.back().data)
-            return none;
-        // Integers are indices as a rule: 0 and 1 are in range almost everywhere.
-        tune::fillRandom(refs.back(), isFloating(v.type) ? ops::Domain{} : ops::Domain{0, 1, true, false}, i);
-    }
     bool failed = false;
     std::vector<tune::Contestant> contestants;
     for (Runnable& r : runnables)
         contestants.push_back(tune::Contestant{[&] {
             uint64_t state = 1;
             std::vector<TensorRef> outputs = r.outputs;
-            runtime::ExecuteArgs args{r.arena.data(), refs, outputs, &state, nullptr, &workers};
+            runtime::ExecuteArgs args{r.arena.data(), r.inputs, outputs, &state, nullptr, &workers};
             double const begin = tune::nowMicroseconds();
             failed = failed || !runtime::execute(*r.instance, args).ok();
             return tune::Sample{tune::nowMicroseconds() - begin, false};

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "ir/op_def.h"
+#include "ops/reformat/op.h"
 #include "ops/registry.h"
 #include "runtime/engine.h"
 #include "tune/pbqp.h"
@@ -28,8 +29,20 @@ struct Labels
 // What one node wants of one value: the formats, by label.
 struct Use
 {
-    int node = -1; // position in the graph; -1: the graph's outputs
+    int node = 0; // of the problem: a position in the graph, or a boundary's
     std::vector<std::vector<Format>> wanted;
+};
+
+// A network input or output with the formats that the client allows.
+struct Boundary
+{
+    ir::Value* value;
+    IoFormat const* formats;
+    bool isInput;
+    int node = -1; // of the problem
+    int chosen = 0;
+
+    Format format() const { return formats->allowed[size_t(chosen)]; }
 };
 
 bool has(std::vector<Format> const& list, Format f)
@@ -56,15 +69,31 @@ class Assignment
 {
 public:
     Assignment(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-               runtime::Instance const& max, tune::Options const& options, TimesOf const& timesOf)
+               runtime::Instance const& max, tune::Options const& options, TimesOf const& timesOf, IoFormats const& io)
         : g_(g), block_(block), opt_(opt), max_(max), options_(options), timesOf_(timesOf)
-    {}
+    {
+        static IoFormat const kLinearOnly;
+        auto add = [&](ir::Value* v, bool isInput) {
+            auto const it = io.find(v->name);
+            boundaries_.push_back(Boundary{v, it == io.end() || v->host ? &kLinearOnly : &it->second, isInput});
+        };
+        for (ir::Value* v : g.inputs)
+            add(v, true);
+        for (ir::Value* v : g.outputs)
+            add(v, false);
+    }
 
     Result<FormatSummary> run(FormatPolicy policy)
     {
         collectLabels();
-        if (summary_.nodes == 0 || policy == FormatPolicy::kLinear)
+        bool const isFixed = std::all_of(boundaries_.begin(), boundaries_.end(), [](Boundary const& b) {
+            return b.formats->allowed.size() == 1 && !b.formats->isDirect;
+        });
+        takeDefaults();
+        if ((summary_.nodes == 0 && isFixed) || policy == FormatPolicy::kLinear) {
+            apply();
             return summary_;
+        }
         if (policy == FormatPolicy::kChannelsLast) {
             auto notLinear = [](ops::Formats const& f) {
                 return f.inputs.size() + f.outputs.size() -
@@ -151,7 +180,8 @@ private:
                 l.costs.assign(l.list.size(), 0);
             p.addNode(l.costs);
         }
-        fixed_ = p.addNode({0}); // graph inputs and outputs: linear
+        for (Boundary& b : boundaries_)
+            b.node = p.addNode(std::vector<double>(b.formats->allowed.size(), 0.0));
         std::map<ir::Value const*, std::vector<Use>> const uses = collectUses();
         for (auto const& v : g_.values()) { // in the order of the graph, not of addresses
             auto it = uses.find(v.get());
@@ -159,12 +189,15 @@ private:
                 continue;
             TW_TRY(addValue(p, *v, it->second));
         }
+        addDirect(p);
         tune::pbqp::Solution const s = tune::pbqp::solve(p);
         summary_.isExact = s.isExact;
         if (s.cost == kImpossible)
-            return {}; // linear throughout
+            return checkDirect(); // linear throughout
         for (size_t i = 0; i < labels_.size(); ++i)
             labels_[i].chosen = s.labels[i];
+        for (Boundary& b : boundaries_)
+            b.chosen = s.labels[size_t(b.node)];
         summary_.microseconds = s.cost;
         return {};
     }
@@ -214,27 +247,113 @@ private:
                 }
             }
         }
-        for (ir::Value const* v : g_.outputs)
-            if (v->producer && (uses[v].empty() || uses[v].back().node >= 0))
-                uses[v].push_back(Use{-1, {{Format::kLinear}}});
+        for (Boundary const& b : boundaries_)
+            if (!b.isInput) {
+                Use use{b.node, {}};
+                for (Format f : b.formats->allowed)
+                    use.wanted.push_back({f});
+                uses[b.value].push_back(std::move(use));
+            }
         return uses;
     }
 
     std::vector<Format> producedFormats(ir::Value const& v) const
     {
+        if (!v.producer)
+            return inputBoundary(v).formats->allowed;
         std::vector<Format> list;
-        if (v.producer)
-            for (ops::Formats const& f : labels_[size_t(positions_.at(v.producer))].list)
-                list.push_back(f.outputs[size_t(v.producerIndex)]);
-        else
-            list.push_back(Format::kLinear);
+        for (ops::Formats const& f : labels_[size_t(positions_.at(v.producer))].list)
+            list.push_back(f.outputs[size_t(v.producerIndex)]);
         return list;
+    }
+    Boundary const& inputBoundary(ir::Value const& v) const
+    {
+        return *std::find_if(boundaries_.begin(), boundaries_.end(),
+                             [&](Boundary const& b) { return b.isInput && b.value == &v; });
+    }
+
+    // Linear where that is allowed.
+    void takeDefaults()
+    {
+        for (Boundary& b : boundaries_) {
+            auto const& list = b.formats->allowed;
+            auto const at = std::find(list.begin(), list.end(), Format::kLinear);
+            b.chosen = at == list.end() ? 0 : int(at - list.begin());
+        }
+    }
+
+    // Formats of direct inputs and outputs are those of every layer beside them.
+    void addDirect(tune::pbqp::Problem& p) const
+    {
+        forDirect([&](Boundary const& b, int node, std::vector<Format> const& ofLabels) {
+            std::vector<double> costs;
+            for (Format f : b.formats->allowed)
+                for (Format other : ofLabels)
+                    costs.push_back(f == other ? 0 : kImpossible);
+            p.addEdge(b.node, node, std::move(costs));
+        });
+    }
+    Result<void> checkDirect() const
+    {
+        Result<void> result;
+        bool isAny = false;
+        std::string layers;
+        forDirect([&](Boundary const& b, int node, std::vector<Format> const& ofLabels) {
+            isAny = true;
+            std::string const& name = g_.nodes[size_t(node)]->name;
+            layers += (layers.empty() ? "'" : ", '") + name + "'";
+            if (!result.ok() || std::any_of(b.formats->allowed.begin(), b.formats->allowed.end(),
+                                            [&](Format f) { return has(ofLabels, f); }))
+                return;
+            result = Error{
+                ErrorCode::kUnsupportedState,
+                "layer '" + name + "': no tactic " + (b.isInput ? "reads network input '" : "writes network output '") +
+                    b.value->name + "' of type " + tw::nameOf(b.value->type) + " in format " +
+                    textOf(b.formats->allowed) + " (available: " + textOf(ofLabels) +
+                    "), and BuilderFlag::kDIRECT_IO forbids a reformat; allow another format or clear the flag"};
+        });
+        if (result.ok() && isAny)
+            return Error{ErrorCode::kUnsupportedState,
+                         "layers " + layers +
+                             ": their tactics do not fit together with the allowed formats of the "
+                             "network's inputs and outputs, and BuilderFlag::kDIRECT_IO forbids reformats"};
+        return result;
+    }
+    static std::string textOf(std::vector<Format> const& list)
+    {
+        std::string text;
+        for (size_t i = 0; i < list.size(); ++i)
+            if (std::find(list.begin(), list.begin() + int64_t(i), list[i]) == list.begin() + int64_t(i))
+                text += (text.empty() ? "" : ", ") + std::string(tw::nameOf(list[i]));
+        return text;
+    }
+    // Calls with every layer beside a direct input or output, and the format that each of its labels has there.
+    template <class Call>
+    void forDirect(Call const& call) const
+    {
+        for (Boundary const& b : boundaries_) {
+            if (!b.formats->isDirect)
+                continue;
+            if (!b.isInput && b.value->producer)
+                call(b, positions_.at(b.value->producer), producedFormats(*b.value));
+            for (size_t n = 0; b.isInput && n < labels_.size(); ++n) {
+                auto const& inputs = g_.nodes[n]->inputs;
+                for (size_t i = 0; i < inputs.size(); ++i) {
+                    if (inputs[i] != b.value)
+                        continue;
+                    std::vector<Format> list;
+                    for (ops::Formats const& f : labels_[n].list)
+                        list.push_back(f.inputs[i]);
+                    call(b, int(n), list);
+                }
+            }
+        }
     }
 
     Result<void> addValue(tune::pbqp::Problem& p, ir::Value const& v, std::vector<Use> const& uses)
     {
         std::vector<Format> const produced = producedFormats(v);
-        int const producer = v.producer ? positions_.at(v.producer) : fixed_;
+        int const producer = v.producer ? positions_.at(v.producer) : inputBoundary(v).node;
         std::vector<Format> all; // that anybody produces or wants
         auto note = [&](Format f) {
             if (!has(all, f))
@@ -257,7 +376,6 @@ private:
             }
             return sum;
         };
-        auto nodeOf = [&](Use const& u) { return u.node < 0 ? fixed_ : u.node; };
         if (uses.size() == 1) {
             std::vector<double> costs;
             for (Format from : produced)
@@ -265,7 +383,7 @@ private:
                     TW_ASSIGN(double us, copies(from, wanted));
                     costs.push_back(us);
                 }
-            p.addEdge(producer, nodeOf(uses[0]), std::move(costs));
+            p.addEdge(producer, uses[0].node, std::move(costs));
             return {};
         }
         // Several readers share copies: a node of its own says in which formats the value exists.
@@ -293,7 +411,7 @@ private:
                     costs.push_back(std::all_of(wanted.begin(), wanted.end(), [&](Format f) { return has(set, f); })
                                         ? 0
                                         : kImpossible);
-            p.addEdge(available, nodeOf(u), std::move(costs));
+            p.addEdge(available, u.node, std::move(costs));
         }
         return {};
     }
@@ -320,6 +438,9 @@ private:
         p.outputs = {spec};
         p.threads = options_.workers->count();
         p.cuda = options_.cuda;
+        auto const pairs = ops::reformat::formatPairs(p);
+        if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
+            return kImpossible;
         TensorRef const in{v.type, o.dims, nullptr, from}, out{v.type, o.dims, nullptr, to};
         if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
             return 0.0;
@@ -334,6 +455,16 @@ private:
     {
         // Formats that values exist in; the first is the one they are made in.
         std::map<ir::Value const*, std::vector<std::pair<Format, ir::Value*>>> existing;
+        std::map<ir::Value const*, Format> outputFormat;
+        for (Boundary const& b : boundaries_) {
+            summary_.io += b.format() != Format::kLinear;
+            if (b.isInput) {
+                b.value->format = b.format();
+                existing[b.value] = {{b.format(), b.value}};
+            } else {
+                outputFormat[b.value] = b.format();
+            }
+        }
         std::vector<ir::Node*> order;
         for (auto const& n : g_.nodes)
             order.push_back(n.get());
@@ -346,8 +477,6 @@ private:
                 if (!v || v->isConstant())
                     continue;
                 auto& list = existing[v];
-                if (list.empty())
-                    list.emplace_back(Format::kLinear, v); // a graph input
                 auto at = std::find_if(list.begin(), list.end(), [&](auto const& e) { return e.first == f.inputs[i]; });
                 if (at == list.end()) {
                     ir::Value* copy = insertReformat(*list[0].second, f.inputs[i], g_.positionOf(&node),
@@ -359,12 +488,13 @@ private:
             }
             for (size_t i = 0; i < node.outputs.size(); ++i) {
                 ir::Value* v = node.outputs[i];
-                if (f.outputs[i] == Format::kLinear || !g_.isOutput(v)) {
+                auto const out = outputFormat.find(v);
+                if (out == outputFormat.end() || f.outputs[i] == out->second) {
                     v->format = f.outputs[i];
                     existing[v] = {{v->format, v}};
                     continue;
                 }
-                // The output itself stays linear: the node writes another value, which is copied into it.
+                // The node writes another value, which is copied into the output.
                 ir::Value* inner = g_.newValue(v->name + " (" + nameOf(f.outputs[i]) + ")", v->type, v->shape);
                 inner->format = f.outputs[i];
                 inner->quantization = v->quantization;
@@ -372,15 +502,23 @@ private:
                 inner->producerIndex = int(i);
                 node.outputs[i] = inner;
                 ir::Value* copy =
-                    insertReformat(*inner, Format::kLinear, g_.positionOf(&node) + 1,
+                    insertReformat(*inner, out->second, g_.positionOf(&node) + 1,
                                    "Reformatting CopyNode for Output Tensor " + std::to_string(i) + " to " + node.name);
                 v->producer = copy->producer;
                 v->producerIndex = 0;
                 copy->producer->outputs[0] = v;
                 copy->producer = nullptr;
-                existing[v] = {{f.outputs[i], inner}, {Format::kLinear, v}};
+                v->format = out->second;
+                existing[v] = {{f.outputs[i], inner}, {out->second, v}};
             }
         }
+        for (ir::Value*& v : g_.outputs) // constants
+            if (!v->producer && outputFormat.at(v) != v->format) {
+                Format const to = outputFormat.at(v);
+                ir::Value* copy = insertReformat(*v, to, -1, "Reformatting CopyNode for Output Tensor " + v->name);
+                std::swap(copy->name, v->name);
+                v = copy;
+            }
         g_.eraseUnusedValues();
     }
 
@@ -413,7 +551,7 @@ private:
     TimesOf const& timesOf_;
     std::map<ir::Node const*, int> const positions_ = positionsOf(g_);
     std::vector<Labels> labels_;
-    int fixed_ = -1;
+    std::vector<Boundary> boundaries_;
     FormatSummary summary_;
 };
 
@@ -421,7 +559,7 @@ private:
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf)
+                                    TimesOf const& timesOf, IoFormats const& io)
 {
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
@@ -430,10 +568,10 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
                 continue; // shapes that depend on data: the choice of tactics refuses them
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
-                                    *max.regions[i][r], options, policy, timesOf));
+                                    *max.regions[i][r], options, policy, timesOf, {}));
             sum.add(inner);
         }
-    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf).run(policy));
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy));
     sum.add(own);
     return sum;
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the format of every value of a scheduled graph, so that the time of all nodes and of the reformats between
-// them is least, and puts the reformat nodes in. Graph inputs and outputs, constants and host values stay linear.
+// them is least, and puts the reformat nodes in. Constants and host values stay linear; graph inputs and outputs are in
+// one of the formats that the client allows.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "runtime/block.h"
@@ -18,20 +22,30 @@ enum class FormatPolicy
     kChannelsLast, // channels-last wherever some tactic can
 };
 
+// Formats of the network's inputs and outputs, by name; what is not named is linear.
+struct IoFormat
+{
+    std::vector<Format> allowed{Format::kLinear}; // at least one; among equally cheap ones the first is taken
+    bool isDirect = false;                        // no reformat between it and the layers beside it: else an error
+};
+using IoFormats = std::map<std::string, IoFormat>;
+
 struct FormatSummary
 {
     int nodes = 0;                                   // that could choose
     int nonLinear = 0;                               // of them, those that work in other than linear formats
     int reformats = 0;                               // nodes put in
+    int io = 0;                                      // network inputs and outputs in other than linear formats
     double microseconds = 0, linearMicroseconds = 0; // of the nodes that could choose and the reformats
     bool isExact = true;
 
-    bool changed() const { return nonLinear > 0 || reformats > 0; }
+    bool changed() const { return nonLinear > 0 || reformats > 0 || io > 0; }
     void add(FormatSummary const& other)
     {
         nodes += other.nodes;
         nonLinear += other.nonLinear;
         reformats += other.reformats;
+        io += other.io;
         microseconds += other.microseconds;
         linearMicroseconds += other.linearMicroseconds;
         isExact = isExact && other.isExact;
@@ -44,6 +58,6 @@ using TimesOf = std::function<std::vector<Result<double>>(ops::Problem const&, s
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf);
+                                    TimesOf const& timesOf, IoFormats const& io);
 
 } // namespace tw::builder

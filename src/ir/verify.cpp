@@ -73,6 +73,15 @@ Result<void> verifyLimits(Graph const& g, Value const& v)
     return {};
 }
 
+// Clients see the network's inputs and outputs; those of regions and bodies are linear.
+Result<void> verifyBoundary(Graph const& g, Value const& v, char const* what, int depth)
+{
+    if (v.format == Format::kLinear || (depth == 0 && v.format != Format::kChannelsLast))
+        return {};
+    return bad(g, std::string(what) + " '" + v.name + "' cannot be in format " + nameOf(v.format) +
+                      (depth == 0 ? ", which is internal" : ": inside regions and bodies it must be linear"));
+}
+
 Result<void> verifyGraph(Graph const& g, int depth)
 {
     if (depth > kMaxNesting)
@@ -95,8 +104,7 @@ Result<void> verifyGraph(Graph const& g, int depth)
     for (Value const* v : g.inputs) {
         if (!owned.contains(v) || v->producer || v->isConstant())
             return bad(g, "input list names a value that is no input");
-        if (v->format != Format::kLinear)
-            return bad(g, "input '" + v->name + "' is not linear");
+        TW_TRY(verifyBoundary(g, *v, "input", depth));
         if (!ready.insert(v).second)
             return bad(g, "input list names '" + v->name + "' twice");
     }
@@ -132,8 +140,7 @@ Result<void> verifyGraph(Graph const& g, int depth)
         if (!ready.contains(v))
             return bad(g, "output list names a value that nothing makes");
     for (Value const* v : g.outputs)
-        if (v->format != Format::kLinear)
-            return bad(g, "output '" + v->name + "' is not linear");
+        TW_TRY(verifyBoundary(g, *v, "output", depth));
     return {};
 }
 

@@ -2,6 +2,7 @@
 #include "ops/convert_format.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace tw::ops {
@@ -71,6 +72,36 @@ void convertFormat(TensorRef const& from, TensorRef const& to, Workers& workers)
     default:
         return convert<uint8_t>(from, to, workers);
     }
+}
+
+std::vector<Gap> gapsOf(TensorRef const& t)
+{
+    if (t.format == Format::kLinear || t.count() == 0 || !fitsRank(t.format, t.dims.rank))
+        return {};
+    int const axis = channelAxis(t.format, t.dims.rank);
+    int64_t const channels = t.dims[axis], images = t.dims.volume(0, axis);
+    int64_t const pixels = t.dims.volume(axis + 1, t.dims.rank);
+    if (isByPixel(t.format)) {
+        int64_t const stride = t.pixelStride();
+        return stride == channels ? std::vector<Gap>()
+                                  : std::vector<Gap>{{channels, stride - channels, stride, images * pixels}};
+    }
+    int64_t const vector = vectorOf(t.format), vectors = (channels + vector - 1) / vector, used = channels % vector;
+    std::vector<Gap> gaps;
+    if (used > 0 && vectors == 1)
+        gaps.push_back({used, vector - used, vector, images * pixels});
+    else if (used > 0)
+        for (int64_t n = 0; n < images; ++n)
+            gaps.push_back({((n + 1) * vectors - 1) * pixels * vector + used, vector - used, vector, pixels});
+    return gaps;
+}
+
+void zeroGaps(TensorRef const& t)
+{
+    int64_t const bytes = sizeOf(t.type);
+    for (Gap const& g : gapsOf(t))
+        for (int64_t row = 0; row < g.rows; ++row)
+            std::memset(t.as<std::byte>() + (g.begin + row * g.pitch) * bytes, 0, size_t(g.width * bytes));
 }
 
 } // namespace tw::ops

@@ -4,6 +4,7 @@
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
+#include "ops/convert_format.h"
 #include "runtime/block.h"
 #include "runtime/execute_cuda.h"
 
@@ -253,10 +254,12 @@ private:
             TensorRef& out = args_.outputs[i];
             out.type = r.type;
             out.dims = r.dims;
+            out.format = r.format;
             if (!out.data)
                 out.data = r.data;
             else if (out.data != r.data && r.sizeBytes() > 0)
                 std::memmove(out.data, r.data, size_t(r.sizeBytes()));
+            ops::zeroGaps(out); // what clients find there
         }
         return {};
     }

@@ -10,6 +10,7 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "ops/convert_format.h"
 #include "runtime/replay_cuda.h"
 
 namespace tw::runtime {
@@ -82,6 +83,7 @@ public:
             }
             out.type = from.type;
             out.dims = from.dims;
+            out.format = from.format;
             if (!out.data)
                 out.data = from.data;
             else if (out.data != from.data && from.sizeBytes() > 0) {
@@ -90,6 +92,8 @@ public:
                 else
                     TW_TRY(copyOnDevice(out.data, from.data, from.sizeBytes()));
             }
+            if (!toHost)
+                TW_TRY(zeroGaps(out, *g.outputs[i]));
         }
         return {};
     }
@@ -100,6 +104,19 @@ private:
         if (bytes == 0 || to == from)
             return {};
         TW_CUDA(driver_, cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(bytes), stream_));
+        return {};
+    }
+
+    // Clients find zeros there. Reformats write them themselves.
+    Result<void> zeroGaps(TensorRef const& t, ir::Value const& v)
+    {
+        if (v.producer && std::string_view(v.producer->op->name) == "reformat")
+            return {};
+        size_t const bytes = size_t(sizeOf(t.type));
+        for (ops::Gap const& g : ops::gapsOf(t))
+            TW_CUDA(driver_,
+                    cuMemsetD2D8Async(cuda::addressOf(t.data) + uint64_t(g.begin) * bytes, size_t(g.pitch) * bytes, 0,
+                                      size_t(g.width) * bytes, size_t(g.rows), stream_));
         return {};
     }
 

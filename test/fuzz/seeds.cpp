@@ -154,10 +154,12 @@ int main(int argc, char** argv)
         if (index < 4)
             save("fuzz_timing_cache", c.name + ".cache", cache.serialize());
     }
-    plan::Contents network = test::smallNetwork();
-    if (test::buildContents(network).ok())
-        if (auto bytes = plan::write(network); bytes.ok())
-            save("fuzz_plan", "small_network.plan", *bytes);
+    for (Format f : {Format::kLinear, Format::kCHW32, Format::kHWC}) {
+        plan::Contents network = test::smallNetwork();
+        if (test::buildContents(network, nullptr, {{"x", {{f}}}}).ok())
+            if (auto bytes = plan::write(network); bytes.ok())
+                save("fuzz_plan", "small_network." + std::string(nameOf(f)) + ".plan", *bytes);
+    }
     writeModels();
     return 0;
 }

@@ -74,11 +74,11 @@ TEST(PlanHostile, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.1 got 2.1, please rebuild");
+    expectError(b, "expecting format version 1.2 got 2.2, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.1 got 1.2, please rebuild");
+    expectError(b, "expecting format version 1.2 got 1.3, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);
@@ -221,6 +221,8 @@ struct Spec
     std::vector<std::string> shape{"2"};
     std::string xName = "x", op = "activation";
     uint8_t type = 0, fieldKind = 0;
+    int32_t xFormat = 0, yFormat = 0;
+    bool xOnHost = false;
     int32_t form = 4, fieldNumber = 1, deviceKind = 0, role = 4, origin = 0, quantizedAxis = -1;
     std::vector<int32_t> inputs{0}, outputs{1}, nodeInputs{0}, nodeOutputs{1};
     std::vector<int64_t> fieldValues{0};
@@ -242,7 +244,10 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
                                          i == 0   ? fb::ValueKind_Input
                                          : i == 1 ? s.secondKind
                                                   : fb::ValueKind_Constant,
-                                         false, q, 0, false, s.weightsOffset, s.weightsSize, 0, s.role, 0));
+                                         i == 0 && s.xOnHost, q, 0, false, s.weightsOffset, s.weightsSize, 0, s.role, 0,
+                                         i == 0   ? s.xFormat
+                                         : i == 1 ? s.yFormat
+                                                  : 0));
     }
     auto integers = b.CreateVector(s.fieldValues);
     std::vector<flatbuffers::Offset<fb::Field>> fields{fb::CreateField(b, s.fieldNumber, s.fieldKind, integers)};
@@ -326,6 +331,31 @@ TEST(PlanHostile, Graphs)
     bad([](Spec& s) { s.fieldValues = {}; }, "another kind");
     bad([](Spec& s) { s.fieldValues = {1000}; }, "activation 'node'");
     bad([](Spec& s) { s.depth = 40; }, "nested deeper");
+    for (int32_t format : {9, 10, 12, 99, 101, -1, INT32_MAX})
+        bad([=](Spec& s) { s.xFormat = format; }, "unknown format");
+    for (Format f : kFormats) {
+        if (f == Format::kLinear)
+            continue;
+        bad([=](Spec& s) { s.xFormat = int32_t(f); }, "cannot be in format"); // of rank 1
+        bad([=](Spec& s) { s.yFormat = int32_t(f); }, "cannot be in format");
+        auto onHost = [=](Spec& s) {
+            s.shape = {"2", "2", "2", "2"};
+            s.xFormat = int32_t(f);
+            s.xOnHost = true;
+        };
+        bad(onHost, "cannot be in format");
+    }
+    auto cube = [](int32_t format, int depth = 0) {
+        return [=](Spec& s) {
+            s.shape = {"2", "2", "2"};
+            s.xFormat = format;
+            s.depth = depth;
+        };
+    };
+    bad(cube(int32_t(Format::kDHWC8)), "for tensors of rank 4");
+    bad(cube(int32_t(Format::kCDHW32)), "for tensors of rank 4");
+    bad(cube(int32_t(Format::kChannelsLast)), "which is internal");
+    bad(cube(int32_t(Format::kHWC), 1), "inside regions and bodies");
     auto constant = [](uint64_t offset, uint64_t size, int count = 1) {
         return [=](Spec& s) {
             s.values = 2 + count;

@@ -6,6 +6,7 @@
 
 #include "builder/build.h"
 #include "interp/interp.h"
+#include "ops/convert_format.h"
 #include "ops/activation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -53,12 +54,13 @@ plan::Contents contentsOf(ir::Graph const& graph)
     return c;
 }
 
-Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache)
+Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache, builder::IoFormats io)
 {
     builder::Options options;
     options.fingerprint = kFingerprint;
     options.tune.heuristicOnly = cache == nullptr;
     options.tune.cache = cache;
+    options.io = std::move(io);
     return builder::build(contents, options);
 }
 
@@ -123,26 +125,38 @@ Result<std::vector<Tensor>> runEngine(std::shared_ptr<runtime::Engine const> eng
     Tensor arena(DataType::kInt8, {instance->arenaBytes});
     if (!arena.data())
         return Error{ErrorCode::kFailedAllocation, "no memory for the arena"};
+    // As clients bring them: in the engine's formats.
+    std::vector<TensorRef> given = inputs;
+    std::vector<Tensor> packed;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (Format const f = engine->graph().inputs[i]->format; f != Format::kLinear) {
+            packed.emplace_back(inputs[i].type, inputs[i].dims, f);
+            given[i] = packed.back().ref();
+            if (!given[i].data)
+                return Error{ErrorCode::kFailedAllocation, "no memory for an input"};
+            ops::convertFormat(inputs[i], given[i]);
+        }
     std::vector<TensorRef> outputs(engine->graph().outputs.size());
     std::vector<Tensor> results;
     for (size_t i = 0; i < outputs.size(); ++i) {
         ir::Value const* v = engine->graph().outputs[i];
         runtime::ValueState const& s = instance->values[size_t(engine->block().indexOf(v))];
-        results.emplace_back(v->type, s.known ? s.dims : Extents{0});
+        results.emplace_back(v->type, s.known ? s.dims : Extents{0}, s.known ? v->format : Format::kLinear);
         if (s.known)
             outputs[i] = results.back().ref();
     }
     runtime::ExecuteArgs args;
     args.arena = arena.data();
-    args.inputs = inputs;
+    args.inputs = given;
     args.outputs = outputs;
     args.randomState = context.randomState();
     TW_TRY(runtime::execute(*instance, args));
     for (size_t i = 0; i < outputs.size(); ++i) {
-        if (outputs[i].data == results[i].data() && outputs[i].dims == results[i].dims())
+        bool const isLinear = outputs[i].format == Format::kLinear;
+        if (outputs[i].data == results[i].data() && outputs[i].dims == results[i].dims() && isLinear)
             continue;
         Tensor exact(outputs[i].type, outputs[i].dims); // its size came with the data
-        std::memcpy(exact.data(), outputs[i].data, size_t(outputs[i].sizeBytes()));
+        ops::convertFormat(outputs[i], exact.ref());
         results[i] = std::move(exact);
     }
     return results;
@@ -153,7 +167,7 @@ Result<void> writeSaved(std::string const& stem)
     plan::Contents c = smallNetwork();
     Tensor const x = smallNetworkInput(2);
     TW_ASSIGN(auto want, interp::run(*c.graph, {x.ref()}));
-    TW_TRY(buildContents(c));
+    TW_TRY(buildContents(c, nullptr, {{"x", {{Format::kCHW32}}}}));
     TW_ASSIGN(std::string bytes, plan::write(c));
     std::ofstream(stem + ".plan", std::ios::binary) << bytes;
     std::ofstream text(stem + ".txt");

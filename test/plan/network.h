@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "builder/formats.h"
 #include "plan/plan.h"
 #include "runtime/engine.h"
 #include "support/op_case.h"
@@ -15,7 +16,7 @@ namespace tw::test {
 // As a builder gets it: graph, io, one empty profile.
 plan::Contents contentsOf(ir::Graph const& graph);
 // Passes, tactics (by estimates unless there is a cache to keep the times) and memory.
-Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache = nullptr);
+Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache = nullptr, builder::IoFormats io = {});
 
 // x f32[N,1,8,8] -> conv 3x3 -> relu -> max pool 2x2 -> flatten -> matrix product -> softmax -> y f32[N,10], N 1..4.
 plan::Contents smallNetwork();

@@ -264,7 +264,7 @@ TEST(PlanFile, HashDoesNotDependOnWorkers)
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0"}) {
+    for (char const* version : {"v1_0", "v1_1", "v1_2"}) {
         SCOPED_TRACE(version);
         std::string const stem = std::string(TW_SAVED_PLANS) + "/" + version;
         std::ifstream file(stem + ".plan", std::ios::binary);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/cuda_tactic.h"
 #include "ops/reformat/cuda_pixels.h"
 #include "ops/reformat/op.h"
@@ -16,12 +18,13 @@ struct Params
     int64_t channels = 0, pixels = 0;
     cuda::Div xVector, yVector; // channels that lie together: 1 in planes, the pixel stride where all do
     int64_t xVectors = 1, yVectors = 1;
+    int64_t yChannels = 0; // those of y's storage that are written: zeros behind the channels
     cuda::Div tilesC, tilesP;
 };
 
 // Squares of 32 channels by 32 pixels through shared memory; each side is walked along what it is dense in.
 constexpr char const* kText = R"(
-struct Params { void const* x; void* y; i64 channels, pixels; Div xVector, yVector; i64 xVectors, yVectors; Div tilesC, tilesP; };
+struct Params { void const* x; void* y; i64 channels, pixels; Div xVector, yVector; i64 xVectors, yVectors, yChannels; Div tilesC, tilesP; };
 TW_INLINE i64 place(Params const& p, Div const& vector, i64 vectors, i64 image, i64 c, i64 pixel)
 {
     i64 const v = divide(idx(c), vector);
@@ -43,8 +46,9 @@ TW_KERNEL reformat(const __grid_constant__ Params p)
 #pragma unroll
     for (int r = ty; r < 32; r += 8) {
         int const c = p.yVector.d > 1 ? tx : r, pixel = p.yVector.d > 1 ? r : tx;
-        if (c0 + c < p.channels && p0 + pixel < p.pixels)
-            static_cast<$unit$*>(p.y)[place(p, p.yVector, p.yVectors, image, c0 + c, p0 + pixel)] = tile[c][pixel];
+        if (c0 + c < p.yChannels && p0 + pixel < p.pixels)
+            static_cast<$unit$*>(p.y)[place(p, p.yVector, p.yVectors, image, c0 + c, p0 + pixel)] =
+                c0 + c < p.channels ? tile[c][pixel] : $unit$(0);
     }
 }
 )";
@@ -75,7 +79,10 @@ CudaKernels generate(Problem const& problem, Config const&)
         };
         lay(x, p.xVector, p.xVectors);
         lay(y, p.yVector, p.yVectors);
-        int64_t const tilesC = blocksFor(p.channels, kTile), tilesP = blocksFor(p.pixels, kTile);
+        // A public format; the gaps of others belong to nobody, or to the tensor that y is a part of.
+        bool const isWhole = y.format != Format::kChannelsLast && y.stride == 0;
+        p.yChannels = isWhole ? p.yVectors * int64_t(p.yVector.d) : p.channels;
+        int64_t const tilesC = blocksFor(std::max(p.channels, p.yChannels), kTile), tilesP = blocksFor(p.pixels, kTile);
         p.tilesC = cuda::divBy(tilesC);
         p.tilesP = cuda::divBy(tilesP);
         return launch(0, images * tilesC * tilesP, kThreads, p);
@@ -84,7 +91,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reformat_2_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kPlain{"reformat_plain_cuda", 2, generate, nullptr, nullptr, formatPairs};
+constexpr CudaTactic kPlain{"reformat_plain_cuda", 3, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 

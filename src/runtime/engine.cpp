@@ -8,6 +8,7 @@
 #include "ir/op_def.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
+#include "runtime/make_linear.h"
 #include "runtime/release_constants.h"
 
 namespace tw::runtime {
@@ -158,7 +159,10 @@ private:
         step.tactic = list.back();
         TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
         TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
-        if (!(ops::formatsOf(problem) == ops::linearFormats(problem))) {
+        ops::Formats const formats = ops::formatsOf(problem);
+        auto const offered = step.tactic->formats(problem);
+        bool const isNative = std::find(offered.begin(), offered.end(), formats) != offered.end();
+        if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
                 return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");
             step.kernel = linearAdapter(std::move(step.kernel));
@@ -190,16 +194,6 @@ bool isStatic(ir::Graph const& g)
 {
     return std::all_of(g.inputs.begin(), g.inputs.end(),
                        [](ir::Value const* v) { return ir::isStatic(v->shape) && !v->host; });
-}
-
-// Formats are a matter of storage: what was laid out for CPU kernels is linear on a GPU.
-void makeLinear(ir::Graph& g)
-{
-    for (auto const& v : g.values())
-        v->format = Format::kLinear;
-    for (auto const& n : g.nodes)
-        for (auto const& r : n->regions)
-            makeLinear(*r);
 }
 
 } // namespace
@@ -335,6 +329,9 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     if (options.log && replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
+    static plan::Block const kNoChoices;
+    if (!e->planned_)
+        e->planned_ = &kNoChoices;
     return e;
 }
 

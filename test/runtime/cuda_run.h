@@ -77,7 +77,7 @@ inline Result<void> executeOnGpu(cuda::Target const& gpu, runtime::Instance& ins
     storage.clear();
     storage.reserve(out.size());
     for (size_t i = 0; i < out.size(); ++i) {
-        storage.emplace_back(out[i].type, out[i].dims);
+        storage.emplace_back(out[i].type, out[i].dims, out[i].format);
         TensorRef const& to = storage.back().ref();
         if (to.sizeBytes() > 0 && g.outputs[i]->host)
             std::memcpy(to.data, out[i].data, size_t(to.sizeBytes()));

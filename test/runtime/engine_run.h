@@ -41,7 +41,8 @@ inline plan::Profile profileOf(ir::Graph const& g, SymbolSizes const& sizes)
 
 inline Result<plan::Contents> buildContents(ir::Graph const& g, std::vector<SymbolSizes> const& profiles,
                                             passes::Options const& passOptions = {},
-                                            builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime)
+                                            builder::FormatPolicy formats = builder::FormatPolicy::kLeastTime,
+                                            builder::IoFormats io = {})
 {
     plan::Contents c;
     c.graph = g.clone();
@@ -56,6 +57,7 @@ inline Result<plan::Contents> buildContents(ir::Graph const& g, std::vector<Symb
     options.tune.heuristicOnly = true;
     options.passes = passOptions;
     options.formats = formats;
+    options.io = std::move(io);
     TW_ASSIGN(options.cuda, testGpu());
     TW_TRY(builder::build(c, options));
     return c;
@@ -101,9 +103,9 @@ inline Result<RunResult> runEngine(runtime::Context& context, std::vector<Tensor
     ir::Graph const& g = context.engine().graph();
     for (ir::Value const* v : g.outputs) {
         runtime::ValueState const& s = r.instance->values[size_t(r.instance->block->indexOf(v))];
-        TensorRef out{v->type, s.dims, nullptr};
+        TensorRef out{v->type, s.dims, nullptr, v->format};
         if (s.exact) {
-            r.storage.emplace_back(v->type, s.dims);
+            r.storage.emplace_back(v->type, s.dims, v->format);
             out = r.storage.back().ref();
             std::memset(out.data, 0xcd, size_t(out.sizeBytes()));
         }

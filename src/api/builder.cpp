@@ -254,7 +254,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     std::string dumpFolder;
     options.passes = passesFromEnvironment(dumpFolder);
     options.fingerprint = b.fingerprint;
-    options.cuda = b.gpu;
+    TW_ASSIGN(options.cuda, withAllocator(b.gpu, b.allocator));
     options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
     options.log = &b.reporter;

@@ -9,6 +9,8 @@
 #include "api/engine.h"
 #include "api/stream.h"
 #include "device/thread_pool.h"
+#include "ir/op_def.h"
+#include "runtime/capture_cuda.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -89,6 +91,58 @@ private:
     std::vector<std::pair<runtime::LoadedStep const*, std::pair<CUevent_st*, CUevent_st*>>> measured_;
 };
 
+// Tells a profiler (NVTX) which layer runs; on a GPU: is put on the stream.
+class LayerRanges final : public runtime::StepObserver
+{
+public:
+    LayerRanges(device::Nvtx const& nvtx, bool isDetailed) : nvtx_(nvtx), isDetailed_(isDetailed) {}
+    ~LayerRanges() override
+    {
+        for (; open_ > 0; --open_) // the run has ended early
+            nvtx_.pop();
+    }
+    void before(runtime::LoadedStep const& step) override
+    {
+        std::string text = step.node->name;
+        if (isDetailed_)
+            text += " (" + std::string(step.node->op->name) +
+                    (step.tactic ? ", " + std::string(step.tactic->name()) : "") + ")";
+        nvtx_.push(text.c_str());
+        ++open_;
+    }
+    void after(runtime::LoadedStep const&) override
+    {
+        nvtx_.pop();
+        --open_;
+    }
+
+private:
+    device::Nvtx const& nvtx_;
+    bool isDetailed_;
+    int open_ = 0;
+};
+
+class Observers final : public runtime::StepObserver
+{
+public:
+    void add(runtime::StepObserver& o) { list_.push_back(&o); }
+    // Null: nobody looks.
+    runtime::StepObserver* get() { return list_.empty() ? nullptr : this; }
+    void before(runtime::LoadedStep const& step) override
+    {
+        for (runtime::StepObserver* o : list_)
+            o->before(step);
+    }
+    void after(runtime::LoadedStep const& step) override
+    {
+        for (auto o = list_.rbegin(); o != list_.rend(); ++o)
+            (*o)->after(step);
+    }
+
+private:
+    std::vector<runtime::StepObserver*> list_;
+};
+
 // One run, as it is handed to a stream: everything it needs, so that a captured graph can replay it.
 struct Request
 {
@@ -100,6 +154,7 @@ struct Request
     void* arena = nullptr;
     std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
     CUstream_st* stream = nullptr;            // of a GPU engine
+    bool isCaptured = false;                  // on it, in a client's CUDA graph
     bool failed = false;
 };
 
@@ -145,20 +200,24 @@ Result<void> runRequest(Request& r, ContextObject& c)
     LayerTimes times;
     std::optional<GpuLayerTimes> gpuTimes;
     std::vector<TensorRef> outputs = r.outputs;
-    bool const profile = c.profiler != nullptr;
-    runtime::ExecuteArgs args{r.arena,
-                              r.inputs,
-                              outputs,
-                              c.context.randomState(),
-                              profile ? &times : nullptr,
-                              &device::processThreadPool().workers(r.state->core->threads())};
+    bool const profile = c.profiler != nullptr && !r.isCaptured;
+    Observers observers;
+    std::optional<LayerRanges> ranges;
+    if (r.state->nvtx && c.nvtxVerbosity != nvinfer1::ProfilingVerbosity::kNONE)
+        observers.add(ranges.emplace(*r.state->nvtx, c.nvtxVerbosity == nvinfer1::ProfilingVerbosity::kDETAILED));
+    runtime::ExecuteArgs args{r.arena, r.inputs,
+                              outputs, c.context.randomState(),
+                              nullptr, &device::processThreadPool().workers(r.state->core->threads())};
     if (gpu) {
         current.emplace(*gpu->device);
         args.device = &gpu->device;
         args.stream = r.stream;
         if (profile)
-            args.observer = &gpuTimes.emplace(*gpu->device, r.stream);
+            observers.add(gpuTimes.emplace(*gpu->device, r.stream));
+    } else if (profile) {
+        observers.add(times);
     }
+    args.observer = observers.get();
     TW_TRY(runtime::execute(*r.instance, args));
     for (size_t i = 0; i < outputs.size(); ++i) {
         int const late = r.lateOutputs[i];
@@ -191,6 +250,32 @@ Result<void> checkOnGpu(cuda::Device const& device, void const* address, std::st
         return {};
     return invalidArgument("tensor '" + tensor + "' lies in host memory, and the engine runs on " + device.info().name +
                            ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
+}
+
+// An error, in time, when the client captures the stream and the run cannot be part of a CUDA graph. The client's
+// capture ends with an error then, as 8.5 documents; the context can be used on.
+Result<void> checkCapture(cuda::Device const& device, Request& r, CUstream_st* stream)
+{
+    constexpr uint64_t kMostAlignment = 16;
+    cuda::Driver const& driver = device.driver();
+    int status = 0;
+    if (driver.cuStreamIsCapturing(stream, &status) != cuda::kSuccess || status == 0)
+        return {};
+    r.isCaptured = true;
+    std::string why = runtime::whyNotCaptured(*r.instance);
+    ir::Graph const& g = *r.instance->block->graph;
+    auto check = [&](std::vector<TensorRef> const& tensors, std::vector<ir::Value*> const& values) {
+        for (size_t i = 0; i < tensors.size() && why.empty(); ++i)
+            if (!values[i]->host && cuda::addressOf(tensors[i].data) % kMostAlignment != 0)
+                why = "the address of tensor '" + values[i]->name + "' is no multiple of " +
+                      std::to_string(kMostAlignment);
+    };
+    check(r.inputs, g.inputs);
+    check(r.outputs, g.outputs);
+    if (why.empty())
+        return {};
+    driver.cuStreamSynchronize(stream); // not allowed there: the capture ends with an error
+    return invalidState("the run cannot be captured in a CUDA graph: " + why + "; call enqueueV3() without a capture");
 }
 
 void runRequestOnStream(void* arg)
@@ -293,8 +378,9 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     }
     if (gpu) {
         request->stream = stream;
-        TW_TRY(runRequest(*request, *this));
         cuda::Current const current(*gpu->device);
+        TW_TRY(checkCapture(*gpu->device, *request, stream));
+        TW_TRY(runRequest(*request, *this));
         if (consumed)
             TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));
         return {};

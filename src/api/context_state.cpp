@@ -8,6 +8,7 @@ namespace tw::api {
 
 ContextObject::ContextObject(Reporter const& r, nvinfer1::ICudaEngine const& e, std::shared_ptr<EngineState> s)
     : reporter(r), engine(&e), state(s), context(s->core), io(size_t(s->ioCount())),
+      nvtxVerbosity(static_cast<nvinfer1::ProfilingVerbosity>(state->core->contents().profilingVerbosity)),
       alive(std::make_shared<ContextObject*>(this))
 {
     // The first context, or one that has no other beside it, has profile 0 without asking; with static shapes every

@@ -15,6 +15,7 @@
 #include "api/gpu.h"
 #include "api/plan_source.h"
 #include "api/report.h"
+#include "device/nvtx.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
 
@@ -41,6 +42,7 @@ struct EngineState
     std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
     std::vector<std::string> formatTexts;  // of each tensor, for people
     nvinfer1::IGpuAllocator* allocator = nullptr;
+    device::Nvtx const* nvtx = nullptr; // null: no profiler wants ranges
     std::mutex mutex;
     std::set<int> profilesInUse; // of contexts, only for dynamic engines
     int liveContexts = 0;

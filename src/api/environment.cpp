@@ -45,6 +45,7 @@ Result<Environment> readEnvironment()
         e.gpu = std::atoi(std::string(device.substr(colon + 1)).c_str());
     e.nvrtc = variable("TENSORWRIGHT_NVRTC");
     e.virtualEnvironment = variable("VIRTUAL_ENV");
+    e.nvtxInjection = variable("NVTX_INJECTION64_PATH");
     std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");
     if (!strict.empty() && strict != "0" && strict != "1")
         return invalidArgument("TENSORWRIGHT_STRICT_PLAN=" + std::string(strict) + " must be 0 or 1");

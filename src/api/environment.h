@@ -24,6 +24,7 @@ struct Environment
     // TENSORWRIGHT_NVRTC: file or folder of the compiler for CUDA kernels.
     std::string nvrtc;
     std::string virtualEnvironment; // VIRTUAL_ENV: whose packages may hold it
+    std::string nvtxInjection;      // NVTX_INJECTION64_PATH: the library of a profiler that wants ranges
     // TENSORWRIGHT_STRICT_PLAN=1: plans of another version or another device are refused, as 8.5 does.
     bool strictPlan = false;
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.

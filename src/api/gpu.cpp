@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/gpu.h"
 
+#include <algorithm>
+
 #include <dirent.h>
 #include <dlfcn.h>
 
@@ -53,15 +55,37 @@ cuda::SearchPath searchPath(Environment const& environment)
     return path;
 }
 
-// The device that the client has made current in this thread; 0 when there is none.
+// The device that the client has made current in this thread; -1 when there is none.
 int currentOrdinal(cuda::Driver const& driver)
 {
     CUctx_st* context = nullptr;
     int device = 0;
     if (driver.cuCtxGetCurrent(&context) != cuda::kSuccess || !context ||
         driver.cuCtxGetDevice(&device) != cuda::kSuccess)
-        return 0;
+        return -1;
     return device; // CUdevice handles are ordinals
+}
+
+class ClientAllocator final : public cuda::Allocator
+{
+public:
+    explicit ClientAllocator(nvinfer1::IGpuAllocator& client) : client_(client) {}
+    void* allocate(uint64_t sizeBytes, uint64_t alignment) override
+    {
+        return client_.allocate(sizeBytes, alignment, 0);
+    }
+    void free(void* memory) override { client_.deallocate(memory); }
+
+private:
+    nvinfer1::IGpuAllocator& client_; // lives longer than what it allocates, as 8.5 demands
+};
+
+Result<std::shared_ptr<cuda::Target const>> targetOn(std::shared_ptr<cuda::Target const> const& like, int ordinal,
+                                                     std::shared_ptr<cuda::Allocator> allocator)
+{
+    TW_ASSIGN(auto device, cuda::Device::open(like->device->sharedDriver(), ordinal, std::move(allocator)));
+    return std::shared_ptr<cuda::Target const>(
+        std::make_shared<cuda::Target>(cuda::Target::of(std::move(device), like->compiler)));
 }
 
 } // namespace
@@ -88,13 +112,30 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     auto driver = cuda::Driver::open();
     if (!driver.ok())
         return none(driver.error());
-    int const ordinal = environment.gpu >= 0 ? environment.gpu : currentOrdinal(**driver);
+    int const ordinal = environment.gpu >= 0 ? environment.gpu : std::max(currentOrdinal(**driver), 0);
     auto device = cuda::Device::open(*driver, ordinal);
     if (!device.ok())
         return none(device.error());
     log.verbose("The GPU is used: " + (*device)->info().fingerprint());
     return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(
         cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(searchPath(environment)))));
+}
+
+Result<std::shared_ptr<cuda::Target const>> withAllocator(std::shared_ptr<cuda::Target const> gpu,
+                                                          nvinfer1::IGpuAllocator* allocator)
+{
+    if (!gpu || !allocator)
+        return gpu;
+    return targetOn(gpu, gpu->device->info().ordinal, std::make_shared<ClientAllocator>(*allocator));
+}
+
+Result<std::shared_ptr<cuda::Target const>> currentGpu(std::shared_ptr<cuda::Target const> gpu,
+                                                       Environment const& environment)
+{
+    if (!gpu || environment.gpu >= 0)
+        return gpu;
+    int const ordinal = currentOrdinal(gpu->device->driver());
+    return ordinal < 0 || ordinal == gpu->device->info().ordinal ? gpu : targetOn(gpu, ordinal, nullptr);
 }
 
 std::string fingerprintOf(cuda::Target const* gpu)

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "NvInferRuntime.h"
 #include "api/environment.h"
 #include "api/report.h"
 #include "device/cuda/target.h"
@@ -14,6 +15,13 @@ namespace tw::api {
 // has our stand-in for the CUDA runtime; the client's current device, if it has one. An error when the environment asks
 // for a GPU that cannot be had.
 Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environment, Reporter& log);
+
+// The same GPU with a client's allocator for all device memory; `gpu` itself where either is null.
+Result<std::shared_ptr<cuda::Target const>> withAllocator(std::shared_ptr<cuda::Target const> gpu,
+                                                          nvinfer1::IGpuAllocator* allocator);
+// The GPU for an engine that is loaded now: the client's current one (cudaSetDevice), else `gpu`; null: the CPU.
+Result<std::shared_ptr<cuda::Target const>> currentGpu(std::shared_ptr<cuda::Target const> gpu,
+                                                       Environment const& environment);
 
 // What identifies the device in plans and timing caches.
 std::string fingerprintOf(cuda::Target const* gpu);

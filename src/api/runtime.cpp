@@ -38,7 +38,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     Reporter log(reporter);
     runtime::LoadOptions options;
     options.fingerprint = fingerprintOf(gpu.get());
-    options.cuda = std::move(gpu);
+    TW_ASSIGN(options.cuda, withAllocator(std::move(gpu), allocator));
     options.strictDevice = environment.strictPlan;
     options.log = &log;
     options.pages = source.get();
@@ -52,6 +52,10 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     auto state = std::make_shared<EngineState>();
     state->core = core;
     state->allocator = allocator;
+    std::string why;
+    state->nvtx = device::processNvtx(environment.nvtxInjection, why);
+    if (!why.empty())
+        log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: " + why);
     size_t const profiles = std::max<size_t>(core->contents().profiles.size(), 1);
     for (size_t p = 0; p < profiles; ++p)
         for (plan::IoTensor const& t : core->contents().io)
@@ -92,8 +96,9 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size)
     return guarded<ICudaEngine*>(r.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
         if (!blob)
             return invalidArgument("deserializeCudaEngine: the plan is a null pointer");
+        TW_ASSIGN(auto gpu, currentGpu(r.gpu, r.environment));
         TW_ASSIGN(EngineObject * engine,
-                  makeEngine(r.reporter, blob, size, r.environment, r.allocator, r.gpu, r.maxThreads));
+                  makeEngine(r.reporter, blob, size, r.environment, r.allocator, std::move(gpu), r.maxThreads));
         return engine;
     });
 }

@@ -5,6 +5,7 @@
 
 #include "device/cuda/device.h"
 #include "ir/op_def.h"
+#include "runtime/capture_cuda.h"
 
 namespace tw::runtime {
 
@@ -30,19 +31,14 @@ CudaReplay::~CudaReplay()
 bool CudaReplay::fits(Instance const& instance)
 {
     LoadedBlock const& block = *instance.block;
+    if (!whyNotCaptured(instance).empty())
+        return false;
     int steps = 0;
-    for (ir::Value const* v : block.graph->outputs)
-        if (v->host) // delivered by the host
-            return false;
     for (size_t i = 0; i < block.steps.size(); ++i) {
         if (instance.skipped[i])
             continue;
-        LoadedStep const& step = block.steps[i];
-        ir::Node const& node = *step.node;
-        bool const exact = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::Value const* v) {
-            return instance.values[size_t(block.indexOf(v))].exact;
-        });
-        if (!exact || step.host || !node.regions.empty() || (node.op->stateful && node.op->stateful(node)))
+        ir::Node const& node = *block.steps[i].node;
+        if (node.op->stateful && node.op->stateful(node))
             return false;
         ++steps;
     }

@@ -6,8 +6,8 @@
 
 #include "builder/build.h"
 #include "interp/interp.h"
-#include "ops/convert_format.h"
 #include "ops/activation/op.h"
+#include "ops/convert_format.h"
 #include "ops/convolution/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"

@@ -177,6 +177,31 @@ class Flow(unittest.TestCase):
         self.assertIn("no input 'pixels'", self.fails(f"--loadEngine={self.plan}", *QUICK,
                                                       f"--loadInputs=pixels:{self.input}").stderr)
 
+    def test_io_formats(self):
+        """The same picture, channels together (one channel: the same bytes) or in vectors of 32 (31 zeros behind each)."""
+        given = ["--shapes=image:2x1x8x8"]
+        ours = self.output_values(f"--loadInputs=image:{self.input}", *given)["values"]
+        wide = self.folder / "wide.bin"
+        wide.write_bytes(b"".join(self.input.read_bytes()[i:i + 4] + bytes(124) for i in range(0, 512, 4)))
+        for formats, file in (("fp32:hwc", self.input), ("fp32:chw32", wide), ("fp32:chw32+hwc", None)):
+            plan = self.folder / "formats.plan"
+            built = self.passes(f"--onnx={MODEL}", f"--saveEngine={plan}", "--buildOnly", "--minShapes=image:1x1x8x8",
+                                "--optShapes=image:2x1x8x8", "--maxShapes=image:4x1x8x8", f"--inputIOFormats={formats}",
+                                f"--timingCacheFile={self.folder / 'timing.cache'}")
+            self.assertIn(f"Input(s): {formats}", built.stdout)
+            if file is None:
+                self.passes(f"--loadEngine={plan}", *QUICK, *given)
+                continue
+            path = self.folder / "formats.json"
+            self.passes(f"--loadEngine={plan}", *QUICK, *given, f"--loadInputs=image:{file}", f"--exportOutput={path}")
+            theirs = json.loads(path.read_text())[0]["values"]
+            self.assertEqual(len(theirs), len(ours))
+            self.assertTrue(all(abs(a - b) < 1e-5 for a, b in zip(ours, theirs)), formats)
+        refused = self.fails(f"--onnx={MODEL}", "--buildOnly", "--inputIOFormats=fp32:hwc8")
+        self.assertIn("can be in none of its allowed formats (kHWC8)", refused.stderr + refused.stdout)
+        direct = self.fails(f"--onnx={MODEL}", "--buildOnly", "--inputIOFormats=fp32:chw32", "--directIO")
+        self.assertIn("kDIRECT_IO forbids a reformat", direct.stderr + direct.stdout)
+
     def test_compare(self):
         given = [f"--loadInputs=image:{self.input}", "--shapes=image:2x1x8x8"]
         output = self.output_values(*given)

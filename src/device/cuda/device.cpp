@@ -8,6 +8,7 @@ namespace tw::cuda {
 namespace {
 
 constexpr int kOldestCapability = 80;
+constexpr uint64_t kBufferAlignment = 256; // what cudaMalloc promises
 
 } // namespace
 
@@ -27,7 +28,8 @@ Device::~Device()
         driver_->cuDevicePrimaryCtxRelease(device_);
 }
 
-Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const> driver, int ordinal)
+Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const> driver, int ordinal,
+                                                   std::shared_ptr<Allocator> allocator)
 {
     Driver const& d = *driver;
     if (ordinal < 0 || ordinal >= d.deviceCount())
@@ -36,6 +38,7 @@ Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const>
                                                            std::to_string(d.deviceCount() - 1)};
     std::shared_ptr<Device> device(new Device);
     device->driver_ = driver;
+    device->allocator_ = std::move(allocator);
     DeviceInfo& info = device->info_;
     info.ordinal = ordinal;
     TW_CUDA(d, cuDeviceGet(&device->device_, ordinal));
@@ -78,10 +81,19 @@ Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t si
 {
     Current const current(*device);
     uint64_t address = 0;
-    auto done = device->driver().check(device->driver().cuMemAlloc(&address, size_t(std::max<int64_t>(sizeBytes, 1))),
-                                       "cuMemAlloc");
-    if (!done.ok())
+    size_t const bytes = size_t(std::max<int64_t>(sizeBytes, 1));
+    if (Allocator* const allocator = device->allocator()) {
+        address = addressOf(allocator->allocate(bytes, kBufferAlignment));
+        if (address % kBufferAlignment != 0)
+            allocator->free(reinterpret_cast<void*>(uintptr_t(address)));
+        if (address == 0 || address % kBufferAlignment != 0)
+            return Error{ErrorCode::kFailedAllocation,
+                         "the IGpuAllocator gave no memory for " + std::to_string(bytes) + " bytes" +
+                             (address == 0 ? "" : " that is aligned to " + std::to_string(kBufferAlignment))};
+    } else if (auto done = device->driver().check(device->driver().cuMemAlloc(&address, bytes), "cuMemAlloc");
+               !done.ok()) {
         return std::move(done).error().in("no GPU memory for " + std::to_string(sizeBytes) + " bytes");
+    }
     Buffer b;
     b.device_ = std::move(device);
     b.data_ = reinterpret_cast<void*>(uintptr_t(address));
@@ -94,7 +106,10 @@ void Buffer::reset()
     if (!data_)
         return;
     Current const current(*device_);
-    device_->driver().cuMemFree(addressOf(data_));
+    if (device_->allocator())
+        device_->allocator()->free(data_);
+    else
+        device_->driver().cuMemFree(addressOf(data_));
     data_ = nullptr;
     sizeBytes_ = 0;
 }

@@ -28,6 +28,15 @@ struct DeviceInfo
     std::string fingerprint() const;
 };
 
+// Gives device memory in the driver's place. Called with the device's context current.
+class Allocator
+{
+public:
+    virtual ~Allocator() = default;
+    virtual void* allocate(uint64_t sizeBytes, uint64_t alignment) = 0; // null: there is none
+    virtual void free(void* memory) = 0;
+};
+
 class Device
 {
 public:
@@ -35,15 +44,19 @@ public:
     Device(Device const&) = delete;
     Device& operator=(Device const&) = delete;
     // An error when there is no such GPU, or it is older than compute capability 8.0.
-    static Result<std::shared_ptr<Device const>> open(std::shared_ptr<Driver const> driver, int ordinal);
+    static Result<std::shared_ptr<Device const>> open(std::shared_ptr<Driver const> driver, int ordinal,
+                                                      std::shared_ptr<Allocator> allocator = nullptr);
 
     Driver const& driver() const { return *driver_; }
+    std::shared_ptr<Driver const> const& sharedDriver() const { return driver_; }
+    Allocator* allocator() const { return allocator_.get(); } // of all Buffers; null: the driver
     DeviceInfo const& info() const { return info_; }
     CUctx_st* context() const { return context_; }
 
 private:
     Device() = default;
     std::shared_ptr<Driver const> driver_;
+    std::shared_ptr<Allocator> allocator_;
     DeviceInfo info_;
     int device_ = 0;
     CUctx_st* context_ = nullptr;

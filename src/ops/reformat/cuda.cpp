@@ -48,7 +48,7 @@ TW_KERNEL reformat(const __grid_constant__ Params p)
         int const c = p.yVector.d > 1 ? tx : r, pixel = p.yVector.d > 1 ? r : tx;
         if (c0 + c < p.yChannels && p0 + pixel < p.pixels)
             static_cast<$unit$*>(p.y)[place(p, p.yVector, p.yVectors, image, c0 + c, p0 + pixel)] =
-                c0 + c < p.channels ? tile[c][pixel] : $unit$(0);
+                c0 + c < p.channels ? tile[c][pixel] : $unit${};
     }
 }
 )";

@@ -39,6 +39,7 @@ check)
     step cases 300 "$here/bin/test_cuda_cases" --json "$out/cases.json"
     step runtime 120 "$here/bin/test_runtime_cuda"
     step engine 60 "$here/bin/test_engine_gpu"
+    step cuda13compat 30 "$here/bin/test_cuda13compat"
     step cpu_engine 60 "$here/bin/test_engine_real_cuda"
     if [ -d "$here/models" ]; then
         step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only

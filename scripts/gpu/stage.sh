@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 
 folder=${1:-build/gpu}
 build=build/release
-programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda bench_cuda_tactics trtexec)
+programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda test_cuda13compat bench_cuda_tactics trtexec)
 cmake --preset release >/dev/null
 ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}" tensorwright_gpu_engine
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include <dirent.h>
 #include <dlfcn.h>
 
 #include "api/stream.h"
 #include "device/cpu.h"
+#include "device/cuda/search_path.h"
 
 namespace tw::api {
 
@@ -22,37 +22,6 @@ std::string libraryFolder()
     std::string const file = info.dli_fname;
     size_t const slash = file.rfind('/');
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
-}
-
-// Where Python packages keep NVIDIA's libraries, below a folder of packages.
-void addWheelFolders(std::string const& packages, std::vector<std::string>& out)
-{
-    out.push_back(packages + "/nvidia/cu13/lib");
-    out.push_back(packages + "/nvidia/cuda_nvrtc/lib");
-}
-
-cuda::SearchPath searchPath(Environment const& environment)
-{
-    cuda::SearchPath path;
-    if (!environment.nvrtc.empty())
-        path.given = {environment.nvrtc};
-    std::string const own = libraryFolder();
-    if (!own.empty())
-        path.before = {own};
-    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-    for (char const* name : {"/site-packages", "/dist-packages"})
-        if (size_t const at = own.find(name); at != std::string::npos)
-            addWheelFolders(own.substr(0, at) + name, path.after);
-    if (!environment.virtualEnvironment.empty()) {
-        std::string const lib = environment.virtualEnvironment + "/lib";
-        if (DIR* folder = opendir(lib.c_str())) {
-            while (dirent const* entry = readdir(folder))
-                if (std::string(entry->d_name).rfind("python", 0) == 0)
-                    addWheelFolders(lib + "/" + entry->d_name + "/site-packages", path.after);
-            closedir(folder);
-        }
-    }
-    return path;
 }
 
 // The device that the client has made current in this thread; -1 when there is none.
@@ -117,8 +86,10 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     if (!device.ok())
         return none(device.error());
     log.verbose("The GPU is used: " + (*device)->info().fingerprint());
-    return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(
-        cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(searchPath(environment)))));
+    return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(cuda::Target::of(
+        *device,
+        std::make_shared<cuda::LazyCompiler>(cuda::searchPathFor(
+            {environment.nvrtc, libraryFolder(), environment.virtualEnvironment}, {"cu13/lib", "cuda_nvrtc/lib"})))));
 }
 
 Result<std::shared_ptr<cuda::Target const>> withAllocator(std::shared_ptr<cuda::Target const> gpu,

@@ -2,10 +2,14 @@
 // What needs neither GPU nor NVRTC.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <random>
+
+#include <unistd.h>
 
 #include "device/cuda/compiler.h"
 #include "device/cuda/device.h"
+#include "device/cuda/search_path.h"
 #include "kernels/cuda/params.h"
 #include "kernels/cuda/prelude.h"
 #include "ops/registry.h"
@@ -57,6 +61,48 @@ TEST(CudaParts, LibrariesThatAreNotThere)
     ASSERT_FALSE(library.ok());
     EXPECT_NE(library.error().message.find("a library (libno_such_library_anywhere.so) was not found"),
               std::string::npos);
+}
+
+// What the environment names, beside libnvinfer, the loader's path, toolkit, packages: the first that has it.
+TEST(CudaParts, LibrariesAreSearchedInOrder)
+{
+    namespace fs = std::filesystem;
+    fs::path const root = fs::path(testing::TempDir()) / ("tw_libraries_" + std::to_string(getpid()));
+    std::string const onPath = "libm.so.6", unknown = "libtw_to_find.so";
+    auto put = [&](fs::path const& folder, std::string const& name) {
+        fs::create_directories(root / folder);
+        fs::copy_file(TW_LIBRARY_TO_FIND, root / folder / name, fs::copy_options::overwrite_existing);
+        return (root / folder).string();
+    };
+    std::string const given = put("given", unknown), before = put("before", onPath), after = put("after", unknown);
+    put("after", onPath);
+    auto fileOf = [&](std::string const& name, cuda::SearchPath const& path) {
+        auto library = cuda::Library::open("a library", {name.c_str()}, path);
+        return library.ok() ? (*library)->file() : "error: " + library.error().message;
+    };
+    EXPECT_EQ(fileOf(unknown, {{given}, {before}, {after}}), given + "/" + unknown) << "a folder is named";
+    EXPECT_EQ(fileOf(onPath, {{given + "/" + unknown}, {before}, {after}}), given + "/" + unknown) << "a file is";
+    EXPECT_EQ(fileOf(onPath, {{given}, {before}, {after}}).substr(0, 6), "error:") << "named, but not there: no other";
+    EXPECT_EQ(fileOf(onPath, {{}, {before}, {after}}), before + "/" + onPath) << "beside libnvinfer";
+    EXPECT_EQ(fileOf(onPath, {{}, {}, {after}}), onPath) << "the loader's path";
+    EXPECT_EQ(fileOf(unknown, {{}, {before}, {after}}), after + "/" + unknown) << "folders behind it";
+
+    fs::create_directories(root / "venv/lib/python3.9");
+    fs::create_directories(root / "venv/lib/python3.11");
+    cuda::SearchPath const path = cuda::searchPathFor(
+        {"", "/opt/py/site-packages/tensorrt/lib", (root / "venv").string()}, {"cu13/lib", "cuda_nvrtc/lib"});
+    EXPECT_TRUE(path.given.empty());
+    EXPECT_EQ(path.before, std::vector<std::string>{"/opt/py/site-packages/tensorrt/lib"});
+    std::string const venv = (root / "venv/lib").string();
+    EXPECT_EQ(path.after, (std::vector<std::string>{"/usr/local/cuda/lib64", "/usr/local/cuda/lib",
+                                                    "/opt/py/site-packages/nvidia/cu13/lib",
+                                                    "/opt/py/site-packages/nvidia/cuda_nvrtc/lib",
+                                                    venv + "/python3.11/site-packages/nvidia/cu13/lib",
+                                                    venv + "/python3.11/site-packages/nvidia/cuda_nvrtc/lib",
+                                                    venv + "/python3.9/site-packages/nvidia/cu13/lib",
+                                                    venv + "/python3.9/site-packages/nvidia/cuda_nvrtc/lib"}));
+    EXPECT_EQ(cuda::searchPathFor({"/named", "", ""}, {}).given, std::vector<std::string>{"/named"});
+    fs::remove_all(root);
 }
 
 TEST(CudaParts, ArchitectureOfKernels)

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <NvInfer.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +118,46 @@ struct Network
     }
 };
 
+// y = relu(x) in FP32: x in vectors of 32 channels, y pixel by pixel.
+bool runsInFormats(ILogger& logger)
+{
+    constexpr int kN = 2, kC = 37, kPixels = 12, kVectors = 2;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
+    std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(1U));
+    ITensor* x = network->addInput("x", DataType::kFLOAT, Dims4{kN, kC, 3, 4});
+    x->setAllowedFormats(1U << int(TensorFormat::kCHW32));
+    ITensor* y = network->addActivation(*x, ActivationType::kRELU)->getOutput(0);
+    y->setName("y");
+    network->markOutput(*y);
+    y->setAllowedFormats(1U << int(TensorFormat::kHWC));
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    std::unique_ptr<ICudaEngine> engine(builder->buildEngineWithConfig(*network, *config));
+    std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
+    if (!context || engine->getTensorFormat("x") != TensorFormat::kCHW32)
+        return false;
+    std::vector<float> in(size_t(kN) * kVectors * kPixels * 32, 1e9F), out(size_t(kN) * kPixels * kC);
+    auto value = [](int n, int c, int p) { return float((n * kC + c) * kPixels + p) - 300; };
+    for (int n = 0; n < kN; ++n)
+        for (int c = 0; c < kC; ++c)
+            for (int p = 0; p < kPixels; ++p)
+                in[size_t(((n * kVectors + c / 32) * kPixels + p) * 32 + c % 32)] = value(n, c, p);
+    void *from = nullptr, *to = nullptr;
+    cudaMalloc(&from, in.size() * sizeof(float));
+    cudaMalloc(&to, out.size() * sizeof(float));
+    cudaMemcpy(from, in.data(), in.size() * sizeof(float), cudaMemcpyHostToDevice);
+    context->setTensorAddress("x", from);
+    context->setTensorAddress("y", to);
+    bool good = context->enqueueV3(nullptr) && cudaDeviceSynchronize() == cudaSuccess;
+    cudaMemcpy(out.data(), to, out.size() * sizeof(float), cudaMemcpyDeviceToHost);
+    for (int n = 0; n < kN; ++n)
+        for (int c = 0; c < kC; ++c)
+            for (int p = 0; p < kPixels; ++p)
+                good = good && out[size_t((n * kPixels + p) * kC + c)] == std::max(value(n, c, p), 0.0F);
+    cudaFree(from);
+    cudaFree(to);
+    return good;
+}
+
 bool same(std::vector<float> const& got, std::vector<float> const& want)
 {
     for (size_t i = 0; i < want.size(); ++i)
@@ -171,8 +212,10 @@ int main()
     expect(engine != nullptr, "the plan loads");
     if (!engine)
         return 1;
+    expect(allocator.calls > 0, "weights come from the IGpuAllocator");
+    int const callsForWeights = allocator.calls;
     std::unique_ptr<IExecutionContext> context(engine->createExecutionContext());
-    expect(context && allocator.calls > 0, "device memory comes from the IGpuAllocator");
+    expect(context && allocator.calls > callsForWeights, "device memory comes from the IGpuAllocator");
 
     cudaStream_t stream = nullptr;
     cudaEvent_t event = nullptr;
@@ -230,6 +273,20 @@ int main()
                same(got, net.expected(first, kBatch)),
            "the graph replays");
 
+    // What cannot be captured: the client's capture fails, the context can be used on.
+    float* odd = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&odd), (kIn + 1) * sizeof(float));
+    context->setTensorAddress("x", odd + 1);
+    bool refused = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    refused = !context->enqueueV3(stream) && refused;
+    refused = cudaStreamEndCapture(stream, &graph) != cudaSuccess && refused;
+    cudaGetLastError();
+    expect(refused, "a run that needs copies of its own is refused in a capture");
+    cudaMemcpyAsync(odd + 1, second.data(), kIn * sizeof(float), cudaMemcpyHostToDevice, stream);
+    expect(context->enqueueV3(stream) && fetch() && same(got, net.expected(second, kBatch)),
+           "and runs outside of one, on addresses that are not aligned");
+    context->setTensorAddress("x", x);
+
     // Plain host memory: refused, or used where the system shares it with the GPU.
     context->setTensorAddress("x", const_cast<float*>(second.data()));
     bool const used = context->enqueueV3(stream);
@@ -270,9 +327,35 @@ int main()
                    same(got, net.expected(first, kBatch)) && same(got2, net.expected(second, kBatch)),
                "two contexts on two streams, one with setDeviceMemory");
     }
+    // The GPU that is current when the plan is loaded, whichever the runtime was made on.
+    if (gpus > 1) {
+        cudaSetDevice(1);
+        std::unique_ptr<ICudaEngine> there(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+        std::unique_ptr<IExecutionContext> c(there ? there->createExecutionContext() : nullptr);
+        float *x1 = nullptr, *y1 = nullptr;
+        cudaMalloc(reinterpret_cast<void**>(&x1), kIn * sizeof(float));
+        cudaMalloc(reinterpret_cast<void**>(&y1), kOut * sizeof(float));
+        cudaMemcpy(x1, second.data(), kIn * sizeof(float), cudaMemcpyHostToDevice);
+        bool good = c && c->setInputShape("x", Dims4{kBatch, kChannels, kSize, kSize}) &&
+                    c->setTensorAddress("x", x1) && c->setTensorAddress("y", y1);
+        cudaSetDevice(0); // the engine keeps its GPU
+        good = good && c->enqueueV3(nullptr);
+        cudaSetDevice(1);
+        good = cudaDeviceSynchronize() == cudaSuccess && good;
+        cudaMemcpy(got.data(), y1, kOut * sizeof(float), cudaMemcpyDeviceToHost);
+        expect(good && same(got, net.expected(second, kBatch)), "an engine on the second GPU");
+        c.reset();
+        there.reset();
+        cudaFree(x1);
+        cudaFree(y1);
+        cudaSetDevice(0);
+    } else {
+        std::printf("  one GPU: an engine on the second one was not tried\n");
+    }
     context.reset();
     engine.reset();
     expect(allocator.live == 0, "all memory goes back to the IGpuAllocator");
+    expect(runsInFormats(logger), "inputs and outputs in formats of their own");
     std::printf("%d failures\n", failures);
     return failures != 0;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of an execution context: what is checked before, what a stream (or a captured graph) keeps of a run, profiling.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 
 #include "api/cuda_driver.h"
 #include "api/engine.h"
+#include "api/layer_observers.h"
 #include "api/stream.h"
 #include "device/thread_pool.h"
-#include "ir/op_def.h"
 #include "runtime/capture_cuda.h"
 
 using namespace tw;
@@ -18,130 +17,6 @@ using namespace tw::api;
 namespace tw::api {
 
 namespace {
-
-// Times the steps of one run.
-class LayerTimes final : public runtime::StepObserver
-{
-public:
-    void before(runtime::LoadedStep const&) override { begin_ = std::chrono::steady_clock::now(); }
-    void after(runtime::LoadedStep const& step) override
-    {
-        std::chrono::duration<float, std::milli> const d = std::chrono::steady_clock::now() - begin_;
-        measured_.emplace_back(&step, d.count());
-    }
-    // Every layer once, in order; 0 for those that these shapes left nothing to do for.
-    std::vector<std::pair<std::string, float>> ofLayers(runtime::LoadedBlock const& block) const
-    {
-        std::vector<std::pair<std::string, float>> out;
-        size_t next = 0;
-        for (runtime::LoadedStep const& step : block.steps) {
-            bool const ran = next < measured_.size() && measured_[next].first == &step;
-            out.emplace_back(step.node->name, ran ? measured_[next].second : 0.0F);
-            next += ran;
-        }
-        return out;
-    }
-
-private:
-    std::chrono::steady_clock::time_point begin_;
-    std::vector<std::pair<runtime::LoadedStep const*, float>> measured_;
-};
-
-// Times the steps of one run on a GPU: an event in front of the first and one behind each.
-class GpuLayerTimes final : public runtime::StepObserver
-{
-public:
-    GpuLayerTimes(cuda::Device const& device, CUstream_st* stream) : driver_(device.driver()), stream_(stream) {}
-    ~GpuLayerTimes() override
-    {
-        for (auto const& [step, events] : measured_)
-            for (CUevent_st* e : {events.first, events.second})
-                if (e)
-                    driver_.cuEventDestroy(e);
-    }
-    void before(runtime::LoadedStep const& step) override { measured_.push_back({&step, {record(), nullptr}}); }
-    void after(runtime::LoadedStep const&) override { measured_.back().second.second = record(); }
-    // Waits for the run. Every layer once, in order.
-    std::vector<std::pair<std::string, float>> ofLayers(runtime::LoadedBlock const& block) const
-    {
-        std::vector<std::pair<std::string, float>> out;
-        size_t next = 0;
-        for (runtime::LoadedStep const& step : block.steps) {
-            float ms = 0;
-            if (next < measured_.size() && measured_[next].first == &step) {
-                auto const [begin, end] = measured_[next++].second;
-                if (begin && end && driver_.cuEventSynchronize(end) == cuda::kSuccess)
-                    driver_.cuEventElapsedTime(&ms, begin, end);
-            }
-            out.emplace_back(step.node->name, ms);
-        }
-        return out;
-    }
-
-private:
-    CUevent_st* record()
-    {
-        CUevent_st* e = nullptr;
-        if (driver_.cuEventCreate(&e, 0) == cuda::kSuccess)
-            driver_.cuEventRecord(e, stream_);
-        return e;
-    }
-    cuda::Driver const& driver_;
-    CUstream_st* stream_;
-    std::vector<std::pair<runtime::LoadedStep const*, std::pair<CUevent_st*, CUevent_st*>>> measured_;
-};
-
-// Tells a profiler (NVTX) which layer runs; on a GPU: is put on the stream.
-class LayerRanges final : public runtime::StepObserver
-{
-public:
-    LayerRanges(device::Nvtx const& nvtx, bool isDetailed) : nvtx_(nvtx), isDetailed_(isDetailed) {}
-    ~LayerRanges() override
-    {
-        for (; open_ > 0; --open_) // the run has ended early
-            nvtx_.pop();
-    }
-    void before(runtime::LoadedStep const& step) override
-    {
-        std::string text = step.node->name;
-        if (isDetailed_)
-            text += " (" + std::string(step.node->op->name) +
-                    (step.tactic ? ", " + std::string(step.tactic->name()) : "") + ")";
-        nvtx_.push(text.c_str());
-        ++open_;
-    }
-    void after(runtime::LoadedStep const&) override
-    {
-        nvtx_.pop();
-        --open_;
-    }
-
-private:
-    device::Nvtx const& nvtx_;
-    bool isDetailed_;
-    int open_ = 0;
-};
-
-class Observers final : public runtime::StepObserver
-{
-public:
-    void add(runtime::StepObserver& o) { list_.push_back(&o); }
-    // Null: nobody looks.
-    runtime::StepObserver* get() { return list_.empty() ? nullptr : this; }
-    void before(runtime::LoadedStep const& step) override
-    {
-        for (runtime::StepObserver* o : list_)
-            o->before(step);
-    }
-    void after(runtime::LoadedStep const& step) override
-    {
-        for (auto o = list_.rbegin(); o != list_.rend(); ++o)
-            (*o)->after(step);
-    }
-
-private:
-    std::vector<runtime::StepObserver*> list_;
-};
 
 // One run, as it is handed to a stream: everything it needs, so that a captured graph can replay it.
 struct Request

@@ -56,10 +56,10 @@ public:
 private:
     Device() = default;
     std::shared_ptr<Driver const> driver_;
-    std::shared_ptr<Allocator> allocator_;
     DeviceInfo info_;
     int device_ = 0;
     CUctx_st* context_ = nullptr;
+    std::shared_ptr<Allocator> allocator_;
 };
 
 // Makes the device's context current in this thread for as long as it lives.

@@ -33,7 +33,7 @@ struct Callbacks
 
 } // namespace
 
-extern "C" int InitializeInjectionNvtx2(void const* (*exportTable)(uint32_t))
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void const* (*exportTable)(uint32_t))
 {
     auto const* callbacks = static_cast<Callbacks const*>(exportTable(1));
     if (!callbacks || callbacks->bytes < sizeof(Callbacks))
@@ -54,7 +54,7 @@ extern "C" int InitializeInjectionNvtx2(void const* (*exportTable)(uint32_t))
 }
 
 // What was recorded since the last call.
-extern "C" char const* recordedRanges()
+extern "C" __attribute__((visibility("default"))) char const* recordedRanges()
 {
     static std::string taken;
     std::lock_guard lock(mutex);

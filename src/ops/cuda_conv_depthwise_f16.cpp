@@ -9,32 +9,35 @@ namespace tw::ops::conv_f16 {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kMostTaps = 49, kMostStep = 4;
+constexpr int64_t kMostTaps = 49, kMostStep = 4, kMostSeen = 16;
+constexpr int64_t kNarrow = 32; // outputs of a row, up to which threads with one each are tried
 
 struct Params
 {
     void const *x = nullptr, *filters = nullptr, *bias = nullptr, *residual = nullptr;
     void* y = nullptr;
     uint64_t count = 0;            // threads with work
-    cuda::Div vectors, wide, tall; // 8 channels, COLUMNS outputs of a row, rows
+    cuda::Div vectors, wide, tall; // V channels, COLUMNS outputs of a row, rows
     int64_t pixelX = 0, pixelY = 0, pixelResidual = 0;
     int32_t h = 0, w = 0, outW = 0, padH = 0, padW = 0, strideH = 1, dilationH = 1, pad = 0;
 };
 
-// Each thread has 8 channels of COLUMNS outputs of a row. Of a row of x it holds what those need of it.
+// Each thread has V channels of COLUMNS outputs of a row. Of a row of x it holds what those need of it.
 constexpr char const* kText = R"(
 struct Div { u64 d; u32 m, s; };
 struct Params {
     void const *x, *filters, *bias, *residual; void* y; u64 count; Div vectors, wide, tall;
     i64 pixelX, pixelY, pixelResidual; i32 h, w, outW, padH, padW, strideH, dilationH, pad;
 };
-constexpr int R = $r$, S = $s$, STRIDE = $stride$, DILATION = $dilation$, COLUMNS = $columns$;
+constexpr int V = $vector$, R = $r$, S = $s$, STRIDE = $stride$, DILATION = $dilation$, COLUMNS = $columns$;
 constexpr int SEEN = (COLUMNS - 1) * STRIDE + (S - 1) * DILATION + 1;
 TW_INLINE u32 divide(u32 n, Div const& v) { return (__umulhi(n, v.m) + n) >> v.s; }
-TW_INLINE void unpack(Unit const& h, float (&v)[8])
+struct alignas(V * 2) Halves { u32 v[V / 2]; };
+TW_INLINE Halves take(f16 const* from) { return *reinterpret_cast<Halves const*>(from); }
+TW_INLINE void unpack(Halves const& h, float (&v)[V])
 {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < V / 2; ++i) {
         v[i * 2] = lowHalf(h.v[i]);
         v[i * 2 + 1] = highHalf(h.v[i]);
     }
@@ -46,41 +49,46 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
     u32 const i = blockIdx.x * $threads$ + threadIdx.x;
     if (i >= p.count) return;
     u32 const pixels = divide(i, p.vectors), rows = divide(pixels, p.wide), image = divide(rows, p.tall);
-    int const c = int(i - pixels * u32(p.vectors.d)) * 8, q0 = int(pixels - rows * u32(p.wide.d)) * COLUMNS;
+    int const c = int(i - pixels * u32(p.vectors.d)) * V, q0 = int(pixels - rows * u32(p.wide.d)) * COLUMNS;
     int const o = int(rows - image * u32(p.tall.d)), h0 = o * p.strideH - p.padH, w0 = q0 * STRIDE - p.padW;
     f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
     f16 const* const filters = static_cast<f16 const*>(p.filters) + c;
-    i64 const step = i64(p.vectors.d) * 8;
-    float sum[COLUMNS][8];
-    float4 const b0 = *reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c);
-    float4 const b1 = *reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c + 4);
+    i64 const step = i64(p.vectors.d) * V;
+    float4 const* const bias = reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c);
+    float sum[COLUMNS][V];
 #pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) {
-        sum[j][0] = b0.x; sum[j][1] = b0.y; sum[j][2] = b0.z; sum[j][3] = b0.w;
-        sum[j][4] = b1.x; sum[j][5] = b1.y; sum[j][6] = b1.z; sum[j][7] = b1.w;
+    for (int e = 0; e < V; e += 4) {
+        float4 const b = bias[e / 4];
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            sum[j][e] = b.x;
+            sum[j][e + 1] = b.y;
+            sum[j][e + 2] = b.z;
+            sum[j][e + 3] = b.w;
+        }
     }
 #pragma unroll
     for (int r = 0; r < R; ++r) {
         int const h = h0 + r * p.dilationH;
         bool const inside = u32(h) < u32(p.h);
         f16 const* const row = x + i64(h) * p.w * p.pixelX;
-        Unit raw[SEEN];
+        Halves raw[SEEN];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j) {
-            raw[j] = Unit{};
-            if (inside && u32(w0 + j) < u32(p.w)) raw[j] = *reinterpret_cast<Unit const*>(row + i64(w0 + j) * p.pixelX);
+            raw[j] = Halves{};
+            if (inside && u32(w0 + j) < u32(p.w)) raw[j] = take(row + i64(w0 + j) * p.pixelX);
         }
-        float seen[SEEN][8];
+        float seen[SEEN][V];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j) unpack(raw[j], seen[j]);
 #pragma unroll
         for (int s = 0; s < S; ++s) {
-            float f[8];
-            unpack(*reinterpret_cast<Unit const*>(filters + (r * S + s) * step), f);
+            float f[V];
+            unpack(take(filters + (r * S + s) * step), f);
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
 #pragma unroll
-                for (int e = 0; e < 8; ++e) sum[j][e] = fmaf(seen[j * STRIDE + s * DILATION][e], f[e], sum[j][e]);
+                for (int e = 0; e < V; ++e) sum[j][e] = fmaf(seen[j * STRIDE + s * DILATION][e], f[e], sum[j][e]);
         }
     }
     i64 const first = i64(rows) * p.outW + q0;
@@ -88,15 +96,15 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
     for (int j = 0; j < COLUMNS; ++j) {
         if (q0 + j >= p.outW) break;
         if constexpr ($residual$) {
-            float v[8];
-            unpack(*reinterpret_cast<Unit const*>(static_cast<f16 const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
+            float v[V];
+            unpack(take(static_cast<f16 const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
 #pragma unroll
-            for (int e = 0; e < 8; ++e) sum[j][e] += v[e];
+            for (int e = 0; e < V; ++e) sum[j][e] += v[e];
         }
-        Unit out;
+        Halves out;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) out.v[e] = packHalves(activate(sum[j][e * 2]), activate(sum[j][e * 2 + 1]));
-        *reinterpret_cast<Unit*>(static_cast<f16*>(p.y) + (first + j) * p.pixelY + c) = out;
+        for (int e = 0; e < V / 2; ++e) out.v[e] = packHalves(activate(sum[j][e * 2]), activate(sum[j][e * 2 + 1]));
+        *reinterpret_cast<Halves*>(static_cast<f16*>(p.y) + (first + j) * p.pixelY + c) = out;
     }
 }
 )";
@@ -121,14 +129,17 @@ Support Depthwise::supports(Problem const& p)
     return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
 }
 
+// {columns, channels of a thread}: fewer channels, more threads that hide each other's waiting.
 std::vector<Config> Depthwise::configs(Problem const& p)
 {
     Geometry const g = geometryOf(p, false);
     std::vector<Config> list;
-    for (int64_t columns : {4, 2, 1})
-        if (columns == 1 ||
-            (columns <= g.out[2] && (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] < 16))
-            list.push_back({columns});
+    for (auto const& [columns, vector] : {std::pair<int64_t, int64_t>{4, 4}, {2, 8}, {4, 8}, {2, 4}, {1, 8}}) {
+        bool const fits =
+            columns <= g.out[2] && (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] < kMostSeen;
+        if (columns == 1 ? list.empty() || g.out[2] < kNarrow : fits)
+            list.push_back({columns, vector});
+    }
     return list;
 }
 
@@ -144,9 +155,9 @@ double Depthwise::estimate(Problem const& p, Config const&)
 
 CudaKernels Depthwise::generate(Problem const& p, Config const& config)
 {
-    if (config.size() != 1 || config[0] < 1 || config[0] > 8)
+    if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && config[1] != 8))
         return noKernels("a config has other numbers");
-    int64_t const columns = config[0];
+    int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
     CudaKernels out;
     out.isWhole = true;
@@ -160,6 +171,7 @@ CudaKernels Depthwise::generate(Problem const& p, Config const& config)
                                       {"stride", text(largest.stride[2])},
                                       {"dilation", text(largest.dilation[2])},
                                       {"columns", text(columns)},
+                                      {"vector", text(vector)},
                                       {"residual", hasResidual(p) ? "true" : "false"},
                                       {"threads", text(kThreads)}}) +
                  cuda::sizeCheck<Params>();
@@ -177,7 +189,7 @@ CudaKernels Depthwise::generate(Problem const& p, Config const& config)
         return std::vector<std::string>{packBias(p, channels), filters};
     };
     out.packedInputs = {1, 2};
-    out.run = [columns, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(*node, args);
         cuda::Output output;
@@ -188,7 +200,7 @@ CudaKernels Depthwise::generate(Problem const& p, Config const& config)
         a.bias = output.bias;
         a.residual = output.residual;
         a.y = y.data;
-        int64_t const vectors = roundUp8(g.c) / 8, wide = (g.out[2] + columns - 1) / columns;
+        int64_t const vectors = roundUp8(g.c) / vector, wide = (g.out[2] + columns - 1) / columns;
         a.vectors = cuda::divBy(vectors);
         a.wide = cuda::divBy(wide);
         a.tall = cuda::divBy(g.out[1]);

@@ -140,10 +140,19 @@ double product(FusedActivation const& f, double x)
 
 } // namespace
 
-Result<void> activateReference(FusedActivation const& f, TensorRef const& y)
+Result<void> activateReference(FusedActivation const& f, TensorRef const& y, std::span<int64_t const> elements)
 {
     if (!f.any())
         return {};
+    if (!elements.empty()) {
+        Tensor const some(y.type, {int64_t(elements.size())});
+        for (size_t i = 0; i < elements.size(); ++i)
+            some.ref().set(int64_t(i), y.get(elements[i]));
+        TW_TRY(activateReference(f, some.ref()));
+        for (size_t i = 0; i < elements.size(); ++i)
+            y.set(elements[i], some.ref().get(int64_t(i)));
+        return {};
+    }
     if (!f.isLayer()) {
         for (int64_t i = 0; i < y.count(); ++i)
             y.set(i, product(f, y.get(i)));

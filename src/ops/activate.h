@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/types.h"
 #include "ir/attrs.h"
@@ -53,7 +54,7 @@ struct FusedActivation
 void activate(FusedActivation const& f, float const* x, float* y, int64_t n);
 // In place on n elements of f32 or f16 (its bits).
 void activateElements(FusedActivation const& f, DataType type, void* y, int64_t n);
-// The same by the activation's reference.
-Result<void> activateReference(FusedActivation const& f, TensorRef const& y);
+// The same by the activation's reference; only of some elements, where any are given.
+Result<void> activateReference(FusedActivation const& f, TensorRef const& y, std::span<int64_t const> elements = {});
 
 } // namespace tw::ops

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,23 @@ public:
     // The tuner compares large outputs at sampled points only: an expensive reference (convolution, matrix product)
     // skips elements of output 0 that nobody asked for. All others may ignore this.
     bool wants(int64_t element) const { return wanted_.empty() || wanted_[size_t(element)]; }
-    void setWanted(std::vector<bool> wanted) { wanted_ = std::move(wanted); }
+    // `elements`: the same as positions, in order, for references that go from one to the next; they may be unknown.
+    void setWanted(std::vector<bool> wanted, std::vector<int64_t> elements = {})
+    {
+        wanted_ = std::move(wanted);
+        elements_ = std::move(elements);
+    }
+    std::span<int64_t const> wantedElements() const { return elements_; } // empty: all, or unknown
+    // Calls f(element) for each.
+    template <class F>
+    void forEachWanted(F const& f) const
+    {
+        for (int64_t element : elements_)
+            f(element);
+        for (int64_t i = 0, n = elements_.empty() ? out().count() : 0; i < n; ++i)
+            if (wants(i))
+                f(i);
+    }
 
     // Data-dependent sizes: the op shrinks an output below the bound it was given (elements stay dense in the new
     // dims).
@@ -65,6 +82,7 @@ private:
     std::vector<TensorRef> inputs_;
     std::vector<TensorRef> outputs_;
     std::vector<bool> wanted_;
+    std::vector<int64_t> elements_;
     RegionRunner runRegion_;
 };
 

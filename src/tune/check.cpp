@@ -40,8 +40,8 @@ enum Which
 };
 
 // The first, second, middle, last but one and last index along every dimension, in all combinations, and random
-// elements in between; every element of small tensors (empty).
-std::vector<bool> sample(Extents const& dims, int64_t samples)
+// elements in between, in order; every element of small tensors (empty).
+std::vector<int64_t> sample(Extents const& dims, int64_t samples)
 {
     int64_t const count = dims.volume();
     if (count <= kCompareAll)
@@ -61,13 +61,12 @@ std::vector<bool> sample(Extents const& dims, int64_t samples)
                 next.push_back(base * n + i);
         at = std::move(next);
     }
-    std::vector<bool> wanted(size_t(count), false);
-    for (int64_t i : at)
-        wanted[size_t(i)] = true;
     std::mt19937_64 random(kSeed);
     for (int64_t i = 0; i < samples; ++i)
-        wanted[size_t(random() % uint64_t(count))] = true;
-    return wanted;
+        at.push_back(int64_t(random() % uint64_t(count)));
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    return at;
 }
 
 bool isPointwise(std::string_view op)
@@ -249,15 +248,16 @@ struct Checker::Set
                 return noMemory();
         }
         if (mayBeSampled(node) || node.op->reference)
-            wanted = sample(want[0].dims, which == kOptimum ? kSamples : kStressSamples);
-        for (size_t i = 0; i < wanted.size(); ++i)
-            if (wanted[i])
-                samples.push_back(int64_t(i));
+            samples = sample(want[0].dims, which == kOptimum ? kSamples : kStressSamples);
+        if (!samples.empty())
+            wanted.assign(size_t(want[0].count()), false);
+        for (int64_t i : samples)
+            wanted[size_t(i)] = true;
         uint64_t state = kSeed;
         if (node.op->reference) {
             ops::RefContext ctx(node, inputs, want);
             ctx.randomState = &state;
-            ctx.setWanted(wanted);
+            ctx.setWanted(wanted, samples);
             if (auto done = node.op->reference(ctx); !done.ok()) {
                 incomparable = done.error().message;
                 return {};

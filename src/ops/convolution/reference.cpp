@@ -9,35 +9,27 @@ Result<void> reference(RefContext& ctx)
     TensorRef const &x = ctx.in(0), &w = ctx.in(1), &y = ctx.out();
     Geometry const g = geometryOf(ctx.attrs<Attrs>(), x.dims, w.dims, y.dims);
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
-    int64_t at = 0; // element of y
-    for (int64_t n = 0; n < g.batch; ++n)
-        for (int64_t k = 0; k < g.k; ++k)
-            for (int64_t o0 = 0; o0 < g.out[0]; ++o0)
-                for (int64_t o1 = 0; o1 < g.out[1]; ++o1)
-                    for (int64_t o2 = 0; o2 < g.out[2]; ++o2, ++at) {
-                        if (!ctx.wants(at))
+    ctx.forEachWanted([&](int64_t at) {
+        int64_t const o2 = at % g.out[2], o1 = at / g.out[2] % g.out[1], o0 = at / g.out[2] / g.out[1] % g.out[0];
+        int64_t const plane = at / g.out[2] / g.out[1] / g.out[0], k = plane % g.k, n = plane / g.k;
+        double sum = ctx.has(2) ? ctx.in(2).get(k) : 0.0;
+        for (int64_t c = 0; c < groupC; ++c)
+            for (int64_t f0 = 0; f0 < g.window[0]; ++f0)
+                for (int64_t f1 = 0; f1 < g.window[1]; ++f1)
+                    for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
+                        int64_t const i0 = o0 * g.stride[0] - g.before[0] + f0 * g.dilation[0];
+                        int64_t const i1 = o1 * g.stride[1] - g.before[1] + f1 * g.dilation[1];
+                        int64_t const i2 = o2 * g.stride[2] - g.before[2] + f2 * g.dilation[2];
+                        if (i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1] || i2 < 0 || i2 >= g.in[2])
                             continue;
-                        double sum = ctx.has(2) ? ctx.in(2).get(k) : 0.0;
-                        for (int64_t c = 0; c < groupC; ++c)
-                            for (int64_t f0 = 0; f0 < g.window[0]; ++f0)
-                                for (int64_t f1 = 0; f1 < g.window[1]; ++f1)
-                                    for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
-                                        int64_t const i0 = o0 * g.stride[0] - g.before[0] + f0 * g.dilation[0];
-                                        int64_t const i1 = o1 * g.stride[1] - g.before[1] + f1 * g.dilation[1];
-                                        int64_t const i2 = o2 * g.stride[2] - g.before[2] + f2 * g.dilation[2];
-                                        if (i0 < 0 || i0 >= g.in[0] || i1 < 0 || i1 >= g.in[1] || i2 < 0 ||
-                                            i2 >= g.in[2])
-                                            continue;
-                                        int64_t const channel = k / groupK * groupC + c;
-                                        int64_t const xi =
-                                            (((n * g.c + channel) * g.in[0] + i0) * g.in[1] + i1) * g.in[2] + i2;
-                                        int64_t const wi =
-                                            (((k * groupC + c) * g.window[0] + f0) * g.window[1] + f1) * g.window[2] +
-                                            f2;
-                                        sum += x.get(xi) * w.get(wi);
-                                    }
-                        y.set(at, sum);
+                        int64_t const channel = k / groupK * groupC + c;
+                        int64_t const xi = (((n * g.c + channel) * g.in[0] + i0) * g.in[1] + i1) * g.in[2] + i2;
+                        int64_t const wi =
+                            (((k * groupC + c) * g.window[0] + f0) * g.window[1] + f1) * g.window[2] + f2;
+                        sum += x.get(xi) * w.get(wi);
                     }
+        y.set(at, sum);
+    });
     return {};
 }
 

@@ -10,10 +10,8 @@ Result<void> reference(RefContext& ctx)
     TW_TRY(convolution::reference(ctx));
     TensorRef const& y = ctx.out();
     if (ctx.has(3))
-        for (int64_t i = 0; i < y.count(); ++i)
-            if (ctx.wants(i))
-                y.set(i, y.get(i) + ctx.in(3).get(i));
-    return activateReference(ctx.attrs<Attrs>().activation, y);
+        ctx.forEachWanted([&](int64_t i) { y.set(i, y.get(i) + ctx.in(3).get(i)); });
+    return activateReference(ctx.attrs<Attrs>().activation, y, ctx.wantedElements());
 }
 
 } // namespace tw::ops::fused_convolution

@@ -8,7 +8,7 @@ namespace tw::ops::fused_deconvolution {
 Result<void> reference(RefContext& ctx)
 {
     TW_TRY(deconvolution::reference(ctx));
-    return activateReference(ctx.attrs<Attrs>().activation, ctx.out());
+    return activateReference(ctx.attrs<Attrs>().activation, ctx.out(), ctx.wantedElements());
 }
 
 } // namespace tw::ops::fused_deconvolution

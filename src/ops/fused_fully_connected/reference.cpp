@@ -8,7 +8,7 @@ namespace tw::ops::fused_fully_connected {
 Result<void> reference(RefContext& ctx)
 {
     TW_TRY(fully_connected::reference(ctx));
-    return activateReference(ctx.attrs<Attrs>().activation, ctx.out());
+    return activateReference(ctx.attrs<Attrs>().activation, ctx.out(), ctx.wantedElements());
 }
 
 } // namespace tw::ops::fused_fully_connected

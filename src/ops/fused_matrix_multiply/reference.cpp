@@ -19,7 +19,7 @@ Result<void> reference(RefContext& ctx)
         for (int64_t i = 0; i < y.count(); ++i)
             if (ctx.wants(i))
                 y.set(i, y.get(i) + ctx.in(3).get(i));
-    return activateReference(ctx.attrs<Attrs>().activation, y);
+    return activateReference(ctx.attrs<Attrs>().activation, y, ctx.wantedElements());
 }
 
 } // namespace tw::ops::fused_matrix_multiply

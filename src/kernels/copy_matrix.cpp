@@ -11,6 +11,8 @@ namespace tw::kernels {
 
 namespace {
 
+constexpr int64_t kAhead = 32; // rows, from which cache lines are fetched before they are needed
+
 // Squares of 4 x 4; SSE2, which every x86-64 has. Of each column a cache line (16 rows) is used up before the next ones
 // come: at strides of 4 KiB all columns fall into one set of L1. Row i goes to row place(i).
 template <class Place>
@@ -20,6 +22,10 @@ void transpose(float* to, int64_t ld, Place const& place, float const* from, int
     for (int64_t block = 0; block < rows; block += 16) {
         int64_t const end = std::min(block + 16, rows);
         int64_t j = 0;
+        // Short pieces far apart: the hardware does not foresee them.
+        if (block + kAhead < rows)
+            for (int64_t q = 0; q < columns; ++q)
+                _mm_prefetch(reinterpret_cast<char const*>(from + block + kAhead + q * columnStride), _MM_HINT_T0);
         for (; j + 4 <= columns; j += 4) {
             float const* f = from + j * columnStride;
             int64_t i = block;

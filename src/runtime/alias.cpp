@@ -117,6 +117,15 @@ private:
         return parts;
     }
 
+    // Whether the pixels are read as a linear tensor too, which they are not any more as parts of wider ones.
+    bool hasLinearView(int root) const
+    {
+        for (int v = 0; v < int(inst_.values.size()); ++v)
+            if (v != root && !isPixels(v) && storageOf(inst_, v).root == root)
+                return true;
+        return false;
+    }
+
     // Whether the whole root of a part can move into the output: what of it the join does not take would lie on
     // another part.
     bool canMove(Part const& p, std::vector<Part> const& parts, int y)
@@ -131,6 +140,8 @@ private:
         int64_t const line = v.format == Format::kHWC8 ? vectorOf(v.format) : kCacheLine / sizeOf(v.type);
         if (isPixels(y) && (s.dims[1] % line != 0 || p.rootAt() % line != 0 || s.dims[0] != state(y).dims[0] ||
                             s.dims.volume(2, s.dims.rank) != state(y).dims.volume(2, state(y).dims.rank)))
+            return false;
+        if (isPixels(y) && s.dims[0] * s.dims.volume(2, s.dims.rank) > 1 && hasLinearView(p.root))
             return false;
         if (p.rootAt() * sizeOf(v.type) % alignment_ != 0)
             return false;

@@ -136,6 +136,17 @@ TEST(Alias, ConcatenationOfConcatenations)
     expectSkipped(m, 2);
 }
 
+// One pixel for each image: its channels are a linear tensor as they lie, but not as a part of a wider one.
+TEST(Alias, PixelsThatAreReadAsALinearTensor)
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", ir::shapeOf({2, 16, 1, 1}));
+    ir::Value *a = activation(m, x, "a"), *b = activation(m, x, "b", Kind::kRelu);
+    m.output(activation(m, concat(m, {a, b}, 1, "join"), "last"), "y");
+    m.output(activation(m, shuffle(m, a, {}, {2, 16}, "vectors"), "of_vectors"), "z");
+    expectJoined(m, 0);
+}
+
 TEST(Alias, SlicesInOnePiece)
 {
     GraphMaker m;

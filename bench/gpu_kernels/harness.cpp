@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "kernels/cuda/launch.h"
+
 namespace bench {
 
 namespace {
@@ -182,44 +184,15 @@ void Gpu::clear()
     modules_.clear();
 }
 
-Result<void> Gpu::encode(cuda::TensorMap& map, cuda::TensorMapSpec const& s, uint64_t address)
+Result<void> Gpu::encode(cuda::TensorMap& map, cuda::TensorMapSpec const& spec, uint64_t address)
 {
-    void* const at = reinterpret_cast<void*>(address);
-    if (s.im2col)
-        TW_CUDA(*driver_, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower,
-                                                  s.upper, s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
-                                                  s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
-    else
-        TW_CUDA(*driver_, cuTensorMapEncodeTiled(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.box,
-                                                 s.elementStrides, s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256,
-                                                 s.kFillZero));
+    TW_ASSIGN(map, cuda::encodeMap(*driver_, spec, reinterpret_cast<void const*>(address)));
     return {};
 }
 
 Result<void> Gpu::launch(CUfunc_st* function, cuda::LaunchGeometry const& g, void** parameters, bool dependent)
 {
-    cuda::LaunchAttribute attributes[2];
-    cuda::LaunchConfig config;
-    config.grid[0] = uint32_t(g.grid);
-    config.grid[1] = uint32_t(g.gridY);
-    config.grid[2] = uint32_t(g.gridZ);
-    config.block[0] = uint32_t(g.block);
-    config.sharedBytes = uint32_t(g.sharedBytes);
-    config.stream = stream_->handle();
-    config.attributes = attributes;
-    if (g.cluster > 1) {
-        attributes[config.attributeCount].id = 4; // cluster dimension
-        attributes[config.attributeCount].value.numbers[0] = uint32_t(g.cluster);
-        attributes[config.attributeCount].value.numbers[1] = attributes[config.attributeCount].value.numbers[2] = 1;
-        ++config.attributeCount;
-    }
-    if (dependent) {
-        attributes[config.attributeCount].id = 6; // programmatic stream serialization
-        attributes[config.attributeCount].value.number = 1;
-        ++config.attributeCount;
-    }
-    TW_CUDA(*driver_, cuLaunchKernelEx(&config, function, parameters, nullptr));
-    return {};
+    return cuda::launchKernel(*driver_, function, g, parameters, dependent, stream_->handle());
 }
 
 Result<void> Gpu::finish()

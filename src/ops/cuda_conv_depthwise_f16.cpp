@@ -156,25 +156,21 @@ double Depthwise::estimate(Problem const& p, Config const&)
 CudaKernels Depthwise::generate(Problem const& p, Config const& config)
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && config[1] != 8))
-        return noKernels("a config has other numbers");
+        return noKernels(unsupported("a config has other numbers"));
     int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"depthwise"};
     auto text = [](int64_t v) { return std::to_string(v); };
-    out.source = cuda::matrixPrelude() + cuda::activationText(epilogueOf(p).activation) +
-                 cuda::expand(kText, {{"r", text(largest.window[1])},
-                                      {"s", text(largest.window[2])},
-                                      {"stride", text(largest.stride[2])},
-                                      {"dilation", text(largest.dilation[2])},
-                                      {"columns", text(columns)},
-                                      {"vector", text(vector)},
-                                      {"residual", hasResidual(p) ? "true" : "false"},
-                                      {"threads", text(kThreads)}}) +
-                 cuda::sizeCheck<Params>();
+    std::string source = cuda::matrixPrelude() + cuda::activationText(epilogueOf(p).activation) +
+                         cuda::expand(kText, {{"r", text(largest.window[1])},
+                                              {"s", text(largest.window[2])},
+                                              {"stride", text(largest.stride[2])},
+                                              {"dilation", text(largest.dilation[2])},
+                                              {"columns", text(columns)},
+                                              {"vector", text(vector)},
+                                              {"residual", hasResidual(p) ? "true" : "false"},
+                                              {"threads", text(kThreads)}}) +
+                         cuda::sizeCheck<Params>();
+    CudaKernels out = wholeKernels("depthwise", std::move(source), 0);
     out.pack = [&p]() -> Result<std::vector<std::string>> {
         // [r, s, c]: as one filter that has all channels.
         TensorSpec const& w = p.inputs[1];

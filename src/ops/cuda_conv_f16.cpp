@@ -113,13 +113,6 @@ std::string packBias(Problem const& p, int64_t count)
     return isPresent(p, kBias) ? packFloats(p.inputs[kBias], count) : std::string(size_t(count) * sizeof(float), '\0');
 }
 
-CudaKernels noKernels(std::string const& why)
-{
-    CudaKernels out;
-    out.run = [why](CudaLaunch const&, RunArgs&) -> Result<void> { return unsupported(why); };
-    return out;
-}
-
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias)
 {
     TensorRef const& y = args.outputs[0];

@@ -102,9 +102,6 @@ std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, Plac
 // Floats, zeros behind them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
 
-// Kernels of a config that there is none for, such as one of a damaged plan: running them is an error.
-CudaKernels noKernels(std::string const& why);
-
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);
 

@@ -57,7 +57,7 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 
 char const* specOf(Problem const& p, bool planar, Config const& c, conv::Spec& s)
 {
-    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+    if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, k = p.inputs[1].dims[0];
@@ -125,14 +125,8 @@ CudaKernels generate(Problem const& p, Config const& config, bool planar)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, planar, config, spec))
-        return noKernels(why);
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {conv::kKernel};
-    out.source = conv::source(spec);
-    out.sharedBytes = spec.sharedBytes();
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p, planar]() -> Result<std::vector<std::string>> {
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);

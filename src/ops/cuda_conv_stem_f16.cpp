@@ -39,7 +39,7 @@ char const* unsupportedGeometry(stem::Spec const& spec, Geometry const& g)
 
 char const* specOf(Problem const& p, Config const& c, stem::Spec& s)
 {
-    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+    if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
     Geometry const g = geometryOf(p, true);
     if (g.groups != 1 || g.c > 8 || std::max(g.window[1], g.window[2]) > 11 || g.stride[1] > 4 || g.stride[2] != 2 ||
@@ -113,14 +113,8 @@ CudaKernels Stem::generate(Problem const& p, Config const& config)
 {
     stem::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noKernels(why);
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {stem::kKernel};
-    out.source = stem::source(spec);
-    out.sharedBytes = spec.sharedBytes();
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(stem::kKernel, stem::source(spec), spec.sharedBytes());
     out.pack = [&p, spec]() -> Result<std::vector<std::string>> {
         int64_t const filters = roundUp8(p.inputs[1].dims[0]);
         return std::vector<std::string>{packBias(p, filters),

@@ -36,7 +36,7 @@ Config configOf(gemm::Spec const& s)
 // Null: there is no such kernel.
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+    if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     s.image = c[kImage] != 0;
@@ -175,14 +175,8 @@ CudaKernels Wgmma::generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noKernels(why);
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {gemm::kKernel};
-    out.source = gemm::source(spec);
-    out.sharedBytes = spec.sharedBytes();
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
     bool const inPlace = areInPlace(p);
     out.pack = [&p, inPlace]() -> Result<std::vector<std::string>> {
         TensorSpec const& w = p.inputs[1];

@@ -55,7 +55,7 @@ gemm::Spec baseOf(Problem const& p)
 
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (c.size() != kPlaces || *std::min_element(c.begin(), c.end()) < 0 || *std::max_element(c.begin(), c.end()) > 256)
+    if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
     s = baseOf(p);
     s.tileP = int(c[kTileP]);
@@ -142,14 +142,8 @@ CudaKernels generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return conv_f16::noKernels(why);
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {gemm::kKernel};
-    out.source = gemm::source(spec);
-    out.sharedBytes = spec.sharedBytes();
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
     out.pack = [&p]() -> Result<std::vector<std::string>> {
         // w [c, k, r, s] as [r, s, k, c].
         TensorSpec const& w = p.inputs[1];

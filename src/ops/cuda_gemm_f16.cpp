@@ -141,7 +141,7 @@ bool decode(Config const& c, kernel::Spec& s)
 {
     constexpr size_t kNumbers = 9;
     constexpr int64_t kMost = 256;
-    if (c.size() != kNumbers || std::any_of(c.begin(), c.end(), [](int64_t v) { return v < 0 || v > kMost; }))
+    if (!isConfig(c, kNumbers, 0, kMost))
         return false;
     s.tileP = int(c[0]);
     s.tileQ = int(c[1]);
@@ -256,19 +256,9 @@ double estimate(GemmF16Op const& op, Problem const& p, Config const& config)
 CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config)
 {
     Settled s = settle(op, p);
-    CudaKernels out;
-    if (!decode(config, s.spec)) {
-        out.run = [](CudaLaunch const&, RunArgs&) -> Result<void> {
-            return invalidArgument("the plan's configuration of a matrix product names no kernel");
-        };
-        return out;
-    }
-    out.source = kernel::source(s.spec);
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {kernel::kKernel};
-    out.sharedBytes = s.spec.sharedBytes();
+    if (!decode(config, s.spec))
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    CudaKernels out = wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
     if (s.biasAt >= 0)
         out.packedInputs.push_back(op.bias);
     if (s.packedBAt >= 0)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/cuda/launch.h"
 
 namespace tw::ops {
 
@@ -138,52 +139,37 @@ Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
     void* list[kMostParams];
     std::transform(params.begin(), params.end(), list, [](void const* p) { return const_cast<void*>(p); });
     bool const isDependent = isDependent_ && device_.info().capability() >= 90 && driver.cuLaunchKernelEx;
-    if (g.cluster <= 1 && !isDependent)
-        return driver.check(driver.cuLaunchKernel(functions_[kernel], unsigned(g.grid), unsigned(g.gridY),
-                                                  unsigned(g.gridZ), unsigned(g.block), 1, 1, unsigned(g.sharedBytes),
-                                                  stream_, list, nullptr),
-                            "cuLaunchKernel");
-    if (!driver.cuLaunchKernelEx)
-        return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
-    cuda::LaunchAttribute attributes[2];
-    cuda::LaunchConfig config;
-    config.grid[0] = uint32_t(g.grid);
-    config.grid[1] = uint32_t(g.gridY);
-    config.grid[2] = uint32_t(g.gridZ);
-    config.block[0] = uint32_t(g.block);
-    config.sharedBytes = uint32_t(g.sharedBytes);
-    config.stream = stream_;
-    config.attributes = attributes;
-    if (g.cluster > 1) {
-        cuda::LaunchAttribute& a = attributes[config.attributeCount++];
-        a.id = cuda::kLaunchClusterDimension;
-        a.value.numbers[0] = uint32_t(g.cluster);
-        a.value.numbers[1] = a.value.numbers[2] = 1;
-    }
-    if (isDependent) {
-        cuda::LaunchAttribute& a = attributes[config.attributeCount++];
-        a.id = cuda::kLaunchProgrammatic;
-        a.value.number = 1;
-    }
-    return driver.check(driver.cuLaunchKernelEx(&config, functions_[kernel], list, nullptr), "cuLaunchKernelEx");
+    return cuda::launchKernel(driver, functions_[kernel], g, list, isDependent, stream_);
 }
 
-Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& s, void const* address) const
+Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void const* address) const
 {
-    cuda::Driver const& driver = device_.driver();
-    if (!driver.cuTensorMapEncodeTiled || !driver.cuTensorMapEncodeIm2col)
-        return unsupported("the CUDA driver has no tensor maps: it is older than CUDA 12");
-    cuda::TensorMap map;
-    void* const at = const_cast<void*>(address);
-    if (s.im2col)
-        TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower,
-                                                s.upper, s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
-                                                s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
-    else
-        TW_CUDA(driver, cuTensorMapEncodeTiled(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.box,
-                                               s.elementStrides, s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256,
-                                               s.kFillZero));
-    return map;
+    return cuda::encodeMap(device_.driver(), spec, address);
+}
+
+CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes)
+{
+    CudaKernels out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {name};
+    out.source = std::move(source);
+    out.sharedBytes = sharedBytes;
+    return out;
+}
+
+CudaKernels noKernels(Error const& why)
+{
+    CudaKernels out;
+    out.run = [why](CudaLaunch const&, RunArgs&) -> Result<void> { return why; };
+    return out;
+}
+
+bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
+{
+    return config.size() == numbers &&
+           std::all_of(config.begin(), config.end(), [&](int64_t v) { return v >= least && v <= most; });
 }
 
 Support CudaTactic::supports(Problem const& problem) const

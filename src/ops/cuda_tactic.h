@@ -76,6 +76,13 @@ struct CudaKernels
     std::vector<int> packedInputs;
 };
 
+// A kernel whose source is all there is: dependent, on addresses aligned to 16 bytes.
+CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes);
+// Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
+CudaKernels noKernels(Error const& why);
+// Whether a config has so many numbers, each in these bounds: plans come from outside.
+bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
+
 class CudaTactic final : public Tactic
 {
 public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/hopper.h"
 
+#include "kernels/cuda/prelude.h"
+
 namespace tw::cuda {
 
 char const* const kRelu = "maximumOf(v, 0.0f)";
@@ -71,20 +73,6 @@ TW_INLINE Unit loadSharedUnit(u32 at)
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(u.v[0]), "=r"(u.v[1]), "=r"(u.v[2]), "=r"(u.v[3]) : "r"(at) : "memory");
     return u;
-}
-
-// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
-TW_INLINE void releaseDependents()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-TW_INLINE void waitForPrevious()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 // 16 (8, 4) bytes, zeros where !valid; the address must be readable only when valid.
@@ -237,12 +225,12 @@ TW_INLINE u64 descriptor(u32 at, u32 leading)
 
 std::string matrixPrelude()
 {
-    return kMatrix;
+    return std::string(kMatrix) + kDependence;
 }
 
 std::string hopperPrelude()
 {
-    return std::string(kMatrix) + kHopper;
+    return matrixPrelude() + kHopper;
 }
 
 std::string wgmmaText(int n, bool transposedP, bool transposedQ)

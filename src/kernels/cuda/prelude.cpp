@@ -8,6 +8,22 @@
 
 namespace tw::cuda {
 
+char const* const kDependence = R"(
+// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
+TW_INLINE void releaseDependents()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+TW_INLINE void waitForPrevious()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+)";
+
 namespace {
 
 constexpr char const* kTypes = R"(
@@ -27,19 +43,6 @@ struct alignas(8) unit8 { unsigned v[2]; };
 struct alignas(16) unit16 { unsigned v[4]; };
 #define TW_INLINE __device__ __forceinline__
 #define TW_KERNEL extern "C" __global__ void
-// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
-TW_INLINE void releaseDependents()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-TW_INLINE void waitForPrevious()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 )";
 
 constexpr char const* kNarrow = R"(
@@ -164,7 +167,7 @@ Div divBy(int64_t d)
 
 std::string prelude(bool wide)
 {
-    return std::string(kTypes) + (wide ? kWide : kNarrow) + kRest;
+    return std::string(kTypes) + kDependence + (wide ? kWide : kNarrow) + kRest;
 }
 
 char const* storageOf(DataType t)

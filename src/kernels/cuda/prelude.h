@@ -11,6 +11,8 @@ namespace tw::cuda {
 // Types f32 f16 i8 i32 b8 u8 (storage), idx and off (element counts and signed offsets: 32 bits, or 64 when `wide`),
 // Div and Loop (params.h), conversions, packs of 16 bytes, reductions over a warp and a block.
 std::string prelude(bool wide);
+// releaseDependents() and waitForPrevious(), behind TW_INLINE: a part of every prelude.
+extern char const* const kDependence;
 
 // The storage type's name: "f16".
 char const* storageOf(DataType t);

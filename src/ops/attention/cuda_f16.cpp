@@ -169,17 +169,17 @@ Run runOf(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     return r;
 }
 
-CudaKernels common(MaskPlan const& plan, std::string source)
+CudaKernels common(MaskPlan const& plan, std::string source, int64_t sharedBytes)
 {
-    CudaKernels out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {mma::kKernel};
-    out.source = std::move(source);
+    CudaKernels out = wholeKernels(mma::kKernel, std::move(source), sharedBytes);
     if (plan.causalInput >= 0)
         out.packedInputs = {plan.causalInput};
     return out;
+}
+
+Error damaged()
+{
+    return invalidArgument("the plan's configuration of an attention names no kernel");
 }
 
 // Queries and keys at the optimum, blocks of 64 rows that there are.
@@ -230,9 +230,10 @@ CudaKernels generateMma(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
+    if (!isConfig(config, 2, 1, 256) || unsupported(mmaSpec(problem, config, plan.masks)))
+        return noKernels(damaged());
     mma::Spec const spec = mmaSpec(problem, config, plan.masks);
-    CudaKernels out = common(plan, source(spec));
-    out.sharedBytes = spec.sharedBytes();
+    CudaKernels out = common(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Run const r = runOf(a, plan, args);
         return launch.withGeometry(0, mma::launch(spec, r.shape), {&r.args});
@@ -290,9 +291,10 @@ CudaKernels generateWgmma(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
+    if (!isConfig(config, 3, 1, 256) || unsupported(wgmmaSpec(problem, config, plan.masks)))
+        return noKernels(damaged());
     wgmma::Spec const spec = wgmmaSpec(problem, config, plan.masks);
-    CudaKernels out = common(plan, source(spec));
-    out.sharedBytes = spec.sharedBytes();
+    CudaKernels out = common(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Run const r = runOf(a, plan, args);
         if (r.shape.sk == 0) { // a tensor map holds at least one row

@@ -185,6 +185,9 @@ std::vector<Config> configs(Problem const& problem)
 
 CudaKernels generateRows(Problem const& problem, Config const& config)
 {
+    if (!isConfig(config, 2, 32, 512) ||
+        std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     auto const& a = problem.node->attrsAs<Attrs>();
     int64_t const width = 16 / sizeOf(problem.inputs[0].type), n = longestRow(problem), row = config[0],
                   threads = config[1], packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);

@@ -26,11 +26,17 @@ done
 strip -o "$folder/lib/libtensorwright_gpu_engine.so" "$build/lib/libtensorwright_gpu_engine.so"
 mkdir "$folder/peers"
 cp bench/gpu_peers.py bench/gpu_row.py bench/gpu_engine.py bench/gpu_networks.py bench/gpu_inductor_cache.py "$folder/peers/"
-cp scripts/gpu/run.sh scripts/gpu/networks.py test/models/run_models.py test/models/models.txt "$folder/"
+cp scripts/gpu/run.sh scripts/gpu/networks.py test/models/run_models.py "$folder/"
 cp -r bench/models "$folder/bench_models"
 models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}
 if [ -d "$models" ]; then
-    cp -r "$models" "$folder/models"
+    # Those that run today: what is refused is refused before a device is asked.
+    mkdir "$folder/models"
+    awk '!/^#/ && $2 == "run"' test/models/models.txt >"$folder/models.txt"
+    while read -r model _; do
+        cp -r "$models/$model" "$folder/models/"
+    done <"$folder/models.txt"
+    cp -r "$models/data" "$folder/models/"
 fi
 git rev-parse HEAD >"$folder/commit"
 

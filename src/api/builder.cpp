@@ -199,6 +199,18 @@ Result<void> checkShapeInput(ir::Value const& v, Log& log)
     return {};
 }
 
+// Our own tactics are always there; cuBLAS proper has none.
+uint32_t sourcesOf(nvinfer1::TacticSources sources)
+{
+    auto has = [&](nvinfer1::TacticSource s) { return (sources >> int(s) & 1) != 0; };
+    uint32_t bits = 1u << int(ops::Source::kOwn);
+    if (has(nvinfer1::TacticSource::kCUBLAS_LT))
+        bits |= 1u << int(ops::Source::kCublasLt);
+    if (has(nvinfer1::TacticSource::kCUDNN))
+        bits |= 1u << int(ops::Source::kCudnn);
+    return bits;
+}
+
 Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
 {
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
@@ -270,6 +282,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
     options.tune.winograd = b.environment.winograd;
+    options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32);
+    options.tune.sources = sourcesOf(c.tacticSources);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();
     options.tune.buildWorkers = b.maxThreads > 0 ? &pool.workers(b.maxThreads) : &pool.workers();

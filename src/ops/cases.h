@@ -3,6 +3,7 @@
 // in op.cpp; tests, the tuner's check and benchmarks all read them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ struct Tolerance
     double absolute = 1e-5;
     double relative = 1e-5;
     static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3} : Tolerance{}; }
+    // Of FP32 results whose factors were rounded to as many bits as FP16 has.
+    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3)}; }
 };
 
 struct CaseInput

@@ -89,7 +89,7 @@ public:
         if (nothing)
             return {};
         CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_.isDependent,
-                                static_cast<CUstream_st*>(args.stream));
+                                static_cast<CUstream_st*>(args.stream), args.kept);
         return kernels_.run(launch, args);
     }
 
@@ -100,6 +100,17 @@ private:
     std::vector<CUfunc_st*> functions_;
     cuda::Buffer memory_;
     std::vector<void const*> packed_;
+};
+
+struct EncodedMaps final : Kept
+{
+    struct Entry
+    {
+        cuda::TensorMapSpec spec;
+        void const* address = nullptr;
+        cuda::TensorMap map;
+    };
+    std::vector<Entry> entries;
 };
 
 std::string sourceOf(CudaKernels const& kernels)
@@ -144,7 +155,18 @@ Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
 
 Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void const* address) const
 {
-    return cuda::encodeMap(device_.driver(), spec, address);
+    if (!kept_)
+        return cuda::encodeMap(device_.driver(), spec, address);
+    if (!*kept_)
+        *kept_ = std::make_unique<EncodedMaps>();
+    auto& entries = static_cast<EncodedMaps&>(**kept_).entries;
+    size_t const i = encoded_++;
+    if (i < entries.size() && entries[i].address == address && entries[i].spec == spec)
+        return entries[i].map;
+    TW_ASSIGN(cuda::TensorMap const map, cuda::encodeMap(device_.driver(), spec, address));
+    entries.resize(std::max(entries.size(), i + 1));
+    entries[i] = {spec, address, map};
+    return map;
 }
 
 CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes)

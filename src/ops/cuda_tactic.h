@@ -21,8 +21,9 @@ class CudaLaunch
 public:
     // `isDependent`: the kernels wait for the one in front themselves (waitForPrevious()) and may begin before it ends.
     CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, std::span<void const* const> packed,
-               bool isDependent, CUstream_st* stream)
-        : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream)
+               bool isDependent, CUstream_st* stream, std::unique_ptr<Kept>* kept = nullptr)
+        : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream),
+          kept_(kept)
     {}
     // One struct is all that a kernel takes. No blocks: nothing is launched.
     template <class Params>
@@ -40,7 +41,7 @@ public:
     // Any parameters, in the kernel's order, and clusters.
     Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
                               std::initializer_list<void const*> params) const;
-    // The map of data at an address of the run.
+    // The map of data at an address of the run. What was encoded in the last run is kept, by the order of the calls.
     Result<cuda::TensorMap> encode(cuda::TensorMapSpec const& spec, void const* address) const;
     // What CudaKernels::pack() made, in GPU memory.
     void const* packed(int i) const { return packed_[size_t(i)]; }
@@ -56,6 +57,8 @@ private:
     std::span<void const* const> packed_;
     bool isDependent_;
     CUstream_st* stream_;
+    std::unique_ptr<Kept>* kept_;
+    mutable size_t encoded_ = 0; // calls of encode()
 };
 
 struct CudaKernels
@@ -93,10 +96,12 @@ public:
     using Estimate = double (*)(Problem const&, Config const&);
 
     constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
-                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr)
+                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
+                         bool roundsToTf32 = false)
         : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
-          formats_(formats), estimate_(estimate)
+          formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
     {}
+    bool roundsToTf32() const override { return roundsToTf32_; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
     std::vector<Config> configs(Problem const& problem) const override;
@@ -112,6 +117,7 @@ private:
     Configs configs_;
     FormatsOf formats_;
     Estimate estimate_;
+    bool roundsToTf32_;
 };
 
 // Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.

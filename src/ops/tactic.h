@@ -28,6 +28,14 @@ enum class Backend : int
     kCuda,
 };
 
+// Whose kernels a tactic runs. A network may be built without those of a library (IBuilderConfig::setTacticSources).
+enum class Source : int
+{
+    kOwn,
+    kCublasLt,
+    kCudnn,
+};
+
 // One input or output of the region that is being tuned.
 struct TensorSpec
 {
@@ -80,6 +88,13 @@ public:
     virtual ~Prepared() = default;
 };
 
+// What a kernel keeps of one step of one context from run to run, such as addresses in the form that the device wants.
+class Kept
+{
+public:
+    virtual ~Kept() = default;
+};
+
 struct RunArgs
 {
     std::span<TensorRef const> inputs; // null data: optional input that is not given
@@ -87,8 +102,9 @@ struct RunArgs
     void* workspace = nullptr;         // workspaceBytes() bytes, 64-byte aligned
     uint64_t* randomState = nullptr;   // of the execution context
     Workers* workers = &serialWorkers();
-    Prepared const* prepared = nullptr; // what Kernel::prepare() made for these shapes
-    void* stream = nullptr;             // CUDA: the CUstream that run() puts its work on
+    Prepared const* prepared = nullptr;    // what Kernel::prepare() made for these shapes
+    void* stream = nullptr;                // CUDA: the CUstream that run() puts its work on
+    std::unique_ptr<Kept>* kept = nullptr; // the kernel's own; null: it cannot keep anything
 };
 
 // Loaded and ready; shared by all contexts of an engine, so run() keeps nothing in the object.
@@ -137,6 +153,11 @@ public:
         h.number(uint64_t(version_));
         return h.value();
     }
+
+    virtual Source source() const { return Source::kOwn; }
+    // Whether factors of FP32 products are rounded to TF32, 10 bits of mantissa: a candidate only where the network
+    // permits it, and compared with the reference within Tolerance::forTf32().
+    virtual bool roundsToTf32() const { return false; }
 
     // In any of formats(); the problem's specs say which.
     virtual Support supports(Problem const&) const { return Support::yes(); }

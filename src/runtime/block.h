@@ -69,7 +69,8 @@ struct Instance
     std::vector<ValueState> values;
     std::vector<int64_t> workspaceOffset; // for each step
     std::vector<std::shared_ptr<ops::Prepared const>> prepared;
-    std::vector<bool> skipped; // for each step: aliased away, or host work that is done
+    std::vector<std::unique_ptr<ops::Kept>> kept; // CUDA: for each step, what its kernel keeps from run to run
+    std::vector<bool> skipped;                    // for each step: aliased away, or host work that is done
     std::vector<std::vector<std::unique_ptr<Instance>>> regions;
     int64_t arenaBytes = 0;
     int64_t arenaLowerBound = 0;

@@ -321,6 +321,7 @@ private:
         run.stream = args_.stream;
         TW_ASSIGN(std::vector<void*> const places, align(step));
         run.prepared = inst_.prepared[index].get();
+        run.kept = &inst_.kept[index];
         std::shared_ptr<ops::Prepared const> latePrepared;
         if (!exact) {
             TW_ASSIGN(latePrepared, step.kernel->prepare(inst_.stepInputs, inst_.stepOutputs));

@@ -153,6 +153,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     inst->skipped.assign(block.steps.size(), false);
     inst->workspaceOffset.assign(block.steps.size(), -1);
     inst->prepared.resize(block.steps.size());
+    inst->kept.resize(block.steps.size());
     inst->regions.resize(block.steps.size());
     for (size_t i = 0; i < block.values.size(); ++i) {
         ValueState& s = inst->values[i];

@@ -323,7 +323,7 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
 }
 
 Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
-                                      char const* tacticName, Workers& workers)
+                                      char const* tacticName, Workers& workers, bool isTf32)
 {
     ir::Node const& node = *problem.node;
     if (set.error)
@@ -370,6 +370,8 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
     for (size_t i = 0; i < set.want.size(); ++i) {
         TensorRef got = outputs[i];
         ops::Tolerance tolerance = toleranceOf(node, got.type);
+        if (isTf32)
+            tolerance = tolerance.forTf32();
         tolerance.absolute *= set.slack;
         tolerance.relative *= set.slack;
         if (i == 0 && !set.samples.empty() && got.dims == set.want[0].dims) {
@@ -390,13 +392,13 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
 }
 
 Result<std::string> Checker::check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                   Workers& workers)
+                                   Workers& workers, bool isTf32)
 {
-    TW_ASSIGN(std::string incomparable, checkSet(set(kOptimum), problem, kernel, tacticName, workers));
+    TW_ASSIGN(std::string incomparable, checkSet(set(kOptimum), problem, kernel, tacticName, workers, isTf32));
     if (!incomparable.empty())
         return incomparable;
     for (Which extra : {kAgain, kStress, kMaximum}) {
-        auto checked = checkSet(set(extra), problem, kernel, tacticName, workers);
+        auto checked = checkSet(set(extra), problem, kernel, tacticName, workers, isTf32);
         if (!checked.ok())
             return std::move(checked).error().in(extra == kStress    ? "on large values"
                                                  : extra == kMaximum ? "at the maximum shapes"

@@ -46,9 +46,9 @@ public:
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
     // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
     // workspace have guard bytes around them. An error: the kernel is wrong. A text: nothing could be compared (the
-    // node refuses random inputs), and why.
+    // node refuses random inputs), and why. `isTf32`: the kernel rounds to TF32.
     Result<std::string> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                              Workers& workers);
+                              Workers& workers, bool isTf32 = false);
 
     // Tensors at the optimum in the problem's formats, to time kernels with; valid as long as the checker.
     struct Buffers
@@ -64,7 +64,7 @@ private:
     Set& set(int which);
     Result<Formatted*> formatted(Set& set, ops::Problem const& problem);
     Result<std::string> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
-                                 char const* tacticName, Workers& workers);
+                                 char const* tacticName, Workers& workers, bool isTf32);
 
     ops::Problem const& problem_;
     Workers& workers_;

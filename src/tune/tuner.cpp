@@ -24,6 +24,12 @@ constexpr double kWorthEmitting = 10;  // microseconds by estimate from which pl
 constexpr size_t kMostRivals = 16, kMostReason = 300, kMostConfig = 16; // kept of each choice
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
+constexpr uint32_t bitOf(ops::Source s)
+{
+    return 1u << int(s);
+}
+constexpr uint32_t kAllSources = bitOf(ops::Source::kOwn) | bitOf(ops::Source::kCublasLt) | bitOf(ops::Source::kCudnn);
+
 struct Candidate
 {
     ops::Tactic const* tactic = nullptr;
@@ -57,7 +63,10 @@ std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backen
 
 std::string cacheKey(ops::Problem const& problem, Options const& options)
 {
-    return regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd");
+    uint32_t const libraries =
+        options.backend == ops::Backend::kCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
+    return regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") +
+           (options.tf32 ? "|tf32" : "") + (libraries ? "|libraries " + std::to_string(libraries) : "");
 }
 
 // Tunes one region for several combinations of formats.
@@ -219,7 +228,8 @@ private:
                 refuse(c, c.refusal);
                 continue;
             }
-            auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers);
+            auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
+                                          c.tactic->roundsToTf32());
             if (!checked.ok()) {
                 refuse(c, checked.error().message);
                 if (options_.log)
@@ -383,7 +393,8 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 {
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
-        if (options.winograd || !ops::isWinograd(*t))
+        if ((options.winograd || !ops::isWinograd(*t)) && (options.tf32 || !t->roundsToTf32()) &&
+            (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -32,6 +32,8 @@ struct Options
     bool heuristicOnly = false;               // estimates instead of timing
     bool timeAlways = false;                  // a lone candidate too: the time itself is wanted
     bool winograd = true;                     // its convolutions are candidates
+    bool tf32 = false;                        // so are tactics that round to TF32
+    uint32_t sources = ~0u;                   // bits of ops::Source: those whose tactics are
     Workers* workers = &serialWorkers();      // those that the engine will run on
     Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
     Selector* selector = nullptr;             // asked for every layer; then the cache is not used

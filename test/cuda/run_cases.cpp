@@ -119,8 +119,10 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
         Tensor stored(outputs[i].type, outputs[i].dims, outputs[i].format), got(outputs[i].type, outputs[i].dims);
         std::memcpy(stored.data(), m.contents(all), size_t(stored.ref().sizeBytes()));
         ops::convertFormat(stored.ref(), got.ref());
-        std::string const why =
-            test::compare(got.ref(), c.want[i].ref(), test::toleranceOf(*c.graph->node, outputs[i].type));
+        ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
+        if (job.tactic->roundsToTf32())
+            tolerance = tolerance.forTf32();
+        std::string const why = test::compare(got.ref(), c.want[i].ref(), tolerance);
         if (!why.empty())
             return "output " + std::to_string(i) + ", " + why;
     }

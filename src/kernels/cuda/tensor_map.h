@@ -17,6 +17,7 @@ struct TensorMapSpec
     bool im2col = false;                // dims c, w, h, n
     int lower[3] = {}, upper[3] = {};   // im2col: corners of the box of filter origins, w then h
     uint32_t channels = 64, pixels = 0; // im2col: of one copy
+    bool operator==(TensorMapSpec const&) const = default;
 
     // Numbers of the driver API.
     static constexpr int kFloat16 = 6, kInterleaveNone = 0, kSwizzle128 = 3, kL2Promotion256 = 3, kFillZero = 0;

@@ -43,13 +43,13 @@ Result<TensorMap> encodeMap(Driver const& driver, TensorMapSpec const& s, void c
     TensorMap map;
     void* const at = const_cast<void*>(address);
     if (s.im2col)
-        TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.lower,
-                                                s.upper, s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
+        TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.lower, s.upper,
+                                                s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
                                                 s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
     else
-        TW_CUDA(driver, cuTensorMapEncodeTiled(&map, s.kFloat16, uint32_t(s.rank), at, s.dims, s.strides, s.box,
-                                               s.elementStrides, s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256,
-                                               s.kFillZero));
+        TW_CUDA(driver,
+                cuTensorMapEncodeTiled(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.box, s.elementStrides,
+                                       s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
     return map;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver needs to know to encode a tensor map (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col) of FP16 data
-// with rows of 128 swizzled bytes in shared memory. The address is added when it is known.
+// What the driver needs to know to encode a tensor map (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col) of FP16 or
+// FP32 data with rows of 128 swizzled bytes in shared memory. The address is added when it is known.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,11 @@ namespace tw::cuda {
 
 struct TensorMapSpec
 {
+    // Numbers of the driver API. kRoundedFloat32: FP32 that is rounded to TF32 on the way to shared memory.
+    static constexpr int kFloat16 = 6, kFloat32 = 7, kRoundedFloat32 = 11;
+    static constexpr int kInterleaveNone = 0, kSwizzle128 = 3, kL2Promotion256 = 3, kFillZero = 0;
+
+    int type = kFloat16;
     int rank = 3;
     uint64_t dims[5] = {1, 1, 1, 1, 1}; // elements, the contiguous dimension first
     uint64_t strides[4] = {};           // bytes, of dimensions 1 to rank - 1; multiples of 16
@@ -18,9 +23,6 @@ struct TensorMapSpec
     int lower[3] = {}, upper[3] = {};   // im2col: corners of the box of filter origins, w then h
     uint32_t channels = 64, pixels = 0; // im2col: of one copy
     bool operator==(TensorMapSpec const&) const = default;
-
-    // Numbers of the driver API.
-    static constexpr int kFloat16 = 6, kInterleaveNone = 0, kSwizzle128 = 3, kL2Promotion256 = 3, kFillZero = 0;
 };
 
 // Places of the driver's 128 bytes.

@@ -11,6 +11,7 @@ Result<bool> removeDead(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
 Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
+Result<bool> skipUnreadRows(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx);

@@ -19,6 +19,7 @@ std::vector<Pass> const& pipeline()
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
+        {"skip_unread_rows", skipUnreadRows, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -40,9 +40,9 @@ struct LoadedBlock
 {
     ir::Graph const* graph = nullptr;
     std::vector<LoadedStep> steps;
-    std::vector<ir::Value const*> values;       // dense index -> value
-    std::map<ir::Value const*, int> valueIndex; // value -> dense index
-    std::vector<void*> deviceConstants;         // CUDA: by dense index; null for what no kernel reads
+    std::vector<ir::Value const*> values;                 // dense index -> value
+    std::unordered_map<ir::Value const*, int> valueIndex; // value -> dense index
+    std::vector<void*> deviceConstants;                   // CUDA: by dense index; null for what no kernel reads
     int indexOf(ir::Value const* v) const { return valueIndex.at(v); }
 };
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/large_pages.h"
-#include "kernels/gemm_jit.h"
 #include "ops/jit_support.h"
 
 namespace tw::ops {
@@ -22,12 +20,13 @@ using matrix_multiply::Geometry;
 // Byte offsets within the emitted code have 32 bits.
 constexpr int64_t kMaxElements = int64_t(1) << 28;
 
+} // namespace
+
 GemmShape shapeOf(Geometry const& g)
 {
     return {g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
 }
 
-// One b for all a, whose rows follow each other at one distance: one tall product.
 Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b)
 {
     Geometry g = op.geometry(node, a, b);
@@ -61,6 +60,35 @@ std::vector<GemmOffsets> offsetsOf(Geometry const& g, int64_t packedFloats)
     return list;
 }
 
+Support supportsProducts(Problem const& p, Isa isa)
+{
+    if (Support s = supportsIsa(isa); !s.ok)
+        return s;
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
+    for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
+        if (t->maxDims.volume() > kMaxElements)
+            return Support::no("a tensor of shape " + t->maxDims.str() + " has more than " +
+                               std::to_string(kMaxElements) + " elements");
+    return Support::yes();
+}
+
+Result<PackedMatrices> packMatrices(GemmJitOptions const& options, Geometry const& g, Blob const& b)
+{
+    PackedMatrices packed;
+    packed.each = GemmJit::packedFloats(options, g.n, g.k);
+    int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
+    packed.floats = device::PackedFloats(count * packed.each);
+    if (!packed.floats.data())
+        return Error{ErrorCode::kFailedAllocation,
+                     "no memory for " + std::to_string(count * packed.each * 4) + " bytes of packed weights"};
+    for (int64_t i = 0; i < count; ++i)
+        GemmJit::packB(options, shapeOf(g), b.as<float>() + i * matrix, packed.floats.data() + i * packed.each);
+    return packed;
+}
+
+namespace {
+
 struct GemmPrepared final : Prepared
 {
     GemmJit gemm;
@@ -77,14 +105,7 @@ public:
     Result<void> pack(Blob const& b, Geometry const& g)
     {
         options_.b = GemmJitOptions::kPackedBefore;
-        matrixFloats_ = GemmJit::packedFloats(options_, g.n, g.k);
-        int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
-        packed_ = device::PackedFloats(count * matrixFloats_);
-        if (!packed_.data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(count * matrixFloats_ * 4) + " bytes of packed weights"};
-        for (int64_t i = 0; i < count; ++i)
-            GemmJit::packB(options_, shapeOf(g), b.as<float>() + i * matrix, packed_.data() + i * matrixFloats_);
+        TW_ASSIGN(packed_, packMatrices(options_, g, b));
         return {};
     }
 
@@ -101,7 +122,7 @@ public:
     {
         Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemmPrepared>();
-        TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, matrixFloats_)));
+        TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, packed_.each)));
         return std::shared_ptr<Prepared const>(std::move(prepared));
     }
 
@@ -110,7 +131,7 @@ public:
         TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.data() : b.as<float>();
+        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.floats.data() : b.as<float>();
         static_cast<GemmPrepared const*>(args.prepared)
             ->gemm.run(a.as<float>(), from, bias, residual, y.as<float>(), args.workspace, *args.workers);
         return {};
@@ -120,23 +141,14 @@ private:
     ir::Node const& node_;
     GemmOp op_;
     GemmJitOptions options_;
-    device::PackedFloats packed_; // all matrices of a known b
-    int64_t matrixFloats_ = 0;
+    PackedMatrices packed_;
 };
 
 } // namespace
 
 Support GemmTactic::supports(Problem const& p) const
 {
-    if (Support s = supportsIsa(isa_); !s.ok)
-        return s;
-    if (p.inputs[0].type != DataType::kFloat)
-        return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
-    for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
-        if (t->maxDims.volume() > kMaxElements)
-            return Support::no("a tensor of shape " + t->maxDims.str() + " has more than " +
-                               std::to_string(kMaxElements) + " elements");
-    return Support::yes();
+    return supportsProducts(p, isa_);
 }
 
 std::vector<Config> GemmTactic::configs(Problem const& p) const

@@ -3,7 +3,8 @@
 // instruction set. The op says how its inputs are operands; the config is {vectors of a tile}.
 #pragma once
 
-#include "kernels/jit/emitter.h"
+#include "device/large_pages.h"
+#include "kernels/gemm_jit.h"
 #include "ops/activate.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/tactic.h"
@@ -16,6 +17,24 @@ struct GemmOp
     matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
     FusedActivation const& (*activation)(ir::Node const& node); // null: none
 };
+
+// The geometry of an op; of several a's with one b, whose rows follow each other at one distance, that of one tall
+// product.
+matrix_multiply::Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b);
+kernels::GemmShape shapeOf(matrix_multiply::Geometry const& g);
+// Where the products begin; packedFloats: of a packed matrix of b, 0 where b is read as it is.
+std::vector<kernels::GemmOffsets> offsetsOf(matrix_multiply::Geometry const& g, int64_t packedFloats);
+// Refuses what emitted products cannot do: other types, tensors whose offsets do not fit.
+Support supportsProducts(Problem const& problem, kernels::jit::Isa isa);
+
+// Matrices of a known b, packed once.
+struct PackedMatrices
+{
+    device::PackedFloats floats;
+    int64_t each = 0; // floats of one
+};
+Result<PackedMatrices> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
+                                    Blob const& b);
 
 class GemmTactic final : public Tactic
 {

@@ -328,8 +328,7 @@ private:
         }
     }
 
-    // Short functions are emitted once per register. The others run in a loop over the accumulators on the stack, where
-    // all registers are free for them.
+    // Short functions are emitted once per register, the others run in a loop.
     void activate(Activation const& a)
     {
         bool const clip = a.kind == ActivationKind::kClip;
@@ -350,25 +349,7 @@ private:
                 emitActivation(c, a, i, tiles_);
             return;
         }
-        int const bytes = c.vectorBytes();
-        c.mov(oldStack_, c.rsp);
-        c.sub(c.rsp, tiles_ * bytes);
-        c.and_(c.rsp, -64);
-        for (int i = 0; i < tiles_; ++i)
-            c.vmovaps(c.ptr[c.rsp + i * bytes], c.vec(i));
-        Xbyak::Label again;
-        c.mov(scratch_, c.rsp);
-        c.mov(loop_.cvt32(), tiles_);
-        c.L(again);
-        c.vmovaps(c.vec(0), c.ptr[scratch_]);
-        emitActivation(c, a, 0, 1);
-        c.vmovaps(c.ptr[scratch_], c.vec(0));
-        c.add(scratch_, bytes);
-        c.dec(loop_.cvt32());
-        c.jnz(again, c.T_NEAR);
-        for (int i = 0; i < tiles_; ++i)
-            c.vmovaps(c.vec(i), c.ptr[c.rsp + i * bytes]);
-        c.mov(c.rsp, oldStack_);
+        emitActivationLoop(c, a, tiles_, oldStack_, scratch_, loop_);
     }
 };
 

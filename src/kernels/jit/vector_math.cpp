@@ -383,4 +383,28 @@ void emitActivation(VectorCode& c, Activation const& a, int x, int temp)
     }
 }
 
+void emitActivationLoop(VectorCode& c, Activation const& a, int count, Xbyak::Reg64 const& stack,
+                        Xbyak::Reg64 const& at, Xbyak::Reg64 const& left)
+{
+    int const bytes = c.vectorBytes();
+    c.mov(stack, c.rsp);
+    c.sub(c.rsp, count * bytes);
+    c.and_(c.rsp, -64);
+    for (int i = 0; i < count; ++i)
+        c.vmovaps(c.ptr[c.rsp + i * bytes], c.vec(i));
+    Xbyak::Label again;
+    c.mov(at, c.rsp);
+    c.mov(left.cvt32(), count);
+    c.L(again);
+    c.vmovaps(c.vec(0), c.ptr[at]);
+    emitActivation(c, a, 0, 1);
+    c.vmovaps(c.ptr[at], c.vec(0));
+    c.add(at, bytes);
+    c.dec(left.cvt32());
+    c.jnz(again, c.T_NEAR);
+    for (int i = 0; i < count; ++i)
+        c.vmovaps(c.vec(i), c.ptr[c.rsp + i * bytes]);
+    c.mov(c.rsp, stack);
+}
+
 } // namespace tw::kernels::jit

@@ -26,5 +26,9 @@ void emitLog1pUnit(VectorCode& c, int t, int temp);
 void emitActivation(VectorCode& c, Activation const& a, int x, int temp);
 // Up to twenty instructions and four temporaries: worth emitting once per register. The others belong in a loop.
 bool isShort(ActivationKind kind);
+// The others, of the registers 0 .. count - 1: a loop over them on the stack, where every vector register is free for
+// the function. `stack`, `at` and `left` are overwritten.
+void emitActivationLoop(VectorCode& c, Activation const& a, int count, Xbyak::Reg64 const& stack,
+                        Xbyak::Reg64 const& at, Xbyak::Reg64 const& left);
 
 } // namespace tw::kernels::jit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm_plain.h"
 #include "ops/fully_connected/op.h"
-#include "ops/gemm_tactic.h"
+#include "ops/gemv_tactic.h"
 
 namespace tw::ops::fully_connected {
 
@@ -38,6 +38,8 @@ constexpr PlainTactic kPlain{"fully_connected_plain", 1, run, workspace};
 constexpr GemmOp kGemm{[](ir::Node const&, Extents const& x, Extents const& w) { return geometryOf(x, w); }, nullptr};
 constexpr GemmTactic kAvx512{"fully_connected_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
 constexpr GemmTactic kAvx2{"fully_connected_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+constexpr GemvTactic kFewRowsAvx512{"fully_connected_f32_few_rows_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemvTactic kFewRowsAvx2{"fully_connected_f32_few_rows_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
 
 } // namespace
 
@@ -58,7 +60,7 @@ matrix_multiply::Geometry geometryOf(Extents const& x, Extents const& w)
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kFewRowsAvx512, &kFewRowsAvx2, &kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

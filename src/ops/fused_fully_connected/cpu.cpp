@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_fully_connected/op.h"
 #include "ops/fused_tactic.h"
-#include "ops/gemm_tactic.h"
+#include "ops/gemv_tactic.h"
 
 namespace tw::ops::fused_fully_connected {
 
@@ -19,12 +19,14 @@ constexpr GemmOp kGemm{
     activationOf};
 constexpr GemmTactic kAvx512{"fused_fully_connected_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
 constexpr GemmTactic kAvx2{"fused_fully_connected_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+constexpr GemvTactic kFewRowsAvx512{"fused_fully_connected_f32_few_rows_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemvTactic kFewRowsAvx2{"fused_fully_connected_f32_few_rows_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kFewRowsAvx512, &kFewRowsAvx2, &kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -3,7 +3,7 @@
 
 #include "ops/blocks.h"
 #include "ops/fused_matrix_multiply/op.h"
-#include "ops/gemm_tactic.h"
+#include "ops/gemv_tactic.h"
 #include "ops/multiply.h"
 
 namespace tw::ops::fused_matrix_multiply {
@@ -71,12 +71,14 @@ FusedActivation const& activationOf(ir::Node const& node)
 constexpr GemmOp kGemm{geometry, activationOf};
 constexpr GemmTactic kAvx512{"fused_matrix_multiply_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
 constexpr GemmTactic kAvx2{"fused_matrix_multiply_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+constexpr GemvTactic kFewRowsAvx512{"fused_matrix_multiply_f32_few_rows_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemvTactic kFewRowsAvx2{"fused_matrix_multiply_f32_few_rows_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kFewRowsAvx512, &kFewRowsAvx2, &kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

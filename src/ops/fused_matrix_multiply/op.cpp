@@ -59,6 +59,16 @@ void cases(CaseList& list)
         f.beta = 1.25f;
         add("kind" + std::to_string(k + 1), kNone, kTranspose, f, {f32({5, 19}), weights({33, 19}), weights({33})});
     }
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
+        FusedActivation f;
+        f.kind = k;
+        f.alpha = 0.3f;
+        f.beta = 1.25f;
+        int64_t const m = (k + 4) % 4 + 1, n = k % 3 == 0 ? 128 : 139;
+        add("few_rows_kind" + std::to_string(k + 1), kNone, kNone, f,
+            {f32({m, 19}), weights({19, n}), weights({n}), f32({m, n})});
+    }
+    add("few_rows_residual", kNone, kTranspose, {}, {f32({3, 19}), weights({75, 19}), absent(), f32({3, 75})});
     for (auto opA : {kNone, kTranspose})
         for (auto opB : {kNone, kTranspose}) {
             std::string const ops = std::string(opA == kTranspose ? "t" : "n") + (opB == kTranspose ? "t" : "n");

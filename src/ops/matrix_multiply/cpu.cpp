@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm_tactic.h"
+#include "ops/gemv_tactic.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/multiply.h"
 
@@ -28,12 +28,14 @@ matrix_multiply::Geometry geometry(ir::Node const& node, Extents const& a, Exten
 constexpr GemmOp kGemm{geometry, nullptr};
 constexpr GemmTactic kAvx512{"matrix_multiply_f32_jit_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
 constexpr GemmTactic kAvx2{"matrix_multiply_f32_jit_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
+constexpr GemvTactic kFewRowsAvx512{"matrix_multiply_f32_few_rows_avx512", 1, kernels::jit::Isa::kAvx512, kGemm};
+constexpr GemvTactic kFewRowsAvx2{"matrix_multiply_f32_few_rows_avx2", 1, kernels::jit::Isa::kAvx2, kGemm};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kFewRowsAvx512, &kFewRowsAvx2, &kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -119,6 +119,23 @@ void cases(CaseList& list)
              constant(DataType::kFloat, {1, 3, 40, 20}));
     multiply("constant_vector", kNone, f32({2, 7, 20}), kVector, constant(DataType::kFloat, {1, 20}));
     multiply("constant_b", kNone, f32({4, 20}), kNone, constant(DataType::kFloat, {20, 10}));
+    // Few rows: panels of 1 to 4 vectors, two at once, of 8 where b is not known; sums of their own for four steps.
+    for (int64_t m : {1, 2, 3, 4})
+        for (int64_t n : {4, 8, 17, 31, 100, 261})
+            for (bool known : {true, false}) {
+                std::string const name = std::to_string(m) + "x" + std::to_string(n) + (known ? "" : "_unknown");
+                Extents const b{35, n};
+                multiply("few_rows_" + name, kNone, f32({m, 35}), kNone,
+                         known ? constant(DataType::kFloat, b) : f32(b));
+            }
+    multiply("few_rows_inner_1", kNone, f32({1, 1}), kNone, constant(DataType::kFloat, {1, 70}));
+    multiply("few_rows_no_inner", kNone, f32({1, 0}), kNone, constant(DataType::kFloat, {0, 70}));
+    multiply("few_rows_shared", kNone, f32({1, 601}), kNone, constant(DataType::kFloat, {601, 1030}));
+    multiply("few_rows_shared_unknown", kNone, f32({2, 301}), kNone, f32({301, 999}));
+    multiply("few_rows_transposed", kTranspose, f32({40, 3}), kTranspose, constant(DataType::kFloat, {70, 40}));
+    multiply("few_rows_batch", kNone, f32({5, 1, 20}), kNone, constant(DataType::kFloat, {5, 20, 40}));
+    multiply("few_rows_batch_unknown", kNone, f32({3, 4, 2, 20}), kNone, f32({3, 1, 20, 72}));
+    multiply("few_rows_of_batch", kVector, f32({4, 20}), kNone, constant(DataType::kFloat, {1, 20, 40}));
     // Tiles of 64 x 32 to 128 x 256, steps of 64 along k, rows of 16 bytes: products that matrix units may do, at
     // edges.
     auto half = [](Extents const& e) { return input(DataType::kHalf, e); };

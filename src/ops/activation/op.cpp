@@ -35,7 +35,7 @@ void domain(ir::Node const& node, int, Domain& d)
     d = small ? Domain{-128, 127, true, false} : Domain{-6, 6, false, false};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     // The first five of each list: worked by hand; then NaN and infinities.
     auto byHand = [&](char const* name, Attrs a, std::vector<double> y) {

@@ -196,7 +196,7 @@ void halves(Tokens const& tokens)
     add("no_columns", 1, 3, 0, 2, 64, nothing);
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     double const ln3 = 1.0986122886681098;
     // Scores of one query against two keys: 0 and ln 3, so that the weights are 1/4 and 3/4.

@@ -78,7 +78,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     return list;
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     list.add("by_hand", Attrs(1), {f32({2, 1}, {1, 2}), f32({2, 2}, {3, 4, 5, 6})}, {{1, 3, 4, 2, 5, 6}});
     list.add("one_input_by_hand", Attrs(0), {f32({2}, {1, 2})}, {{1, 2}});

@@ -64,7 +64,7 @@ std::string arithmetic(char const* name, int operation, char const* shape, char 
            "} -> %2 \"y\" " + type + " output %2 }";
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto add = [&](char const* name, bool condition, std::vector<CaseInput> captures, std::vector<std::string> regions,
                    std::vector<std::vector<double>> expected) {

@@ -55,7 +55,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto conv = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
         Attrs a = Attrs::plain(w.rank - 2);

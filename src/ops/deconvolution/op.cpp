@@ -54,7 +54,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto deconv = [&](std::string name, Extents x, Extents w, bool bias, auto change) {
         Attrs a = Attrs::plain(w.rank - 2);

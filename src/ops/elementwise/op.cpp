@@ -140,7 +140,7 @@ void domain(ir::Node const& node, int i, Domain& d)
         d = Domain{-3, 3, true, false}; // so that equal elements occur
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto byHand = [&](std::string suffix, DataType type, Operation o, std::vector<double> a, std::vector<double> b,
                       std::vector<double> y) {

@@ -47,7 +47,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using activation::Kind;
     auto weights = [](Extents const& e, std::vector<double> v = {}) {

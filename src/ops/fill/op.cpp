@@ -119,7 +119,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto make = [](Operation o, std::vector<int64_t> dims, double alpha, double beta,
                    DataType type = DataType::kFloat) {

@@ -40,7 +40,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto connect = [&](char const* name, DataType t, Extents const& x, Extents const& w, bool bias) {
         std::vector<CaseInput> in{input(t, x), constant(t, w)};

@@ -72,7 +72,7 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     return t;
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using activation::Kind;
     convolution::Attrs const plain = convolution::Attrs::plain(2);

@@ -15,7 +15,7 @@ Result<void> infer(ir::InferContext& ctx)
     return deconvolution::def().infer(ctx);
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using activation::Kind;
     deconvolution::Attrs const plain = deconvolution::Attrs::plain(2);

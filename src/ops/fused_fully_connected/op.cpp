@@ -15,7 +15,7 @@ Result<void> infer(ir::InferContext& ctx)
     return fully_connected::def().infer(ctx);
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using activation::Kind;
     list.add("relu_by_hand", Attrs(Kind::kRelu),

@@ -33,7 +33,7 @@ Result<void> infer(ir::InferContext& ctx)
     return fits ? Result<void>() : ctx.error("residual " + ctx.describe(3) + " must have the output's shape " + str(y));
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using enum MatrixOperation;
     using activation::Kind;

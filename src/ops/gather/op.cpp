@@ -149,7 +149,7 @@ void domain(ir::Node const& node, int input, Domain& d)
     d = Domain{double(-size - 1), double(size), true, false};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto gather = [&](std::string const& name, Mode mode, int64_t axis, int64_t n, CaseInput x, CaseInput j,
                       std::vector<std::vector<double>> expected = {}) {

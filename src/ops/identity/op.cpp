@@ -66,7 +66,7 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
     return same ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     double const nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
     std::vector<double> const x{1.75, -1.75, 0, -0.25, 300, -300, 3e9, -3e9, nan, inf};

@@ -35,7 +35,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto add = [&](std::string const& name, int64_t axis, double epsilon, DataType t, Extents const& e) {
         Attrs a;

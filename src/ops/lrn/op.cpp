@@ -27,7 +27,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto lrn = [&](std::string name, int64_t window, float alpha, float beta, float k, CaseInput x,
                    std::vector<std::vector<double>> expected = {}) {

@@ -55,7 +55,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     using enum MatrixOperation;
     auto multiply = [&](std::string const& name, MatrixOperation opA, CaseInput a, MatrixOperation opB, CaseInput b,

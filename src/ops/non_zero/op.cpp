@@ -23,7 +23,7 @@ void domain(ir::Node const&, int, Domain& d)
     d = Domain{-1, 1, true, false}; // about one zero in three
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     list.add("by_hand", ir::NoAttrs{}, {f32({2, 3}, {0, 5, 0, -1, 0, 0.5})}, {{0, 1, 1, 1, 0, 2}});
     list.add("none", ir::NoAttrs{}, {f32({2, 2}, {0, -0.0, 0, 0})}, {{}});

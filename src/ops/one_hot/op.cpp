@@ -40,7 +40,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto i32 = [](Extents const& e, std::vector<double> v = {}) { return input(DataType::kInt32, e, std::move(v)); };
     auto depth = [](double d) { return constant(DataType::kInt32, {}, {d}); };

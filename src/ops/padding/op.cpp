@@ -35,7 +35,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto pad = [&](std::string name, std::vector<int64_t> pre, std::vector<int64_t> post, CaseInput x,
                    std::vector<std::vector<double>> expected = {}) {

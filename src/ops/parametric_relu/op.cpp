@@ -26,7 +26,7 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-40, 40, true, false};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     Attrs const none;
     list.add("by_hand", none, {f32({2, 3}, {-1, 2, -3, 4, -5, 0}), f32({1, 3}, {0.5, 0.5, 2})},

@@ -109,7 +109,7 @@ struct Maker
     }
 };
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     auto const channel = InputKind::kChannel, scalar = InputKind::kScalar;

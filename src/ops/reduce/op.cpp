@@ -81,7 +81,7 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     auto reduce = [&](std::string name, Kind kind, int64_t axes, bool keepDims, CaseInput x,

@@ -35,7 +35,7 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
     return view ? std::vector<ir::Alias>{ir::Alias{true, 0, 0}} : std::vector<ir::Alias>();
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     list.add("by_hand", Attrs(), {f32({1, 2, 2}, {1, 2, 3, 4})}, {{1, 2, 3, 4}});
     for (int t = 0; t < kDataTypeCount; ++t)

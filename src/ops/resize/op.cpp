@@ -107,7 +107,7 @@ void domain(ir::Node const& node, int input, Domain& d)
         d = Domain{-100, 100, true, false};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto to = [&](std::string name, CaseInput x, std::vector<int64_t> dims, auto change,
                   std::vector<std::vector<double>> expected = {}) {

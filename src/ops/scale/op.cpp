@@ -61,7 +61,7 @@ void domain(ir::Node const& node, int i, Domain& d)
         d = Domain{-3, 3, false, false};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto weights = [](Extents const& e, std::vector<double> v = {}) {
         return constant(DataType::kFloat, e, std::move(v));

@@ -48,7 +48,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto bools = [](Extents const& e, std::vector<double> v = {}) { return input(DataType::kBool, e, std::move(v)); };
     Attrs const none;

@@ -18,7 +18,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     list.add("by_hand", ir::NoAttrs{}, {f32({2, 3, 5})}, {{2, 3, 5}});
     list.add("scalar", ir::NoAttrs{}, {f32({})}, {{}});

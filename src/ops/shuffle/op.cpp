@@ -196,7 +196,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     return {ir::Alias{true, 0, 0}};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto shuffle = [&](char const* name, CaseInput x, auto change, std::vector<std::vector<double>> expected = {},
                        std::vector<CaseInput> more = {}) {

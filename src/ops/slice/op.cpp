@@ -192,7 +192,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     return {ir::Alias{true, 0, offset}};
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto slice = [&](std::string const& name, CaseInput x, std::vector<int64_t> start, std::vector<int64_t> size,
                      std::vector<int64_t> stride, Mode mode = Mode::kStrict,

@@ -28,7 +28,7 @@ void domain(ir::Node const&, int, Domain& d)
     d.hi = 8;
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     auto softmax = [&](std::string name, int64_t axis, CaseInput x, std::vector<std::vector<double>> expected = {}) {

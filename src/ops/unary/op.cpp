@@ -77,7 +77,7 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto byHand = [&](Operation o, std::vector<double> x, std::vector<double> y) {
         list.add(std::string(kNames[int(o)]) + "_by_hand", Attrs(o), {f32({int64_t(x.size())}, x)}, {std::move(y)});

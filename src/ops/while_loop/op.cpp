@@ -46,7 +46,7 @@ std::string lessThan(std::vector<std::string> const& types, int i, int n)
            std::to_string(types.size()) + " }";
 }
 
-void cases(CaseList& list)
+[[gnu::cold]] void cases(CaseList& list)
 {
     auto add = [&](char const* name, int64_t carried, std::vector<CaseInput> inputs, std::vector<std::string> regions,
                    std::vector<std::vector<double>> expected) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/gather/kernels.h"
 #include "ops/gather/op.h"
-#include "ops/tactic.h"
+#include "ops/jit_support.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::gather {
 
@@ -134,11 +136,201 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"gather_plain", 1, run};
 
+// Without branches, which random indices out of range would mislead.
+template <class T>
+void oneByOne(T const* x, int32_t const* j, int64_t count, int64_t size, int64_t step, int64_t along, T* y)
+{
+    if (size == 0)
+        return std::fill_n(y, count, T(0)), void();
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t const p = j[i] + (j[i] < 0 ? size : 0);
+        bool const inside = uint64_t(p) < uint64_t(size);
+        T const v = x[(inside ? p : 0) * step + i * along];
+        y[i] = inside ? v : T(0);
+    }
+}
+
+// Work is a range of blocks of y (single elements where blocks are no more), cut anywhere. Blocks come in runs that
+// read from one place in x, with indices one after the other.
+struct Gathering
+{
+    Kernels const& kernels;
+    bool vectors; // elements by the vector's own gather
+    Attrs const& a;
+    TensorRef const &x, &j, &y;
+    int64_t const bytes = sizeOf(x.type);
+
+    void elements(int64_t xAt, int32_t const* index, int64_t count, int64_t size, int64_t step, int64_t along,
+                  int64_t yAt) const
+    {
+        if (bytes == 4 && vectors)
+            kernels.words(x.as<uint32_t>() + xAt, index, count, size, step, along, y.as<uint32_t>() + yAt);
+        else if (bytes == 4)
+            oneByOne(x.as<uint32_t>() + xAt, index, count, size, step, along, y.as<uint32_t>() + yAt);
+        else if (bytes == 2)
+            oneByOne(x.as<uint16_t>() + xAt, index, count, size, step, along, y.as<uint16_t>() + yAt);
+        else
+            oneByOne(x.as<uint8_t>() + xAt, index, count, size, step, along, y.as<uint8_t>() + yAt);
+    }
+    void blocks(int64_t xAt, int32_t const* index, int64_t count, int64_t size, int64_t block, int64_t yAt) const
+    {
+        if (block == 1)
+            elements(xAt, index, count, size, 1, 0, yAt);
+        else
+            kernels.blocks(x.as<std::byte>() + xAt * bytes, index, count, size, block * bytes,
+                           y.as<std::byte>() + yAt * bytes);
+    }
+
+    // run(r, first, count) for the pieces of [begin, end) that lie in runs of `length`.
+    template <class F>
+    static void inRuns(int64_t length, int64_t begin, int64_t end, F const& run)
+    {
+        for (int64_t at = begin; at < end;) {
+            int64_t const first = at % length, count = std::min(length - first, end - at);
+            run(at / length, first, count);
+            at += count;
+        }
+    }
+
+    void alongAxis(Workers& workers) const
+    {
+        int const n = int(a.elementWiseDims), axis = int(a.axis);
+        int64_t const outer = x.dims.volume(n, axis), size = x.dims[axis];
+        int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), count = j.dims.volume(n, j.dims.rank);
+        int64_t const xStep = x.dims.volume(0, n) == 1 ? 0 : outer * size * inner;
+        int64_t const jStep = j.dims.volume(0, n) == 1 ? 0 : count;
+        inPieces(workers, y.count() / inner, y.count() * bytes, [&](int64_t begin, int64_t end) {
+            inRuns(count, begin, end, [&](int64_t r, int64_t first, int64_t some) {
+                int64_t const b = r / outer;
+                blocks(b * xStep + r % outer * size * inner, j.as<int32_t>() + b * jStep + first, some, size, inner,
+                       (r * count + first) * inner);
+            });
+        });
+    }
+
+    // Rows of y.
+    void ofElements(Workers& workers) const
+    {
+        int const axis = int(a.axis), last = x.dims.rank - 1;
+        Extents const strides = stridesOf(x.dims);
+        int64_t const n = y.dims[last], along = axis == last ? 0 : 1;
+        inPieces(workers, y.count(), y.count() * bytes, [&](int64_t begin, int64_t end) {
+            inRuns(n, begin, end, [&](int64_t r, int64_t first, int64_t count) {
+                int64_t xAt = first * along;
+                for (int64_t d = last, rest = r; d-- > 0; rest /= y.dims[int(d)])
+                    xAt += d == axis ? 0 : rest % y.dims[int(d)] * strides[int(d)];
+                int64_t const yAt = r * n + first;
+                elements(xAt, j.as<int32_t>() + yAt, count, x.dims[axis], strides[axis], along, yAt);
+            });
+        });
+    }
+
+    void byCoordinates(Workers& workers) const
+    {
+        int const n = int(a.elementWiseDims), k = int(j.dims[j.dims.rank - 1]);
+        int64_t const positions = x.dims.volume(n, n + k), block = x.dims.volume(n + k, x.dims.rank);
+        int64_t const count = j.dims.volume(n, j.dims.rank - 1);
+        inPieces(workers, y.count() / block, y.count() * bytes, [&](int64_t begin, int64_t end) {
+            constexpr int64_t kSome = 256;
+            int32_t at[kSome];
+            inRuns(count, begin, end, [&](int64_t b, int64_t first, int64_t whole) {
+                for (int64_t done = 0; done < whole; done += kSome) {
+                    int64_t const i = b * count + first + done, some = std::min(kSome, whole - done);
+                    int32_t const* index = j.as<int32_t>() + i * k;
+                    for (int64_t s = 0; s < some; ++s, index += k) {
+                        int64_t p = 0;
+                        bool inside = true;
+                        for (int d = 0; d < k; ++d) {
+                            int64_t const q = resolve(index[d], x.dims[n + d]);
+                            inside = inside && q >= 0;
+                            p = p * x.dims[n + d] + q;
+                        }
+                        at[s] = inside ? int32_t(p) : INT32_MIN; // outside for every size below 2^31
+                    }
+                    blocks(b * positions * block, at, some, positions, block, i * block);
+                }
+            });
+        });
+    }
+};
+
+// Config: {1: elements by the vector's own gather, which not every CPU does faster than one by one}.
+class VectorGather final : public Tactic
+{
+public:
+    constexpr VectorGather(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    {}
+    Support supports(Problem const& p) const override
+    {
+        if (Support isa = supportsIsa(isa_); !isa.ok)
+            return isa;
+        if (p.inputs[0].maxDims.volume() > INT32_MAX)
+            return Support::no("positions in " + p.inputs[0].maxDims.str() + " need more than 31 bits");
+        return Support::yes();
+    }
+    std::vector<Config> configs(Problem const& p) const override
+    {
+        if (sizeOf(p.inputs[0].type) == 4)
+            return {{1}, {0}};
+        return {{0}};
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const& config, std::string const&) const override
+    {
+        if (config.size() != 1 || config[0] < 0 || config[0] > 1)
+            return invalidArgument(std::string(name()) + ": the plan's configuration is not {0} or {1}");
+        return std::unique_ptr<Kernel>(
+            std::make_unique<Loaded>(p.node->attrsAs<Attrs>(), kernelsOf(isa_), config[0] == 1));
+    }
+
+private:
+    static Kernels const& kernelsOf(kernels::jit::Isa isa)
+    {
+        return isa == kernels::jit::Isa::kAvx512 ? avx512::kGather : avx2::kGather;
+    }
+
+    class Loaded final : public Kernel
+    {
+    public:
+        Loaded(Attrs const& attrs, Kernels const& kernels, bool vectors)
+            : attrs_(attrs), kernels_(kernels), vectors_(vectors)
+        {}
+        Result<void> run(RunArgs& args) const override
+        {
+            if (args.outputs[0].count() == 0)
+                return {};
+            Gathering const g{kernels_, vectors_, attrs_, args.inputs[0], args.inputs[1], args.outputs[0]};
+            switch (attrs_.mode) {
+            case Mode::kDefault:
+                g.alongAxis(*args.workers);
+                break;
+            case Mode::kElement:
+                g.ofElements(*args.workers);
+                break;
+            case Mode::kNd:
+                g.byCoordinates(*args.workers);
+                break;
+            }
+            return {};
+        }
+
+    private:
+        Attrs const& attrs_;
+        Kernels const& kernels_;
+        bool vectors_;
+    };
+
+    kernels::jit::Isa isa_;
+};
+
+constexpr VectorGather kAvx512{"gather_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
+constexpr VectorGather kAvx2{"gather_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -190,6 +190,25 @@ void domain(ir::Node const& node, int input, Domain& d)
     gather("nd_batch", Mode::kNd, 0, 1, f32({3, 4, 2, 5}), at({3, 6, 2}));
     gather("nd_batch_2", Mode::kNd, 0, 2, f32({3, 2, 4, 5}), at({3, 2, 1}));
     gather("nd_1d_indices", Mode::kNd, 0, 0, f32({3, 4}), at({2}));
+    // Rows shared out among workers; blocks of all the widths that are copied in ways of their own.
+    gather("shared_rows", Mode::kDefault, 0, 0, f32({300, 768}), at({1, 70}));
+    gather("shared_elements", Mode::kDefault, 1, 0, f32({2, 5000}), at({20011}));
+    gather("shared_element_mode", Mode::kElement, 0, 0, f32({70, 700}), at({90, 301}));
+    gather("shared_element_mode_last", Mode::kElement, 1, 0, f32({40, 700}), at({35, 1001}));
+    gather("shared_nd", Mode::kNd, 0, 1, f32({3, 50, 7, 5}), at({3, 3001, 2}));
+    gather("shared_nd_all", Mode::kNd, 0, 0, f32({50, 7}), at({30001, 2}));
+    for (int64_t block : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 131, 200, 512, 515, 1029}) {
+        gather("bytes_" + std::to_string(block), Mode::kDefault, 1, 0, input(DataType::kInt8, {2, 9, block}), at({23}));
+        gather("floats_" + std::to_string(block), Mode::kNd, 0, 0, f32({3, 3, block}), at({23, 2}));
+    }
+    for (int64_t n : {7, 8, 9, 15, 16, 17, 33}) {
+        gather("elements_" + std::to_string(n), Mode::kDefault, 1, 0, f32({2, 11}), at({n}));
+        gather("element_mode_" + std::to_string(n), Mode::kElement, 0, 0, f32({5, 40}), at({7, n}));
+    }
+    gather("element_empty_axis", Mode::kElement, 0, 0, f32({0, 3}), at({2, 3}));
+    gather("extreme_many", Mode::kElement, 1, 0, f32({1, 3}, {1, 2, 3}),
+           at({1, 9}, {-2147483648.0, 2147483647.0, -3, -4, 2, 3, -1, 0, -2147483647.0}),
+           {{0, 0, 1, 0, 3, 0, 3, 1, 0}});
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8}) {
         std::string const type = nameOf(t);
         gather("default_" + type, Mode::kDefault, 1, 0, input(t, {2, 5, 3}), at({4}));

@@ -15,7 +15,6 @@ namespace kernel = cuda::gemm_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr int64_t kStep = 8;          // elements of 16 bytes: what rows that the copy engine reads are multiples of
 constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
 constexpr size_t kMostConfigs = 8;
 
@@ -24,9 +23,11 @@ struct Settled
 {
     GemmF16Op const* op = nullptr;
     ir::Node const* node = nullptr;
-    kernel::Spec spec;               // all but the tile, until a config is given
-    int64_t columnsB = 0;            // of a stored row of b
-    int64_t paddedB = 0;             // the same of the copy, when b is packed; 0: b is read in place
+    kernel::Spec spec; // all but the tile, until a config is given
+    // Of b as stored, and of the copy that is packed: 16 bytes or a multiple, and k contiguous where FP32 wants it.
+    // paddedB = 0: b is read in place.
+    int64_t rowsB = 0, columnsB = 0, paddedB = 0;
+    bool transposesB = false;
     int biasAt = -1, packedBAt = -1; // among the packed constants
 };
 
@@ -37,9 +38,9 @@ struct Product
     Extents outer, aOuter, bOuter; // strides in elements
 };
 
-int64_t roundUp(int64_t v)
+int64_t roundUp(int64_t v, int64_t step)
 {
-    return (v + kStep - 1) / kStep * kStep;
+    return (v + step - 1) / step * step;
 }
 
 bool isKnown(ir::Value const& v, size_t fromEnd)
@@ -58,7 +59,10 @@ Product productOf(Settled const& s, Geometry const& g)
     kernel::Shape& shape = p.shape;
     shape.n = g.n;
     shape.k = g.k;
-    auto strideB = [&](int64_t stride) { return s.paddedB ? stride / s.columnsB * s.paddedB : stride; };
+    auto strideB = [&](int64_t stride) {
+        return s.paddedB ? stride / (s.rowsB * s.columnsB) * (s.transposesB ? s.columnsB : s.rowsB) * s.paddedB
+                         : stride;
+    };
     int64_t rows = g.m, ld = s.spec.aAlongK ? g.aRow : g.aColumn;
     int d = g.batch.rank - 1;
     // Collections of a follow each other as rows do, where all have the same b.
@@ -102,6 +106,7 @@ Settled settle(GemmF16Op const& op, Problem const& p)
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
+    spec.single = p.inputs[0].type == DataType::kFloat;
     spec.bias = isPresent(p, op.bias);
     spec.residual = isPresent(p, op.residual);
     spec.activateLast = true;
@@ -113,14 +118,19 @@ Settled settle(GemmF16Op const& op, Problem const& p)
     ir::Value const& b = *p.node->inputs[1];
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
-    spec.aligned = spec.copies = nKnown && g.n % kStep == 0;
+    spec.aligned = nKnown && g.n % spec.alignment() == 0;
+    spec.copies = spec.aligned && !spec.single;
     int packed = 0;
-    if (spec.bias)
+    if (spec.bias && !spec.single) // floats are what the kernel reads
         s.biasAt = packed++;
+    s.rowsB = spec.bAlongK ? g.n : g.k;
     s.columnsB = spec.bAlongK ? g.k : g.n;
-    if (spec.constantB && s.columnsB % kStep) {
+    s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
+    int64_t const unit = 16 / spec.elementBytes();
+    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB)) {
         s.packedBAt = packed++;
-        s.paddedB = roundUp(s.columnsB);
+        s.paddedB = roundUp(s.transposesB ? s.rowsB : s.columnsB, unit);
+        spec.bAlongK = spec.bAlongK || s.transposesB;
     }
     return s;
 }
@@ -155,14 +165,34 @@ bool decode(Config const& c, kernel::Spec& s)
     return !kernel::unsupported(s);
 }
 
-// Rows of b, each with zeros behind.
-std::string packRows(Blob const& b, int64_t columns, int64_t padded)
+// Matrices of b, turned round where the kernel wants it; each row with zeros behind.
+template <class T>
+std::string packMatrices(Settled const& s, Blob const& b)
 {
-    int64_t const rows = columns > 0 ? int64_t(b.sizeBytes()) / 2 / columns : 0;
-    std::string out(size_t(rows * padded * 2), '\0');
-    for (int64_t r = 0; r < rows; ++r)
-        std::memcpy(out.data() + r * padded * 2, b.as<uint16_t>() + r * columns, size_t(columns * 2));
+    constexpr int64_t kBlock = 16; // keeps both sides in L1
+    int64_t const rows = s.transposesB ? s.columnsB : s.rowsB, columns = s.transposesB ? s.rowsB : s.columnsB;
+    int64_t const count = int64_t(b.sizeBytes() / sizeof(T)) / (rows * columns);
+    std::string out(size_t(count * rows * s.paddedB) * sizeof(T), '\0');
+    auto* to = reinterpret_cast<T*>(out.data());
+    T const* from = b.as<T>();
+    for (int64_t i = 0; i < count; ++i, to += rows * s.paddedB, from += rows * columns) {
+        if (!s.transposesB) {
+            for (int64_t r = 0; r < rows; ++r)
+                std::memcpy(to + r * s.paddedB, from + r * columns, size_t(columns) * sizeof(T));
+            continue;
+        }
+        for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+            for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
+                for (int64_t r = r0; r < std::min(r0 + kBlock, rows); ++r)
+                    for (int64_t c = c0; c < std::min(c0 + kBlock, columns); ++c)
+                        to[r * s.paddedB + c] = from[c * rows + r];
+    }
     return out;
+}
+
+std::string packMatrices(Settled const& s, Blob const& b)
+{
+    return s.spec.single ? packMatrices<float>(s, b) : packMatrices<uint16_t>(s, b);
 }
 
 Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
@@ -173,8 +203,12 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
                                                       " and " + args.inputs[1].dims.str() +
                                                       " are not among those that its kernel was made for: " + why};
     kernel::Launch l = kernel::launch(s.spec, p.shape, launch.multiprocessors());
-    l.args.bias = s.biasAt >= 0 ? static_cast<float const*>(launch.packed(s.biasAt)) : nullptr;
-    auto at = [](void const* base, int64_t elements) { return static_cast<uint16_t const*>(base) + elements; };
+    if (s.spec.bias)
+        l.args.bias =
+            static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt) : args.inputs[size_t(s.op->bias)].data);
+    auto at = [&](void const* base, int64_t elements) {
+        return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
+    };
     void const* const b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
     int64_t y = 0;
     Counter outer(p.outer);
@@ -183,7 +217,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
                                                                                      at(b, outer.offset(p.bOuter));
         TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? bAt : aAt));
         TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? aAt : bAt));
-        l.args.y = static_cast<uint16_t*>(args.outputs[0].data) + y;
+        l.args.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
         if (s.spec.residual)
             l.args.residual = at(args.inputs[size_t(s.op->residual)].data, y);
         if (!s.spec.copies) {
@@ -204,14 +238,15 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 
 } // namespace
 
-Support supports(GemmF16Op const& op, Problem const& p)
+Support supports(GemmF16Op const& op, Problem const& p, DataType type)
 {
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
     for (size_t i = 0; i < p.inputs.size(); ++i)
-        if (p.inputs[i].present && p.inputs[i].type != DataType::kHalf)
-            return Support::no("computes in f16, input " + std::to_string(i) + " is " + nameOf(p.inputs[i].type));
-    if (isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
+        if (p.inputs[i].present && p.inputs[i].type != type)
+            return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
+                               nameOf(p.inputs[i].type));
+    if (type == DataType::kHalf && isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
         return Support::no("a bias that is no constant");
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
@@ -270,7 +305,7 @@ CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config
             if (s.biasAt >= 0)
                 parts.push_back(packFloats(bias, bias.dims.volume()));
             if (s.packedBAt >= 0)
-                parts.push_back(packRows(*b, s.columnsB, s.paddedB));
+                parts.push_back(packMatrices(s, *b));
             return parts;
         };
     }

@@ -7,9 +7,36 @@ namespace tw::cuda {
 
 namespace {
 
-constexpr char const* kRows = R"(
-struct Output { f16* y; float const* bias; f16 const* residual; i64 ldy, batchY, ldResidual; i32 m, n; };
-constexpr int UNITS = CHUNK / 8, PER_LANE = (16 * UNITS + 31) / 32; // 16 bytes each, of 16 rows of a chunk
+constexpr char const* kOutput = R"(
+struct Output { Element* y; float const* bias; Element const* residual; i64 ldy, batchY, ldResidual; i32 m, n; };
+constexpr int UNITS = CHUNK / 8; // 16 bytes of FP16
+TW_INLINE constexpr int divisorUpTo(int most, int of) { return of % most == 0 ? most : divisorUpTo(most - 1, of); }
+)";
+
+constexpr char const* kBiases = R"(
+// COUNT biases from column0 on, thread t of THREADS its part, to shared memory: taken before the products, put after them.
+template <int COUNT, int OF> struct BiasPart {
+    static constexpr int EACH = (COUNT + OF - 1) / OF;
+    float v[EACH];
+    TW_INLINE void take(Output const& a, int column0, int t)
+    {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            int const c = t + i * OF;
+            v[i] = BIAS && c < COUNT && column0 + c < a.n ? a.bias[column0 + c] : 0;
+        }
+    }
+    TW_INLINE void put(u32 to, int t) const
+    {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (t + i * OF < COUNT) storeShared(to + (t + i * OF) * 4, __float_as_uint(v[i]));
+    }
+};
+)";
+
+constexpr char const* kHalfRows = R"(
+constexpr int PER_LANE = (16 * UNITS + 31) / 32; // units of 16 rows of a chunk
 // A residual on its way: of 16 rows and CHUNK columns, as lanes write y.
 struct Ahead { Unit x[RESIDUAL ? PER_LANE : 1]; };
 TW_INLINE void fetchResidual(Output const& a, Ahead& ahead, int row0, int column0, int batch, int lane)
@@ -32,26 +59,6 @@ TW_INLINE void fetchResidual(Output const& a, Ahead& ahead, int row0, int column
         }
     }
 }
-// COUNT biases from column0 on, thread t of THREADS its part, to shared memory: taken before the products, put after them.
-template <int COUNT, int OF> struct BiasPart {
-    static constexpr int EACH = (COUNT + OF - 1) / OF;
-    float v[EACH];
-    TW_INLINE void take(Output const& a, int column0, int t)
-    {
-#pragma unroll
-        for (int i = 0; i < EACH; ++i) {
-            int const c = t + i * OF;
-            v[i] = BIAS && c < COUNT && column0 + c < a.n ? a.bias[column0 + c] : 0;
-        }
-    }
-    TW_INLINE void put(u32 to, int t) const
-    {
-#pragma unroll
-        for (int i = 0; i < EACH; ++i)
-            if (t + i * OF < COUNT) storeShared(to + (t + i * OF) * 4, __float_as_uint(v[i]));
-    }
-};
-
 // Writes 16 rows and 2 N columns of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
 // 8 j + 2 (lane % 4) and the next. `stage`: 16 * CHUNK halves of the warp's own; `biases`: address of those columns' bias.
 // `ahead` holds the residual of the first chunk, then that of the first chunk of the rows from nextRow on, unless < 0.
@@ -118,6 +125,72 @@ template <int N> TW_INLINE void writeRows(Output const& a, float (&v)[N], int ro
 }
 )";
 
+constexpr char const* kSingleRows = R"(
+// A pair of y's columns is a lane's own: four lanes write 32 bytes of a row.
+struct Ahead {};
+TW_INLINE void fetchResidual(Output const&, Ahead&, int, int, int, int) {}
+TW_INLINE void loadPair(float const* from, bool first, bool second, float (&x)[2])
+{
+    if constexpr (ALIGNED) {
+        float2 const pair = first ? *reinterpret_cast<float2 const*>(from) : float2{0, 0};
+        x[0] = pair.x;
+        x[1] = pair.y;
+    } else {
+        x[0] = first ? from[0] : 0;
+        x[1] = second ? from[1] : 0;
+    }
+}
+
+// Writes 16 rows and 2 N columns of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
+// 8 j + 2 (lane % 4) and the next. `biases`: address of those columns' bias.
+template <int N> TW_INLINE void writeRows(Output const& a, float (&v)[N], int row0, int column0, int batch, u32, u32 biases,
+    Ahead&, int, int lane)
+{
+    constexpr int BLOCKS_N = N / 4, AHEAD = divisorUpTo(8, BLOCKS_N); // residuals on their way at once
+    int const row = row0 + lane / 4, first = lane % 4 * 2;
+    i64 const base = i64(batch) * a.batchY + i64(row) * a.ldy, from = i64(batch) * a.batchY + i64(row) * a.ldResidual;
+#pragma unroll
+    for (int j0 = 0; j0 < BLOCKS_N; j0 += AHEAD) {
+        float add[AHEAD][2][2];
+        if constexpr (RESIDUAL) {
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    int const column = column0 + (j0 + j) * 8 + first;
+                    bool const known = row + h * 8 < a.m;
+                    loadPair(a.residual + from + h * 8 * a.ldResidual + column, known && column < a.n,
+                             known && column + 1 < a.n, add[j][h]);
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j) {
+            int const at = (j0 + j) * 8 + first, column = column0 + at;
+            float b0 = 0, b1 = 0;
+            if constexpr (BIAS) {
+                b0 = __uint_as_float(loadShared(biases + at * 4));
+                b1 = __uint_as_float(loadShared(biases + at * 4 + 4));
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float x0 = v[(j0 + j) * 4 + h * 2] + b0, x1 = v[(j0 + j) * 4 + h * 2 + 1] + b1;
+                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                if constexpr (RESIDUAL) { x0 += add[j][h][0]; x1 += add[j][h][1]; }
+                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                float* to = a.y + base + h * 8 * a.ldy + column;
+                if (row + h * 8 < a.m && column < a.n) {
+                    if constexpr (ALIGNED) *reinterpret_cast<float2*>(to) = float2{x0, x1};
+                    else {
+                        to[0] = x0;
+                        if (column + 1 < a.n) to[1] = x1;
+                    }
+                }
+            }
+        }
+    }
+}
+)";
+
 std::string flag(char const* name, bool value)
 {
     return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
@@ -127,14 +200,15 @@ std::string flag(char const* name, bool value)
 
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return activationText(e.activation) + "constexpr int CHUNK = " + std::to_string(chunk) + ";\n" +
-           flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) +
-           flag("ALIGNED", e.aligned);
+    return activationText(e.activation) + "typedef " + (e.single ? "float" : "f16") +
+           " Element;\nconstexpr bool SINGLE = " + (e.single ? "true" : "false") +
+           ";\nconstexpr int CHUNK = " + std::to_string(chunk) + ";\n" + flag("BIAS", e.bias) +
+           flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) + flag("ALIGNED", e.aligned);
 }
 
-std::string rowsText()
+std::string rowsText(bool single)
 {
-    return kRows;
+    return std::string(kOutput) + kBiases + (single ? kSingleRows : kHalfRows);
 }
 
 int chunkOf(int columns)

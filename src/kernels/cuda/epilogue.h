@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matrix products and convolutions do with their float sums on the way to FP16.
+// What matrix products and convolutions do with their float sums on the way to FP16 or FP32.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,16 @@ namespace tw::cuda {
 
 struct Epilogue
 {
+    bool single = false;       // y and residual are FP32, else FP16
     bool bias = true;          // float [n]
-    bool residual = false;     // FP16, laid out as y
+    bool residual = false;     // laid out as y
     bool activateLast = false; // f(sum + bias + residual), else f(sum + bias) + residual
     std::string activation;    // expression of v; empty: none
-    bool aligned = true;       // n % 8 = 0, y and residual aligned to 16 bytes, ldy and strides too
+    // y and residual are aligned to 16 bytes, and n, ldy and strides are multiples of alignment().
+    bool aligned = true;
+
+    int64_t elementBytes() const { return single ? 4 : 2; }
+    int64_t alignment() const { return single ? 2 : 8; } // elements that are written at once
 };
 
 // The text's struct Output has the same layout.
@@ -30,7 +35,7 @@ struct Output
 // activate() and the constants that rowsText() reads. `chunk`: columns that a warp stages at once.
 std::string epilogueConstants(Epilogue const& e, int chunk);
 // struct Output and writeRows(). After the prelude and the constants.
-std::string rowsText();
+std::string rowsText(bool single = false);
 // The widest chunk, up to 64, that `columns` is a multiple of.
 int chunkOf(int columns);
 

@@ -42,7 +42,7 @@ int64_t Spec::stagingBytes() const
 {
     if (copies) // all that the multiplying warps have at once
         return int64_t(tileP) * tileQ * 2 * (pingPong ? 2 : 1);
-    return swap ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
+    return swap || single ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
 }
 
 int64_t Spec::sumsBytes() const
@@ -67,8 +67,8 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    std::string s = std::string(image ? "conv" : "gemm") + "_f16_" + std::to_string(tileP) + "x" +
-                    std::to_string(tileQ) + "x" + std::to_string(kStepK) + "_s" + std::to_string(stages) + "_g" +
+    std::string s = std::string(image ? "conv" : "gemm") + (single ? "_tf32_" : "_f16_") + std::to_string(tileP) + "x" +
+                    std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" + std::to_string(stages) + "_g" +
                     std::to_string(groups);
     if (pingPong)
         s += "_pingpong";
@@ -99,6 +99,8 @@ char const* unsupported(Spec const& s)
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
                "turns";
+    if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
+        return "FP32 operands have a contiguous k, and their y does not leave by the copy engine";
     if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
         return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
@@ -132,51 +134,56 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
         tilesOf(g.m, 64) * tilesOf(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
-    if (s.split > (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, kStepK) : tilesOf(g.k, kStepK)))
+    if (s.split > (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, s.stepK()) : tilesOf(g.k, s.stepK())))
         return "k has fewer steps than the blocks that would share them";
+    int64_t const unit = 16 / s.elementBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
     if (s.image) {
         Image const& i = g.image;
-        if (i.c % 8)
-            return "the copy engine wants channels in steps of 8";
+        if (i.c % unit)
+            return "the copy engine wants channels in steps of 16 bytes";
         if (i.strideH > 8 || i.strideW > 8 || i.padH > 127 || i.padW > 127 || (i.r - 1) * i.dilationH > 127 ||
             (i.s - 1) * i.dilationW > 127)
             return "the copy engine's steps end at 8, its filters and padding at 127";
         return nullptr;
     }
-    if (lda % 8 || ldb % 8 || g.batchA % 8 || g.batchB % 8)
+    if (lda % unit || ldb % unit || g.batchA % unit || g.batchB % unit)
         return "the copy engine wants rows in steps of 16 bytes";
-    if (s.aligned && (g.n % 8 || g.ldy % 8 || g.batchY % 8))
-        return "rows of y are not in steps of 16 bytes";
+    if (s.aligned && (g.n % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
+        return "rows of y are not in steps of what is written at once";
     return nullptr;
 }
 
 Launch launch(Spec const& s, Shape const& g, int multiprocessors)
 {
     Launch l;
+    int64_t const bytes = s.elementBytes();
+    int const type = s.single ? TensorMapSpec::kRoundedFloat32 : TensorMapSpec::kFloat16;
     // One operand as rows of k, or k rows.
     auto map = [&](bool alongK, int64_t rows, int64_t ld, int64_t batchStride, int boxRows) {
         TensorMapSpec m;
+        m.type = type;
         m.dims[0] = uint64_t(alongK ? g.k : rows);
         m.dims[1] = uint64_t(alongK ? rows : g.k);
         m.dims[2] = batchStride ? uint64_t(g.batch) : 1;
-        m.strides[0] = uint64_t(ld ? ld : int64_t(m.dims[0])) * 2;
-        m.strides[1] = batchStride ? uint64_t(batchStride) * 2 : m.strides[0] * m.dims[1];
-        m.box[0] = 64;
+        m.strides[0] = uint64_t((ld ? ld : int64_t(m.dims[0])) * bytes);
+        m.strides[1] = batchStride ? uint64_t(batchStride * bytes) : m.strides[0] * m.dims[1];
+        m.box[0] = uint32_t(s.stepK());
         m.box[1] = uint32_t(alongK ? boxRows : 64);
         return m;
     };
     int const rowsA = s.swap ? s.tileQ / s.multicast : s.tileP, rowsB = s.swap ? s.tileP : s.tileQ / s.multicast;
     TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
     Args& args = l.args;
-    args.steps = int32_t(tilesOf(g.k, kStepK));
+    args.steps = int32_t(tilesOf(g.k, s.stepK()));
     if (s.image) {
         Image const& i = g.image;
         a = TensorMapSpec();
+        a.type = type;
         a.im2col = true;
         a.rank = 4;
         uint64_t const dims[4] = {uint64_t(i.c), uint64_t(i.w), uint64_t(i.h), uint64_t(i.n)};
-        uint64_t stride = 2;
+        uint64_t stride = uint64_t(bytes);
         for (int d = 0; d < 4; ++d) {
             a.dims[d] = dims[d];
             if (d > 0)
@@ -190,17 +197,18 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         a.upper[1] = int((i.outH - 1) * i.strideH - i.padH - (i.h - 1));
         a.elementStrides[1] = uint32_t(i.strideW);
         a.elementStrides[2] = uint32_t(i.strideH);
-        a.channels = kStepK;
+        a.channels = uint32_t(s.stepK());
         a.pixels = uint32_t(s.tileP);
         b = TensorMapSpec();
+        b.type = type;
         b.dims[0] = uint64_t(i.c);
         b.dims[1] = uint64_t(i.r * i.s);
         b.dims[2] = uint64_t(g.n);
-        b.strides[0] = uint64_t(i.c) * 2;
-        b.strides[1] = uint64_t(i.c * i.r * i.s) * 2;
-        b.box[0] = 64;
+        b.strides[0] = uint64_t(i.c * bytes);
+        b.strides[1] = uint64_t(i.c * i.r * i.s * bytes);
+        b.box[0] = uint32_t(s.stepK());
         b.box[2] = uint32_t(rowsB);
-        args.stepsC = int32_t(tilesOf(i.c, kStepK));
+        args.stepsC = int32_t(tilesOf(i.c, s.stepK()));
         args.steps = int32_t(i.r * i.s) * args.stepsC;
         args.filterW = int32_t(i.s);
         args.outW = int32_t(i.outW);

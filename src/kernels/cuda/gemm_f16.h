@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = f(a b + bias) in FP16 with float sums, for compute capability 9.0: wgmma fed by the tensor copy engine. One warp
-// copies, one or two groups of 4 warps multiply. The same kernel is the convolution of an NHWC image (no groups): then
-// a's rows are the filter's positions, read through an im2col tensor map, and b's are the filters [k, r, s, c].
+// y = f(a b + bias) in FP16, or in FP32 with factors rounded to TF32 (Spec::single), with float sums, for compute
+// capability 9.0: wgmma fed by the tensor copy engine. One warp copies, one or two groups of 4 warps multiply. The same
+// kernel is the convolution of an NHWC image (no groups): then a's rows are the filter's positions, read through an
+// im2col tensor map, and b's are the filters [k, r, s, c].
 //
 // P is the operand whose rows are the instruction's 64 rows, Q gives its columns. P = a, Q = b; swapped the other way
-// round, for few rows of a.
+// round, for few rows of a. Of FP32 operands k is contiguous (aAlongK, bAlongK).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace tw::cuda::gemm_f16 {
 
-constexpr int kStepK = 64; // 128 bytes: one swizzled row
+constexpr int64_t kStepBytes = 128; // of k at once: one swizzled row
 
 struct Spec : Epilogue
 {
@@ -39,7 +40,8 @@ struct Spec : Epilogue
     int cluster() const { return split * multicast; }
     bool pAlongK() const { return swap ? bAlongK : aAlongK; }
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }
-    int64_t stageBytes() const { return int64_t(tileP + tileQ) * kStepK * 2; }
+    int64_t stepK() const { return kStepBytes / elementBytes(); }
+    int64_t stageBytes() const { return (tileP + tileQ) * kStepBytes; }
     int chunk() const; // columns that a warp stages at once on the way to y
     int64_t biasBytes() const;
     int64_t stagingBytes() const;

@@ -37,14 +37,15 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     bool const overlapped = s.split > 1 || s.pingPong || s.blocksPerMultiprocessor() > 1;
     int64_t const rounds = overlapped ? ceilDiv(each, atOnce) : each;
     int64_t const steps = ceilDiv(l.args.steps, s.split);
-    // Clocks of a step: 2048 products and 54 bytes of operands each. Operands are 2800 clocks on their way, and as many
-    // steps as there are stages are on it at once.
-    double const products = double(s.tileP) * s.tileQ * kStepK / 2048 / efficiency(s.tileQ);
+    // Clocks of a step: 2048 products (of TF32 half as many) and 54 bytes of operands each. Operands are 2800 clocks on
+    // their way, and as many steps as there are stages are on it at once.
+    double const products = double(s.tileP) * s.tileQ / 32 / efficiency(s.tileQ);
     double const through = std::max(products, double(s.stageBytes()) / 54);
     double const main = std::max(double(steps * each) * through, double(rounds * ceilDiv(steps, s.stages)) * 2800);
     // Writing: 16 bytes a clock. Those that split read all sums at 14 bytes a clock.
     double const sums = s.split > 1 ? double(s.tileP) * s.tileQ * 4 / 14 * double(atOnce) : 0;
-    double const write = double(s.tileP) * s.tileQ / s.split * 2 / 16 + (s.residual && !s.copies ? 1700 : 0) + sums;
+    double const write = double(s.tileP) * s.tileQ / s.split * double(s.elementBytes()) / 16 +
+                         (s.residual && !s.copies ? 1700 : 0) + sums;
     // Clusters that split do one tile each and are launched anew.
     double const tail = write * (s.pingPong ? std::max(1.0, double(each) / 2) : double(rounds)) +
                         (s.split > 1 ? double(rounds - 1) * 4000 : 0);

@@ -9,100 +9,7 @@ namespace tw::cuda::gemm_f16 {
 
 namespace {
 
-constexpr char const* kText = R"(
-constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
-constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
-constexpr int COLUMNS = TILE_Q / SPLIT;
-// OWN_SUMS: what a split adds up has room beside the stages.
-constexpr bool OWN_SUMS = SUMS_BYTES > 0;
-// LATE: no registers are left to hold the residual during the products.
-struct Args : Output {
-    i32 steps, tilesP, tilesQ, batches, batchP, batchQ;
-    i32 stepsC, filterW, outW, outH, strideW, strideH, padW, padH, dilationW, dilationH;
-};
-struct Tile { int p, q, batch; }; // first row, first column
-
-// Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
-TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
-{
-    int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
-    constexpr int HIGH = 16 / MULTICAST;
-    int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
-    int const high = min(HIGH, a.tilesP - first);
-    Tile t;
-    t.p = ((first + rest % high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
-    t.q = rest / high * TILE_Q;
-    t.batch = batch;
-    return t;
-}
-
-// What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
-struct Cursor {
-    int k, p, q, zp, zq; // elements
-    int c, tap, r, s, w, h, n;
-    TW_INLINE void begin(Args const& a, Tile const& t, int step)
-    {
-        k = step * 64;
-        p = t.p;
-        q = t.q;
-        zp = t.batch * a.batchP;
-        zq = t.batch * a.batchQ;
-        if constexpr (IMAGE) {
-            tap = step / a.stepsC;
-            c = (step - tap * a.stepsC) * 64;
-            r = tap / a.filterW;
-            s = tap - r * a.filterW;
-            int const row = t.p / a.outW;
-            n = row / a.outH;
-            w = (t.p - row * a.outW) * a.strideW - a.padW;
-            h = (row - n * a.outH) * a.strideH - a.padH;
-        }
-    }
-    TW_INLINE void next(Args const& a)
-    {
-        k += 64;
-        if constexpr (IMAGE) {
-            c += 64;
-            if (c == a.stepsC * 64) {
-                c = 0;
-                ++tap;
-                if (++s == a.filterW) { s = 0; ++r; }
-            }
-        }
-    }
-};
-
-TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
-{
-    if constexpr (IMAGE) {
-        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
-    } else if constexpr (P_ALONG_K) {
-        copyTile(to, map, bar, at.k, at.p, at.zp);
-    } else {
-#pragma unroll
-        for (int i = 0; i < TILE_P / 64; ++i) copyTile(to + i * 8192, map, bar, at.p + i * 64, at.k, at.zp);
-    }
-}
-TW_INLINE void loadQ(TensorMap const* map, u32 to, u32 bar, Cursor const& at, int rank)
-{
-    constexpr u16 ALL = (1 << MULTICAST) - 1;
-    if constexpr (Q_ALONG_K) {
-        constexpr int PART = TILE_Q / MULTICAST;
-        int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
-        int const c0 = IMAGE ? at.c : at.k, c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
-        if constexpr (MULTICAST > 1) copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
-        else copyTile(to, map, bar, c0, c1, c2);
-    } else {
-        constexpr int PART = TILE_Q / 64 / MULTICAST;
-#pragma unroll
-        for (int i = 0; i < PART; ++i) {
-            int const block = MULTICAST > 1 ? rank * PART + i : i;
-            if constexpr (MULTICAST > 1) copyTileTo(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq, ALL);
-            else copyTile(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq);
-        }
-    }
-}
-
+constexpr char const* kHalfColumns = R"(
 // Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
 // bias is that of those n. y and the residual move as 8 x 8 blocks the other way round: lane holds m = column0 + 8 j + g
 // of n = row0 + 2 (lane % 4) and the next.
@@ -112,9 +19,8 @@ TW_INLINE u32 transposed(u32 v)
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(v));
     return out;
 }
-TW_INLINE constexpr int divisorUpTo(int most, int of) { return of % most == 0 ? most : divisorUpTo(most - 1, of); }
 template <int N>
-TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
+TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
 {
     constexpr int BLOCKS_Q = N / 4, AHEAD = divisorUpTo(13, BLOCKS_Q); // residuals on their way at once
     int const g = lane / 4, t = lane % 4;
@@ -161,6 +67,137 @@ TW_INLINE void writeColumns(Args const& a, float (&v)[N], float const (&bias)[2]
                     }
                 }
             }
+    }
+}
+)";
+
+constexpr char const* kSingleColumns = R"(
+// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
+// bias is that of those n. Eight lanes write 32 bytes of a row.
+template <int N>
+TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
+{
+    constexpr int BLOCKS_Q = N / 4, AHEAD = divisorUpTo(8, BLOCKS_Q); // residuals on their way at once
+    int const n = row0 + lane / 4, m = column0 + lane % 4 * 2;
+    i64 const base = i64(batch) * a.batchY + n;
+#pragma unroll
+    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
+        float add[AHEAD][4];
+        if constexpr (RESIDUAL) {
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
+                    add[j][e] = row < a.m && n + h < a.n ? a.residual[base + i64(row) * a.ldResidual + h] : 0;
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                float x = v[(first + j) * 4 + e] + bias[e / 2];
+                if constexpr (!ACTIVATE_LAST) x = activate(x);
+                if constexpr (RESIDUAL) x += add[j][e];
+                if constexpr (ACTIVATE_LAST) x = activate(x);
+                int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
+                if (row < a.m && n + h < a.n) a.y[base + i64(row) * a.ldy + h] = x;
+            }
+    }
+}
+)";
+
+constexpr char const* kText = R"(
+constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
+constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
+constexpr int COLUMNS = TILE_Q / SPLIT;
+// OWN_SUMS: what a split adds up has room beside the stages.
+constexpr bool OWN_SUMS = SUMS_BYTES > 0;
+// LATE: no registers are left to hold the residual during the products.
+struct Args : Output {
+    i32 steps, tilesP, tilesQ, batches, batchP, batchQ;
+    i32 stepsC, filterW, outW, outH, strideW, strideH, padW, padH, dilationW, dilationH;
+};
+struct Tile { int p, q, batch; }; // first row, first column
+
+// Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
+TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
+{
+    int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
+    constexpr int HIGH = 16 / MULTICAST;
+    int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
+    int const high = min(HIGH, a.tilesP - first);
+    Tile t;
+    t.p = ((first + rest % high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
+    t.q = rest / high * TILE_Q;
+    t.batch = batch;
+    return t;
+}
+
+// What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
+struct Cursor {
+    int k, p, q, zp, zq; // elements
+    int c, tap, r, s, w, h, n;
+    TW_INLINE void begin(Args const& a, Tile const& t, int step)
+    {
+        k = step * STEP_K;
+        p = t.p;
+        q = t.q;
+        zp = t.batch * a.batchP;
+        zq = t.batch * a.batchQ;
+        if constexpr (IMAGE) {
+            tap = step / a.stepsC;
+            c = (step - tap * a.stepsC) * STEP_K;
+            r = tap / a.filterW;
+            s = tap - r * a.filterW;
+            int const row = t.p / a.outW;
+            n = row / a.outH;
+            w = (t.p - row * a.outW) * a.strideW - a.padW;
+            h = (row - n * a.outH) * a.strideH - a.padH;
+        }
+    }
+    TW_INLINE void next(Args const& a)
+    {
+        k += STEP_K;
+        if constexpr (IMAGE) {
+            c += STEP_K;
+            if (c == a.stepsC * STEP_K) {
+                c = 0;
+                ++tap;
+                if (++s == a.filterW) { s = 0; ++r; }
+            }
+        }
+    }
+};
+
+TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
+{
+    if constexpr (IMAGE) {
+        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
+    } else if constexpr (P_ALONG_K) {
+        copyTile(to, map, bar, at.k, at.p, at.zp);
+    } else {
+#pragma unroll
+        for (int i = 0; i < TILE_P / 64; ++i) copyTile(to + i * 8192, map, bar, at.p + i * 64, at.k, at.zp);
+    }
+}
+TW_INLINE void loadQ(TensorMap const* map, u32 to, u32 bar, Cursor const& at, int rank)
+{
+    constexpr u16 ALL = (1 << MULTICAST) - 1;
+    if constexpr (Q_ALONG_K) {
+        constexpr int PART = TILE_Q / MULTICAST;
+        int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
+        int const c0 = IMAGE ? at.c : at.k, c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
+        if constexpr (MULTICAST > 1) copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
+        else copyTile(to, map, bar, c0, c1, c2);
+    } else {
+        constexpr int PART = TILE_Q / 64 / MULTICAST;
+#pragma unroll
+        for (int i = 0; i < PART; ++i) {
+            int const block = MULTICAST > 1 ? rank * PART + i : i;
+            if constexpr (MULTICAST > 1) copyTileTo(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq, ALL);
+            else copyTile(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq);
+        }
     }
 }
 
@@ -463,12 +500,13 @@ std::string flag(char const* name, bool value)
 std::string source(Spec const& s)
 {
     bool const early = s.constantB;
-    std::string text = hopperPrelude() + wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK());
+    std::string text =
+        hopperPrelude() + (s.single ? wgmmaSingleText(s.tileQ) : wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
             constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes()) +
-            constant("SUMS_BYTES", s.sumsBytes());
+            constant("SUMS_BYTES", s.sumsBytes()) + constant("STEP_K", s.stepK());
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
@@ -479,8 +517,8 @@ std::string source(Spec const& s)
                                           (fetches ? "const __grid_constant__ TensorMap mapResidual, " : "")},
                        {"y", s.copies ? "&mapY" : "nullptr"},
                        {"residual", fetches ? "&mapResidual" : "nullptr"}});
-    return text + rowsText() + kernel + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
-           ", \"layout of Args\");\n";
+    return text + rowsText(s.single) + (s.single ? kSingleColumns : kHalfColumns) + kernel +
+           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 } // namespace tw::cuda::gemm_f16

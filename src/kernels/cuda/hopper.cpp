@@ -233,7 +233,10 @@ std::string hopperPrelude()
     return matrixPrelude() + kHopper;
 }
 
-std::string wgmmaText(int n, bool transposedP, bool transposedQ)
+namespace {
+
+// `type`: "k16.f32.f16.f16"; `orders`: what follows the operands' signs.
+std::string wgmmaOf(int n, char const* type, std::string const& orders)
 {
     int const count = n / 2;
     std::string registers, operands;
@@ -244,9 +247,21 @@ std::string wgmmaText(int n, bool transposedP, bool transposedQ)
     auto arg = [&](int i) { return "%" + std::to_string(count + i); };
     return "TW_INLINE void wgmma(float (&d)[" + std::to_string(count) + "], u64 p, u64 q, int keep)\n{\n" +
            "    asm volatile(\"{\\n.reg .pred k;\\nsetp.ne.b32 k, " + arg(2) +
-           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k16.f32.f16.f16 {" + registers + "}, " +
-           arg(0) + ", " + arg(1) + ", k, 1, 1, " + (transposedP ? "1" : "0") + ", " + (transposedQ ? "1" : "0") +
-           ";\\n}\"\n        : " + operands + "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
+           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + type + " {" + registers + "}, " + arg(0) +
+           ", " + arg(1) + ", k, 1, 1" + orders + ";\\n}\"\n        : " + operands +
+           "\n        : \"l\"(p), \"l\"(q), \"r\"(keep));\n}\n";
+}
+
+} // namespace
+
+std::string wgmmaText(int n, bool transposedP, bool transposedQ)
+{
+    return wgmmaOf(n, "k16.f32.f16.f16", std::string(transposedP ? ", 1" : ", 0") + (transposedQ ? ", 1" : ", 0"));
+}
+
+std::string wgmmaSingleText(int n)
+{
+    return wgmmaOf(n, "k8.f32.tf32.tf32", "");
 }
 
 std::string wgmmaRegistersText(int n, bool transposedQ)

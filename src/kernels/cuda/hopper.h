@@ -15,6 +15,8 @@ std::string hopperPrelude();
 // Q [n, 16] of FP16 in shared memory; an operand's transposed form has its rows, not k, contiguous. n % 8 = 0, n <=
 // 256.
 std::string wgmmaText(int n, bool transposedP, bool transposedQ);
+// The same name for FP32 operands whose k is contiguous, P [64, 8] and Q [n, 8], of which TF32's bits are read.
+std::string wgmmaSingleText(int n);
 // wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as
 // the sums of a product are.
 std::string wgmmaRegistersText(int n, bool transposedQ);

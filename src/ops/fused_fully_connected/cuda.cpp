@@ -24,13 +24,14 @@ constexpr GemmF16Op kGemm{
     .bias = 2,
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_fully_connected_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fused_fully_connected_tf32_wgmma_cuda", 1);
 constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kPlain};
     return kList;
 }
 

@@ -21,13 +21,14 @@ constexpr GemmF16Op kGemm{
     .residual = 3,
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_matrix_multiply_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fused_matrix_multiply_tf32_wgmma_cuda", 1);
 constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kPlain};
     return kList;
 }
 

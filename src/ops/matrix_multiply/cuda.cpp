@@ -18,13 +18,14 @@ constexpr GemmF16Op kGemm{
     .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("matrix_multiply_tf32_wgmma_cuda", 1);
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kPlain};
     return kList;
 }
 

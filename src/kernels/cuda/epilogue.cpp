@@ -201,8 +201,7 @@ std::string flag(char const* name, bool value)
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
     return activationText(e.activation) + "typedef " + (e.single ? "float" : "f16") +
-           " Element;\nconstexpr bool SINGLE = " + (e.single ? "true" : "false") +
-           ";\nconstexpr int CHUNK = " + std::to_string(chunk) + ";\n" + flag("BIAS", e.bias) +
+           " Element;\nconstexpr int CHUNK = " + std::to_string(chunk) + ";\n" + flag("BIAS", e.bias) +
            flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) + flag("ALIGNED", e.aligned);
 }
 

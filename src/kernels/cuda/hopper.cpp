@@ -10,6 +10,47 @@ char const* const kGeluErf = "geluErfOf(v)";
 char const* const kGeluTanh = "v * sigmoidOf(1.5957691f * (v + 0.044715f * v * v * v))"; // 1 + tanh u = 2 / (1 + e^-2u)
 char const* const kSwish = "v * sigmoidOf(v)";
 
+char const* const kAsyncCopies = R"(
+TW_INLINE u32 sharedAddress(void const* p) { return u32(__cvta_generic_to_shared(p)); }
+// 16 (8, 4) bytes, zeros where !valid; the address must be readable only when valid.
+TW_INLINE void copyAsync16(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+TW_INLINE void copyAsync8(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
+}
+TW_INLINE void copyAsync4(u32 to, void const* from, bool valid)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid ? 4 : 0) : "memory");
+}
+TW_INLINE void copyCommit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> TW_INLINE void copyWait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+)";
+
+char const* const kClusters = R"(
+TW_INLINE u32 clusterRank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+TW_INLINE void clusterArrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+TW_INLINE void clusterWait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+TW_INLINE void clusterSync()
+{
+    clusterArrive();
+    clusterWait();
+}
+TW_INLINE u32 addressAt(u32 at, u32 rank)
+{
+    u32 v;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(v) : "r"(at), "r"(rank));
+    return v;
+}
+// To another block's shared memory, at what addressAt() gave.
+TW_INLINE void storeCluster(u32 at, float a, float b, float c, float d)
+{
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+)";
+
 namespace {
 
 constexpr char const* kMatrix = R"(
@@ -50,7 +91,6 @@ TW_INLINE float geluErfOf(float v)
     return v * reciprocalOf(1.0f + powerOf2(-v * (2.30075158f + w * (0.107096624f + w * -0.00106138021f))));
 }
 
-TW_INLINE u32 sharedAddress(void const* p) { return u32(__cvta_generic_to_shared(p)); }
 TW_INLINE void storeShared(u32 at, u32 v) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }
 TW_INLINE u32 loadShared(u32 at)
 {
@@ -74,23 +114,9 @@ TW_INLINE Unit loadSharedUnit(u32 at)
                  : "=r"(u.v[0]), "=r"(u.v[1]), "=r"(u.v[2]), "=r"(u.v[3]) : "r"(at) : "memory");
     return u;
 }
+)";
 
-// 16 (8, 4) bytes, zeros where !valid; the address must be readable only when valid.
-TW_INLINE void copyAsync16(u32 to, void const* from, bool valid)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
-}
-TW_INLINE void copyAsync8(u32 to, void const* from, bool valid)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
-}
-TW_INLINE void copyAsync4(u32 to, void const* from, bool valid)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid ? 4 : 0) : "memory");
-}
-TW_INLINE void copyCommit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> TW_INLINE void copyWait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
-
+constexpr char const* kFragments = R"(
 TW_INLINE void loadMatrix4(u32 (&r)[4], u32 at)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -183,26 +209,9 @@ TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, i
                  "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n),
                  "h"(tapW), "h"(tapH) : "memory");
 }
+)";
 
-TW_INLINE u32 clusterRank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
-TW_INLINE void clusterArrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-TW_INLINE void clusterWait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-TW_INLINE void clusterSync()
-{
-    clusterArrive();
-    clusterWait();
-}
-TW_INLINE u32 addressAt(u32 at, u32 rank)
-{
-    u32 v;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(v) : "r"(at), "r"(rank));
-    return v;
-}
-// To another block's shared memory, at what addressAt() gave.
-TW_INLINE void storeCluster(u32 at, float a, float b, float c, float d)
-{
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
-}
+constexpr char const* kGroups = R"(
 TW_INLINE void loadShared(float (&v)[4], u32 at)
 {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -225,12 +234,12 @@ TW_INLINE u64 descriptor(u32 at, u32 leading)
 
 std::string matrixPrelude()
 {
-    return std::string(kMatrix) + kDependence;
+    return std::string(kMatrix) + kAsyncCopies + kFragments + kDependence;
 }
 
 std::string hopperPrelude()
 {
-    return matrixPrelude() + kHopper;
+    return matrixPrelude() + kHopper + kClusters + kGroups;
 }
 
 namespace {

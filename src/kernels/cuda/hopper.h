@@ -9,6 +9,8 @@ namespace tw::cuda {
 
 // Types, conversions, and what sm_80 has too: asynchronous copies, ldmatrix, mma.sync, dependent launch (sm_90).
 std::string matrixPrelude();
+// Parts of it, behind TW_INLINE and u32: sharedAddress() and asynchronous copies; clusters (capability 9.0).
+extern char const *const kAsyncCopies, *const kClusters;
 // matrixPrelude() and barriers, tensor copies, clusters.
 std::string hopperPrelude();
 // wgmma(float (&d)[n / 2], u64 descriptorP, u64 descriptorQ, int keep): d = P Q + (keep ? d : 0) for P [64, 16] and

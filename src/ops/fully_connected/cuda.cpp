@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_gemm_f16.h"
+#include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fully_connected/op.h"
 
@@ -24,13 +24,14 @@ constexpr GemmF16Op kGemm{
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fully_connected_f16_wgmma_cuda", 2);
 constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fully_connected_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kSingle = gemmF32Tactic<kGemm>("fully_connected_f32_cuda", 1);
 constexpr CudaTactic kPlain{"fully_connected_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kSingle, &kPlain};
     return kList;
 }
 

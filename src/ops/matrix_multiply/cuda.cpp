@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_gemm_f16.h"
+#include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/matrix_multiply/op.h"
 
@@ -19,13 +19,14 @@ constexpr GemmF16Op kGemm{
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 2);
 constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kSingle = gemmF32Tactic<kGemm>("matrix_multiply_f32_cuda", 1);
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kSingle, &kPlain};
     return kList;
 }
 

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/gemm_f32.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/prelude.h"
+
+namespace tw::cuda::gemm_f32 {
+
+namespace {
+
+constexpr int64_t kSharedLimit = 227 * 1024;
+
+constexpr char const* kText = R"(
+constexpr int STEP = 16, TY = TILE_M / ROWS, TX = TILE_N / COLUMNS, THREADS = TX * TY;
+constexpr int WARPS_X = TX / 8; // a warp: 4 x 8 threads
+constexpr int A_FLOATS = TILE_M * STEP, STAGE_FLOATS = (TILE_M + TILE_N) * STEP;
+struct Params {
+    float const *a, *b, *bias, *residual; float* y; i64 m, n, k, lda, ldb; Div tilesM, tilesN; Loop<2> batch;
+};
+// In shared memory: [row][k], 64 bytes each, units of 16 bytes placed so that 8 rows that follow each other lie in
+// different banks; or [k][row].
+TW_INLINE constexpr int unitAt(int row, int u) { return row * STEP + (u ^ (row >> 1 & 3)) * 4; }
+template <bool ALONG_K, int TILE, int EACH>
+TW_INLINE void loadTile(float* to, float const* from, i64 ld, i64 row0, i64 rows, i64 k0, i64 k)
+{
+    constexpr int UNITS = (ALONG_K ? STEP : TILE) / EACH, COUNT = TILE * STEP / EACH;
+#pragma unroll
+    for (int i = 0; i < (COUNT + THREADS - 1) / THREADS; ++i) {
+        int const at = threadIdx.x + i * THREADS, r = at / UNITS, e = at % UNITS * EACH;
+        if (COUNT % THREADS != 0 && at >= COUNT) break;
+        bool const valid = ALONG_K ? row0 + r < rows && k0 + e < k : k0 + r < k && row0 + e < rows;
+        float const* const source = ALONG_K ? from + (row0 + r) * ld + k0 + e : from + (k0 + r) * ld + row0 + e;
+        u32 const target = sharedAddress(to + (ALONG_K ? unitAt(r, e / 4) + e % 4 : r * TILE + e));
+        if constexpr (EACH == 4) copyAsync16(target, source, valid);
+        else copyAsync4(target, source, valid);
+    }
+}
+// Rows of thread t of T: t, t + T, ... where k is contiguous, else fours.
+template <bool ALONG_K, int T> TW_INLINE constexpr int rowOf(int t, int i)
+{
+    return ALONG_K ? t + i * T : t * 4 + i / 4 * (T * 4) + i % 4;
+}
+// Four steps of k, from 4 u on.
+template <bool ALONG_K, int TILE, int R>
+TW_INLINE void takeRows(float const* tile, int t, int u, float (&f)[R][4])
+{
+    constexpr int T = TILE / R;
+    if constexpr (ALONG_K) {
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            float4 const v = *reinterpret_cast<float4 const*>(tile + unitAt(t + i * T, u));
+            f[i][0] = v.x; f[i][1] = v.y; f[i][2] = v.z; f[i][3] = v.w;
+        }
+    } else {
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+#pragma unroll
+            for (int i = 0; i < R; i += 4) {
+                float4 const v = *reinterpret_cast<float4 const*>(tile + (u * 4 + q) * TILE + rowOf<false, T>(t, i));
+                f[i][q] = v.x; f[i + 1][q] = v.y; f[i + 2][q] = v.z; f[i + 3][q] = v.w;
+            }
+    }
+}
+// Four columns of y, from `column` on in steps of 1, or of TX where b's k is contiguous.
+constexpr int APART = B_ALONG_K ? TX : 1;
+TW_INLINE void finish(Params const& p, i64 batch, i64 row, i64 column, float (&v)[4])
+{
+    if (row >= p.m || column >= p.n) return;
+    i64 const at = (batch * p.m + row) * p.n + column;
+    if constexpr (!B_ALONG_K && PACKS_Y) {
+        if constexpr (BIAS) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) v[e] += p.bias[column + e];
+        }
+        if constexpr (RESIDUAL) {
+            float4 const r = *reinterpret_cast<float4 const*>(p.residual + at);
+            v[0] += r.x; v[1] += r.y; v[2] += r.z; v[3] += r.w;
+        }
+        *reinterpret_cast<float4*>(p.y + at) = float4{activate(v[0]), activate(v[1]), activate(v[2]), activate(v[3])};
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            if (column + e * APART >= p.n) break;
+            float x = v[e];
+            if constexpr (BIAS) x += p.bias[column + e * APART];
+            if constexpr (RESIDUAL) x += p.residual[at + e * APART];
+            p.y[at + e * APART] = activate(x);
+        }
+    }
+}
+
+TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__ Params p)
+{
+    extern __shared__ __align__(16) float tiles[];
+    int rank = 0;
+    if constexpr (SPLIT > 1) rank = clusterRank();
+    idx const block = blockIdx.x / SPLIT, rest = divide(block, p.tilesN), batch = divide(rest, p.tilesM);
+    i64 const m0 = i64(rest - batch * idx(p.tilesM.d)) * TILE_M, n0 = i64(block - rest * idx(p.tilesN.d)) * TILE_N;
+    off at[2];
+    locate<8>(p.batch, batch, at);
+    float const *const a = p.a + at[0], *const b = p.b + at[1];
+    int const all = int((p.k + STEP - 1) / STEP);
+    int const begin = all * rank / SPLIT, steps = all * (rank + 1) / SPLIT - begin;
+    i64 const k0 = i64(begin) * STEP;
+    auto loadA = [&](int step) {
+        loadTile<A_ALONG_K, TILE_M, PACKS_A ? 4 : 1>(tiles + step % STAGES * STAGE_FLOATS, a, p.lda, m0, p.m,
+                                                     k0 + step * STEP, p.k);
+    };
+    auto loadB = [&](int step) {
+        loadTile<B_ALONG_K, TILE_N, PACKS_B ? 4 : 1>(tiles + step % STAGES * STAGE_FLOATS + A_FLOATS, b, p.ldb, n0, p.n,
+                                                     k0 + step * STEP, p.k);
+    };
+    releaseDependents();
+    if constexpr (!EARLY) waitForPrevious();
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s)
+        if (s < steps) loadB(s);
+    if constexpr (EARLY) waitForPrevious();
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s) {
+        if (s < steps) loadA(s);
+        copyCommit();
+    }
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int const tx = warp % WARPS_X * 8 + lane % 8, ty = warp / WARPS_X * 4 + lane / 8;
+    float sum[ROWS][COLUMNS] = {};
+    for (int step = 0; step < steps; ++step) {
+        copyWait<STAGES - 2>();
+        __syncthreads();
+        if (step + STAGES - 1 < steps) {
+            loadA(step + STAGES - 1);
+            loadB(step + STAGES - 1);
+        }
+        copyCommit();
+        float const *const as = tiles + step % STAGES * STAGE_FLOATS, *const bs = as + A_FLOATS;
+#pragma unroll
+        for (int u = 0; u < STEP / 4; ++u) {
+            float x[ROWS][4], w[COLUMNS][4];
+            takeRows<A_ALONG_K, TILE_M>(as, ty, u, x);
+            takeRows<B_ALONG_K, TILE_N>(bs, tx, u, w);
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+#pragma unroll
+                for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                    for (int j = 0; j < COLUMNS; ++j) sum[i][j] = fmaf(x[i][q], w[j][q], sum[i][j]);
+        }
+    }
+    if constexpr (SPLIT > 1) {
+        // Each block of the cluster gets everybody's sums of its rows, four columns of a thread together, and adds up.
+        constexpr int PART = TILE_M / SPLIT, FOURS = TILE_N / 4;
+        copyWait<0>();
+        clusterSync(); // all stages are read
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            int const row = rowOf<A_ALONG_K, TY>(ty, i);
+            u32 const to = addressAt(sharedAddress(tiles + (rank * PART + row % PART) * TILE_N), row / PART);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j += 4)
+                storeCluster(to + (j / 4 * TX + tx) * 16, sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+        }
+        clusterSync();
+        for (int s = threadIdx.x; s < PART * FOURS; s += THREADS) {
+            int const row = s / FOURS, j = s % FOURS / TX, x = s % TX;
+            float v[4] = {};
+#pragma unroll
+            for (int o = 0; o < SPLIT; ++o) {
+                float4 const w = *reinterpret_cast<float4 const*>(tiles + (o * PART + row) * TILE_N + s % FOURS * 4);
+                v[0] += w.x; v[1] += w.y; v[2] += w.z; v[3] += w.w;
+            }
+            finish(p, batch, m0 + rank * PART + row, n0 + rowOf<B_ALONG_K, TX>(x, j * 4), v);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j += 4) {
+                float v[4] = {sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]};
+                finish(p, batch, m0 + rowOf<A_ALONG_K, TY>(ty, i), n0 + rowOf<B_ALONG_K, TX>(tx, j), v);
+            }
+    }
+}
+)";
+
+int64_t ceilDiv(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+} // namespace
+
+int64_t Spec::sharedBytes() const
+{
+    int64_t const factors = int64_t(stages) * (tileM + tileN) * kStepK * 4;
+    return split > 1 ? std::max(factors, int64_t(tileM) * tileN * 4) : factors;
+}
+
+int Spec::blocksPerMultiprocessor() const
+{
+    int const registers = rows * columns + 4 * (rows + columns) + 40; // sums, factors of four steps, addresses
+    int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
+    return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
+}
+
+std::string Spec::name() const
+{
+    return "gemm_f32_" + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kStepK) + "_" +
+           std::to_string(rows) + "x" + std::to_string(columns) + "_s" + std::to_string(stages) +
+           (split > 1 ? "_split" + std::to_string(split) : "") + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n");
+}
+
+char const* unsupported(Spec const& s)
+{
+    auto isPart = [](int v) { return v == 4 || v == 8; };
+    if (!isPart(s.rows) || !isPart(s.columns))
+        return "a thread has 4 or 8 rows and columns";
+    if (s.tileM < 16 || s.tileN < 32 || s.tileM > 256 || s.tileN > 256 || s.tileM % (4 * s.rows) ||
+        s.tileN % (8 * s.columns))
+        return "tiles have 16 to 256 rows and 32 to 256 columns, of whole warps of 4 x 8 threads";
+    if (s.threads() > 512 || s.stages < 2 || s.stages > 8 || s.sharedBytes() > kSharedLimit)
+        return "at most 512 threads, 2 to 8 stages that fit into shared memory";
+    if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileM % s.split)
+        return "split is 1, 2, 4 or 8";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    auto constant = [](char const* name, int64_t value) {
+        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+    };
+    auto flag = [](char const* name, bool value) {
+        return std::string("constexpr bool ") + name + " = " + (value ? "true" : "false") + ";\n";
+    };
+    return std::string(kAsyncCopies) + kClusters + s.activation + constant("TILE_M", s.tileM) +
+           constant("TILE_N", s.tileN) + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) +
+           constant("STAGES", s.stages) + constant("SPLIT", s.split) +
+           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + flag("A_ALONG_K", s.aAlongK) +
+           flag("B_ALONG_K", s.bAlongK) + flag("PACKS_A", s.packsA) + flag("PACKS_B", s.packsB) +
+           flag("PACKS_Y", s.packsY) + flag("EARLY", s.constantB) + flag("BIAS", s.bias) +
+           flag("RESIDUAL", s.residual) + kText + sizeCheck<Params>();
+}
+
+LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)
+{
+    int64_t const tilesM = ceilDiv(p.m, s.tileM), tilesN = ceilDiv(p.n, s.tileN);
+    p.tilesM = divBy(tilesM);
+    p.tilesN = divBy(tilesN);
+    LaunchGeometry g;
+    g.grid = tilesM * tilesN * batches * s.split;
+    g.block = s.threads();
+    g.cluster = s.split;
+    g.sharedBytes = s.sharedBytes();
+    return g;
+}
+
+double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors)
+{
+    constexpr double kClocksPerUs = 1700, kLatency = 700; // clocks until a step's factors are there
+    int64_t const blocks = ceilDiv(m, s.tileM) * ceilDiv(n, s.tileN) * batches * s.split;
+    int64_t const each = ceilDiv(blocks, multiprocessors); // of the busiest multiprocessor
+    int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
+    // 128 products a clock; few warps, and few products for each factor that is read, reach less.
+    double const warps = double(atOnce * s.threads()) / 32;
+    double const share = (s.rows * s.columns == 64   ? 0.85
+                          : s.rows * s.columns == 32 ? 0.7
+                                                     : 0.5) *
+                         std::min(1.0, 0.3 + warps / 16);
+    double const steps = double(ceilDiv(ceilDiv(k, kStepK), s.split));
+    double const products = double(s.tileM) * s.tileN * kStepK / 128 / share;
+    double const rounds = double(ceilDiv(each, atOnce));
+    double const main = std::max(double(each) * steps * products, rounds * steps * kLatency / (s.stages - 1));
+    double const tail = rounds * (1500 + (s.split > 1 ? 1500 + double(s.tileM) * s.tileN * 4 / 16 : 0));
+    return (2400 + main + tail) / kClocksPerUs;
+}
+
+std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors,
+                             bool clusters, size_t most)
+{
+    struct Tile
+    {
+        int m, n, rows, columns, stages;
+    };
+    static constexpr Tile kTiles[] = {{128, 128, 8, 8, 4}, {128, 64, 8, 8, 4}, {64, 128, 8, 8, 4},
+                                      {64, 64, 8, 8, 4},   {64, 64, 8, 4, 4},  {64, 32, 4, 4, 5},
+                                      {32, 64, 8, 4, 5},   {32, 64, 4, 4, 5},  {16, 64, 4, 4, 6}};
+    struct Choice
+    {
+        double us;
+        Spec spec;
+    };
+    std::vector<Choice> all;
+    for (Tile const& t : kTiles)
+        for (int split : {1, 2, 4, 8}) {
+            Spec s = base;
+            s.tileM = t.m;
+            s.tileN = t.n;
+            s.rows = t.rows;
+            s.columns = t.columns;
+            s.stages = t.stages;
+            s.split = split;
+            if ((split > 1 && (!clusters || ceilDiv(k, kStepK) < 2 * split)) || unsupported(s))
+                continue;
+            all.push_back({estimateUs(s, m, n, k, batches, multiprocessors), s});
+        }
+    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
+    std::vector<Spec> list;
+    for (size_t i = 0; i < all.size() && list.size() < most; ++i)
+        list.push_back(all[i].spec);
+    return list;
+}
+
+} // namespace tw::cuda::gemm_f32

@@ -19,6 +19,7 @@
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fused_convolution/op.h"
+#include "ops/fused_matrix_multiply/op.h"
 #include "ops/gather/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -104,7 +105,8 @@ std::vector<Row> rows()
                         0,
                         2});
     // Queries, keys and values in one tensor, heads of 64; perhaps a mask of keys.
-    auto attend = [&](char const* name, int64_t batch, int64_t tokens, int64_t heads, bool mask) {
+    auto attend = [&](char const* name, int64_t batch, int64_t tokens, int64_t heads, bool mask,
+                      DataType type = DataType::kHalf) {
         int64_t const width = heads * 64;
         Extents const packed{batch, tokens, 3 * width};
         list.push_back({name,
@@ -116,10 +118,10 @@ std::vector<Row> rows()
                             a.v.offset = 2 * width;
                             a.scale = 0.125;
                         }),
-                        {{h, packed}, {h, packed}, {h, packed}},
+                        {{type, packed}, {type, packed}, {type, packed}},
                         4.0 * double(batch * tokens * tokens * width)});
         if (mask)
-            list.back().inputs.push_back({h, {batch, 1, 1, tokens}});
+            list.back().inputs.push_back({type, {batch, 1, 1, tokens}});
     };
     attend("attention_128_b1", 1, 128, 12, false);
     attend("attention_128_b1_mask", 1, 128, 12, true);
@@ -129,6 +131,10 @@ std::vector<Row> rows()
     attend("attention_384_b32_mask", 32, 384, 16, true);
     attend("attention_197_b64", 64, 197, 12, false);
     attend("attention_2048_b4", 4, 2048, 16, false);
+    attend("attention_128_b1_mask_f32", 1, 128, 12, true, f);
+    attend("attention_197_b1_f32", 1, 197, 12, false, f);
+    attend("attention_384_b32_mask_f32", 32, 384, 16, true, f);
+    attend("attention_2048_b4_f32", 4, 2048, 16, false, f);
     auto pool = pooling::Attrs::plain(pooling::Kind::kMax, {3, 3});
     pool.strides = {2, 2};
     pool.prePadding = pool.postPadding = {1, 1};
@@ -203,6 +209,28 @@ std::vector<Row> rows()
                     std::make_unique<matrix_multiply::Attrs>(),
                     {{f, {4096, 4096}}, {f, {4096, 4096}}},
                     2.0 * 4096 * 4096 * 4096});
+    // Products of transformers in FP32, x [m, k] w [k, n] with bias; GELU where they widen, else a residual.
+    auto linear = [&](char const* name, int64_t m, int64_t n, int64_t k) {
+        FusedActivation const gelu(n > k ? FusedActivation(FusedKind::kGeluErf) : FusedActivation());
+        list.push_back({name,
+                        fused_matrix_multiply::def(),
+                        std::make_unique<fused_matrix_multiply::Attrs>(matrix_multiply::Attrs(), gelu),
+                        {{f, {m, k}}, {f, {k, n}}, {f, {n}}},
+                        2.0 * double(m * n * k),
+                        2});
+        if (n <= k) {
+            list.back().inputs.push_back({f, {m, n}});
+            list.back().behind = 1;
+        }
+    };
+    linear("linear_1x1000x768_f32", 1, 1000, 768);
+    linear("linear_128x768x768_f32", 128, 768, 768);
+    linear("linear_128x2304x768_f32", 128, 2304, 768);
+    linear("linear_128x3072x768_f32", 128, 3072, 768);
+    linear("linear_128x768x3072_f32", 128, 768, 3072);
+    linear("linear_4096x768x3072_f32", 4096, 768, 3072);
+    linear("linear_4096x3072x768_f32", 4096, 3072, 768);
+    linear("linear_4096x4096x4096_f32", 4096, 4096, 4096);
     return list;
 }
 

@@ -11,12 +11,38 @@ namespace {
 
 constexpr float kLog2E = 1.44269504f;
 
+// Two neighbours of a mask.
+constexpr char const* kHalfPairs = R"(
+typedef f16 Element;
+typedef u32 MaskPair; // the first one low
+TW_INLINE MaskPair maskPair(f16 const* at, int key, int sk)
+{
+    if (key >= sk) return 0;
+    if constexpr (PAIRS) return *reinterpret_cast<u32 const*>(at + key);
+    return u32(at[key].bits) | (key + 1 < sk ? u32(at[key + 1].bits) << 16 : 0);
+}
+TW_INLINE float lowOf(MaskPair v) { return lowHalf(v); }
+TW_INLINE float highOf(MaskPair v) { return highHalf(v); }
+)";
+constexpr char const* kSinglePairs = R"(
+typedef float Element;
+typedef float2 MaskPair;
+TW_INLINE MaskPair maskPair(float const* at, int key, int sk)
+{
+    if (key >= sk) return float2{0, 0};
+    if constexpr (PAIRS) return *reinterpret_cast<float2 const*>(at + key);
+    return float2{at[key], key + 1 < sk ? at[key + 1] : 0};
+}
+TW_INLINE float lowOf(MaskPair v) { return v.x; }
+TW_INLINE float highOf(MaskPair v) { return v.y; }
+)";
+
 // A thread holds rows `row` and row + 8, and of them keys 8 n + 2 t and the next; the sum's layout of mma and wgmma.
 constexpr char const* kText = R"(
 #define INFINITY_F __int_as_float(0x7f800000)
 struct Strides { i64 batch, head, row; };
 struct Args {
-    f16 const *q, *k, *v, *mask; u8 const* keep; f16* y; Strides qs, ks, vs, ms, keeps, ys; i32 sq, sk; float scale, fill;
+    Element const *q, *k, *v, *mask; u8 const* keep; Element* y; Strides qs, ks, vs, ms, keeps, ys; i32 sq, sk; float scale, fill;
 };
 TW_INLINE float exp2Of(float v) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }
 TW_INLINE float quadMax(float v)
@@ -29,13 +55,7 @@ TW_INLINE float quadSum(float v)
     v += __shfl_xor_sync(~0u, v, 1);
     return v + __shfl_xor_sync(~0u, v, 2);
 }
-// Two neighbours, the first one low: halves, or bytes.
-TW_INLINE u32 maskPair(f16 const* at, int key, int sk)
-{
-    if (key >= sk) return 0;
-    if constexpr (PAIRS) return *reinterpret_cast<u32 const*>(at + key);
-    return u32(at[key].bits) | (key + 1 < sk ? u32(at[key + 1].bits) << 16 : 0);
-}
+// Two neighbours, the first one low.
 TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
 {
     if (key >= sk) return 0;
@@ -44,9 +64,10 @@ TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
 }
 // Masks of one head; those that all queries share are read a step ahead.
 struct Masks {
-    f16 const* mask;
+    Element const* mask;
     u8 const* keep;
-    u32 adds[MASK && !MASK_ROWS ? KEYS / 8 : 1], keeps[KEEP && !KEEP_ROWS ? KEYS / 8 : 1];
+    MaskPair adds[MASK && !MASK_ROWS ? KEYS / 8 : 1];
+    u32 keeps[KEEP && !KEEP_ROWS ? KEYS / 8 : 1];
 
     TW_INLINE void at(Args const& a, int batch, int head)
     {
@@ -75,11 +96,11 @@ struct Masks {
             if ((pair >> 8 == 0) != INVERTED) s1 = a.fill;
         }
         if constexpr (MASK) {
-            u32 pair;
+            MaskPair pair;
             if constexpr (MASK_ROWS) pair = maskPair(mask + i64(known) * a.ms.row, key, a.sk);
             else pair = adds[n];
-            s0 += lowHalf(pair) * LOG2E;
-            s1 += highHalf(pair) * LOG2E;
+            s0 += lowOf(pair) * LOG2E;
+            s1 += highOf(pair) * LOG2E;
         }
     }
 };
@@ -89,7 +110,7 @@ struct Masks {
 
 int AttentionMasks::registers(int keys) const
 {
-    return keys / 8 * ((mask && !maskRows) + (keep && !keepRows));
+    return keys / 8 * ((mask && !maskRows) * (single ? 2 : 1) + (keep && !keepRows));
 }
 
 std::string AttentionMasks::name() const
@@ -118,7 +139,7 @@ std::string attentionText(AttentionMasks const& m)
     };
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +
-           "constexpr float LOG2E = 1.44269504f;\n" + kText +
+           "constexpr float LOG2E = 1.44269504f;\n" + (m.single ? kSinglePairs : kHalfPairs) + kText +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(AttentionArgs)) + ", \"layout of Args\");\n";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both attention kernels share: their arguments, and masks. Scores are in units of log2 from the masks on, so that
+// What attention kernels share: their arguments, and masks. Scores are in units of log2 from the masks on, so that
 // exponentials are powers of two.
 #pragma once
 
@@ -10,12 +10,13 @@ namespace tw::cuda {
 
 struct AttentionMasks
 {
-    bool mask = false;     // added to the scaled scores, FP16
+    bool single = false;   // mask, q, k, v and y are FP32, else FP16
+    bool mask = false;     // added to the scaled scores
     bool maskRows = true;  // false: one row for all queries
     bool keep = false;     // bytes; where one is zero, the score is Args::fill
     bool keepRows = true;  // as maskRows
     bool inverted = false; // where it is not zero
-    bool pairs = false;    // sk and the strides of mask and keep are even, and addresses multiples of 4 and 2
+    bool pairs = false;    // sk and the strides of mask and keep are even, and addresses multiples of a pair's size
     bool causal = false;   // query i of sq sees keys up to i + sk - sq
 
     bool any() const { return mask || keep; }
@@ -23,7 +24,8 @@ struct AttentionMasks
     std::string name() const;      // "_mask_causal"
 };
 
-// Strides in elements; multiples of 8 but those of masks, which may be 0. The elements of a head's row are contiguous.
+// Strides in elements; multiples of 16 bytes but those of masks, which may be 0. The elements of a head's row are
+// contiguous.
 struct AttentionStrides
 {
     int64_t batch = 0, head = 0, row = 0;

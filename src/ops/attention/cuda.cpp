@@ -119,7 +119,7 @@ constexpr CudaTactic kPlain{"attention_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kPlain};
+    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kTf32Mma, &kF32Mma, &kPlain};
     return kList;
 }
 

@@ -118,20 +118,21 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 // For tactics on matrix units: whole and broken tiles, every way to lie in memory, every mask.
 template <class Tokens>
-void halves(Tokens const& tokens)
+void fused(Tokens const& tokens, DataType type)
 {
     constexpr double kLowest = -3.4028234663852886e38;
     auto add = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads, int64_t size,
                    auto change) {
-        tokens("f16_" + name, batch, rows, columns, heads, size, [&](Attrs& t, std::vector<CaseInput>& in) {
-            for (CaseInput& x : in)
-                x.type = DataType::kHalf;
-            change(t, in);
-        });
+        tokens(std::string(nameOf(type)) + "_" + name, batch, rows, columns, heads, size,
+               [&](Attrs& t, std::vector<CaseInput>& in) {
+                   for (CaseInput& i : in)
+                       i.type = type;
+                   change(t, in);
+               });
     };
-    auto f16 = [](Extents const& e) { return input(DataType::kHalf, e); };
+    auto x = [&](Extents const& e) { return input(type, e); };
     auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
-    for (int64_t size : {8, 16, 40, 64, 80, 96, 128})
+    for (int64_t size : {8, 16, 20, 40, 64, 80, 96, 128})
         add("size_" + std::to_string(size), 2, 21, 35, 3, size, nothing);
     for (int64_t rows : {1, 16, 17, 64, 65, 150})
         add("rows_" + std::to_string(rows), 1, rows, 70, 2, 64, nothing);
@@ -139,14 +140,14 @@ void halves(Tokens const& tokens)
         add("columns_" + std::to_string(columns), 1, 70, columns, 2, 64, nothing);
     add("one_head", 2, 33, 33, 1, 64, nothing);
     add("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
-        in = {f16({2, 3, 70, 64}), f16({2, 3, 41, 64}), f16({2, 3, 41, 64})};
+        in = {x({2, 3, 70, 64}), x({2, 3, 41, 64}), x({2, 3, 41, 64})};
     });
     for (bool apart : {false, true}) // all in one tensor, parts behind each other or by heads
         add(apart ? "packed_by_heads" : "packed", 2, 65, 65, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
             t.q.headStride = t.k.headStride = t.v.headStride = apart ? 192 : 64;
             t.k.offset = apart ? 64 : 192;
             t.v.offset = 2 * t.k.offset;
-            in[0] = in[1] = in[2] = f16({2, 65, 576});
+            in[0] = in[1] = in[2] = x({2, 65, 576});
         });
     struct Masked
     {
@@ -157,7 +158,7 @@ void halves(Tokens const& tokens)
     for (Masked const& m : {Masked{"keys", 128, {2, 1, 1, 128}}, Masked{"odd_keys", 99, {2, 1, 1, 99}},
                             Masked{"all", 128, {2, 2, 70, 128}}, Masked{"odd_all", 99, {1, 1, 70, 99}}}) {
         add("mask_of_" + std::string(m.name), 2, 70, m.columns, 2, 64,
-            [&](Attrs&, std::vector<CaseInput>& in) { in.push_back(f16(m.dims)); });
+            [&](Attrs&, std::vector<CaseInput>& in) { in.push_back(x(m.dims)); });
         add("keep_" + std::string(m.name), 2, 70, m.columns, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
             t.fill = -3;
             t.keepInverted = m.columns == 99;
@@ -167,7 +168,7 @@ void halves(Tokens const& tokens)
     add("keep_and_mask", 2, 70, 200, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = -1e4;
         in.push_back(input(DataType::kBool, {1, 1, 70, 200}));
-        in.push_back(f16({2, 1, 1, 200}));
+        in.push_back(x({2, 1, 1, 200}));
     });
     auto causal = [&](std::string const& name, int64_t rows, int64_t columns, double seen, double other, bool keep,
                       double fill) {
@@ -176,7 +177,7 @@ void halves(Tokens const& tokens)
             std::vector<double> lower;
             for (int64_t i = 0; i < rows * columns; ++i)
                 lower.push_back(i % columns <= i / columns + columns - rows ? seen : other);
-            in.push_back(constant(keep ? DataType::kBool : DataType::kHalf, {1, 1, rows, columns}, lower));
+            in.push_back(constant(keep ? DataType::kBool : type, {1, 1, rows, columns}, lower));
         });
     };
     causal("keep", 150, 150, 1, 0, true, kLowest);
@@ -191,7 +192,7 @@ void halves(Tokens const& tokens)
     });
     add("unaligned", 1, 9, 21, 2, 16, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.q.offset = 4;
-        in[0] = f16({1, 9, 36});
+        in[0] = x({1, 9, 36});
     });
     add("no_columns", 1, 3, 0, 2, 64, nothing);
 }
@@ -278,7 +279,8 @@ void halves(Tokens const& tokens)
             x.type = DataType::kHalf;
         in.push_back(input(DataType::kHalf, {1, 1, 9, 21}));
     });
-    halves(tokens);
+    for (DataType type : {DataType::kHalf, DataType::kFloat})
+        fused(tokens, type);
     tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
     tokens("no_batch", 0, 3, 5, 2, 4, nothing);
     tokens("no_rows", 1, 0, 5, 2, 4, nothing);

@@ -6,6 +6,6 @@
 
 namespace tw::ops::attention {
 
-extern CudaTactic const kF16Wgmma, kF16Mma;
+extern CudaTactic const kF16Wgmma, kF16Mma, kTf32Mma, kF32Mma;
 
 } // namespace tw::ops::attention

@@ -90,33 +90,35 @@ Result<void> infer(ir::InferContext& ctx)
          input(DataType::kHalf, {7, 300})});
     add("half", kNone, kNone, Kind::kSigmoid,
         {input(DataType::kHalf, {7, 20}), constant(DataType::kHalf, {20, 300}), constant(DataType::kHalf, {300})});
-    auto half = [](Extents const& e) { return input(DataType::kHalf, e); };
-    auto halfWeights = [](Extents const& e) { return constant(DataType::kHalf, e); };
-    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
-        FusedActivation f;
-        f.kind = k;
-        f.alpha = 0.3f;
-        f.beta = 1.25f;
-        add("half_kind" + std::to_string(k + 1), kNone, kTranspose, f,
-            {half({9, 72}), halfWeights({40, 72}), halfWeights({40})});
+    for (DataType type : {DataType::kHalf, DataType::kFloat}) {
+        auto on = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f,
+                      std::vector<CaseInput> in) {
+            add((type == DataType::kHalf ? "half_" : "single_") + name, opA, opB, f, std::move(in));
+        };
+        auto x = [&](Extents const& e) { return input(type, e); };
+        auto w = [&](Extents const& e) { return constant(type, e); };
+        for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
+            FusedActivation f;
+            f.kind = k;
+            f.alpha = 0.3f;
+            f.beta = 1.25f;
+            on("kind" + std::to_string(k + 1), kNone, kTranspose, f, {x({9, 72}), w({40, 72}), w({40})});
+        }
+        // Beside a residual, before and behind whole tiles; batches that are rows, batches that are not.
+        on("residual", kNone, kNone, Kind::kRelu, {x({131, 200}), w({200, 136}), w({136}), x({131, 136})});
+        on("residual_steps", kNone, kTranspose, {}, {x({70, 1024}), w({264, 1024}), w({264}), x({70, 264})});
+        on("residual_odd", kNone, kNone, FusedActivation(FusedKind::kGeluErf),
+           {x({70, 200}), w({200, 131}), w({131}), x({70, 131})});
+        on("residual_few_rows", kNone, kNone, Kind::kRelu, {x({7, 520}), w({520, 328}), w({328}), x({7, 328})});
+        on("residual_batch", kNone, kTranspose, FusedActivation(FusedKind::kSwish),
+           {x({2, 67, 72}), w({1, 72, 72}), w({72}), x({2, 67, 72})});
+        on("batch", kTranspose, kNone, FusedActivation(FusedKind::kGeluTanh),
+           {x({3, 72, 64}), x({3, 72, 40}), w({40}), x({3, 64, 40})});
+        on("gelu", kNone, kNone, FusedActivation(FusedKind::kGeluErf), {x({260, 72}), w({72, 264}), w({264})});
+        on("no_bias", kNone, kNone, Kind::kRelu, {x({70, 72}), w({72, 64})});
+        on("bias_not_constant", kNone, kTranspose, Kind::kElu, {x({9, 40}), x({37, 40}), x({37})});
+        on("residual_batch_odd", kNone, kNone, {}, {x({3, 17, 64}), w({3, 64, 37}), w({37}), x({3, 17, 37})});
     }
-    // Beside a residual, before and behind whole tiles; batches that are rows, batches that are not.
-    add("half_residual", kNone, kNone, Kind::kRelu,
-        {half({131, 200}), halfWeights({200, 136}), halfWeights({136}), half({131, 136})});
-    add("half_residual_steps", kNone, kTranspose, {},
-        {half({70, 1024}), halfWeights({264, 1024}), halfWeights({264}), half({70, 264})});
-    add("half_residual_odd", kNone, kNone, FusedActivation(FusedKind::kGeluErf),
-        {half({70, 200}), halfWeights({200, 131}), halfWeights({131}), half({70, 131})});
-    add("half_residual_few_rows", kNone, kNone, Kind::kRelu,
-        {half({7, 520}), halfWeights({520, 328}), halfWeights({328}), half({7, 328})});
-    add("half_residual_batch", kNone, kTranspose, FusedActivation(FusedKind::kSwish),
-        {half({2, 67, 72}), halfWeights({1, 72, 72}), halfWeights({72}), half({2, 67, 72})});
-    add("half_batch", kTranspose, kNone, FusedActivation(FusedKind::kGeluTanh),
-        {half({3, 72, 64}), half({3, 72, 40}), halfWeights({40}), half({3, 64, 40})});
-    add("half_gelu", kNone, kNone, FusedActivation(FusedKind::kGeluErf),
-        {half({260, 72}), halfWeights({72, 264}), halfWeights({264})});
-    add("half_no_bias", kNone, kNone, Kind::kRelu, {half({70, 72}), halfWeights({72, 64})});
-    add("half_bias_not_constant", kNone, kTranspose, Kind::kElu, {half({9, 40}), half({37, 40}), half({37})});
     add("vector_a", kVector, kNone, Kind::kRelu, {f32({33}), weights({33, 9}), weights({9})});
     add("vector_b", kNone, kVector, Kind::kRelu, {f32({9, 33}), weights({33})});
     add("wide", kNone, kNone, Kind::kRelu, {f32({3, 40}), weights({40, 521}), weights({521})});

@@ -136,29 +136,34 @@ Result<void> infer(ir::InferContext& ctx)
     multiply("few_rows_batch", kNone, f32({5, 1, 20}), kNone, constant(DataType::kFloat, {5, 20, 40}));
     multiply("few_rows_batch_unknown", kNone, f32({3, 4, 2, 20}), kNone, f32({3, 1, 20, 72}));
     multiply("few_rows_of_batch", kVector, f32({4, 20}), kNone, constant(DataType::kFloat, {1, 20, 40}));
-    // Tiles of 64 x 32 to 128 x 256, steps of 64 along k, rows of 16 bytes: products that matrix units may do, at
+    // Tiles of 64 x 32 to 128 x 256, steps of 64 or 32 along k, rows of 16 bytes: products that matrix units may do, at
     // edges.
-    auto half = [](Extents const& e) { return input(DataType::kHalf, e); };
-    auto halfWeights = [](Extents const& e) { return constant(DataType::kHalf, e); };
-    multiply("half_nn", kNone, half({131, 200}), kNone, halfWeights({200, 136}));
-    multiply("half_nt", kNone, half({131, 200}), kTranspose, halfWeights({136, 200}));
-    multiply("half_tn", kTranspose, half({72, 136}), kNone, half({72, 200}));
-    multiply("half_tt", kTranspose, half({72, 136}), kTranspose, half({264, 72}));
-    multiply("half_steps", kNone, half({128, 1024}), kTranspose, halfWeights({64, 1024}));
-    multiply("half_few_rows", kNone, half({5, 1032}), kNone, halfWeights({1032, 264}));
-    multiply("half_few_rows_transposed", kNone, half({9, 520}), kTranspose, halfWeights({71, 520}));
-    multiply("half_large", kNone, half({520, 72}), kNone, halfWeights({72, 776}));
-    multiply("half_odd_columns", kNone, half({70, 64}), kNone, halfWeights({64, 33}));
-    multiply("half_odd_inner", kTranspose, half({20, 64}), kTranspose, halfWeights({33, 20}));
-    multiply("half_odd_batch", kNone, half({2, 9, 64}), kNone, halfWeights({2, 64, 33}));
-    multiply("half_rows_of_batch", kNone, half({3, 7, 64}), kNone, halfWeights({1, 64, 40}));
-    multiply("half_batch", kNone, half({3, 2, 70, 64}), kTranspose, half({3, 2, 72, 64}));
-    multiply("half_batch_odd", kNone, half({3, 70, 64}), kTranspose, half({3, 35, 64}));
-    multiply("half_batch_transposed", kTranspose, half({4, 64, 72}), kNone, half({1, 64, 40}));
-    multiply("half_broadcast_both", kNone, half({5, 1, 40, 64}), kNone, half({1, 3, 64, 48}));
-    multiply("half_broadcast_inner", kNone, half({2, 1, 3, 40, 64}), kNone, half({2, 4, 1, 64, 48}));
-    multiply("half_vector_matrix", kVector, half({5, 72}), kNone, halfWeights({1, 72, 40}));
-    multiply("half_matrix_vector", kNone, half({3, 70, 72}), kVector, half({3, 72}));
+    for (DataType type : {DataType::kHalf, DataType::kFloat}) {
+        auto on = [&](std::string const& name, MatrixOperation opA, CaseInput a, MatrixOperation opB, CaseInput b) {
+            multiply((type == DataType::kHalf ? "half_" : "single_") + name, opA, std::move(a), opB, std::move(b));
+        };
+        auto x = [&](Extents const& e) { return input(type, e); };
+        auto weights = [&](Extents const& e) { return constant(type, e); };
+        on("nn", kNone, x({131, 200}), kNone, weights({200, 136}));
+        on("nt", kNone, x({131, 200}), kTranspose, weights({136, 200}));
+        on("tn", kTranspose, x({72, 136}), kNone, x({72, 200}));
+        on("tt", kTranspose, x({72, 136}), kTranspose, x({264, 72}));
+        on("steps", kNone, x({128, 1024}), kTranspose, weights({64, 1024}));
+        on("few_rows", kNone, x({5, 1032}), kNone, weights({1032, 264}));
+        on("few_rows_transposed", kNone, x({9, 520}), kTranspose, weights({71, 520}));
+        on("large", kNone, x({520, 72}), kNone, weights({72, 776}));
+        on("odd_columns", kNone, x({70, 64}), kNone, weights({64, 33}));
+        on("odd_inner", kTranspose, x({20, 64}), kTranspose, weights({33, 20}));
+        on("odd_batch", kNone, x({2, 9, 64}), kNone, weights({2, 64, 33}));
+        on("rows_of_batch", kNone, x({3, 7, 64}), kNone, weights({1, 64, 40}));
+        on("batch", kNone, x({3, 2, 70, 64}), kTranspose, x({3, 2, 72, 64}));
+        on("batch_odd", kNone, x({3, 70, 64}), kTranspose, x({3, 35, 64}));
+        on("batch_transposed", kTranspose, x({4, 64, 72}), kNone, x({1, 64, 40}));
+        on("broadcast_both", kNone, x({5, 1, 40, 64}), kNone, x({1, 3, 64, 48}));
+        on("broadcast_inner", kNone, x({2, 1, 3, 40, 64}), kNone, x({2, 4, 1, 64, 48}));
+        on("vector_matrix", kVector, x({5, 72}), kNone, weights({1, 72, 40}));
+        on("matrix_vector", kNone, x({3, 70, 72}), kVector, x({3, 72}));
+    }
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
 }
 

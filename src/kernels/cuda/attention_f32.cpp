@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/attention_f32.h"
+
+#include "kernels/cuda/hopper.h"
+
+namespace tw::cuda::attention_f32 {
+
+namespace {
+
+constexpr char const* kText = R"(
+constexpr int THREADS = WARPS * 32, ROWS = WARPS * 16, PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank conflicts
+constexpr u32 TILE_BYTES = KEYS * PITCH;
+// Fragments of queries stay in registers where there is room for them.
+constexpr bool KEEPS = D * (EXACT ? 2 : 1) <= 64;
+// Columns from HEAD on are zero.
+template <int R> TW_INLINE void loadTile(u32 to, float const* from, i64 rowStride, int row0, int rows)
+{
+    constexpr int UNITS = D / 4;
+#pragma unroll 4
+    for (int i = 0; i < (R * UNITS + THREADS - 1) / THREADS; ++i) {
+        int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
+        if (R * UNITS % THREADS == 0 || at < R * UNITS)
+            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 4, row0 + r < rows && u < HEAD / 4);
+    }
+}
+// N numbers of a fragment: rounded, and for exact products what that left.
+template <int N> struct Factors {
+    u32 high[N], low[N];
+    TW_INLINE void set(int i, float v)
+    {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high[i]) : "f"(v));
+        if constexpr (EXACT) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low[i]) : "f"(v - __uint_as_float(high[i])));
+    }
+};
+// d [16, 8] += a [16, 8] b [8, 8]
+TW_INLINE void multiply(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+TW_INLINE void multiply(float (&d)[4], Factors<4> const& a, float b0, float b1)
+{
+    Factors<2> b;
+    b.set(0, b0);
+    b.set(1, b1);
+    if constexpr (EXACT) {
+        multiply(d, a.low, b.high[0], b.high[1]);
+        multiply(d, a.high, b.low[0], b.low[1]);
+    }
+    multiply(d, a.high, b.high[0], b.high[1]);
+}
+// Four blocks of 8 rows and 16 bytes: lane holds number lane % 4 of row lane / 4 of each.
+TW_INLINE void loadBlocks(float (&v)[4], u32 at)
+{
+    u32 r[4];
+    loadMatrix4(r, at);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = __uint_as_float(r[i]);
+}
+TW_INLINE void takeQueries(Factors<4>& f, u32 at)
+{
+    float v[4];
+    loadBlocks(v, at);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) f.set(i, v[i]);
+}
+
+TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a)
+{
+    extern __shared__ __align__(16) u8 raw[];
+    u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    float const* const q = a.q + batch * a.qs.batch + head * a.qs.head;
+    float const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
+    float const* const v = a.v + batch * a.vs.batch + head * a.vs.head;
+    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
+    Masks masks;
+    masks.at(a, batch, head);
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    releaseDependents();
+    waitForPrevious();
+    loadTile<ROWS>(sharedQ, q, a.qs.row, q0, a.sq);
+    loadTile<KEYS>(sharedK, k, a.ks.row, 0, a.sk);
+    copyCommit();
+    loadTile<KEYS>(sharedV, v, a.vs.row, 0, a.sk);
+    copyCommit();
+
+    u32 const qAt = sharedQ + (warp * 16 + lane % 16) * PITCH + lane / 16 * 16;
+    Factors<4> fragQ[KEEPS ? D / 8 : 1];
+    float out[D / 8][4] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {};
+    for (int step = 0; step < steps; ++step) {
+        int const key0 = step * KEYS;
+        masks.fetch(a, key0, t);
+        copyWait<1>(); // the step's keys
+        __syncthreads();
+        if (step + 1 < steps) loadTile<KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, key0 + KEYS, a.sk);
+        copyCommit();
+        if (KEEPS && step == 0) {
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d) takeQueries(fragQ[KEEPS ? d : 0], qAt + d * 32);
+        }
+        float s[KEYS / 8][4] = {};
+        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int d = 0; d < D / 8; ++d) {
+            if constexpr (!KEEPS) takeQueries(fragQ[0], qAt + d * 32);
+#pragma unroll
+            for (int n = 0; n < KEYS / 16; ++n) {
+                float b[4];
+                loadBlocks(b, kAt + n * 16 * PITCH + d * 32);
+                multiply(s[n * 2], fragQ[KEEPS ? d : 0], b[0], b[1]);
+                multiply(s[n * 2 + 1], fragQ[KEEPS ? d : 0], b[2], b[3]);
+            }
+        }
+        if constexpr (MASKED) {
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int h = 0; h < 2; ++h) masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
+        }
+        if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    int const key = key0 + n * 8 + t * 2 + e % 2;
+                    if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[n][e] = -INFINITY_F;
+                }
+        }
+        // Without masks the scores are scaled in the exponent; tops are of scaled scores.
+        float const scale = MASKED ? 1 : a.scale;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float high = s[0][h * 2];
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[n][h * 2], s[n][h * 2 + 1]));
+            high = fmaxf(top[h], quadMax(high) * scale);
+            float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[h] - origin);
+            top[h] = high;
+            float part = 0;
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    float const x = exp2Of(MASKED ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
+                    s[n][h * 2 + e] = x;
+                    part += x;
+                }
+            sum[h] = sum[h] * shrink + part;
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d) {
+                out[d][h * 2] *= shrink;
+                out[d][h * 2 + 1] *= shrink;
+            }
+        }
+        copyWait<1>(); // the step's values
+        __syncthreads();
+        if (step + 1 < steps) loadTile<KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, key0 + KEYS, a.sk);
+        copyCommit();
+        // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
+        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + t * 2 * PITCH + g * 4;
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n) {
+            Factors<4> p;
+            p.set(0, s[n][0]);
+            p.set(1, s[n][2]);
+            p.set(2, s[n][1]);
+            p.set(3, s[n][3]);
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d) {
+                u32 const at = vAt + n * 8 * PITCH + d * 32;
+                multiply(out[d], p, __uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+            }
+        }
+    }
+    copyWait<0>();
+    float* const y = a.y + batch * a.ys.batch + head * a.ys.head;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
+        int const to = row + h * 8;
+#pragma unroll
+        for (int d = 0; d < D / 8; ++d)
+            if (to < a.sq && d * 8 + t * 2 < HEAD)
+                *reinterpret_cast<float2*>(y + i64(to) * a.ys.row + d * 8 + t * 2) =
+                    float2{out[d][h * 2] * scale, out[d][h * 2 + 1] * scale};
+    }
+}
+)";
+
+} // namespace
+
+int64_t Spec::sharedBytes() const
+{
+    return int64_t(warps * 16 + 4 * keys) * (paddedHead() * 4 + 16);
+}
+
+std::string Spec::name() const
+{
+    return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) + "_" +
+           std::to_string(warps * 16) + "x" + std::to_string(keys) + masks.name() + "_sm80";
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.headDim < 4 || s.headDim > 128 || s.headDim % 4)
+        return "a head has 4 to 128 elements in steps of 4";
+    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64))
+        return "1, 2, 4 or 8 warps, steps of 32 or 64 keys";
+    if (s.sharedBytes() > 163 * 1024) // of capability 8.0
+        return "the tiles do not fit into shared memory";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    auto constant = [](char const* name, int value) {
+        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+    };
+    AttentionMasks masks = s.masks;
+    masks.single = true;
+    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
+           constant("KEYS", s.keys) + "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" +
+           attentionText(masks) + kText;
+}
+
+LaunchGeometry launch(Spec const& spec, Shape const& shape)
+{
+    LaunchGeometry g;
+    int64_t const rows = spec.warps * 16;
+    g.grid = (shape.sq + rows - 1) / rows;
+    g.gridY = shape.heads;
+    g.gridZ = shape.batch;
+    g.block = spec.warps * 32;
+    g.sharedBytes = spec.sharedBytes();
+    return g;
+}
+
+} // namespace tw::cuda::attention_f32

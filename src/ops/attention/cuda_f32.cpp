@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// FP32 on matrix units: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
+// keys}.
+#include <algorithm>
+
+#include "kernels/cuda/attention_f32.h"
+#include "ops/attention/cuda_fused.h"
+#include "ops/attention/tactics.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+namespace kernel = cuda::attention_f32;
+
+Support supports(Problem const& problem)
+{
+    if (!problem.cuda || problem.cuda->capability < 80)
+        return Support::no("needs compute capability 8.0");
+    return supportsFused(problem, DataType::kFloat);
+}
+
+kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks, bool exact)
+{
+    kernel::Spec s;
+    s.headDim = int(problem.node->attrsAs<Attrs>().size);
+    s.warps = int(c[0]);
+    s.keys = int(c[1]);
+    s.masks = masks;
+    s.exact = exact;
+    return s;
+}
+
+std::vector<Config> configs(Problem const& problem)
+{
+    FusedSizes const z = fusedSizes(problem);
+    int64_t const fitting = z.rows <= 16 ? 1 : z.rows <= 32 ? 2 : 4;
+    std::vector<Config> list;
+    auto add = [&](int64_t warps, int64_t keys) {
+        Config const c{warps, keys};
+        if (!unsupported(specOf(problem, c, {}, false)) && std::find(list.begin(), list.end(), c) == list.end())
+            list.push_back(c);
+    };
+    add(fitting, z.keys <= 32 ? 32 : 64);
+    add(fitting, 32);
+    if (fitting == 4) { // few heads: more blocks; long sequences: fewer copies
+        add(2, 64);
+        add(2, 32);
+        add(8, 32);
+    }
+    return list;
+}
+
+template <bool exact>
+CudaKernels generate(Problem const& problem, Config const& config)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    MaskPlan const plan = maskPlan(problem);
+    if (!isConfig(config, 2, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
+        return damagedKernels();
+    kernel::Spec const spec = specOf(problem, config, plan.masks, exact);
+    CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
+    out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        FusedRun const r = fusedRun(a, plan, args);
+        return launch.withGeometry(0, kernel::launch(spec, r.shape), {&r.args});
+    };
+    return out;
+}
+
+} // namespace
+
+constinit CudaTactic const kTf32Mma{
+    "attention_tf32_mma_cuda", 1, generate<false>, supports, configs, nullptr, nullptr, true};
+constinit CudaTactic const kF32Mma{"attention_f32_mma_cuda", 1, generate<true>, supports, configs};
+
+} // namespace tw::ops::attention

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/cuda_fused.h"
+
+#include <algorithm>
+
+namespace tw::ops::attention {
+
+namespace {
+
+// Input that holds a mask: added (keep false), or of what to keep; -1: none.
+int maskInput(ir::Node const& node, bool keep)
+{
+    for (size_t i = 3; i < node.inputs.size(); ++i)
+        if ((node.inputs[i]->type == DataType::kBool) == keep)
+            return int(i);
+    return -1;
+}
+
+// Whether input `m` is a constant that lets query i of sq see the keys up to i + sk - sq and no other one: by a number
+// so low that scores cannot come near it.
+bool isCausal(Problem const& problem, int m, bool keep)
+{
+    // Scores of FP16 are below 65504^2 * 128 = 5.5e11 before the factor; those of FP32 that reach this are no scores.
+    double const lowest = problem.inputs[0].type == DataType::kHalf ? -1e30 : -1e37;
+    constexpr double kMostScale = 1e10;
+    auto const& a = problem.node->attrsAs<Attrs>();
+    TensorSpec const& mask = problem.inputs[size_t(m)];
+    Extents const& e = mask.dims;
+    if (!mask.constant || e.rank != 4 || e[0] != 1 || e[1] != 1 || e[2] < 1 || e[2] > e[3] || a.scale > kMostScale ||
+        problem.outputs[0].maxDims[1] != e[2] || (keep && a.fill > lowest))
+        return false;
+    TensorRef const t{mask.type, e, const_cast<void*>(mask.constant->data())};
+    int64_t const shift = e[3] - e[2];
+    for (int64_t i = 0; i < e[2]; ++i)
+        for (int64_t j = 0; j < e[3]; ++j) {
+            double const v = t.get(i * e[3] + j);
+            bool const seen = j <= i + shift;
+            if (keep ? ((v != 0) != a.keepInverted) != seen : !(seen ? v == 0 : v < lowest))
+                return false;
+        }
+    return true;
+}
+
+// Rows that begin on 16 bytes, `unit` elements.
+bool isAligned(TensorSpec const& x, Operand const& o, Attrs const& a, int64_t unit)
+{
+    return x.dims.rank == 4 ||
+           (o.offset % unit == 0 && x.dims[2] % unit == 0 && (a.heads == 1 || o.headStride % unit == 0));
+}
+
+cuda::AttentionStrides stridesOf(Place const& p, int64_t heads)
+{
+    // One head needs no step, but a tensor map wants one.
+    return {p.batch, heads == 1 ? p.row : p.head, p.row};
+}
+
+} // namespace
+
+MaskPlan maskPlan(Problem const& problem)
+{
+    MaskPlan plan;
+    ir::Node const& node = *problem.node;
+    plan.masks.pairs = true;
+    for (bool keep : {true, false}) {
+        int const m = maskInput(node, keep);
+        if (m < 0)
+            continue;
+        if (plan.causalInput < 0 && isCausal(problem, m, keep)) {
+            plan.causalInput = m;
+            plan.masks.causal = true;
+            continue;
+        }
+        ir::Shape const& s = node.inputs[size_t(m)]->shape;
+        (keep ? plan.masks.keep : plan.masks.mask) = true;
+        (keep ? plan.masks.keepRows : plan.masks.maskRows) = !s[2].is(1);
+        plan.masks.pairs = plan.masks.pairs && s[3].isConst() && s[3].value() % 2 == 0;
+    }
+    plan.masks.pairs = plan.masks.pairs && plan.masks.any();
+    plan.masks.inverted = plan.masks.keep && node.attrsAs<Attrs>().keepInverted;
+    return plan;
+}
+
+Support supportsFused(Problem const& problem, DataType type)
+{
+    constexpr int64_t kMostBlocks = 65535, kMostRows = 1 << 30;
+    int64_t const unit = 16 / sizeOf(type);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    for (int i = 0; i < 3; ++i)
+        if (problem.inputs[size_t(i)].type != type)
+            return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (a.size != a.valueSize || a.size % unit != 0 || a.size > 128)
+        return Support::no("takes heads of up to 128 elements in steps of " + std::to_string(unit) +
+                           ", the same for keys and values, these have " + std::to_string(a.size) + " and " +
+                           std::to_string(a.valueSize));
+    if (!(float(a.scale) > 0))
+        return Support::no("takes scores with a positive factor");
+    if (!isAligned(problem.inputs[0], a.q, a, unit) || !isAligned(problem.inputs[1], a.k, a, unit) ||
+        !isAligned(problem.inputs[2], a.v, a, unit))
+        return Support::no("takes heads that begin at multiples of " + std::to_string(unit) + " elements");
+    Extents const &y = problem.outputs[0].maxDims, &k = problem.inputs[1].maxDims;
+    if (y[0] > kMostBlocks || a.heads > kMostBlocks || y[1] > kMostRows || k[k.rank - 2] > kMostRows)
+        return Support::no("takes at most 65535 batches and heads and 2^30 rows");
+    return Support::yes();
+}
+
+FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
+{
+    Geometry const g = geometryOf(a, args.inputs);
+    auto at = [&](int i, int64_t offset) {
+        return static_cast<std::byte const*>(args.inputs[size_t(i)].data) +
+               offset * sizeOf(args.inputs[size_t(i)].type);
+    };
+    FusedRun r;
+    cuda::AttentionArgs& x = r.args;
+    x.q = at(0, g.q.offset);
+    x.k = at(1, g.k.offset);
+    x.v = at(2, g.v.offset);
+    x.y = args.outputs[0].data;
+    x.qStride = stridesOf(g.q, a.heads);
+    x.kStride = stridesOf(g.k, a.heads);
+    x.vStride = stridesOf(g.v, a.heads);
+    x.yStride = {g.rows * a.heads * a.valueSize, a.valueSize, a.heads * a.valueSize};
+    if (plan.masks.mask) {
+        x.mask = args.inputs[size_t(g.maskInput)].data;
+        x.maskStride = {g.mask.batch, g.mask.head, g.mask.row};
+    }
+    if (plan.masks.keep) {
+        x.keep = args.inputs[size_t(g.keepInput)].data;
+        x.keepStride = {g.keep.batch, g.keep.head, g.keep.row};
+    }
+    x.sq = int32_t(g.rows);
+    x.sk = int32_t(g.columns);
+    x.scale = float(a.scale);
+    x.fill = float(a.fill);
+    x = cuda::forKernel(x);
+    r.shape = {g.batch, a.heads, g.rows, g.columns};
+    return r;
+}
+
+CudaKernels fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes)
+{
+    CudaKernels out = wholeKernels(cuda::attention_f16::kKernel, std::move(source), sharedBytes);
+    if (plan.causalInput >= 0)
+        out.packedInputs = {plan.causalInput};
+    return out;
+}
+
+CudaKernels damagedKernels()
+{
+    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+}
+
+FusedSizes fusedSizes(Problem const& problem)
+{
+    Extents const& k = problem.inputs[1].dims;
+    return {problem.outputs[0].dims[1], std::max<int64_t>(k[k.rank - 2], 1)};
+}
+
+} // namespace tw::ops::attention

@@ -4,10 +4,13 @@
 // and the share of the GPU's copy bandwidth (read and write of the same bytes, measured here) or operations a second.
 // Status 77: there is no GPU.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "device/cuda/target.h"
@@ -379,10 +382,25 @@ int main(int argc, char** argv)
                 put(in, inputs[i], formats.inputs[i]);
             for (size_t i = 0; i < outputs.size(); ++i)
                 put(out, outputs[i], formats.outputs[i]);
-            for (ops::Config const& config : t->configs(problem)) {
+            // Compiled side by side, timed one after the other.
+            std::vector<ops::Config> const configs = t->configs(problem);
+            std::vector<std::optional<Result<std::string>>> images(configs.size());
+            std::atomic<size_t> next = 0;
+            auto compile = [&] {
+                for (size_t c = next++; c < configs.size(); c = next++)
+                    images[c].emplace(t->build(problem, configs[c]));
+            };
+            std::vector<std::thread> threads;
+            for (unsigned i = 1; i < std::min<size_t>(std::thread::hardware_concurrency(), configs.size()); ++i)
+                threads.emplace_back(compile);
+            compile();
+            for (std::thread& thread : threads)
+                thread.join();
+            for (size_t c = 0; c < configs.size(); ++c) {
+                ops::Config const& config = configs[c];
                 auto measure = [&]() -> Result<double> {
                     TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, in, out));
-                    TW_ASSIGN(std::string const image, t->build(problem, config));
+                    TW_ASSIGN(std::string const image, std::move(*images[c]));
                     TW_ASSIGN(auto kernel, t->load(problem, config, image));
                     TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, tensors));
                     std::vector<double> us;
@@ -402,8 +420,8 @@ int main(int argc, char** argv)
                 double const share =
                     row.operations > 0 ? row.operations / (*us * 1e-6) * 1e-12 : bytes / (*us * 1e-6) / *rate * 100;
                 std::string numbers;
-                for (int64_t c : config)
-                    numbers += (numbers.empty() ? "" : ",") + std::to_string(c);
+                for (int64_t number : config)
+                    numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
                 std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name, t->name(),
                             (numbers + " " + nameOf(formats.inputs[0]) + ">" + nameOf(formats.outputs[0])).c_str(), *us,
                             share, row.operations > 0 ? "TFLOP/s" : "% of copy");

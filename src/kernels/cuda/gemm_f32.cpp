@@ -22,21 +22,44 @@ struct Params {
 // In shared memory: [row][k], 64 bytes each, units of 16 bytes placed so that 8 rows that follow each other lie in
 // different banks; or [k][row].
 TW_INLINE constexpr int unitAt(int row, int u) { return row * STEP + (u ^ (row >> 1 & 3)) * 4; }
-template <bool ALONG_K, int TILE, int EACH>
-TW_INLINE void loadTile(float* to, float const* from, i64 ld, i64 row0, i64 rows, i64 k0, i64 k)
-{
-    constexpr int UNITS = (ALONG_K ? STEP : TILE) / EACH, COUNT = TILE * STEP / EACH;
-#pragma unroll
-    for (int i = 0; i < (COUNT + THREADS - 1) / THREADS; ++i) {
-        int const at = threadIdx.x + i * THREADS, r = at / UNITS, e = at % UNITS * EACH;
-        if (COUNT % THREADS != 0 && at >= COUNT) break;
-        bool const valid = ALONG_K ? row0 + r < rows && k0 + e < k : k0 + r < k && row0 + e < rows;
-        float const* const source = ALONG_K ? from + (row0 + r) * ld + k0 + e : from + (k0 + r) * ld + row0 + e;
-        u32 const target = sharedAddress(to + (ALONG_K ? unitAt(r, e / 4) + e % 4 : r * TILE + e));
-        if constexpr (EACH == 4) copyAsync16(target, source, valid);
-        else copyAsync4(target, source, valid);
+// A thread's part of the copies of one operand's tiles, EACH elements at once.
+template <bool ALONG_K, int TILE, int EACH> struct Loader {
+    static constexpr int UNITS = (ALONG_K ? STEP : TILE) / EACH, APART = THREADS / UNITS; // stored rows
+    static constexpr int COUNT = (TILE * STEP / EACH + THREADS - 1) / THREADS;
+    static_assert(THREADS % UNITS == 0, "a thread stays in its column");
+    float const* source;
+    i64 step; // elements between this thread's stored rows
+    int stored, other, r, e; // of the tile's stored rows and columns, how many there are from this thread's on
+    TW_INLINE void begin(float const* from, i64 ld, int row0, int rows, int k0, int k)
+    {
+        r = threadIdx.x / UNITS;
+        e = threadIdx.x % UNITS * EACH;
+        source = ALONG_K ? from + i64(row0 + r) * ld + k0 + e : from + i64(k0 + r) * ld + row0 + e;
+        step = APART * ld;
+        stored = (ALONG_K ? rows - row0 : k - k0) - r;
+        other = (ALONG_K ? k - k0 : rows - row0) - e;
     }
-}
+    TW_INLINE void next(float* to)
+    {
+        u32 const at = sharedAddress(to);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            int const row = r + i * APART;
+            if (TILE * STEP / EACH % THREADS != 0 && row >= (ALONG_K ? TILE : STEP)) break;
+            bool const valid = i * APART < stored && other > 0;
+            u32 const target = at + (ALONG_K ? unitAt(row, e / 4) + e % 4 : row * TILE + e) * 4;
+            if constexpr (EACH == 4) copyAsync16(target, source + i * step, valid);
+            else copyAsync4(target, source + i * step, valid);
+        }
+        if constexpr (ALONG_K) {
+            source += STEP;
+            other -= STEP;
+        } else {
+            source += STEP / APART * step + STEP % APART * (step / APART);
+            stored -= STEP;
+        }
+    }
+};
 // Rows of thread t of T: t, t + T, ... where k is contiguous, else fours.
 template <bool ALONG_K, int T> TW_INLINE constexpr int rowOf(int t, int i)
 {
@@ -50,7 +73,9 @@ TW_INLINE void takeRows(float const* tile, int t, int u, float (&f)[R][4])
     if constexpr (ALONG_K) {
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            float4 const v = *reinterpret_cast<float4 const*>(tile + unitAt(t + i * T, u));
+            // Eight rows further a unit lies at the same place.
+            int const at = T % 8 == 0 ? unitAt(t, u) + i * T * STEP : unitAt(t + i * T, u);
+            float4 const v = *reinterpret_cast<float4 const*>(tile + at);
             f[i][0] = v.x; f[i][1] = v.y; f[i][2] = v.z; f[i][3] = v.w;
         }
     } else {
@@ -65,10 +90,11 @@ TW_INLINE void takeRows(float const* tile, int t, int u, float (&f)[R][4])
 }
 // Four columns of y, from `column` on in steps of 1, or of TX where b's k is contiguous.
 constexpr int APART = B_ALONG_K ? TX : 1;
-TW_INLINE void finish(Params const& p, i64 batch, i64 row, i64 column, float (&v)[4])
+TW_INLINE void finish(Params const& p, idx batch, int row, int column, float (&v)[4])
 {
-    if (row >= p.m || column >= p.n) return;
-    i64 const at = (batch * p.m + row) * p.n + column;
+    int const n = int(p.n);
+    if (row >= int(p.m) || column >= n) return;
+    i64 const at = (i64(batch) * p.m + row) * n + column;
     if constexpr (!B_ALONG_K && PACKS_Y) {
         if constexpr (BIAS) {
 #pragma unroll
@@ -82,7 +108,7 @@ TW_INLINE void finish(Params const& p, i64 batch, i64 row, i64 column, float (&v
     } else {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-            if (column + e * APART >= p.n) break;
+            if (column + e * APART >= n) break;
             float x = v[e];
             if constexpr (BIAS) x += p.bias[column + e * APART];
             if constexpr (RESIDUAL) x += p.residual[at + e * APART];
@@ -97,44 +123,42 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     int rank = 0;
     if constexpr (SPLIT > 1) rank = clusterRank();
     idx const block = blockIdx.x / SPLIT, rest = divide(block, p.tilesN), batch = divide(rest, p.tilesM);
-    i64 const m0 = i64(rest - batch * idx(p.tilesM.d)) * TILE_M, n0 = i64(block - rest * idx(p.tilesN.d)) * TILE_N;
+    int const m0 = int(rest - batch * idx(p.tilesM.d)) * TILE_M, n0 = int(block - rest * idx(p.tilesN.d)) * TILE_N;
     off at[2];
     locate<8>(p.batch, batch, at);
     float const *const a = p.a + at[0], *const b = p.b + at[1];
-    int const all = int((p.k + STEP - 1) / STEP);
+    int const m = int(p.m), n = int(p.n), k = int(p.k), all = (k + STEP - 1) / STEP;
     int const begin = all * rank / SPLIT, steps = all * (rank + 1) / SPLIT - begin;
-    i64 const k0 = i64(begin) * STEP;
-    auto loadA = [&](int step) {
-        loadTile<A_ALONG_K, TILE_M, PACKS_A ? 4 : 1>(tiles + step % STAGES * STAGE_FLOATS, a, p.lda, m0, p.m,
-                                                     k0 + step * STEP, p.k);
-    };
-    auto loadB = [&](int step) {
-        loadTile<B_ALONG_K, TILE_N, PACKS_B ? 4 : 1>(tiles + step % STAGES * STAGE_FLOATS + A_FLOATS, b, p.ldb, n0, p.n,
-                                                     k0 + step * STEP, p.k);
-    };
+    Loader<A_ALONG_K, TILE_M, PACKS_A ? 4 : 1> loadA;
+    Loader<B_ALONG_K, TILE_N, PACKS_B ? 4 : 1> loadB;
+    loadA.begin(a, p.lda, m0, m, begin * STEP, k);
+    loadB.begin(b, p.ldb, n0, n, begin * STEP, k);
     releaseDependents();
     if constexpr (!EARLY) waitForPrevious();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; ++s)
-        if (s < steps) loadB(s);
+        if (s < steps) loadB.next(tiles + s * STAGE_FLOATS + A_FLOATS);
     if constexpr (EARLY) waitForPrevious();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; ++s) {
-        if (s < steps) loadA(s);
+        if (s < steps) loadA.next(tiles + s * STAGE_FLOATS);
         copyCommit();
     }
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int const tx = warp % WARPS_X * 8 + lane % 8, ty = warp / WARPS_X * 4 + lane / 8;
     float sum[ROWS][COLUMNS] = {};
+    int now = 0, next = (STAGES - 1) * STAGE_FLOATS; // stages
     for (int step = 0; step < steps; ++step) {
         copyWait<STAGES - 2>();
         __syncthreads();
         if (step + STAGES - 1 < steps) {
-            loadA(step + STAGES - 1);
-            loadB(step + STAGES - 1);
+            loadA.next(tiles + next);
+            loadB.next(tiles + next + A_FLOATS);
         }
         copyCommit();
-        float const *const as = tiles + step % STAGES * STAGE_FLOATS, *const bs = as + A_FLOATS;
+        float const *const as = tiles + now, *const bs = as + A_FLOATS;
+        next = now;
+        now = now + STAGE_FLOATS == STAGES * STAGE_FLOATS ? 0 : now + STAGE_FLOATS;
 #pragma unroll
         for (int u = 0; u < STEP / 4; ++u) {
             float x[ROWS][4], w[COLUMNS][4];

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "device/cuda/compiler.h"
+#include "kernels/cuda/attention_f32.h"
 #include "kernels/cuda/attention_wgmma_f16.h"
 #include "kernels/cuda/conv_f16.h"
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/gemm_f32.h"
 #include "kernels/cuda/hopper.h"
+#include "kernels/cuda/prelude.h"
 #include "kernels/cuda/stem_f16.h"
 
 namespace tw::test {
@@ -90,6 +93,83 @@ TEST(CudaGemm, CompilesSwapped)
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
 
+// FP32 by TF32: whole tiles, split and swapped, and an image.
+TEST(CudaGemm, CompilesSingle)
+{
+    for (bool image : {false, true}) {
+        cuda::gemm_f16::Spec s = gemmSpec(128, 128, 6, 2);
+        s.single = s.residual = true;
+        s.image = image;
+        s.activation = cuda::kGeluErf;
+        compiles(s.name(), cuda::gemm_f16::source(s));
+    }
+    cuda::gemm_f16::Spec s = gemmSpec(64, 64, 6, 1);
+    s.single = s.swap = s.residual = true;
+    s.split = 4;
+    s.aligned = false;
+    compiles(s.name(), cuda::gemm_f16::source(s));
+}
+
+TEST(CudaGemm, SingleShapes)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 128, 4, 2);
+    s.single = true;
+    EXPECT_EQ(unsupported(s), nullptr);
+    cuda::gemm_f16::Shape g;
+    g.m = 100;
+    g.n = 62;
+    g.k = 68; // 272 bytes
+    EXPECT_EQ(unsupported(s, g), nullptr);
+    cuda::gemm_f16::Launch const l = launch(s, g, 132);
+    EXPECT_EQ(l.args.steps, 3);
+    EXPECT_EQ(l.p.type, cuda::TensorMapSpec::kRoundedFloat32);
+    EXPECT_EQ(l.p.box[0], 32U);
+    EXPECT_EQ(l.p.strides[0], 272U);
+    g.k = 70;
+    EXPECT_NE(unsupported(s, g), nullptr); // rows of 280 bytes
+    s.bAlongK = false;
+    EXPECT_NE(unsupported(s), nullptr);
+}
+
+TEST(CudaGemmF32, Compiles)
+{
+    auto compile = [](cuda::gemm_f32::Spec s, char const* architecture) {
+        s.activation = "TW_INLINE float activate(float v) { return v; }\n";
+        ASSERT_EQ(unsupported(s), nullptr) << s.name();
+        compiles(s.name(), cuda::prelude(false) + cuda::gemm_f32::source(s), architecture);
+    };
+    cuda::gemm_f32::Spec s;
+    compile(s, "sm_80");
+    s.tileM = s.tileN = 64;
+    s.columns = 4;
+    s.bias = s.residual = true;
+    compile(s, "sm_80");
+    s.split = 4;
+    s.packsA = s.packsB = s.packsY = false;
+    compile(s, "sm_90a");
+}
+
+TEST(CudaGemmF32, Candidates)
+{
+    using namespace cuda::gemm_f32;
+    Spec s;
+    s.columns = 2;
+    EXPECT_NE(unsupported(s), nullptr);
+    s = Spec();
+    s.tileN = 48;
+    EXPECT_NE(unsupported(s), nullptr);
+    for (int64_t m : {1, 128, 4096})
+        for (bool clusters : {false, true}) {
+            std::vector<Spec> const list = candidates(Spec(), m, 768, 768, 1, 132, clusters, 4);
+            ASSERT_EQ(list.size(), 4U);
+            for (Spec const& c : list) {
+                EXPECT_EQ(unsupported(c), nullptr) << c.name();
+                EXPECT_TRUE(clusters || c.split == 1) << c.name();
+            }
+            EXPECT_EQ(m < 4096 && clusters, list[0].split > 1) << list[0].name(); // else most of the GPU waits
+        }
+}
+
 TEST(CudaConvolution, Compiles)
 {
     cuda::conv_f16::Spec s;
@@ -112,6 +192,10 @@ TEST(CudaAttention, Compiles)
     s.masks.mask = true;
     s.headDim = 40;
     compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
+    cuda::attention_f32::Spec f;
+    compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
+    f.exact = f.masks.mask = true;
+    compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
     cuda::attention_wgmma_f16::Spec w;
     compiles(w.name(), cuda::attention_wgmma_f16::source(w));
     w.masks.keep = w.masks.mask = w.masks.pairs = true;

@@ -22,8 +22,8 @@ bool isPresent(Problem const& p, int input)
     return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
 }
 
-// Whether stored rows are packs. Operands are dense: rows have `size` elements where it is known, else a multiple of the
-// last dimension.
+// Whether stored rows are packs. Operands are dense: rows have `size` elements where it is known, else a multiple of
+// the last dimension.
 bool packs(ir::Value const& v, bool known, int64_t size)
 {
     if (known)

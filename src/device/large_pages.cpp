@@ -117,6 +117,14 @@ void unmapLargePages(void* memory, size_t sizeBytes)
         ::munmap(memory, roundUp(sizeBytes, kPageBytes));
 }
 
+void preferLargePages(void const* memory, size_t sizeBytes)
+{
+    auto const begin = roundUp(reinterpret_cast<uintptr_t>(memory), kLargePageBytes);
+    auto const end = (reinterpret_cast<uintptr_t>(memory) + sizeBytes) / kLargePageBytes * kLargePageBytes;
+    if (begin < end)
+        madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE); // a wish: nothing depends on it
+}
+
 PackedFloats::PackedFloats(int64_t count)
 {
     constexpr int64_t kMost = INT64_MAX / 8;

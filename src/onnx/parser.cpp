@@ -11,6 +11,7 @@
 #include <new>
 
 #include <fcntl.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,10 +50,7 @@ public:
     bool parseFromFile(char const* path, int verbosity) override
     {
         (void)verbosity; // the ILogger decides what it shows
-        return guarded([&] {
-            std::string const bytes = readFile(path);
-            importModel(read(bytes.data(), bytes.size()), path);
-        });
+        return guarded([&] { importModel(readFile(path), path); });
     }
 
     bool supportsModel(void const* data, size_t size, SubGraphCollection_t& parts, char const* modelPath) override
@@ -147,8 +145,14 @@ private:
                                   " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
                               here};
         auto model = std::make_unique<tw_onnx::ModelProto>();
-        if (!model->ParseFromArray(data, int(size)))
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the bytes are not an ONNX model", here};
+        return keep(model->ParseFromArray(data, int(size)), std::move(model));
+    }
+
+    tw_onnx::ModelProto const& keep(bool isParsed, std::unique_ptr<tw_onnx::ModelProto> model)
+    {
+        if (!isParsed)
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the bytes are not an ONNX model",
+                              SourceLocation::current()};
         models_.push_back(std::move(model));
         return *models_.back();
     }
@@ -158,36 +162,34 @@ private:
         ModelImporter(network_, logger_, importers_, memory_).import(model, path);
     }
 
-    static std::string readFile(char const* path)
+    // In pieces: the file is never in memory as a whole.
+    tw_onnx::ModelProto const& readFile(char const* path)
     {
+        constexpr int kPieceBytes = 1 << 20;
         auto const here = SourceLocation::current();
         if (!path)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "no file name", here};
         int const fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block
+        google::protobuf::io::FileInputStream stream(fd, kPieceBytes);
+        stream.SetCloseOnDelete(fd >= 0);
         struct stat info
         {};
-        if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-            if (fd >= 0)
-                ::close(fd);
+        if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "file '" + std::string(path) + "' cannot be read",
                               here};
-        }
-        std::string bytes;
-        bool ok = info.st_size <= INT_MAX;
-        if (ok) {
-            bytes.resize(size_t(info.st_size));
-            size_t done = 0;
-            while (ok && done < bytes.size()) {
-                ssize_t const n = ::read(fd, bytes.data() + done, bytes.size() - done);
-                ok = n > 0;
-                done += size_t(std::max<ssize_t>(n, 0));
-            }
-        }
-        ::close(fd);
-        if (!ok)
+        if (info.st_size == 0)
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
+        if (info.st_size > INT_MAX)
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
-                              "file '" + std::string(path) + "' cannot be read whole, or has 2^31 bytes or more", here};
-        return bytes;
+                              "file '" + std::string(path) + "' has " + std::to_string(info.st_size) +
+                                  " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
+                              here};
+        auto model = std::make_unique<tw_onnx::ModelProto>();
+        bool const isParsed = model->ParseFromZeroCopyStream(&stream);
+        if (stream.GetErrno() != 0)
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
+                              "file '" + std::string(path) + "' cannot be read whole", here};
+        return keep(isParsed, std::move(model));
     }
 
     nvinfer1::INetworkDefinition& network_;

@@ -137,16 +137,43 @@ ir::Value* rounded(ir::Graph& g, ir::Value const& like, Extents const& dims, std
     return g.addConstant(like.name, like.type, dims, std::move(c));
 }
 
+// The kernel times the factors of its output channels; null when a product is not finite.
+ir::Value* scaled(ir::Graph& g, ir::Value const& w, Target const& t, Affine const& f)
+{
+    TensorRef const old = constantOf(&w);
+    if (old.type != DataType::kFloat) {
+        std::vector<double> values(size_t(old.count()));
+        for (int64_t i = 0; i < old.count(); ++i)
+            values[size_t(i)] = old.get(i) * f.factor[size_t(channelOf(t, old.dims, i))];
+        return rounded(g, w, old.dims, values, *w.constant);
+    }
+    // One factor for each window, or more: rows of elements that the compiler makes vectors of.
+    int64_t const window = old.dims.volume(2, old.dims.rank);
+    std::shared_ptr<float[]> const elements(new float[size_t(old.count())]); // zeros first would cost as much again
+    auto const* from = old.as<float>();
+    float* const to = elements.get();
+    bool finite = true;
+    for (int64_t row = 0; row < old.count(); row += window) {
+        double const factor = f.factor[size_t(channelOf(t, old.dims, row))];
+        for (int64_t i = row; i < row + window; ++i) {
+            to[i] = float(from[i] * factor);
+            finite = finite && std::isfinite(to[i]);
+        }
+    }
+    if (!finite)
+        return nullptr;
+    auto c = std::make_shared<ir::Constant>(*w.constant);
+    c->data = std::make_shared<Blob const>(to, size_t(old.sizeBytes()), elements);
+    return g.addConstant(w.name, w.type, old.dims, std::move(c));
+}
+
 // False when a new weight is not finite in its type.
 bool apply(ir::Graph& g, Target const& t, Affine const& f)
 {
     ir::Node& n = *t.node;
     ir::Value const& w = *n.inputs[1];
     ir::Value const* b = n.inputs.size() > 2 ? n.inputs[2] : nullptr;
-    TensorRef const old = constantOf(&w);
-    std::vector<double> kernel(size_t(old.count())), bias(size_t(t.channels));
-    for (int64_t i = 0; i < old.count(); ++i)
-        kernel[size_t(i)] = old.get(i) * f.factor[size_t(channelOf(t, old.dims, i))];
+    std::vector<double> bias(size_t(t.channels));
     bool anyBias = b != nullptr;
     for (int64_t k = 0; k < t.channels; ++k) {
         bias[size_t(k)] = (b ? constantOf(b).get(k) : 0) * f.factor[size_t(k)] + f.shift[size_t(k)];
@@ -159,7 +186,7 @@ bool apply(ir::Graph& g, Target const& t, Affine const& f)
     ir::Value biasLike;
     biasLike.name = b ? b->name : w.name + ".bias";
     biasLike.type = w.type;
-    ir::Value* newKernel = rounded(g, w, old.dims, kernel, *w.constant);
+    ir::Value* newKernel = scaled(g, w, t, f);
     ir::Value* newBias = anyBias ? rounded(g, biasLike, {t.channels}, bias, biasOrigin) : nullptr;
     if (!newKernel || (anyBias && !newBias))
         return false;

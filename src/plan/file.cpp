@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "device/large_pages.h"
 
 namespace tw::plan {
 
@@ -98,7 +99,10 @@ std::string packFile(std::vector<Section> const& sections)
         table.push_back(SectionEntry{static_cast<uint32_t>(s.kind), 0, at, s.sizeBytes});
         at = aligned(at + s.sizeBytes);
     }
-    std::string out(size_t(at), '\0');
+    std::string out;
+    out.reserve(size_t(at));
+    device::preferLargePages(out.data(), size_t(at));
+    out.resize(size_t(at));
     FileHeader h{};
     std::memcpy(h.magic, kMagic, sizeof kMagic);
     h.major = kMajor;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "device/large_pages.h"
 #include "ir/op_def.h"
 #include "plan/file.h"
 #include "plan/plan.h"
@@ -253,6 +254,7 @@ Result<std::string> write(Contents const& contents)
     metaBuffer.Finish(meta(metaBuffer, contents));
     Weights weights;
     weights.bytes.reserve(constantBytes(*contents.graph));
+    device::preferLargePages(weights.bytes.data(), weights.bytes.capacity());
     GraphWriter writer(graphBuffer, weights);
     graphBuffer.Finish(writer.graph(*contents.graph));
     std::vector<FlatBufferBuilder> targets(contents.targets.size());

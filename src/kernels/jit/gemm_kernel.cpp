@@ -250,6 +250,9 @@ private:
             case EpilogueOp::kScale:
                 withVector(offsetof(GemmArgs, scale), true);
                 break;
+            case EpilogueOp::kRowScale:
+                scaleRows();
+                break;
             case EpilogueOp::kActivation:
                 activate(op.activation);
                 break;
@@ -328,6 +331,17 @@ private:
         }
     }
 
+    void scaleRows()
+    {
+        load(row_, offsetof(GemmArgs, rowScale));
+        for (int row = 0; row < s.rows; ++row) {
+            int const temp = tiles_ + row % free_;
+            c.vbroadcastss(c.vec(temp), c.ptr[row_ + 4 * row]);
+            for (int v = 0; v < s.vectors; ++v)
+                c.vmulps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
+        }
+    }
+
     // Short functions are emitted once per register, the others run in a loop.
     void activate(Activation const& a)
     {
@@ -368,7 +382,7 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
-    int seen[5] = {};
+    int seen[6] = {};
     for (EpilogueOp const& op : s.epilogue) {
         if (op.kind != EpilogueOp::kActivation && seen[op.kind]++ > 0)
             return "one kind of epilogue twice";

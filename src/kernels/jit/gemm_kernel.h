@@ -50,6 +50,7 @@ struct EpilogueOp
         kAddC,       // + what C holds (an earlier part of the sum)
         kBias,       // + bias[j]
         kScale,      // * scale[j]
+        kRowScale,   // * rowScale[i]
         kResidual,   // + residual[i, j]
         kActivation, // of the sum so far
     };
@@ -99,6 +100,7 @@ struct GemmArgs
     int64_t ldcBytes = 0;
     float const* bias = nullptr;
     float const* scale = nullptr;
+    float const* rowScale = nullptr;
     float const* residual = nullptr;
     int64_t ldrBytes = 0;
     void const* next = nullptr; // with nextLines: what the calls after this one will read; need not be readable

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[j] = exp(t[j] - m) / s with m = max over j of t[j], s = sum over j of exp(t[j] - m), for rows of n numbers, where
 //   t[j] = scale * x[j];  `fill` instead where fillWhere[j] has its highest bit;  + mask[j]
-// (each part only where the spec has it).
+// (each part only where the spec has it). `deferred`: y[j] = exp(t[j] - m), and 1 / s goes to reciprocals[row].
 // A row that holds NaN or +inf, or nothing but -inf, is NaN throughout.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/jit/emitter.h"
@@ -16,6 +17,7 @@ struct SoftmaxSpec
     bool scale = false;
     bool fill = false;
     bool mask = false;
+    bool deferred = false;
 };
 
 struct SoftmaxArgs
@@ -29,17 +31,24 @@ struct SoftmaxArgs
     uint32_t const* fillWhere = nullptr;
     int64_t fillStrideBytes = 0;
     float scale = 1, fill = 0;
+    float* reciprocals = nullptr; // [rows], deferred only
+    int64_t group = 1;            // set by the call: rows that go through one pass after the other
 };
 
 class SoftmaxKernel
 {
 public:
     static Result<SoftmaxKernel> emit(Isa isa, SoftmaxSpec const& spec);
-    void operator()(SoftmaxArgs const& args) const
+    void operator()(SoftmaxArgs args) const
     {
-        if (args.rows > 0)
-            code_.entry<void (*)(SoftmaxArgs const*)>()(&args);
+        if (args.rows <= 0)
+            return;
+        args.group = std::clamp<int64_t>(kGroupFloats / args.n, 1, kGroupRows);
+        code_.entry<void (*)(SoftmaxArgs const*)>()(&args);
     }
+
+    // Rows in a pass do not wait for each other; together they stay in half of the smallest L1.
+    static constexpr int64_t kGroupRows = 16, kGroupFloats = 4096;
 
 private:
     Code code_;

@@ -41,7 +41,7 @@ struct Panels
 // Floats of scratch of one worker, each part on a cache line of its own.
 struct Scratch
 {
-    int64_t keys = 0, values = 0, queries = 0, scores = 0, fillWhere = 0, total = 0;
+    int64_t keys = 0, values = 0, queries = 0, scores = 0, reciprocals = 0, fillWhere = 0, total = 0;
     int64_t scoreStride = 0;
 };
 
@@ -56,13 +56,49 @@ public:
     Scratch scratch;
     int64_t tiles = 0; // of queries: the first `tall` of them have height + 1 rows
     int64_t height = 0, tall = 0;
-    int64_t chunks = 1;                    // parts that share the tiles of a head
-    std::vector<int64_t> tileColumns;      // columns that a tile looks at
-    GemmKernel products[2][kPanelVectors]; // [taller][vectors - 1]
-    GemmKernel masked[2];                  // [taller], for the last panel of values
+    int64_t chunks = 1;               // parts that share the tiles of a head
+    int64_t fetchLines = 0;           // of the next part, before each product
+    std::vector<int64_t> tileColumns; // columns that a tile looks at
+    // [taller][vectors - 1]; sums are multiplied by the reciprocals of their rows' weights.
+    GemmKernel products[2][kPanelVectors], sums[2][kPanelVectors];
+    GemmKernel masked[2]; // [taller], for the last panel of values
 
     int64_t tileBegin(int64_t t) const { return t * height + std::min(t, tall); }
     int64_t tileRows(int64_t t) const { return height + (t < tall); }
+};
+
+// Brings rows that the next part will read into L2, some lines before each product: they were written by the step
+// before, and have left for the outer cache or for another core's since.
+class Fetch
+{
+public:
+    explicit Fetch(int64_t linesAtOnce) : linesAtOnce_(linesAtOnce) {}
+    void add(float const* first, int64_t rows, int64_t rowStride, int64_t rowFloats)
+    {
+        if (rows > 0)
+            blocks_[count_++] = {reinterpret_cast<char const*>(first), rows, rowStride * 4, rowFloats * 4};
+    }
+    void some()
+    {
+        for (int64_t n = linesAtOnce_; n > 0 && done_ < count_;) {
+            Block& b = blocks_[done_];
+            for (int64_t at = 0; at < b.rowBytes; at += kCacheLine, --n)
+                __builtin_prefetch(b.row + at, 0, 2);
+            b.row += b.strideBytes;
+            if (--b.rows == 0)
+                ++done_;
+        }
+    }
+
+private:
+    struct Block
+    {
+        char const* row;
+        int64_t rows, strideBytes, rowBytes;
+    };
+    Block blocks_[3];
+    int count_ = 0, done_ = 0;
+    int64_t linesAtOnce_;
 };
 
 class JitKernel final : public Kernel
@@ -99,7 +135,7 @@ private:
     Scratch scratchOf(Geometry const& g) const;
     void packKeys(Plan const& plan, float const* k, float* to) const;
     void packValues(Plan const& plan, float const* v, float* to) const;
-    void tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch) const;
+    void tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch, Fetch& fetch) const;
     uint32_t const* expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n, float* scratch) const;
 
     Isa isa_;
@@ -139,7 +175,8 @@ Scratch JitKernel::scratchOf(Geometry const& g) const
     s.values = s.keys + roundUp(keys.padded() * attrs_.size, line);
     s.queries = s.values + roundUp(values.padded() * g.columns, line);
     s.scores = s.queries + rows * roundUp(attrs_.size, line);
-    s.fillWhere = s.scores + rows * s.scoreStride;
+    s.reciprocals = s.scores + rows * s.scoreStride;
+    s.fillWhere = s.reciprocals + roundUp(rows, line);
     s.total = s.fillWhere + (g.keepInput > 0 ? rows * s.scoreStride : 0);
     return s;
 }
@@ -163,6 +200,10 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     int64_t const heads = g.batch * attrs_.heads;
     if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
         plan->chunks = std::min(plan->tiles, (4 * threads_ + heads - 1) / heads);
+    int64_t const lines =
+        (g.columns + g.rows) * (attrs_.size * 4 / kCacheLine + 1) + g.columns * (attrs_.valueSize * 4 / kCacheLine + 1);
+    plan->fetchLines =
+        lines / std::max<int64_t>(plan->tiles / plan->chunks * (plan->keys.count() + plan->values.count()), 1) + 1;
     plan->tileColumns.assign(size_t(plan->tiles), g.columns);
     if (int64_t(rowEnds_.size()) == g.rows)
         for (int64_t t = 0; t < plan->tiles; ++t) {
@@ -176,7 +217,10 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
             s.vectors = vectors;
             s.body = contiguousLoop(isa_, vectors, kUnroll);
             s.tail = contiguousLoop(isa_, vectors, 1);
+            s.prefetchC = true;
             TW_ASSIGN(plan->products[taller][vectors - 1], GemmKernel::emit(isa_, s));
+            s.epilogue.push_back(EpilogueOp::kRowScale);
+            TW_ASSIGN(plan->sums[taller][vectors - 1], GemmKernel::emit(isa_, s));
             if (attrs_.valueSize % width() != 0 && vectors == plan->values.vectorsOf(plan->values.count() - 1)) {
                 s.masked = true;
                 TW_ASSIGN(plan->masked[taller], GemmKernel::emit(isa_, s));
@@ -233,7 +277,8 @@ uint32_t const* JitKernel::expandKeep(Plan const& plan, uint8_t const* keep, int
     return to;
 }
 
-void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch) const
+void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int64_t t, float* scratch,
+                     Fetch& fetch) const
 {
     Geometry const& g = plan.g;
     int64_t const first = plan.tileBegin(t), rows = plan.tileRows(t), n = plan.tileColumns[size_t(t)];
@@ -263,6 +308,7 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     for (int64_t p = 0; p * plan.keys.width < n; ++p) {
         gemm.b = scratch + plan.scratch.keys + plan.keys.begin(p, size);
         gemm.c = scores + p * plan.keys.width;
+        fetch.some();
         plan.products[taller][plan.keys.vectorsOf(p) - 1](gemm);
     }
 
@@ -271,6 +317,7 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     soft.xStrideBytes = soft.yStrideBytes = scoreBytes;
     soft.rows = rows;
     soft.n = n;
+    soft.reciprocals = scratch + plan.scratch.reciprocals;
     if (g.maskInput > 0) {
         soft.mask =
             args.inputs[size_t(g.maskInput)].as<float>() + b * g.mask.batch + h * g.mask.head + first * g.mask.row;
@@ -289,6 +336,7 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
     gemm.ldaBytes = scoreBytes;
     gemm.bodyCount = n / kUnroll;
     gemm.tailCount = n % kUnroll;
+    gemm.rowScale = soft.reciprocals;
     gemm.ldcBytes = attrs_.heads * attrs_.valueSize * 4;
     float* y = args.outputs[0].as<float>() + ((b * g.rows + first) * attrs_.heads + h) * attrs_.valueSize;
     for (int64_t p = 0; p < plan.values.count(); ++p) {
@@ -298,7 +346,8 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
         gemm.b = scratch + plan.scratch.values + plan.values.begin(p, g.columns);
         gemm.c = y + p * plan.values.width;
         gemm.lastColumns = columns - (vectors - 1) * w;
-        (masked ? plan.masked[taller] : plan.products[taller][vectors - 1])(gemm);
+        fetch.some();
+        (masked ? plan.masked[taller] : plan.sums[taller][vectors - 1])(gemm);
     }
 }
 
@@ -311,19 +360,27 @@ Result<void> JitKernel::run(RunArgs& args) const
         std::memset(y.data, 0, size_t(y.sizeBytes()));
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return {};
+    int64_t const parts = g.batch * attrs_.heads * plan.chunks;
+    auto rowsOf = [&](int input, Place const& p, int64_t head) {
+        return args.inputs[size_t(input)].as<float>() + p.offset + head / attrs_.heads * p.batch +
+               head % attrs_.heads * p.head;
+    };
     auto body = [&](int64_t part, int worker) {
         int64_t const head = part / plan.chunks, chunk = part % plan.chunks;
-        int64_t const b = head / attrs_.heads, h = head % attrs_.heads;
         float* scratch = static_cast<float*>(args.workspace) + worker * plan.scratch.total;
-        packKeys(plan, args.inputs[1].as<float>() + g.k.offset + b * g.k.batch + h * g.k.head,
-                 scratch + plan.scratch.keys);
-        packValues(plan, args.inputs[2].as<float>() + g.v.offset + b * g.v.batch + h * g.v.head,
-                   scratch + plan.scratch.values);
-        int64_t const end = plan.tiles * (chunk + 1) / plan.chunks;
-        for (int64_t t = plan.tiles * chunk / plan.chunks; t < end; ++t)
-            tile(plan, args, b, h, t, scratch);
+        packKeys(plan, rowsOf(1, g.k, head), scratch + plan.scratch.keys);
+        packValues(plan, rowsOf(2, g.v, head), scratch + plan.scratch.values);
+        int64_t const begin = plan.tiles * chunk / plan.chunks, end = plan.tiles * (chunk + 1) / plan.chunks;
+        Fetch fetch(plan.fetchLines);
+        if (part + 1 < parts) { // workers take neighbouring parts
+            int64_t const next = (part + 1) / plan.chunks;
+            fetch.add(rowsOf(1, g.k, next), g.columns, g.k.row, attrs_.size);
+            fetch.add(rowsOf(2, g.v, next), g.columns, g.v.row, attrs_.valueSize);
+            fetch.add(rowsOf(0, g.q, next), g.rows, g.q.row, attrs_.size);
+        }
+        for (int64_t t = begin; t < end; ++t)
+            tile(plan, args, head / attrs_.heads, head % attrs_.heads, t, scratch, fetch);
     };
-    int64_t const parts = g.batch * attrs_.heads * plan.chunks;
     if (args.workers->count() > threads_) // more workers than there is scratch for
         for (int64_t p = 0; p < parts; ++p)
             body(p, 0);
@@ -346,6 +403,7 @@ Result<std::unique_ptr<Kernel>> JitTactic::load(Problem const& problem, Config c
     auto kernel = std::make_unique<JitKernel>(isa_, problem);
     TW_TRY(kernel->emitShared());
     SoftmaxSpec spec;
+    spec.deferred = true;
     for (size_t i = 3; i < problem.inputs.size(); ++i)
         (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
     TW_ASSIGN(kernel->softmax_, SoftmaxKernel::emit(isa_, spec));

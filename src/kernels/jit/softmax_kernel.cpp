@@ -31,8 +31,8 @@ public:
 
     void emit()
     {
-        // rdi args; r8 x, r9 y, rsi mask, rdx fillWhere, r10 rows left, r11 n; in a pass: r13 x, r14 y, rbx row, r12
-        // rows of the group, rbp reciprocals of the group, rax offset, rcx count
+        // rdi args; r8 x, r9 y, rsi mask, rdx fillWhere, r10 rows left, r11 n; in a pass: r13 x, r14 y, r15 mask, rbx
+        // row, r12 rows of the group, rbp reciprocals of the group, rax offset, rcx count
         for (Reg64 const& r : kSaved)
             c.push(r);
         c.sub(rsp, 2 * kRowsBytes);
@@ -63,6 +63,8 @@ public:
             divisions();
         c.mov(r8, r13);
         c.mov(r9, r14);
+        if (s.mask)
+            c.mov(rsi, r15);
         if (s.deferred)
             c.lea(rbp, c.ptr[rbp + r12 * 4]);
         c.sub(r10, r12);
@@ -81,7 +83,7 @@ private:
     static constexpr int kPower = 4, kWork = 8, kMax = 12, kSum = 13; // 0 .. 3: the vectors at work; 15: tail
     static constexpr int kTemp = 14, kScale = 8, kFill = 9;
     static constexpr int kConstants = 16; // AVX-512: coefficients, 1, log2(e)
-    Reg64 const kSaved[5] = {rbx, rbp, r12, r13, r14};
+    Reg64 const kSaved[6] = {rbx, rbp, r12, r13, r14, r15};
 
     VectorCode& c;
     SoftmaxSpec const& s;
@@ -90,7 +92,8 @@ private:
     void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[rdi + int(offset)]); }
     Xbyak::Address argument(size_t offset) { return c.ptr[rdi + int(offset)]; }
     Xbyak::Address at(Reg64 const& base, int i) { return c.ptr[base + rax + i * c.vectorBytes()]; }
-    bool changes() const { return s.scale || s.fill || s.mask; }
+    // Whether t is written down; where only a mask is added, that is done again instead.
+    bool keepsT() const { return s.scale || s.fill; }
     static float constantOf(int i)
     {
         int const n = int(std::size(kPowerFloor));
@@ -132,14 +135,27 @@ private:
         Xbyak::Label next;
         c.mov(r13, r8);
         c.mov(r14, r9);
+        if (s.mask)
+            c.mov(r15, rsi);
         c.xor_(ebx, ebx);
         c.L(next);
         body();
         c.add(r13, argument(offsetof(SoftmaxArgs, xStrideBytes)));
         c.add(r14, argument(offsetof(SoftmaxArgs, yStrideBytes)));
+        if (s.mask)
+            c.add(r15, argument(offsetof(SoftmaxArgs, maskStrideBytes)));
         c.inc(rbx);
         c.cmp(rbx, r12);
         c.jl(next, c.T_NEAR);
+    }
+    void addMask(int i, bool masked)
+    {
+        if (!masked) {
+            c.vaddps(c.vec(i), c.vec(i), at(r15, i));
+            return;
+        }
+        tail_.load(kTemp, at(r15, i));
+        c.vaddps(c.vec(i), c.vec(i), c.vec(kTemp));
     }
     void read(int to, Xbyak::Address const& from, bool masked)
     {
@@ -181,11 +197,9 @@ private:
                             c.vblendvps(c.vec(i), c.vec(i), c.vec(kFill), c.vec(temp));
                         }
                     }
-                    if (s.mask) {
-                        read(temp, at(rsi, i), masked);
-                        c.vaddps(c.vec(i), c.vec(i), c.vec(temp));
-                    }
-                    if (changes())
+                    if (s.mask)
+                        addMask(i, masked);
+                    if (keepsT())
                         write(at(r14, i), i, masked);
                     if (masked)
                         tail_.fill(i, kSum);
@@ -194,7 +208,6 @@ private:
             });
             joinLanes(c, kMax, kTemp, [&](Vec const& to, Vec const& a, Vec const& b) { c.vmaxps(to, a, b); });
             c.vmovss(c.ptr[rsp + rbx * 4], Xbyak::Xmm(kMax));
-            c.add(rsi, argument(offsetof(SoftmaxArgs, maskStrideBytes)));
             c.add(rdx, argument(offsetof(SoftmaxArgs, fillStrideBytes)));
         });
     }
@@ -207,7 +220,9 @@ private:
             c.zero(kSum);
             vectors([&](int count, bool masked) {
                 for (int i = 0; i < count; ++i) {
-                    read(i, at(changes() ? r14 : r13, i), masked);
+                    read(i, at(keepsT() ? r14 : r13, i), masked);
+                    if (s.mask && !keepsT())
+                        addMask(i, masked);
                     c.vsubps(c.vec(i), c.vec(i), c.vec(kMax));
                 }
                 c.avx512() ? power512(count) : power256(count);

@@ -25,6 +25,12 @@ int64_t roundUp(int64_t n, int64_t step)
     return (n + step - 1) / step * step;
 }
 
+// Cache lines of so many floats at any address.
+int64_t linesOf(int64_t floats)
+{
+    return (floats * 4 + kCacheLine - 1) / kCacheLine + 1;
+}
+
 // Columns of keys or values in panels.
 struct Panels
 {
@@ -200,16 +206,17 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     int64_t const heads = g.batch * attrs_.heads;
     if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
         plan->chunks = std::min(plan->tiles, (4 * threads_ + heads - 1) / heads);
-    int64_t const lines =
-        (g.columns + g.rows) * (attrs_.size * 4 / kCacheLine + 1) + g.columns * (attrs_.valueSize * 4 / kCacheLine + 1);
-    plan->fetchLines =
-        lines / std::max<int64_t>(plan->tiles / plan->chunks * (plan->keys.count() + plan->values.count()), 1) + 1;
     plan->tileColumns.assign(size_t(plan->tiles), g.columns);
     if (int64_t(rowEnds_.size()) == g.rows)
         for (int64_t t = 0; t < plan->tiles; ++t) {
             auto const first = rowEnds_.begin() + plan->tileBegin(t);
             plan->tileColumns[size_t(t)] = std::min(*std::max_element(first, first + plan->tileRows(t)), g.columns);
         }
+    int64_t products = plan->tiles * plan->values.count();
+    for (int64_t n : plan->tileColumns)
+        products += (n + plan->keys.width - 1) / plan->keys.width;
+    int64_t const lines = (g.columns + g.rows) * linesOf(attrs_.size) + g.columns * linesOf(attrs_.valueSize);
+    plan->fetchLines = lines * plan->chunks / products + 1;
     for (int taller = 0; taller < (plan->tall > 0 ? 2 : 1); ++taller)
         for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
             GemmKernelSpec s;

@@ -126,6 +126,9 @@ void runTrial(Trial const& t, std::mt19937& rng)
     int const stored = t.spec.masked ? t.columns : panel; // columns of a row that are read and written
     Buffer c(size_t(m) * t.ldc + 64, kGuard), residual(size_t(m) * t.ldr + 64, kNan);
     Buffer bias(panel, kNan), scale(panel, kNan);
+    std::vector<float> rowScale(static_cast<size_t>(m));
+    for (float& x : rowScale)
+        x = random();
     for (int j = 0; j < stored; ++j) {
         bias.data[j] = random();
         scale.data[j] = random();
@@ -147,6 +150,9 @@ void runTrial(Trial const& t, std::mt19937& rng)
                     break;
                 case EpilogueOp::kScale:
                     y *= scale.data[j];
+                    break;
+                case EpilogueOp::kRowScale:
+                    y *= rowScale[size_t(r)];
                     break;
                 case EpilogueOp::kResidual:
                     y += residual.data[r * t.ldr + j];
@@ -170,6 +176,7 @@ void runTrial(Trial const& t, std::mt19937& rng)
     args.ldcBytes = 4 * t.ldc;
     args.bias = bias.data;
     args.scale = scale.data;
+    args.rowScale = rowScale.data();
     args.residual = residual.data;
     args.ldrBytes = 4 * t.ldr;
     args.lastColumns = t.columns - (t.spec.vectors - 1) * width;
@@ -228,7 +235,7 @@ TEST_P(GemmKernelTest, everyTile)
                 t.ldc = vectors * width + pick(0, 5);
                 t.ldr = vectors * width + pick(0, 5);
                 std::vector<EpilogueOp> const all = {EpilogueOp::kAddC, EpilogueOp::kBias, EpilogueOp::kScale,
-                                                     EpilogueOp::kResidual};
+                                                     EpilogueOp::kRowScale, EpilogueOp::kResidual};
                 for (EpilogueOp const& op : all) {
                     if (pick(0, 1))
                         t.spec.epilogue.push_back(op);

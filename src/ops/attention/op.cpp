@@ -224,7 +224,7 @@ void fused(Tokens const& tokens, DataType type)
     auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
     for (int64_t rows : {1, 2, 13, 14, 15, 29, 64})
         tokens("rows_" + std::to_string(rows), 1, rows, 33, 2, 16, nothing);
-    for (int64_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100})
+    for (int64_t columns : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 197, 700})
         tokens("columns_" + std::to_string(columns), 1, 5, columns, 2, 16, nothing);
     for (int64_t size : {1, 3, 8, 20, 32, 40, 64, 65})
         tokens("size_" + std::to_string(size), 2, 9, 21, 3, size, nothing);
@@ -241,6 +241,9 @@ void fused(Tokens const& tokens, DataType type)
             t.keepInverted = inverted;
             in.push_back(input(DataType::kBool, {2, 1, 9, 40}));
         });
+    tokens("mask_of_many_keys", 2, 31, 331, 3, 24, [](Attrs&, std::vector<CaseInput>& in) {
+        in.push_back(f32({2, 1, 1, 331}));
+    });
     tokens("keep_and_mask", 1, 9, 19, 2, 8, [](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = -1e4;
         in.push_back(input(DataType::kBool, {1, 1, 9, 19}));

@@ -47,6 +47,8 @@ void domain(ir::Node const&, int, Domain& d)
     softmax("one_element", 0, f32({1}, {5}), {{1}});
     for (int64_t n : {2, 7, 8, 9, 15, 16, 17, 64, 1000, 4100, 8192, 8193})
         softmax("row_" + std::to_string(n), 1, f32({3, n}));
+    for (int64_t n : {5, 100, 300}) // rows go in groups, the last one may have fewer
+        softmax("rows_of_" + std::to_string(n), 1, f32({35, n}));
     for (int64_t inner : {2, 255, 256, 257})
         softmax("columns_" + std::to_string(inner), 1, f32({2, 5, inner}));
     softmax("axis_0_of_4", 0, f32({3, 2, 4, 5}));

@@ -24,10 +24,17 @@ inline void store(std::byte* y, __m256i v)
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), v);
 }
 
-// Up to 64 bytes: two pieces that may overlap.
+// Up to 128 bytes: two or four pieces that may overlap.
 inline void copyShort(std::byte* y, std::byte const* x, int64_t n)
 {
-    if (n >= kVector) {
+    if (n > 2 * kVector) {
+        __m256i const first = load(x), second = load(x + kVector), third = load(x + n - 2 * kVector),
+                      last = load(x + n - kVector);
+        store(y, first);
+        store(y + kVector, second);
+        store(y + n - 2 * kVector, third);
+        store(y + n - kVector, last);
+    } else if (n >= kVector) {
         __m256i const first = load(x), last = load(x + n - kVector);
         store(y, first);
         store(y + n - kVector, last);
@@ -101,7 +108,7 @@ void blocks(std::byte const* x, int32_t const* j, int64_t count, int64_t size, i
     case 32:
         return blocksOf<__m256i>(x, j, count, size, y);
     }
-    if (blockBytes < 2 * kVector) {
+    if (blockBytes <= 4 * kVector) {
         for (int64_t i = 0; i < count; ++i, y += blockBytes) {
             if (std::byte const* from = blockOf(x, j[i], size, blockBytes))
                 copyShort(y, from, blockBytes);

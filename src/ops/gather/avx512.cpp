@@ -47,6 +47,18 @@ void blocks(std::byte const* x, int32_t const* j, int64_t count, int64_t size, i
         }
         return;
     }
+    if (blockBytes <= 2 * kVector) { // two vectors that may overlap
+        for (int64_t i = 0; i < count; ++i, y += blockBytes) {
+            std::byte const* from = blockOf(x, j[i], size, blockBytes);
+            __mmask64 const use = from ? ~__mmask64(0) : 0;
+            from = from ? from : x;
+            __m512i const first = _mm512_maskz_loadu_epi8(use, from),
+                          last = _mm512_maskz_loadu_epi8(use, from + blockBytes - kVector);
+            _mm512_storeu_si512(y, first);
+            _mm512_storeu_si512(y + blockBytes - kVector, last);
+        }
+        return;
+    }
     // Blocks lie anywhere: the hardware learns of each by its first misses. The first lines of the one after the next
     // are fetched while this one is copied (0.7 to 0.9 of the time where x is in memory, more lines gain nothing).
     int64_t const ahead = blockBytes < kLongBytes ? 1 : kLines;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "ops/element.h"
 #include "ops/jit_support.h"
@@ -120,7 +121,7 @@ struct Scratch
     static constexpr int64_t kFound = 1024, kColumns = 16, kColumnBytes = 32 << 10, kMostWidth = 16;
 
     int32_t* found;
-    Order* best;
+    Order *best, *spare;
     float* lane;
     std::byte* rows;
 
@@ -135,12 +136,13 @@ struct Scratch
     static int64_t bytes(int64_t k, int64_t n, int64_t inner, int64_t elementBytes)
     {
         int64_t const rows = inner > 1 && k > 1 ? std::max(kColumnBytes, n * elementBytes) : 0;
-        return (mostBest(k) * 8 + (mostLanes(k) + kFound) * 4 + rows + 63) / 64 * 64;
+        return (mostBest(k) * 16 + (mostLanes(k) + kFound) * 4 + rows + 63) / 64 * 64;
     }
     Scratch(std::byte* at, int64_t k)
-        : best(reinterpret_cast<Order*>(at)), rows(at + mostBest(k) * 8 + (mostLanes(k) + kFound) * 4)
+        : best(reinterpret_cast<Order*>(at)), rows(at + mostBest(k) * 16 + (mostLanes(k) + kFound) * 4)
     {
-        lane = reinterpret_cast<float*>(best + mostBest(k));
+        spare = best + mostBest(k);
+        lane = reinterpret_cast<float*>(spare + mostBest(k));
         found = reinterpret_cast<int32_t*>(lane + mostLanes(k));
     }
 };
@@ -154,6 +156,7 @@ public:
         : kernels_(kernels), smallest_(smallest), k_(k), n_(n), s_(scratch)
     {
         auto const up = [&](int64_t v) { return (v + kernels.width - 1) / kernels.width * kernels.width; };
+        few_ = k <= fewOf(kernels.width) && n >= 4 * kernels.width;
         lanes_ = up(std::max(2 * k, 4 * kernels.width));
         if (4 * lanes_ > n)
             lanes_ = up(k);
@@ -164,7 +167,10 @@ public:
     void run(T const* x)
     {
         count_ = 0;
-        if (lanes_ == 0) {
+        inOrder_ = true;
+        if (few_) {
+            search(x, kernels_.thresholdOfFew(x, n_, smallest_, k_));
+        } else if (lanes_ == 0) {
             for (; count_ < n_; ++count_)
                 s_.best[count_] = orderOf(loadElement(x[count_]), count_, smallest_);
         } else {
@@ -174,20 +180,52 @@ public:
                 std::nth_element(s_.lane, s_.lane + k_ - 1, s_.lane + lanes_);
             else
                 std::nth_element(s_.lane, s_.lane + k_ - 1, s_.lane + lanes_, std::greater<>());
-            scan(x, smallest_ ? Pass::kNotAbove : Pass::kNotBelow, s_.lane[k_ - 1]);
-            if (count_ < k_) // there are NaNs among the smallest
-                scan(x, Pass::kNotBelow, -std::numeric_limits<float>::infinity());
+            search(x, s_.lane[k_ - 1]);
         }
+        if (count_ > kRadixFrom)
+            return sortByDigits();
         if (count_ > 2 * k_)
             keepBest();
         std::sort(s_.best, s_.best + count_, std::greater<>());
     }
 
 private:
+    // More than so many are sorted by digits.
+    static constexpr int64_t kRadixFrom = 128;
+
+    // Digits of eight bits, the last one first; those that all have in common cost nothing but counting.
+    void sortByDigits()
+    {
+        Order *from = s_.best, *to = s_.spare;
+        for (int shift = inOrder_ ? 32 : 0; shift < 64; shift += 8) {
+            int32_t begin[256] = {};
+            for (int64_t i = 0; i < count_; ++i)
+                ++begin[255 - (from[i] >> shift & 255)];
+            if (begin[255 - (from[0] >> shift & 255)] == count_)
+                continue;
+            int32_t at = 0;
+            for (int32_t& b : begin)
+                at += std::exchange(b, at);
+            for (int64_t i = 0; i < count_; ++i)
+                to[begin[255 - (from[i] >> shift & 255)]++] = from[i];
+            std::swap(from, to);
+        }
+        if (from != s_.best)
+            std::copy_n(from, k_, s_.best);
+    }
+
+    void search(T const* x, float threshold)
+    {
+        scan(x, smallest_ ? Pass::kNotAbove : Pass::kNotBelow, threshold);
+        if (count_ < k_) // there are NaNs among the smallest
+            scan(x, Pass::kNotBelow, -std::numeric_limits<float>::infinity());
+    }
+
     void keepBest()
     {
         std::nth_element(s_.best, s_.best + k_ - 1, s_.best + count_, std::greater<>());
         count_ = k_;
+        inOrder_ = false;
     }
 
     void scan(T const* x, Pass pass, float threshold)
@@ -217,6 +255,7 @@ private:
 
     Kernels const& kernels_;
     bool smallest_;
+    bool few_ = false, inOrder_ = true; // of their indices
     int64_t k_, n_, lanes_ = 0, count_ = 0;
     Scratch const& s_;
 };

@@ -77,7 +77,8 @@ Result<void> infer(ir::InferContext& ctx)
             std::vector<double> v(5000);
             for (size_t i = 0; i < v.size(); ++i)
                 v[i] = int64_t(i) % period == 0 ? -inf : int64_t(i) % period == 1 ? double(i % 7) - 3 : nan;
-            topk(name + "_nan_" + std::to_string(period), kind, 60, 0, f32({5000}, v));
+            for (int64_t k : {5, 60, 200})
+                topk(name + "_nan_" + std::to_string(period) + "_" + std::to_string(k), kind, k, 0, f32({5000}, v));
             topk(name + "_nan_columns_" + std::to_string(period), kind, 1, 0, f32({100, 50}, v));
         }
         topk(name + "_all_nan", kind, 3, 0, f32({1500}, std::vector<double>(1500, nan)));

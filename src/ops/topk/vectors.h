@@ -180,6 +180,39 @@ void extremes(void const* from, int64_t n, bool smallest, float* lane, int64_t l
     }
 }
 
+template <class T, bool kSmallest>
+float thresholdOf(T const* x, int64_t n, int64_t k)
+{
+    auto const better = [](Floats v, Floats so) { return kSmallest ? smaller(v, so) : larger(v, so); };
+    Floats lane[4];
+    for (Floats& l : lane)
+        l = spread(kSmallest ? __builtin_inff() : -__builtin_inff());
+    int64_t i = 0;
+    for (; i + 4 * kWidth <= n; i += 4 * kWidth)
+        for (int v = 0; v < 4; ++v)
+            lane[v] = better(load(x + i + v * kWidth), lane[v]);
+    for (; i + kWidth <= n; i += kWidth)
+        lane[0] = better(load(x + i), lane[0]);
+    Floats const all = better(better(lane[0], lane[1]), better(lane[2], lane[3]));
+    // The best number that k lanes are not worse than.
+    float values[kWidth], best = kSmallest ? __builtin_inff() : -__builtin_inff();
+    store(values, all);
+    for (float v : values) {
+        unsigned const lanes =
+            bitsOf(kSmallest ? compare<_CMP_LE_OQ>(all, spread(v)) : compare<_CMP_GE_OQ>(all, spread(v)));
+        bool const enough = __builtin_popcount(lanes) >= k;
+        best = enough && (kSmallest ? v < best : v > best) ? v : best;
+    }
+    return best;
+}
+
+template <class T>
+float thresholdOfFew(void const* x, int64_t n, bool smallest, int64_t k)
+{
+    auto const* from = static_cast<T const*>(x);
+    return smallest ? thresholdOf<T, true>(from, n, k) : thresholdOf<T, false>(from, n, k);
+}
+
 template <class T, int kPredicate>
 int64_t collectBy(T const* x, int64_t begin, int64_t n, float threshold, int32_t* to, int64_t room, int64_t* end)
 {
@@ -281,8 +314,10 @@ void bestOfColumns(void const* from, int64_t n, int64_t step, int64_t columns, b
 
 } // namespace
 
-ops::topk::Kernels const kTopkFloat = {kWidth, extremes<float>, collect<float>, bestOfColumns<float>};
-ops::topk::Kernels const kTopkHalf = {kWidth, extremes<Half>, collect<Half>, bestOfColumns<Half>};
-ops::topk::Kernels const kTopkInt8 = {kWidth, extremes<int8_t>, collect<int8_t>, bestOfColumns<int8_t>};
+ops::topk::Kernels const kTopkFloat = {kWidth, extremes<float>, thresholdOfFew<float>, collect<float>,
+                                       bestOfColumns<float>};
+ops::topk::Kernels const kTopkHalf = {kWidth, extremes<Half>, thresholdOfFew<Half>, collect<Half>, bestOfColumns<Half>};
+ops::topk::Kernels const kTopkInt8 = {kWidth, extremes<int8_t>, thresholdOfFew<int8_t>, collect<int8_t>,
+                                      bestOfColumns<int8_t>};
 
 } // namespace tw::TW_ISA

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Of FP16 and of FP32.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cuda/hopper.h"
 #include "ops/cuda_conv_f16.h"
+#include "ops/cuda_conv_f32.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -32,16 +35,8 @@ struct Params {
 constexpr int V = $vector$, R = $r$, S = $s$, STRIDE = $stride$, DILATION = $dilation$, COLUMNS = $columns$;
 constexpr int SEEN = (COLUMNS - 1) * STRIDE + (S - 1) * DILATION + 1;
 TW_INLINE u32 divide(u32 n, Div const& v) { return (__umulhi(n, v.m) + n) >> v.s; }
-struct alignas(V * 2) Halves { u32 v[V / 2]; };
-TW_INLINE Halves take(f16 const* from) { return *reinterpret_cast<Halves const*>(from); }
-TW_INLINE void unpack(Halves const& h, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) {
-        v[i * 2] = lowHalf(h.v[i]);
-        v[i * 2 + 1] = highHalf(h.v[i]);
-    }
-}
+$element$
+TW_INLINE Few take(T const* from) { return *reinterpret_cast<Few const*>(from); }
 TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params p)
 {
     waitForPrevious();
@@ -51,8 +46,8 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
     u32 const pixels = divide(i, p.vectors), rows = divide(pixels, p.wide), image = divide(rows, p.tall);
     int const c = int(i - pixels * u32(p.vectors.d)) * V, q0 = int(pixels - rows * u32(p.wide.d)) * COLUMNS;
     int const o = int(rows - image * u32(p.tall.d)), h0 = o * p.strideH - p.padH, w0 = q0 * STRIDE - p.padW;
-    f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
-    f16 const* const filters = static_cast<f16 const*>(p.filters) + c;
+    T const* const x = static_cast<T const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
+    T const* const filters = static_cast<T const*>(p.filters) + c;
     i64 const step = i64(p.vectors.d) * V;
     float4 const* const bias = reinterpret_cast<float4 const*>(static_cast<float const*>(p.bias) + c);
     float sum[COLUMNS][V];
@@ -71,11 +66,11 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
     for (int r = 0; r < R; ++r) {
         int const h = h0 + r * p.dilationH;
         bool const inside = u32(h) < u32(p.h);
-        f16 const* const row = x + i64(h) * p.w * p.pixelX;
-        Halves raw[SEEN];
+        T const* const row = x + i64(h) * p.w * p.pixelX;
+        Few raw[SEEN];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j) {
-            raw[j] = Halves{};
+            raw[j] = Few{};
             if (inside && u32(w0 + j) < u32(p.w)) raw[j] = take(row + i64(w0 + j) * p.pixelX);
         }
         float seen[SEEN][V];
@@ -97,15 +92,51 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
         if (q0 + j >= p.outW) break;
         if constexpr ($residual$) {
             float v[V];
-            unpack(take(static_cast<f16 const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
+            unpack(take(static_cast<T const*>(p.residual) + (first + j) * p.pixelResidual + c), v);
 #pragma unroll
             for (int e = 0; e < V; ++e) sum[j][e] += v[e];
         }
-        Halves out;
 #pragma unroll
-        for (int e = 0; e < V / 2; ++e) out.v[e] = packHalves(activate(sum[j][e * 2]), activate(sum[j][e * 2 + 1]));
-        *reinterpret_cast<Halves*>(static_cast<f16*>(p.y) + (first + j) * p.pixelY + c) = out;
+        for (int e = 0; e < V; ++e) sum[j][e] = activate(sum[j][e]);
+        *reinterpret_cast<Few*>(static_cast<T*>(p.y) + (first + j) * p.pixelY + c) = packed(sum[j]);
     }
+}
+)";
+
+// V elements as they lie in memory.
+constexpr char const* kHalves = R"(
+typedef f16 T;
+struct alignas(V * 2) Few { u32 v[V / 2]; };
+TW_INLINE void unpack(Few const& h, float (&v)[V])
+{
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i) {
+        v[i * 2] = lowHalf(h.v[i]);
+        v[i * 2 + 1] = highHalf(h.v[i]);
+    }
+}
+TW_INLINE Few packed(float const (&v)[V])
+{
+    Few out;
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i) out.v[i] = packHalves(v[i * 2], v[i * 2 + 1]);
+    return out;
+}
+)";
+constexpr char const* kFloats = R"(
+typedef float T;
+struct alignas(16) Few { float v[V]; };
+TW_INLINE void unpack(Few const& f, float (&v)[V])
+{
+#pragma unroll
+    for (int i = 0; i < V; ++i) v[i] = f.v[i];
+}
+TW_INLINE Few packed(float const (&v)[V])
+{
+    Few out;
+#pragma unroll
+    for (int i = 0; i < V; ++i) out.v[i] = v[i];
+    return out;
 }
 )";
 
@@ -114,11 +145,9 @@ int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channel
     return (r * w[3] + s) * channels;
 }
 
-} // namespace
-
-Support Depthwise::supports(Problem const& p)
+Support supports(Problem const& p, DataType type)
 {
-    if (Support const s = supportsCommon(p); !s.ok)
+    if (Support const s = supportsCommon(p, type); !s.ok)
         return s;
     Geometry const g = geometryOf(p, true);
     if (g.groups != g.c || g.k != g.c)
@@ -129,12 +158,16 @@ Support Depthwise::supports(Problem const& p)
     return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
 }
 
-// {columns, channels of a thread}: fewer channels, more threads that hide each other's waiting.
-std::vector<Config> Depthwise::configs(Problem const& p)
+struct Part
+{
+    int64_t columns, channels; // of a thread: fewer channels, more threads that hide each other's waiting
+};
+
+std::vector<Config> configs(Problem const& p, std::initializer_list<Part> parts)
 {
     Geometry const g = geometryOf(p, false);
     std::vector<Config> list;
-    for (auto const& [columns, vector] : {std::pair<int64_t, int64_t>{4, 4}, {2, 8}, {4, 8}, {2, 4}, {1, 8}}) {
+    for (auto const& [columns, vector] : parts) {
         bool const fits =
             columns <= g.out[2] && (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] < kMostSeen;
         if (columns == 1 ? list.empty() || g.out[2] < kNarrow : fits)
@@ -143,25 +176,19 @@ std::vector<Config> Depthwise::configs(Problem const& p)
     return list;
 }
 
-std::vector<Formats> Depthwise::formats(Problem const& p)
+CudaKernels generate(Problem const& p, Config const& config, DataType type)
 {
-    return formatsWith(p, Format::kHWC8);
-}
-
-double Depthwise::estimate(Problem const& p, Config const&)
-{
-    return estimateUs(p, 20);
-}
-
-CudaKernels Depthwise::generate(Problem const& p, Config const& config)
-{
-    if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && config[1] != 8))
+    bool const isHalf = type == DataType::kHalf;
+    if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
         return noKernels(unsupported("a config has other numbers"));
     int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string source = cuda::matrixPrelude() + cuda::activationText(epilogueOf(p).activation) +
-                         cuda::expand(kText, {{"r", text(largest.window[1])},
+    std::string const activation =
+        isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
+    std::string source = cuda::matrixPrelude() + activation +
+                         cuda::expand(kText, {{"element", isHalf ? kHalves : kFloats},
+                                              {"r", text(largest.window[1])},
                                               {"s", text(largest.window[2])},
                                               {"stride", text(largest.stride[2])},
                                               {"dilation", text(largest.dilation[2])},
@@ -175,13 +202,13 @@ CudaKernels Depthwise::generate(Problem const& p, Config const& config)
         // [r, s, c]: as one filter that has all channels.
         TensorSpec const& w = p.inputs[1];
         int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
+        size_t const size = size_t(sizeOf(w.type));
         std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
-        std::string filters(size_t(taps * channels) * sizeof(uint16_t), '\0');
-        auto const* from = reinterpret_cast<uint16_t const*>(each.data());
-        auto* const to = reinterpret_cast<uint16_t*>(filters.data());
+        std::string filters(size_t(taps * channels) * size, '\0');
+        char const* from = each.data();
         for (int64_t c = 0; c < w.dims[0]; ++c)
-            for (int64_t t = 0; t < taps; ++t)
-                to[t * channels + c] = *from++;
+            for (int64_t t = 0; t < taps; ++t, from += size)
+                std::memcpy(filters.data() + size_t(t * channels + c) * size, from, size);
         return std::vector<std::string>{packBias(p, channels), filters};
     };
     out.packedInputs = {1, 2};
@@ -216,4 +243,52 @@ CudaKernels Depthwise::generate(Problem const& p, Config const& config)
     return out;
 }
 
+} // namespace
+
+Support Depthwise::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kHalf);
+}
+std::vector<Config> Depthwise::configs(Problem const& p)
+{
+    return conv_f16::configs(p, {{4, 4}, {2, 8}, {4, 8}, {2, 4}, {1, 8}});
+}
+std::vector<Formats> Depthwise::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+double Depthwise::estimate(Problem const& p, Config const&)
+{
+    return estimateUs(p, 20);
+}
+CudaKernels Depthwise::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config, DataType::kHalf);
+}
+
 } // namespace tw::ops::conv_f16
+
+namespace tw::ops::conv_f32 {
+
+Support Depthwise::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kFloat);
+}
+std::vector<Config> Depthwise::configs(Problem const& p)
+{
+    return conv_f16::configs(p, {{4, 4}, {2, 4}, {1, 4}});
+}
+std::vector<Formats> Depthwise::formats(Problem const& p)
+{
+    return conv_f16::formatsWith(p, Format::kHWC8);
+}
+double Depthwise::estimate(Problem const& p, Config const&)
+{
+    return conv_f16::estimateUs(p, 20);
+}
+CudaKernels Depthwise::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config, DataType::kFloat);
+}
+
+} // namespace tw::ops::conv_f32

@@ -31,8 +31,8 @@ double estimateUs(Problem const& p, double teraflops)
     Geometry const g = geometryOf(p, false);
     double const positions = double(g.batch * g.out[1] * g.out[2]);
     double const operations = 2 * positions * double(g.k) * double(g.c / g.groups * g.window[1] * g.window[2]);
-    double const bytes = sizeof(uint16_t) * (double(g.batch * g.in[1] * g.in[2] * g.c) +
-                                             positions * double(g.k) * (hasResidual(p) ? 2 : 1));
+    double const bytes = double(sizeOf(p.inputs[0].type)) * (double(g.batch * g.in[1] * g.in[2] * g.c) +
+                                                             positions * double(g.k) * (hasResidual(p) ? 2 : 1));
     return kLeastUs + std::max(bytes / kBytesPerUs, operations / teraflops * 1e-6);
 }
 
@@ -47,13 +47,13 @@ bool hasResidual(Problem const& p)
     return isPresent(p, kResidual);
 }
 
-Support supportsCommon(Problem const& p)
+Support supportsCommon(Problem const& p, DataType type)
 {
     if (!p.cuda)
         return Support::no("runs on GPUs only");
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
-    if (x.type != DataType::kHalf || y.type != DataType::kHalf)
-        return Support::no("takes f16 only");
+    if (x.type != type || y.type != type || w.type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (w.dims.rank != 4)
         return Support::no("takes 2-D windows only");
     if (!w.constant || (isPresent(p, kBias) && !p.inputs[kBias].constant))
@@ -97,14 +97,18 @@ std::vector<Formats> formatsWith(Problem const& p, Format x)
 
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout)
 {
-    std::string bytes(size_t(filters * each) * sizeof(uint16_t), '\0');
-    auto* const to = reinterpret_cast<uint16_t*>(bytes.data());
-    uint16_t const* from = w.constant->as<uint16_t>();
-    for (int64_t k = 0; k < w.dims[0]; ++k)
-        for (int64_t c = 0; c < w.dims[1]; ++c)
-            for (int64_t r = 0; r < w.dims[2]; ++r)
-                for (int64_t s = 0; s < w.dims[3]; ++s)
-                    to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
+    std::string bytes(size_t(filters * each * sizeOf(w.type)), '\0');
+    auto fill = [&](auto* to, auto const* from) {
+        for (int64_t k = 0; k < w.dims[0]; ++k)
+            for (int64_t c = 0; c < w.dims[1]; ++c)
+                for (int64_t r = 0; r < w.dims[2]; ++r)
+                    for (int64_t s = 0; s < w.dims[3]; ++s)
+                        to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
+    };
+    if (w.type == DataType::kFloat)
+        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
+    else
+        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
     return bytes;
 }
 

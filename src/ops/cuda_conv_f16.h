@@ -83,8 +83,8 @@ double estimateUs(Problem const& problem, double teraflops);
 
 FusedActivation activationOf(ir::Node const& node);
 bool hasResidual(Problem const& problem);
-// FP16, 2-D, constant filters and bias, sizes that count in 32 bits.
-Support supportsCommon(Problem const& problem);
+// Of this type, 2-D, constant filters and bias, sizes that count in 32 bits.
+Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
 // Bias (zeros, where there is none), residual, activation behind it.
 cuda::Epilogue epilogueOf(Problem const& problem);
 // One combination: y and residual in kHWC8, x in `x`.
@@ -97,7 +97,7 @@ inline int64_t roundUp8(int64_t v)
 
 // Where element (c, r, s) of filter k, with all sizes of w, lies in the packed filter.
 using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t layout);
-// [filters, each], filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
+// [filters, each] of w's type, filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
 // Floats, zeros behind them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);

@@ -71,10 +71,11 @@ std::string epilogueActivation(FusedActivation const& f)
 std::string packFloats(TensorSpec const& constant, int64_t count)
 {
     std::vector<float> values(size_t(std::max<int64_t>(count, 0)), 0.0f);
-    uint16_t const* from = constant.constant->as<uint16_t>();
-    int64_t const known = std::min({count, constant.dims.volume(), int64_t(constant.constant->sizeBytes() / 2)});
+    int64_t const known = std::min(
+        {count, constant.dims.volume(), int64_t(constant.constant->sizeBytes()) / int64_t(sizeOf(constant.type))});
     for (int64_t i = 0; i < known; ++i)
-        values[size_t(i)] = halfToFloat(from[i]);
+        values[size_t(i)] = constant.type == DataType::kFloat ? constant.constant->as<float>()[i]
+                                                              : halfToFloat(constant.constant->as<uint16_t>()[i]);
     return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 

@@ -13,7 +13,8 @@ namespace tw::ops {
 // An expression of `float v` for cuda::Epilogue, as exact as results in FP16 need; empty: none.
 std::string epilogueActivation(FusedActivation const& activation);
 
-// The elements of an FP16 constant as floats, `count` of them with zeros behind: bytes for CudaKernels::pack().
+// The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros behind: bytes for
+// CudaKernels::pack().
 std::string packFloats(TensorSpec const& constant, int64_t count);
 
 } // namespace tw::ops

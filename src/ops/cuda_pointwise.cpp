@@ -288,14 +288,14 @@ std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& 
     Formats f = linearFormats(p);
     std::vector<Formats> list{f};
     TensorSpec const& out = p.outputs[0];
-    if (out.type != DataType::kHalf || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
+    if (!isFloating(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
         return list;
     ir::Shape const& shape = p.node->outputs[0]->shape;
     f.outputs[0] = Format::kHWC8;
     bool anyPixels = false;
     for (int i : inputs) {
         ir::Value const* v = p.node->inputs[size_t(i)];
-        if (!v || v->isConstant() || v->type != DataType::kHalf || !(v->shape == shape))
+        if (!v || v->isConstant() || v->type != out.type || !(v->shape == shape))
             continue;
         f.inputs[size_t(i)] = Format::kHWC8;
         anyPixels = true;

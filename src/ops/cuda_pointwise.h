@@ -26,8 +26,8 @@ struct Pointwise
 
 CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what);
 
-// Linear ones; and y in kHWC8 in FP16, with the operands of y's shape, where the others, which stay linear, are one
-// number for each channel, pixel or image, or one in all.
+// Linear ones; and y of FP16 or FP32 in kHWC8, with the operands of y's shape, where the others, which stay linear, are
+// one number for each channel, pixel or image, or one in all.
 std::vector<Formats> pointwiseFormats(Problem const& problem, std::vector<int> const& inputs,
                                       Pointwise::Views views = nullptr);
 // The same for nodes whose inputs are the operands, in order.

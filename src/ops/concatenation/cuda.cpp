@@ -93,7 +93,7 @@ std::vector<Formats> formats(Problem const& p)
     int const rank = p.outputs[0].dims.rank;
     bool const anyConstant =
         std::any_of(p.inputs.begin(), p.inputs.end(), [](TensorSpec const& t) { return t.constant != nullptr; });
-    if (p.outputs[0].type == DataType::kHalf && rank >= 3 && !anyConstant &&
+    if (isFloating(p.outputs[0].type) && rank >= 3 && !anyConstant &&
         p.node->attrsAs<Attrs>().axis == channelAxis(Format::kHWC8, rank))
         list.push_back(channelsLastFormats(p, Format::kHWC8));
     return list;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_conv_f16.h"
+#include "ops/cuda_conv_f32.h"
 #include "ops/cuda_convolve.h"
 #include "ops/fused_convolution/op.h"
 
@@ -17,13 +18,19 @@ constexpr CudaTactic kDepthwise = conv_f16::tactic<conv_f16::Depthwise>("fused_c
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("fused_convolution_f16_stem_sm80");
 constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("fused_convolution_f16_planar_sm80");
 constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("fused_convolution_f16_mma_sm80");
+constexpr CudaTactic kDepthwise32 = conv_f32::tactic<conv_f32::Depthwise>("fused_convolution_f32_depthwise");
+constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("fused_convolution_tf32_planar_sm80");
+constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("fused_convolution_tf32_mma_sm80");
+constexpr CudaTactic kExactPlanar = conv_f32::tactic<conv_f32::ExactPlanar>("fused_convolution_f32_planar_sm80");
+constexpr CudaTactic kExact = conv_f32::tactic<conv_f32::Exact>("fused_convolution_f32_tile_sm80");
 constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma, &kDepthwise, &kStem, &kPlanar, &kMma, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,      &kDepthwise, &kStem,        &kPlanar, &kMma,  &kDepthwise32,
+                                              &kTf32Planar, &kTf32,      &kExactPlanar, &kExact,  &kPlain};
     return kList;
 }
 

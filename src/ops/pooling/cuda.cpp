@@ -105,13 +105,15 @@ CudaKernels generate(Problem const& problem, Config const&)
 
 constexpr CudaTactic kPixels{"pooling_f16_pixels", 1, generatePixels, supportsPixelsOnCuda, configsOfPixels,
                              formatsOfPixels};
+constexpr CudaTactic kPixels32{"pooling_f32_pixels", 1, generatePixels, supportsPixels32OnCuda, configsOfPixels,
+                               formatsOfPixels};
 constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlain};
     return kList;
 }
 

@@ -18,20 +18,16 @@ struct Params
     void const* x = nullptr;
     void* y = nullptr;
     uint64_t count = 0;              // threads with work
-    cuda::Div vectors, wide, groups; // 8 channels, columns, ROWS rows
+    cuda::Div vectors, wide, groups; // 16 bytes of channels, columns, ROWS rows
     int64_t pixelX = 0, pixelY = 0;
     int32_t h = 0, w = 0, outH = 0, padH = 0, padW = 0, afterH = 0, afterW = 0, pad = 0;
 };
 
-// Each thread has 8 channels of ROWS outputs, one below the other: windows that overlap share what it loads.
-constexpr char const* kText = R"(
-struct Params {
-    void const* x; void* y; u64 count; Div vectors, wide, groups; i64 pixelX, pixelY;
-    i32 h, w, outH, padH, padW, afterH, afterW, pad;
-};
-constexpr int R = $r$, S = $s$, STEP_H = $strideH$, STEP_W = $strideW$, ROWS = $rows$;
-constexpr int SEEN = (ROWS - 1) * STEP_H + R; // rows of x
-typedef Pack<u32, 4> Halves;
+// 16 bytes of FP16 or FP32.
+constexpr char const* kHalves = R"(
+constexpr int V = 8;
+typedef f16 T;
+typedef Pack<u32, 4> Unit;
 TW_INLINE u32 larger(u32 a, u32 b) // of each half; NaN wins
 {
     u32 v;
@@ -44,30 +40,50 @@ TW_INLINE f16 halfOf(u32 v, int which)
     h.bits = (unsigned short)(which ? v >> 16 : v);
     return h;
 }
+TW_INLINE float valueOf(Unit const& x, int i) { return halfToFloat(halfOf(x.v[i / 2], i % 2)); }
+constexpr u32 LOWEST = 0xFC00FC00u;
+)";
+constexpr char const* kFloats = R"(
+constexpr int V = 4;
+typedef float T;
+typedef Pack<u32, 4> Unit;
+TW_INLINE u32 larger(u32 a, u32 b) // NaN wins
+{
+    float v;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
+    return __float_as_uint(v);
+}
+TW_INLINE float valueOf(Unit const& x, int i) { return __uint_as_float(x.v[i]); }
+constexpr u32 LOWEST = 0xFF800000u;
+)";
+
+// Each thread has V channels of ROWS outputs, one below the other: windows that overlap share what it loads.
+constexpr char const* kText = R"(
+struct Params {
+    void const* x; void* y; u64 count; Div vectors, wide, groups; i64 pixelX, pixelY;
+    i32 h, w, outH, padH, padW, afterH, afterW, pad;
+};
+constexpr int R = $r$, S = $s$, STEP_H = $strideH$, STEP_W = $strideW$, ROWS = $rows$;
+constexpr int SEEN = (ROWS - 1) * STEP_H + R; // rows of x
 struct Largest {
     u32 v[4];
-    static TW_INLINE Halves nothing() { return Halves{{0xFC00FC00u, 0xFC00FC00u, 0xFC00FC00u, 0xFC00FC00u}}; }
-    TW_INLINE void clear() { for (int i = 0; i < 4; ++i) v[i] = 0xFC00FC00u; }
-    TW_INLINE void add(Halves const& x) { for (int i = 0; i < 4; ++i) v[i] = larger(v[i], x.v[i]); }
+    static TW_INLINE Unit nothing() { return Unit{{LOWEST, LOWEST, LOWEST, LOWEST}}; }
+    TW_INLINE void clear() { for (int i = 0; i < 4; ++i) v[i] = LOWEST; }
+    TW_INLINE void add(Unit const& x) { for (int i = 0; i < 4; ++i) v[i] = larger(v[i], x.v[i]); }
     TW_INLINE void add(Largest const& x) { for (int i = 0; i < 4; ++i) v[i] = larger(v[i], x.v[i]); }
-    TW_INLINE Pack<f16, 8> result(float) const
-    {
-        Pack<f16, 8> y;
-        for (int i = 0; i < 8; ++i) y.v[i] = halfOf(v[i / 2], i % 2);
-        return y;
-    }
+    TW_INLINE Unit result(float) const { return Unit{{v[0], v[1], v[2], v[3]}}; }
 };
 struct Sum {
-    float v[8];
-    static TW_INLINE Halves nothing() { return Halves{}; }
-    TW_INLINE void clear() { for (int i = 0; i < 8; ++i) v[i] = 0; }
-    TW_INLINE void add(Halves const& x) { for (int i = 0; i < 8; ++i) v[i] += halfToFloat(halfOf(x.v[i / 2], i % 2)); }
-    TW_INLINE void add(Sum const& x) { for (int i = 0; i < 8; ++i) v[i] += x.v[i]; }
-    TW_INLINE Pack<f16, 8> result(float count) const
+    float v[V];
+    static TW_INLINE Unit nothing() { return Unit{}; }
+    TW_INLINE void clear() { for (int i = 0; i < V; ++i) v[i] = 0; }
+    TW_INLINE void add(Unit const& x) { for (int i = 0; i < V; ++i) v[i] += valueOf(x, i); }
+    TW_INLINE void add(Sum const& x) { for (int i = 0; i < V; ++i) v[i] += x.v[i]; }
+    TW_INLINE Pack<T, V> result(float count) const
     {
-        Pack<f16, 8> y;
+        Pack<T, V> y;
         float const by = count > 0 ? 1.0f / count : 0.0f;
-        for (int i = 0; i < 8; ++i) y.v[i] = floatToHalf(count > 0 ? v[i] * by : 0.0f);
+        for (int i = 0; i < V; ++i) y.v[i] = store<T>(count > 0 ? v[i] * by : 0.0f);
         return y;
     }
 };
@@ -86,9 +102,9 @@ TW_KERNEL __launch_bounds__($threads$) pooling(const __grid_constant__ Params p)
     idx const i = threadIndex();
     if (i >= p.count) return;
     idx const pixels = divide(i, p.vectors), groups = divide(pixels, p.wide), image = divide(groups, p.groups);
-    int const c = int(i - pixels * idx(p.vectors.d)) * 8, q = int(pixels - groups * idx(p.wide.d));
+    int const c = int(i - pixels * idx(p.vectors.d)) * V, q = int(pixels - groups * idx(p.wide.d));
     int const o0 = int(groups - image * idx(p.groups.d)) * ROWS, h0 = o0 * STEP_H - p.padH, w0 = q * STEP_W - p.padW;
-    f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
+    T const* const x = static_cast<T const*>(p.x) + i64(image) * p.h * p.w * p.pixelX + c;
     Joined all[ROWS];
 #pragma unroll
     for (int j = 0; j < ROWS; ++j) all[j].clear();
@@ -96,17 +112,17 @@ TW_KERNEL __launch_bounds__($threads$) pooling(const __grid_constant__ Params p)
     constexpr int AHEAD = SEEN * S <= 16 ? SEEN : 2 * S <= 16 ? 2 : 1;
 $unroll$
     for (int r0 = 0; r0 < SEEN; r0 += AHEAD) {
-        Halves v[AHEAD][S];
+        Unit v[AHEAD][S];
 #pragma unroll
         for (int k = 0; k < AHEAD; ++k) {
             int const h = h0 + r0 + k;
             bool const inside = u32(h) < u32(p.h) && r0 + k < SEEN;
-            f16 const* const row = x + i64(h) * p.w * p.pixelX;
+            T const* const row = x + i64(h) * p.w * p.pixelX;
 #pragma unroll
             for (int s = 0; s < S; ++s) {
                 v[k][s] = Joined::nothing();
                 if (inside && u32(w0 + s) < u32(p.w))
-                    v[k][s] = *reinterpret_cast<Halves const*>(row + i64(w0 + s) * p.pixelX);
+                    v[k][s] = *reinterpret_cast<Unit const*>(row + i64(w0 + s) * p.pixelX);
             }
         }
 #pragma unroll
@@ -127,18 +143,21 @@ $unroll$
         bool const any = seesAny(start, R, p.h) && seesAny(w0, S, p.w);
         float const count = any ? float(counted(start, R, p.h, p.afterH)) * float(counted(w0, S, p.w, p.afterW)) : 0.0f;
         i64 const to = ((i64(image) * p.outH + o0 + j) * i64(p.wide.d) + q) * p.pixelY + c;
-        *reinterpret_cast<Pack<f16, 8>*>(static_cast<f16*>(p.y) + to) = all[j].result(count);
+        auto const out = all[j].result(count);
+        *reinterpret_cast<Unit*>(static_cast<T*>(p.y) + to) = *reinterpret_cast<Unit const*>(&out);
     }
 }
 )";
 
 } // namespace
 
-Support supportsPixelsOnCuda(Problem const& p)
+namespace {
+
+Support supports(Problem const& p, DataType type)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[0].type != DataType::kHalf)
-        return Support::no("takes f16 only");
+    if (p.inputs[0].type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (a.kind == Kind::kMaxAverageBlend)
         return Support::no("does not blend maximum and average");
     if (a.window.size() != 2 || p.inputs[0].dims.rank < 3)
@@ -153,6 +172,17 @@ Support supportsPixelsOnCuda(Problem const& p)
     if (a.window[1] > kMostColumns)
         return Support::no("takes windows of at most " + std::to_string(kMostColumns) + " columns");
     return isWide(p) ? Support::no("counts in 32 bits") : Support::yes();
+}
+
+} // namespace
+
+Support supportsPixelsOnCuda(Problem const& p)
+{
+    return supports(p, DataType::kHalf);
+}
+Support supportsPixels32OnCuda(Problem const& p)
+{
+    return supports(p, DataType::kFloat);
 }
 
 std::vector<Config> configsOfPixels(Problem const& p)
@@ -182,7 +212,9 @@ CudaKernels generatePixels(Problem const& p, Config const& config)
     out.alignment = 16;
     out.names = {"pooling"};
     auto text = [](int64_t v) { return std::to_string(v); };
-    out.source = cuda::expand(kText, {{"r", text(a.window[0])},
+    bool const isHalf = p.inputs[0].type == DataType::kHalf;
+    out.source = (isHalf ? kHalves : kFloats) +
+                 cuda::expand(kText, {{"r", text(a.window[0])},
                                       {"s", text(a.window[1])},
                                       {"strideH", text(a.strides[0])},
                                       {"strideW", text(a.strides[1])},
@@ -192,10 +224,10 @@ CudaKernels generatePixels(Problem const& p, Config const& config)
                                       {"unroll", unrolls ? "#pragma unroll" : "#pragma unroll 1"},
                                       {"threads", text(kThreads)}}) +
                  cuda::sizeCheck<Params>();
-    out.run = [&a, rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [&a, rows, vector = isHalf ? 8 : 4](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(a, x.dims, y.dims);
-        int64_t const channels = x.dims[x.dims.rank - 3], vectors = (channels + 7) / 8,
+        int64_t const channels = x.dims[x.dims.rank - 3], vectors = (channels + vector - 1) / vector,
                       groups = (g.out[1] + rows - 1) / rows, images = x.dims.volume(0, x.dims.rank - 3);
         Params q;
         q.x = x.data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum and average of FP16 images in Format::kHWC8: 8 channels for each thread.
+// Maximum and average of FP16 and FP32 images in Format::kHWC8: 16 bytes of channels for each thread.
 #pragma once
 
 #include "ops/cuda_tactic.h"
@@ -7,7 +7,8 @@
 namespace tw::ops::pooling {
 
 CudaKernels generatePixels(Problem const& problem, Config const& config);
-Support supportsPixelsOnCuda(Problem const& problem);
+Support supportsPixelsOnCuda(Problem const& problem);   // FP16
+Support supportsPixels32OnCuda(Problem const& problem); // FP32
 std::vector<Config> configsOfPixels(Problem const& problem);
 std::vector<Formats> formatsOfPixels(Problem const& problem);
 

@@ -380,6 +380,8 @@ CudaKernels generateColumns(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
+constexpr CudaTactic kPixels32{"reduce_f32_pixels", 1, generatePixels, supportsPixels32, configsOfPixels,
+                               formatsOfPixels};
 constexpr CudaTactic kColumns{"reduce_columns_cuda", 1, generateColumns, supportsColumns};
 constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
@@ -387,7 +389,7 @@ constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kRows, &kColumns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kRows, &kColumns, &kPlain};
     return kList;
 }
 

@@ -154,6 +154,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"resize_f16_pixels", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
+constexpr CudaTactic kPixels32{"resize_f32_pixels", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
 constexpr CudaTactic kPlain{"resize_plain_cuda", 1, generate};
 
 } // namespace
@@ -188,7 +189,7 @@ char const* roundingText(Rounding r)
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlain};
     return kList;
 }
 

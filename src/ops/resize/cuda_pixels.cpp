@@ -16,17 +16,35 @@ struct Params
     void const* x = nullptr;
     void* y = nullptr;
     uint64_t count = 0;            // threads with work
-    cuda::Div vectors, wide, tall; // 8 channels, columns and rows of y
+    cuda::Div vectors, wide, tall; // 16 bytes of channels, columns and rows of y
     int64_t pixelX = 0, pixelY = 0;
     int64_t in[2] = {}, over[2] = {}, under[2] = {}; // rows, columns: size of x, the scale as a fraction
 };
+
+// V elements of 16 bytes.
+constexpr char const* kHalves = R"(
+typedef f16 T;
+constexpr int V = 8;
+typedef Pack<u32, 4> Unit;
+TW_INLINE float valueOf(Unit const& u, int i)
+{
+    f16 one;
+    one.bits = (unsigned short)(i % 2 ? u.v[i / 2] >> 16 : u.v[i / 2]);
+    return halfToFloat(one);
+}
+)";
+constexpr char const* kFloats = R"(
+typedef float T;
+constexpr int V = 4;
+typedef Pack<u32, 4> Unit;
+TW_INLINE float valueOf(Unit const& u, int i) { return __uint_as_float(u.v[i]); }
+)";
 
 // Coordinates are exact fractions.
 constexpr char const* kText = R"(
 struct Params {
     void const* x; void* y; u64 count; Div vectors, wide, tall; i64 pixelX, pixelY, in[2], over[2], under[2];
 };
-typedef Pack<u32, 4> Halves;
 // Two elements and the second's weight.
 struct Taps { int first, second; float weight; };
 template <class N> TW_INLINE N floorDiv(N a, N b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
@@ -58,19 +76,15 @@ template <class N> TW_INLINE Taps tapsOf(Params const& q, int axis, N o, N out)
     }
     return t;
 }
-TW_INLINE void unpack(Halves const& h, float (&v)[8])
+TW_INLINE void unpack(Unit const& u, float (&v)[V])
 {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        f16 one;
-        one.bits = (unsigned short)(i % 2 ? h.v[i / 2] >> 16 : h.v[i / 2]);
-        v[i] = halfToFloat(one);
-    }
+    for (int i = 0; i < V; ++i) v[i] = valueOf(u, i);
 }
-TW_INLINE void mix(float (&a)[8], float const (&b)[8], float weight)
+TW_INLINE void mix(float (&a)[V], float const (&b)[V], float weight)
 {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) a[i] = a[i] * (1.0f - weight) + b[i] * weight;
+    for (int i = 0; i < V; ++i) a[i] = a[i] * (1.0f - weight) + b[i] * weight;
 }
 template <class N> TW_INLINE void resizePixels(Params const& p)
 {
@@ -79,19 +93,19 @@ template <class N> TW_INLINE void resizePixels(Params const& p)
     idx const i = threadIndex();
     if (i >= p.count) return;
     idx const pixels = divide(i, p.vectors), rows = divide(pixels, p.wide), image = divide(rows, p.tall);
-    i64 const c = i64(i - pixels * idx(p.vectors.d)) * 8;
+    i64 const c = i64(i - pixels * idx(p.vectors.d)) * V;
     Taps const h = tapsOf<N>(p, 0, N(rows - image * idx(p.tall.d)), N(p.tall.d));
     Taps const w = tapsOf<N>(p, 1, N(pixels - rows * idx(p.wide.d)), N(p.wide.d));
-    f16 const* const x = static_cast<f16 const*>(p.x) + i64(image) * p.in[0] * p.in[1] * p.pixelX + c;
-    Halves* const y = reinterpret_cast<Halves*>(static_cast<f16*>(p.y) + i64(pixels) * p.pixelY + c);
+    T const* const x = static_cast<T const*>(p.x) + i64(image) * p.in[0] * p.in[1] * p.pixelX + c;
+    Unit* const y = reinterpret_cast<Unit*>(static_cast<T*>(p.y) + i64(pixels) * p.pixelY + c);
     auto at = [&](int row, int column) {
-        return *reinterpret_cast<Halves const*>(x + (i64(row) * p.in[1] + column) * p.pixelX);
+        return *reinterpret_cast<Unit const*>(x + (i64(row) * p.in[1] + column) * p.pixelX);
     };
     if constexpr ($nearest$) {
         *y = at(h.first, w.first);
     } else {
-        Halves const raw[4] = {at(h.first, w.first), at(h.first, w.second), at(h.second, w.first), at(h.second, w.second)};
-        float top[8], bottom[8], other[8];
+        Unit const raw[4] = {at(h.first, w.first), at(h.first, w.second), at(h.second, w.first), at(h.second, w.second)};
+        float top[V], bottom[V], other[V];
         unpack(raw[0], top);
         unpack(raw[2], bottom);
         if (w.second != w.first) {
@@ -101,24 +115,22 @@ template <class N> TW_INLINE void resizePixels(Params const& p)
             mix(bottom, other, w.weight);
         }
         if (h.second != h.first) mix(top, bottom, h.weight);
-        Pack<f16, 8> out;
+        Pack<T, V> out;
 #pragma unroll
-        for (int e = 0; e < 8; ++e) out.v[e] = floatToHalf(top[e]);
-        *reinterpret_cast<Pack<f16, 8>*>(y) = out;
+        for (int e = 0; e < V; ++e) out.v[e] = store<T>(top[e]);
+        *reinterpret_cast<Pack<T, V>*>(y) = out;
     }
 }
 TW_KERNEL __launch_bounds__(256) resize(const __grid_constant__ Params p) { resizePixels<int>(p); }
 TW_KERNEL __launch_bounds__(256) resize_long(const __grid_constant__ Params p) { resizePixels<i64>(p); }
 )";
 
-} // namespace
-
-Support supportsPixels(Problem const& p)
+Support supports(Problem const& p, DataType type)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
-    if (x.type != DataType::kHalf)
-        return Support::no("takes f16 only");
+    if (x.type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (a.mode == Mode::kCubic)
         return Support::no("does not mix by cubic weights");
     int const rank = x.dims.rank;
@@ -137,6 +149,17 @@ Support supportsPixels(Problem const& p)
     return Support::yes();
 }
 
+} // namespace
+
+Support supportsPixels(Problem const& p)
+{
+    return supports(p, DataType::kHalf);
+}
+Support supportsPixels32(Problem const& p)
+{
+    return supports(p, DataType::kFloat);
+}
+
 std::vector<Formats> formatsOfPixels(Problem const& p)
 {
     if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
@@ -153,7 +176,9 @@ CudaKernels generatePixels(Problem const& problem, Config const&)
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"resize", "resize_long"};
+    bool const isHalf = problem.inputs[0].type == DataType::kHalf;
     out.source =
+        (isHalf ? kHalves : kFloats) +
         cuda::expand(
             kText, {{"zeroWhenOne",
                      a.selector == Selector::kUpper || a.coordinates == Coordinates::kAlignCorners ? "true" : "false"},
@@ -162,13 +187,14 @@ CudaKernels generatePixels(Problem const& problem, Config const&)
                     {"round", roundingText(a.rounding)},
                     {"excludeOutside", a.excludeOutside ? "true" : "false"}}) +
         cuda::sizeCheck<Params>();
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [&a, channels = isHalf ? 8 : 4](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const axis = y.dims.rank - 3;
         Params p;
         p.x = x.data;
         p.y = y.data;
-        int64_t const vectors = (y.dims[axis] + 7) / 8, tall = y.dims[axis + 1], wide = y.dims[axis + 2];
+        int64_t const vectors = (y.dims[axis] + channels - 1) / channels, tall = y.dims[axis + 1],
+                      wide = y.dims[axis + 2];
         p.vectors = cuda::divBy(vectors);
         p.wide = cuda::divBy(wide);
         p.tall = cuda::divBy(tall);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of FP16 images in Format::kHWC8: nearest, and linear mixes of up to 2 x 2 pixels; 8 channels for each
-// thread.
+// Resizing of FP16 and FP32 images in Format::kHWC8: nearest, and linear mixes of up to 2 x 2 pixels; 16 bytes of
+// channels for each thread.
 #pragma once
 
 #include "ops/cuda_tactic.h"
@@ -9,7 +9,8 @@
 namespace tw::ops::resize {
 
 CudaKernels generatePixels(Problem const& problem, Config const& config);
-Support supportsPixels(Problem const& problem);
+Support supportsPixels(Problem const& problem);   // FP16
+Support supportsPixels32(Problem const& problem); // FP32
 std::vector<Formats> formatsOfPixels(Problem const& problem);
 
 // Statements that set `over` and `under`, the coordinate of element `o` of an axis with `in` elements; and the position

@@ -22,7 +22,7 @@ CudaKernels generate(Problem const& p, Config const&)
 std::vector<Formats> formats(Problem const& p)
 {
     std::vector<Formats> list{linearFormats(p)};
-    if (p.outputs[0].type == DataType::kHalf && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
+    if (isFloating(p.outputs[0].type) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
         p.node->attrsAs<Attrs>().mode == Mode::kStrict) {
         list.push_back(linearFormats(p));
         list.back().inputs[0] = list.back().outputs[0] = Format::kHWC8;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution in FP32 as an implicit matrix product, for compute capability 8.0 and later: any channels, stride,
+// padding, dilation and groups; x NHWC or NCHW (the first layer), y NHWC. Rows are output pixels, columns filters, k
+// runs over a filter's taps and channels as x has them in memory. Products are exact FP32 (one fused multiply-add
+// each), or rounded to TF32 for mma.sync. Windows of a transposed convolution that lie side by side are groups of it,
+// each with its own place in y.
+//
+// Few output pixels leave multiprocessors idle: warps of a block share a tile's k (slices), and from capability 9.0 on
+// the blocks of a cluster too (split). They add up through shared memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/epilogue.h"
+#include "kernels/cuda/tensor_map.h"
+
+namespace tw::cuda::conv_f32 {
+
+constexpr int kStepK = 32; // 128 bytes
+
+struct Spec
+{
+    bool tf32 = false;          // filters come rounded (roundToTf32()), x is rounded on its way
+    int tileM = 64, tileN = 64; // pixels: 64, 128; filters: 32, 64, 128
+    int stages = 4;
+    int vector = 4;         // elements of x that one copy takes: 4, 2 or 1
+    bool planar = false;    // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
+    int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the text
+    std::string activation; // text of `template <class T> T activate(T)`
+
+    int slices() const; // groups of warps that share each step's k
+    int64_t sharedBytes() const;
+    std::string name() const; // "conv_tf32_64x64x32_s4_v4_sm80"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "convolve";
+
+struct Shape
+{
+    int64_t n = 1, h = 1, w = 1, c = 1, k = 1, r = 1, s = 1, outH = 1, outW = 1;
+    int64_t groups = 1;
+    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
+};
+char const* unsupported(Spec const& spec, Shape const& shape);
+// The widest copy that x's layout allows.
+int vectorOf(Shape const& shape, bool planar);
+
+// Filters come as [k, paddedK()], each in the order of k and then zeros, aligned to 16 bytes.
+int64_t paddedK(Shape const& shape);
+// To the nearest with 10 bits of mantissa, ties away from zero; of bytes that are floats, all.
+float roundToTf32(float v);
+void roundAllToTf32(std::string& bytes);
+
+// Output: y's row of an image row is at rowY, of a pixel at ldy; bias and residual may be null.
+struct Args : Output
+{
+    int32_t stepsK = 0;
+    int32_t inner = 1, middle = 1, outer = 1; // sizes of k, the innermost first: c, s, r, or s, r, c when planar
+    float const* x = nullptr;
+    float const* filters = nullptr;
+    int64_t imageX = 0, rowX = 0, columnX = 0, channelX = 0; // strides of x
+    int64_t rowY = 0;
+    int64_t groupX = 0;                // elements from a group's x to the next one's
+    int64_t groupRowY = 0, groupY = 0; // of y: for group / groupsAcross, and for the remainder
+    int32_t groupsAcross = 1, groupBias = 0;
+    int32_t h = 0, w = 0, outH = 0, outW = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1,
+            dilationW = 1;
+    int32_t paddedK = 0, aligned = 0; // aligned: rows of y and of the residual are whole vectors
+};
+
+struct Launch
+{
+    Args args; // without addresses
+    LaunchGeometry geometry;
+};
+Launch launch(Spec const& spec, Shape const& shape);
+
+// A guess of the kernel's time, for ordering.
+double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
+// Tiles and splits worth timing, the best guess first, at most so many, of at most so many texts. `clusters`: blocks
+// may share k.
+std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, bool clusters, size_t most,
+                             size_t mostTexts);
+
+} // namespace tw::cuda::conv_f32

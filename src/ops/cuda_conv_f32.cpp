@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_conv_f32.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/conv_f32.h"
+#include "ops/cuda_pointwise.h"
+
+namespace tw::ops::conv_f32 {
+
+namespace {
+
+namespace conv = cuda::conv_f32;
+using conv_f16::Geometry;
+using conv_f16::geometryOf;
+using conv_f16::roundUp8;
+
+constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
+constexpr size_t kMostConfigs = 5, kMostTexts = 3;
+
+// A config's numbers.
+enum Place
+{
+    kTileM,
+    kTileN,
+    kStages,
+    kVector,
+    kSplit,
+    kPlaces,
+};
+
+struct Kind
+{
+    bool tf32, planar;
+};
+
+// Filters of one group round up to 8 where there is one group; groups lie one behind the other as they are.
+int64_t filtersOf(Geometry const& g)
+{
+    return g.groups == 1 ? roundUp8(g.k) : g.k;
+}
+
+conv::Shape shapeOf(Geometry const& g)
+{
+    conv::Shape s;
+    s.n = g.batch;
+    s.h = g.in[1];
+    s.w = g.in[2];
+    s.c = g.c;
+    s.k = filtersOf(g);
+    s.r = g.window[1];
+    s.s = g.window[2];
+    s.outH = g.out[1];
+    s.outW = g.out[2];
+    s.groups = g.groups;
+    s.strideH = int(g.stride[1]);
+    s.strideW = int(g.stride[2]);
+    s.padH = int(g.before[1]);
+    s.padW = int(g.before[2]);
+    s.dilationH = int(g.dilation[1]);
+    s.dilationW = int(g.dilation[2]);
+    return s;
+}
+
+bool isEmpty(Geometry const& g)
+{
+    return g.batch * g.out[1] * g.out[2] == 0;
+}
+
+char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
+{
+    return isEmpty(g) ? nullptr : conv::unsupported(spec, shapeOf(g));
+}
+
+conv::Spec baseOf(Problem const& p, Kind kind)
+{
+    conv::Spec s;
+    s.tf32 = kind.tf32;
+    s.planar = kind.planar;
+    s.activation = activationOf(conv_f16::activationOf(*p.node));
+    return s;
+}
+
+char const* specOf(Problem const& p, Kind kind, Config const& c, conv::Spec& s)
+{
+    if (!isConfig(c, kPlaces, 0, 256))
+        return "a config has other numbers";
+    s = baseOf(p, kind);
+    s.tileM = int(c[kTileM]);
+    s.tileN = int(c[kTileN]);
+    s.stages = int(c[kStages]);
+    s.vector = int(c[kVector]);
+    s.split = int(c[kSplit]);
+    return conv::unsupported(s);
+}
+
+std::vector<Config> configs(Problem const& p, Kind kind)
+{
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    // Copies along a row need to know its width.
+    bool const isKnown = p.node->inputs[0]->shape.back().isConst();
+    conv::Spec base = baseOf(p, kind);
+    base.vector = kind.planar && !isKnown ? 1 : conv::vectorOf(shapeOf(maximum), kind.planar);
+    std::vector<Config> list;
+    auto add = [&](conv::Spec const& s) {
+        if (!unsupportedGeometry(s, maximum))
+            list.push_back({s.tileM, s.tileN, s.stages, s.vector, s.split});
+    };
+    if (isEmpty(optimum))
+        add(base);
+    else
+        for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors,
+                                                    p.cuda->capability >= 90, kMostConfigs, kMostTexts))
+            add(s);
+    return list;
+}
+
+Support supports(Problem const& p, Kind kind)
+{
+    if (Support const s = conv_f16::supportsCommon(p, DataType::kFloat); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Geometry const g = geometryOf(p, true);
+    if (kind.planar && (g.c > kMostPlanarChannels || g.groups != 1))
+        return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
+    if (!kind.planar && g.groups > 1 && Depthwise::supports(p).ok)
+        return Support::no("channels that stand alone have a kernel of their own");
+    if (isEmpty(g))
+        return Support::yes();
+    conv::Spec least = baseOf(p, kind);
+    least.vector = 1;
+    if (char const* const why = conv::unsupported(least, shapeOf(g)))
+        return Support::no(why);
+    return configs(p, kind).empty() ? Support::no("no tile fits") : Support::yes();
+}
+
+int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
+{
+    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
+}
+
+double estimate(Problem const& p, Kind kind, Config const& c)
+{
+    conv::Spec spec;
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, kind, c, spec) || unsupportedGeometry(spec, g) || isEmpty(g))
+        return 0;
+    return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
+}
+
+CudaKernels generate(Problem const& p, Kind kind, Config const& config)
+{
+    conv::Spec spec;
+    if (char const* const why = specOf(p, kind, config, spec))
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    out.pack = [&p, kind]() -> Result<std::vector<std::string>> {
+        Geometry const g = geometryOf(p, true);
+        int64_t const filters = filtersOf(g);
+        std::string packed =
+            conv_f16::packFilters(p.inputs[1], filters, conv::paddedK(shapeOf(g)), placeOf, kind.planar);
+        if (kind.tf32)
+            conv::roundAllToTf32(packed);
+        return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(packed)};
+    };
+    out.packedInputs = {1, 2};
+    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const& x = args.inputs[0];
+        Geometry const g = geometryOf(*node, args);
+        if (char const* const why = unsupportedGeometry(spec, g))
+            return unsupported(why);
+        conv::Launch l = conv::launch(spec, shapeOf(g));
+        if (!spec.planar) {
+            l.args.columnX = x.pixelStride();
+            l.args.rowX = l.args.columnX * g.in[2];
+            l.args.imageX = l.args.rowX * g.in[1];
+        }
+        conv_f16::setOutput(l.args, args, launch.packed(0));
+        l.args.rowY = l.args.ldy * g.out[2];
+        l.args.x = x.as<float>();
+        l.args.filters = static_cast<float const*>(launch.packed(1));
+        return launch.withGeometry(0, l.geometry, {&l.args});
+    };
+    return out;
+}
+
+} // namespace
+
+std::string activationOf(FusedActivation const& activation)
+{
+    return activationText("activate", activation.kind, activation.alpha, activation.beta);
+}
+
+template <bool tf32, bool planar>
+Support Products<tf32, planar>::supports(Problem const& p)
+{
+    return conv_f32::supports(p, {tf32, planar});
+}
+template <bool tf32, bool planar>
+std::vector<Config> Products<tf32, planar>::configs(Problem const& p)
+{
+    return conv_f32::configs(p, {tf32, planar});
+}
+template <bool tf32, bool planar>
+std::vector<Formats> Products<tf32, planar>::formats(Problem const& p)
+{
+    return conv_f16::formatsWith(p, planar ? Format::kLinear : Format::kHWC8);
+}
+template <bool tf32, bool planar>
+double Products<tf32, planar>::estimate(Problem const& p, Config const& config)
+{
+    return conv_f32::estimate(p, {tf32, planar}, config);
+}
+template <bool tf32, bool planar>
+CudaKernels Products<tf32, planar>::generate(Problem const& p, Config const& config)
+{
+    return conv_f32::generate(p, {tf32, planar}, config);
+}
+template struct Products<false, false>;
+template struct Products<false, true>;
+template struct Products<true, false>;
+template struct Products<true, true>;
+
+} // namespace tw::ops::conv_f32

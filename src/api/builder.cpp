@@ -282,7 +282,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
     options.tune.winograd = b.environment.winograd;
-    options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32);
+    options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
     options.tune.sources = sourcesOf(c.tacticSources);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();

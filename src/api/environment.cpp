@@ -60,6 +60,7 @@ Result<Environment> readEnvironment()
     if (!winograd.empty() && winograd != "0" && winograd != "1")
         return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");
     e.winograd = winograd != "0";
+    e.tf32 = variable("NVIDIA_TF32_OVERRIDE") != "0";
     std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");
     auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);
     if (!seconds.empty() && (wrong != std::errc() || last != seconds.data() + seconds.size() || e.tuningSeconds < 1 ||

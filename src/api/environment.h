@@ -32,6 +32,8 @@ struct Environment
     int threads = 0;
     // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
     bool winograd = true;
+    // NVIDIA_TF32_OVERRIDE=0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
+    bool tf32 = true;
     // TENSORWRIGHT_TUNING_SECONDS: what a build may spend on timing candidates, about; 0: as long as it takes.
     int tuningSeconds = 0;
 };

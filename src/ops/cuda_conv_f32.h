@@ -29,6 +29,16 @@ using ExactPlanar = Products<false, true>;
 using Tf32 = Products<true, false>;
 using Tf32Planar = Products<true, true>;
 
+// Rounded to TF32, by wgmma: cuda_conv_f16.h.
+struct Wgmma
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+    static constexpr bool kRoundsToTf32 = true;
+};
 // Each channel by itself, 4 of them for each thread.
 struct Depthwise
 {

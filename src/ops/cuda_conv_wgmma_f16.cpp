@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Of FP16, and of FP32 rounded to TF32.
 #include <algorithm>
 
 #include "kernels/cuda/gemm_f16.h"
 #include "ops/cuda_conv_f16.h"
+#include "ops/cuda_conv_f32.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -33,12 +35,22 @@ Config configOf(gemm::Spec const& s)
     return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
 }
 
+// All but the tile.
+gemm::Spec baseOf(Problem const& p)
+{
+    gemm::Spec s;
+    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    s.single = p.inputs[0].type == DataType::kFloat;
+    s.copies = !s.single;
+    return s;
+}
+
 // Null: there is no such kernel.
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
     if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
-    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    s = baseOf(p);
     s.image = c[kImage] != 0;
     s.tileP = int(c[kTileP]);
     s.tileQ = int(c[kTileQ]);
@@ -121,27 +133,10 @@ int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t chann
     return (r * w[3] + s) * channels + c;
 }
 
-} // namespace
-
-Support Wgmma::supports(Problem const& p)
-{
-    if (Support const s = supportsCommon(p); !s.ok)
-        return s;
-    if (p.cuda->capability != 90)
-        return Support::no("needs a GPU of compute capability 9.0");
-    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
-        return Support::no("takes one group");
-    if (p.inputs[1].dims[1] < kLeastChannels)
-        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
-    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
-}
-
-std::vector<Config> Wgmma::configs(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
-    gemm::Spec base;
-    static_cast<cuda::Epilogue&>(base) = epilogueOf(p);
-    base.copies = true;
+    gemm::Spec base = baseOf(p);
     std::vector<Config> list;
     auto add = [&](bool image, size_t most) {
         base.image = image;
@@ -157,12 +152,20 @@ std::vector<Config> Wgmma::configs(Problem const& p)
     return list;
 }
 
-std::vector<Formats> Wgmma::formats(Problem const& p)
+Support supports(Problem const& p, DataType type)
 {
-    return formatsWith(p, Format::kHWC8);
+    if (Support const s = supportsCommon(p, type); !s.ok)
+        return s;
+    if (p.cuda->capability != 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
+        return Support::no("takes one group");
+    if (p.inputs[1].dims[1] < kLeastChannels)
+        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
+    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
 }
 
-double Wgmma::estimate(Problem const& p, Config const& config)
+double estimate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     Geometry const g = geometryOf(p, false);
@@ -171,7 +174,7 @@ double Wgmma::estimate(Problem const& p, Config const& config)
     return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
 }
 
-CudaKernels Wgmma::generate(Problem const& p, Config const& config)
+CudaKernels generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
@@ -196,7 +199,7 @@ CudaKernels Wgmma::generate(Problem const& p, Config const& config)
         gemm::Launch l = gemm::launch(spec, shapeOf(g, spec.image, pixelX, y.pixelStride()), launch.multiprocessors());
         if (spec.image) { // x as it is: gaps, if any, read as zeros
             l.p.dims[0] = uint64_t(g.c);
-            uint64_t stride = uint64_t(pixelX) * sizeof(uint16_t);
+            uint64_t stride = uint64_t(pixelX * spec.elementBytes());
             for (int i = 0; i < 3; ++i) {
                 l.p.strides[i] = stride;
                 stride *= l.p.dims[i + 1];
@@ -220,4 +223,52 @@ CudaKernels Wgmma::generate(Problem const& p, Config const& config)
     return out;
 }
 
+} // namespace
+
+Support Wgmma::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kHalf);
+}
+std::vector<Config> Wgmma::configs(Problem const& p)
+{
+    return conv_f16::configs(p);
+}
+std::vector<Formats> Wgmma::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+double Wgmma::estimate(Problem const& p, Config const& config)
+{
+    return conv_f16::estimate(p, config);
+}
+CudaKernels Wgmma::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config);
+}
+
 } // namespace tw::ops::conv_f16
+
+namespace tw::ops::conv_f32 {
+
+Support Wgmma::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kFloat);
+}
+std::vector<Config> Wgmma::configs(Problem const& p)
+{
+    return conv_f16::configs(p);
+}
+std::vector<Formats> Wgmma::formats(Problem const& p)
+{
+    return conv_f16::formatsWith(p, Format::kHWC8);
+}
+double Wgmma::estimate(Problem const& p, Config const& config)
+{
+    return conv_f16::estimate(p, config);
+}
+CudaKernels Wgmma::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config);
+}
+
+} // namespace tw::ops::conv_f32

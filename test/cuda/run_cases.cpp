@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: test_cuda_cases [--filter TEXT] [--device N] [--threads N] [--json FILE]
+// usage: test_cuda_cases [--filter TEXT] [--tactic TEXT] [--device N] [--threads N] [--json FILE]
 // Every op case by every CUDA tactic on a GPU, against the reference: once at aligned addresses and once one element
 // further, with guard bytes round every output. Exit status 77, with the reason: there is no driver, GPU or NVRTC.
 #include <algorithm>
@@ -144,12 +144,14 @@ struct Count
 
 int main(int argc, char** argv)
 {
-    std::string filter, json;
+    std::string filter, tactic, json;
     int ordinal = 0, threads = int(std::thread::hardware_concurrency());
     for (int i = 1; i < argc; ++i) {
         auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
         if (!std::strcmp(argv[i], "--filter"))
             filter = next();
+        else if (!std::strcmp(argv[i], "--tactic"))
+            tactic = next();
         else if (!std::strcmp(argv[i], "--device"))
             ordinal = std::atoi(next());
         else if (!std::strcmp(argv[i], "--threads"))
@@ -180,6 +182,8 @@ int main(int argc, char** argv)
         auto const tactics = c.op->cudaTactics();
         for (ops::Tactic const* t : tactics)
             for (ops::Formats const& f : t->formats(problem)) {
+                if (std::string(t->name()).find(tactic) == std::string::npos)
+                    continue;
                 ops::setFormats(problem, f);
                 if (ops::Support const s = t->supports(problem); !s.ok) {
                     ++refused;

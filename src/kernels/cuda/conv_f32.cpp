@@ -71,6 +71,12 @@ struct Taps {
             if (++middle == a.middle) { middle = 0; ++outer; }
         }
     }
+    TW_INLINE void next(Args const& a)
+    {
+        if (++inner < a.inner) return;
+        inner = 0;
+        if (++middle == a.middle) { middle = 0; ++outer; }
+    }
 };
 // A pixel's first tap.
 struct Pixel { i64 at; int h, w; };
@@ -255,18 +261,18 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
                 float const* from;
                 bool const inside = tapAt(a, pixel[0], t, x, from);
                 copyAsync4(to + unitAt(row0, (k0 + i) / 4) + (k0 + i) % 4 * 4, from, inside);
-                t.move(a, 1);
+                t.next(a);
             }
         }
         taps.move(a, 32);
     };
 
     // The first steps; filters are constant, x may belong to the kernel before.
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < STAGES - 1; ++s)
         if (begin + s < end) loadFilters(begin + s, base + s * STAGE_BYTES + X_BYTES);
     waitForPrevious();
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < STAGES - 1; ++s) {
         if (begin + s < end) copyX(base + s * STAGE_BYTES);
         copyCommit();

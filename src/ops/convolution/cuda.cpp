@@ -18,6 +18,7 @@ constexpr CudaTactic kDepthwise = conv_f16::tactic<conv_f16::Depthwise>("convolu
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("convolution_f16_stem_sm80");
 constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("convolution_f16_planar_sm80");
 constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("convolution_f16_mma_sm80");
+constexpr CudaTactic kTf32Wgmma = conv_f32::tactic<conv_f32::Wgmma>("convolution_tf32_wgmma_sm90a");
 constexpr CudaTactic kDepthwise32 = conv_f32::tactic<conv_f32::Depthwise>("convolution_f32_depthwise");
 constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("convolution_tf32_planar_sm80");
 constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("convolution_tf32_mma_sm80");
@@ -29,8 +30,8 @@ constexpr CudaTactic kPlain{"convolution_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma,      &kDepthwise, &kStem,        &kPlanar, &kMma,  &kDepthwise32,
-                                              &kTf32Planar, &kTf32,      &kExactPlanar, &kExact,  &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,       &kDepthwise,  &kStem, &kPlanar,      &kMma,   &kTf32Wgmma,
+                                              &kDepthwise32, &kTf32Planar, &kTf32, &kExactPlanar, &kExact, &kPlain};
     return kList;
 }
 

@@ -196,13 +196,16 @@ Result<void> infer(ir::InferContext& ctx)
     conv("depthwise_large", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 1, 1));
     conv("depthwise_large_stride2", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
     conv("depthwise_empty", {0, 6, 7, 7}, {6, 1, 3, 3}, true, depthwise(6, 1, 1, 1));
-    auto half = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
+    // In FP16 and FP32, as a GPU's tensor units take them.
+    auto image = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
         Attrs a = Attrs::plain(2);
         change(a);
-        std::vector<CaseInput> in{input(DataType::kHalf, x), constant(DataType::kHalf, w)};
-        if (bias)
-            in.push_back(constant(DataType::kHalf, {w[0]}));
-        list.add(std::string("half_") + name, a, in);
+        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+            std::vector<CaseInput> in{input(t, x), constant(t, w)};
+            if (bias)
+                in.push_back(constant(t, {w[0]}));
+            list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
+        }
     };
     auto strided = [](int64_t stride, int64_t pad) {
         return [=](Attrs& a) {
@@ -210,49 +213,49 @@ Result<void> infer(ir::InferContext& ctx)
             a.prePadding = a.postPadding = {pad, pad};
         };
     };
-    half("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, none);
+    image("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, none);
     // Products: whole vectors of channels and tails, many rows and few.
-    half("1x1", {3, 64, 7, 9}, {72, 64, 1, 1}, true, none);
-    half("1x1_tails", {2, 36, 5, 7}, {20, 36, 1, 1}, true, none);
-    half("1x1_few_rows", {1, 200, 7, 7}, {136, 200, 1, 1}, false, none);
-    half("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, none);
-    half("1x1_stride2", {2, 64, 7, 9}, {96, 64, 1, 1}, true, strided(2, 0));
-    half("1x1_pad1", {1, 16, 4, 5}, {8, 16, 1, 1}, true, same(1));
+    image("1x1", {3, 64, 7, 9}, {72, 64, 1, 1}, true, none);
+    image("1x1_tails", {2, 36, 5, 7}, {20, 36, 1, 1}, true, none);
+    image("1x1_few_rows", {1, 200, 7, 7}, {136, 200, 1, 1}, false, none);
+    image("1x1_one_pixel", {1, 40, 1, 1}, {24, 40, 1, 1}, true, none);
+    image("1x1_stride2", {2, 64, 7, 9}, {96, 64, 1, 1}, true, strided(2, 0));
+    image("1x1_pad1", {1, 16, 4, 5}, {8, 16, 1, 1}, true, same(1));
     // Images.
-    half("3x3_pad1", {2, 72, 9, 11}, {96, 72, 3, 3}, true, same(1));
-    half("3x3_tails", {2, 20, 9, 11}, {33, 20, 3, 3}, true, same(1));
-    half("3x3_stride2", {2, 64, 14, 13}, {80, 64, 3, 3}, true, strided(2, 1));
-    half("3x3_deep", {1, 256, 5, 5}, {64, 256, 3, 3}, true, same(1));
-    half("3x3_wide", {1, 8, 3, 150}, {16, 8, 3, 3}, true, same(1));
-    half("3x3_much_padding", {1, 8, 2, 3}, {8, 8, 3, 3}, true, same(5));
-    half("1x7", {1, 24, 4, 17}, {32, 24, 1, 7}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 3}; });
-    half("5x3_asymmetric", {1, 24, 9, 8}, {40, 24, 5, 3}, true, [](Attrs& a) {
+    image("3x3_pad1", {2, 72, 9, 11}, {96, 72, 3, 3}, true, same(1));
+    image("3x3_tails", {2, 20, 9, 11}, {33, 20, 3, 3}, true, same(1));
+    image("3x3_stride2", {2, 64, 14, 13}, {80, 64, 3, 3}, true, strided(2, 1));
+    image("3x3_deep", {1, 256, 5, 5}, {64, 256, 3, 3}, true, same(1));
+    image("3x3_wide", {1, 8, 3, 150}, {16, 8, 3, 3}, true, same(1));
+    image("3x3_much_padding", {1, 8, 2, 3}, {8, 8, 3, 3}, true, same(5));
+    image("1x7", {1, 24, 4, 17}, {32, 24, 1, 7}, true, [](Attrs& a) { a.prePadding = a.postPadding = {0, 3}; });
+    image("5x3_asymmetric", {1, 24, 9, 8}, {40, 24, 5, 3}, true, [](Attrs& a) {
         a.prePadding = {2, 0};
         a.postPadding = {1, 3};
         a.strides = {2, 3};
     });
-    half("dilated", {1, 16, 11, 13}, {24, 16, 3, 3}, false, [](Attrs& a) { a.dilations = {2, 3}; });
-    half("batch_dims", {2, 3, 16, 5, 5}, {24, 16, 3, 3}, true, none);
-    half("empty_batch", {0, 16, 4, 4}, {8, 16, 3, 3}, true, none);
-    half("groups_4", {2, 64, 6, 7}, {48, 16, 3, 3}, true, [](Attrs& a) { a.groups = 4; });
-    half("groups_2", {1, 12, 6, 7}, {64, 6, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
-    half("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, [](Attrs& a) { a.groups = 5; });
+    image("dilated", {1, 16, 11, 13}, {24, 16, 3, 3}, false, [](Attrs& a) { a.dilations = {2, 3}; });
+    image("batch_dims", {2, 3, 16, 5, 5}, {24, 16, 3, 3}, true, none);
+    image("empty_batch", {0, 16, 4, 4}, {8, 16, 3, 3}, true, none);
+    image("groups_4", {2, 64, 6, 7}, {48, 16, 3, 3}, true, [](Attrs& a) { a.groups = 4; });
+    image("groups_2", {1, 12, 6, 7}, {64, 6, 3, 3}, true, [](Attrs& a) { a.groups = 2; });
+    image("channel_multiplier", {1, 5, 6, 6}, {15, 1, 3, 3}, true, [](Attrs& a) { a.groups = 5; });
     // First layers.
-    half("7x7_first", {2, 3, 53, 104}, {72, 3, 7, 7}, true, strided(2, 3));
-    half("3x3_first", {2, 3, 33, 48}, {32, 3, 3, 3}, true, strided(2, 1));
-    half("3x3_first_valid", {1, 4, 33, 40}, {36, 4, 3, 3}, false, strided(2, 0));
-    half("3x3_first_odd", {2, 3, 19, 21}, {20, 3, 3, 3}, true, strided(2, 0));
-    half("3x3_first_stride1", {1, 3, 20, 24}, {64, 3, 3, 3}, true, same(1));
-    half("patches", {2, 3, 32, 48}, {40, 3, 16, 16}, true, strided(16, 0));
+    image("7x7_first", {2, 3, 53, 104}, {72, 3, 7, 7}, true, strided(2, 3));
+    image("3x3_first", {2, 3, 33, 48}, {32, 3, 3, 3}, true, strided(2, 1));
+    image("3x3_first_valid", {1, 4, 33, 40}, {36, 4, 3, 3}, false, strided(2, 0));
+    image("3x3_first_odd", {2, 3, 19, 21}, {20, 3, 3, 3}, true, strided(2, 0));
+    image("3x3_first_stride1", {1, 3, 20, 24}, {64, 3, 3, 3}, true, same(1));
+    image("patches", {2, 3, 32, 48}, {40, 3, 16, 16}, true, strided(16, 0));
     // Channels that stand alone.
-    half("depthwise", {2, 40, 9, 11}, {40, 1, 3, 3}, true, depthwise(40, 1, 1, 1));
-    half("depthwise_tails", {2, 19, 7, 6}, {19, 1, 3, 3}, false, depthwise(19, 1, 1, 1));
-    half("depthwise_stride2", {2, 24, 11, 14}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
-    half("depthwise_5x5", {1, 16, 9, 10}, {16, 1, 5, 5}, true, depthwise(16, 2, 1, 1));
-    half("depthwise_5x5_stride2", {1, 16, 9, 13}, {16, 1, 5, 5}, true, depthwise(16, 2, 2, 1));
-    half("depthwise_dilated", {1, 16, 9, 10}, {16, 1, 3, 3}, true, depthwise(16, 2, 1, 2));
-    half("depthwise_large", {1, 8, 12, 12}, {8, 1, 9, 9}, true, depthwise(8, 4, 1, 1));
-    half("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
+    image("depthwise", {2, 40, 9, 11}, {40, 1, 3, 3}, true, depthwise(40, 1, 1, 1));
+    image("depthwise_tails", {2, 19, 7, 6}, {19, 1, 3, 3}, false, depthwise(19, 1, 1, 1));
+    image("depthwise_stride2", {2, 24, 11, 14}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
+    image("depthwise_5x5", {1, 16, 9, 10}, {16, 1, 5, 5}, true, depthwise(16, 2, 1, 1));
+    image("depthwise_5x5_stride2", {1, 16, 9, 13}, {16, 1, 5, 5}, true, depthwise(16, 2, 2, 1));
+    image("depthwise_dilated", {1, 16, 9, 10}, {16, 1, 3, 3}, true, depthwise(16, 2, 1, 2));
+    image("depthwise_large", {1, 8, 12, 12}, {8, 1, 9, 9}, true, depthwise(8, 4, 1, 1));
+    image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
 }
 
 } // namespace

@@ -135,33 +135,35 @@ Tolerance tolerance(ir::Node const& node, DataType type)
             in.push_back(input(DataType::kHalf, {1, 5, 6, 7}));
         list.add(residual ? "half_residual" : "half", Attrs(padded, Kind::kSigmoid), std::move(in));
     }
-    // FP16 by the matrix units: residual and activation behind whole vectors of channels and tails.
-    auto half = [&](char const* name, convolution::Attrs const& a, FusedActivation const& f, Extents x, Extents w,
-                    Extents residual) {
-        std::vector<CaseInput> in{input(DataType::kHalf, x), constant(DataType::kHalf, w),
-                                  constant(DataType::kHalf, {w[0]})};
-        if (residual.rank > 0)
-            in.push_back(input(DataType::kHalf, residual));
-        list.add(std::string("half_") + name, Attrs(a, f), std::move(in));
+    // FP16 and FP32 by the matrix units: residual and activation behind whole vectors of channels and tails.
+    auto image = [&](char const* name, convolution::Attrs const& a, FusedActivation const& f, Extents x, Extents w,
+                     Extents residual) {
+        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+            std::vector<CaseInput> in{input(t, x), constant(t, w), constant(t, {w[0]})};
+            if (residual.rank > 0)
+                in.push_back(input(t, residual));
+            list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), Attrs(a, f), std::move(in));
+        }
     };
     convolution::Attrs first = plain;
     first.prePadding = first.postPadding = {3, 3};
     first.strides = {2, 2};
-    half("1x1_relu", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {});
-    half("1x1_residual", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {2, 136, 7, 9});
-    half("1x1_residual_few_rows", plain, Kind::kTanh, {1, 128, 5, 6}, {64, 128, 1, 1}, {1, 64, 5, 6});
-    half("1x1_residual_tails", plain, FusedActivation(FusedKind::kSwish), {2, 20, 7, 9}, {37, 20, 1, 1}, {2, 37, 7, 9});
-    half("3x3_residual", padded, Kind::kRelu, {2, 40, 9, 11}, {96, 40, 3, 3}, {2, 96, 9, 11});
-    half("3x3_clip", padded, {Kind::kClip, 0, 6}, {2, 40, 9, 11}, {96, 40, 3, 3}, {});
-    half("3x3_none_residual", padded, {}, {1, 24, 6, 5}, {21, 24, 3, 3}, {1, 21, 6, 5});
-    half("groups_residual", grouped, FusedActivation(FusedKind::kHardSwish, 0.2f, 0.5f), {1, 16, 6, 5}, {12, 8, 3, 3},
-         {1, 12, 2, 3});
-    half("groups_whole_residual", grouped, Kind::kSigmoid, {1, 16, 6, 5}, {32, 8, 3, 3}, {1, 32, 2, 3});
-    half("7x7_first", first, Kind::kRelu, {2, 3, 32, 48}, {64, 3, 7, 7}, {});
-    half("7x7_first_residual", first, Kind::kRelu, {1, 3, 32, 48}, {24, 3, 7, 7}, {1, 24, 16, 24});
-    half("depthwise_residual", depthwise, FusedActivation(FusedKind::kGeluErf), {2, 50, 6, 17}, {50, 1, 3, 3},
-         {2, 50, 6, 17});
-    half("depthwise_swish", spread, FusedActivation(FusedKind::kSwish), {1, 50, 8, 29}, {50, 1, 3, 3}, {});
+    image("1x1_relu", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {});
+    image("1x1_residual", plain, Kind::kRelu, {2, 64, 7, 9}, {136, 64, 1, 1}, {2, 136, 7, 9});
+    image("1x1_residual_few_rows", plain, Kind::kTanh, {1, 128, 5, 6}, {64, 128, 1, 1}, {1, 64, 5, 6});
+    image("1x1_residual_tails", plain, FusedActivation(FusedKind::kSwish), {2, 20, 7, 9}, {37, 20, 1, 1},
+          {2, 37, 7, 9});
+    image("3x3_residual", padded, Kind::kRelu, {2, 40, 9, 11}, {96, 40, 3, 3}, {2, 96, 9, 11});
+    image("3x3_clip", padded, {Kind::kClip, 0, 6}, {2, 40, 9, 11}, {96, 40, 3, 3}, {});
+    image("3x3_none_residual", padded, {}, {1, 24, 6, 5}, {21, 24, 3, 3}, {1, 21, 6, 5});
+    image("groups_residual", grouped, FusedActivation(FusedKind::kHardSwish, 0.2f, 0.5f), {1, 16, 6, 5}, {12, 8, 3, 3},
+          {1, 12, 2, 3});
+    image("groups_whole_residual", grouped, Kind::kSigmoid, {1, 16, 6, 5}, {32, 8, 3, 3}, {1, 32, 2, 3});
+    image("7x7_first", first, Kind::kRelu, {2, 3, 32, 48}, {64, 3, 7, 7}, {});
+    image("7x7_first_residual", first, Kind::kRelu, {1, 3, 32, 48}, {24, 3, 7, 7}, {1, 24, 16, 24});
+    image("depthwise_residual", depthwise, FusedActivation(FusedKind::kGeluErf), {2, 50, 6, 17}, {50, 1, 3, 3},
+          {2, 50, 6, 17});
+    image("depthwise_swish", spread, FusedActivation(FusedKind::kSwish), {1, 50, 8, 29}, {50, 1, 3, 3}, {});
 }
 
 } // namespace

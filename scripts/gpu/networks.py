@@ -3,7 +3,7 @@
 """usage: networks.py --bin FOLDER --models FOLDER [--only NAME,...] [--json FILE]
 
 Whole networks on a GPU: makes each with its seeded weights (bench/models/make.py in --models), runs it once on the CPU with ONNX
-Runtime, builds it with trtexec, compares the outputs and times it. Needs numpy, onnx and onnxruntime. Status 1: a network failed.
+Runtime, builds it with trtexec without TF32 and with it, compares the outputs and times it. Needs numpy, onnx and onnxruntime. Status 1: a network failed.
 """
 import argparse
 import json
@@ -61,20 +61,26 @@ def main():
             text = made.stdout.decode(errors="replace")
             if made.returncode == 0:
                 data_set(model, data)
-                done = subprocess.run(
-                    [os.path.join(args.bin, "trtexec"), "--onnx=" + model, "--loadInputsFrom=" + data, "--compare=" + data,
-                     "--compareAtol=1e-4", "--compareRtol=1e-3", "--useCudaGraph", "--iterations=20", "--duration=1", "--warmUp=100"],
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=400, check=False)
-                text = done.stdout.decode(errors="replace")
-                row["ok"] = done.returncode == 0
-                found = re.search(r"GPU Compute Time:.*?median = ([0-9.]+) ms", text)
-                row["ms"] = float(found.group(1)) if found else None
-                found = re.search(r"Engine built in ([0-9.]+) sec", text)
-                row["build_s"] = float(found.group(1)) if found else None
+                row["ok"] = True
+                for key, flags in (("", ["--noTF32", "--compareAtol=1e-4", "--compareRtol=1e-3"]),
+                                   ("_tf32", ["--compareAtol=1e-2", "--compareRtol=1e-2", "--compareCosine=0.9999"])):
+                    done = subprocess.run(
+                        [os.path.join(args.bin, "trtexec"), "--onnx=" + model, "--loadInputsFrom=" + data,
+                         "--compare=" + data, "--useCudaGraph", "--iterations=20", "--duration=1", "--warmUp=100"] + flags,
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=400, check=False)
+                    text = done.stdout.decode(errors="replace")
+                    row["ok"] = row["ok"] and done.returncode == 0
+                    found = re.search(r"GPU Compute Time:.*?median = ([0-9.]+) ms", text)
+                    row["ms" + key] = float(found.group(1)) if found else None
+                    found = re.search(r"Engine built in ([0-9.]+) sec", text)
+                    row["build_s" + key] = float(found.group(1)) if found else None
+                    if not row["ok"]:
+                        break
                 os.remove(model)
             failed += not row["ok"]
-            print("%-18s %-6s %8s ms  build %6s s  (%.0f s in all)" % (
-                name, "ok" if row["ok"] else "FAILED", row.get("ms"), row.get("build_s"), time.time() - begin), flush=True)
+            print("%-18s %-6s %8s ms  build %6s s, with TF32 %8s ms  build %6s s  (%.0f s in all)" % (
+                name, "ok" if row["ok"] else "FAILED", row.get("ms"), row.get("build_s"), row.get("ms_tf32"),
+                row.get("build_s_tf32"), time.time() - begin), flush=True)
             if not row["ok"]:
                 print("\n".join(line[:500] for line in text.splitlines()[-12:]), flush=True)
             if args.json:

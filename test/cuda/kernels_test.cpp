@@ -3,6 +3,8 @@
 // code of them without spilled registers. bench_gpu_kernels runs them where a GPU is.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "kernels/cuda/attention_f32.h"
 #include "kernels/cuda/attention_wgmma_f16.h"
 #include "kernels/cuda/conv_f16.h"
+#include "kernels/cuda/conv_f32.h"
 #include "kernels/cuda/gemm_f16.h"
 #include "kernels/cuda/gemm_f32.h"
 #include "kernels/cuda/hopper.h"
@@ -178,6 +181,66 @@ TEST(CudaConvolution, Compiles)
     s.vector = 2;
     s.aligned = false;
     compiles(s.name(), cuda::conv_f16::source(s));
+}
+
+TEST(CudaConvolution, CompilesSingle)
+{
+    for (bool tf32 : {true, false})
+        for (auto const& [m, n, vector] : {std::array{128, 128, 4}, {64, 64, 4}, {64, 32, 2}, {128, 64, 1}}) {
+            cuda::conv_f32::Spec s;
+            s.tf32 = tf32;
+            s.tileM = m;
+            s.tileN = n;
+            s.vector = vector;
+            s.planar = vector == 1;
+            s.activation = "template <class T> TW_INLINE T activate(T x) { return x < 0 ? T(0) : x; }\n";
+            compiles(s.name(), cuda::conv_f32::source(s), vector == 2 ? "sm_80" : "sm_90a");
+        }
+}
+
+TEST(CudaConvolution, RoundsToTf32)
+{
+    using cuda::conv_f32::roundToTf32;
+    EXPECT_EQ(roundToTf32(1.0f), 1.0f);
+    EXPECT_EQ(roundToTf32(1.0f + 0x1p-11f), 1.0f + 0x1p-10f); // ties away from zero
+    EXPECT_EQ(roundToTf32(-1.0f - 0x1p-11f), -1.0f - 0x1p-10f);
+    EXPECT_EQ(roundToTf32(1.0f + 0x1p-12f), 1.0f);
+    EXPECT_TRUE(std::isinf(roundToTf32(INFINITY)));
+    EXPECT_TRUE(std::isnan(roundToTf32(NAN)));
+}
+
+TEST(CudaConvolution, ChoosesTiles)
+{
+    using namespace cuda::conv_f32;
+    Shape g; // the third stage of ResNet-50
+    g.h = g.w = g.outH = g.outW = 14;
+    g.c = g.k = 256;
+    g.r = g.s = 3;
+    g.padH = g.padW = 1;
+    for (bool tf32 : {true, false}) {
+        Spec base;
+        base.tf32 = tf32;
+        base.vector = vectorOf(g, false);
+        EXPECT_EQ(base.vector, 4);
+        std::vector<Spec> const shared = candidates(base, g, 132, true, 5, 3);
+        ASSERT_FALSE(shared.empty());
+        EXPECT_LE(shared.size(), 5U);
+        EXPECT_GT(shared[0].split, 1); // few tiles for so many multiprocessors
+        std::set<std::string> texts;
+        for (Spec const& s : shared) {
+            EXPECT_EQ(unsupported(s, g), nullptr);
+            texts.insert(source(s));
+        }
+        EXPECT_LE(texts.size(), 3U);
+        for (Spec const& s : candidates(base, g, 132, false, 5, 3))
+            EXPECT_EQ(s.split, 1);
+    }
+    Spec s;
+    g.c = 6; // copies of 4 elements would leave the pixel
+    EXPECT_NE(unsupported(s, g), nullptr);
+    s.vector = vectorOf(g, false);
+    EXPECT_EQ(s.vector, 2);
+    EXPECT_EQ(unsupported(s, g), nullptr);
 }
 
 TEST(CudaStem, Compiles)

@@ -194,6 +194,7 @@ int main()
     std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(1U));
     net.define(*network);
     std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    config->clearFlag(BuilderFlag::kTF32); // compared with exact sums
     IOptimizationProfile* profile = builder->createOptimizationProfile();
     profile->setDimensions("x", OptProfileSelector::kMIN, Dims4{1, kChannels, kSize, kSize});
     profile->setDimensions("x", OptProfileSelector::kOPT, Dims4{kBatch, kChannels, kSize, kSize});

@@ -122,7 +122,7 @@ def dynamic(args, name):
     with tempfile.TemporaryDirectory() as temporary:
         plan = os.path.join(temporary, "plan")
         status, text = run([os.path.join(args.bin, "trtexec"), "--onnx=" + os.path.join(folder, "model.onnx"),
-                            "--saveEngine=" + plan, "--buildOnly"] + flags)
+                            "--saveEngine=" + plan, "--buildOnly", "--noTF32"] + flags)
         sets = sorted(d for d in os.listdir(folder) if d.startswith("test_data_set_"))
         for data in sets:
             if status == 0:
@@ -146,7 +146,7 @@ def run_model(args, name):
     with tempfile.TemporaryDirectory() as folder:
         plan = os.path.join(folder, "plan")
         status, text = run([os.path.join(args.bin, "trtexec"), "--onnx=" + model, "--saveEngine=" + plan,
-                            "--buildOnly"] + shape_flags(args, name))
+                            "--buildOnly", "--noTF32"] + shape_flags(args, name))
         if status == 0:
             status, text = run([os.path.join(args.bin, "trtexec"), "--loadEngine=" + plan, "--iterations=1",
                                 "--duration=0", "--warmUp=0",

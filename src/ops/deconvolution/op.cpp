@@ -141,11 +141,12 @@ Result<void> infer(ir::InferContext& ctx)
     deconv("trimmed_to_nothing", {1, 2, 2, 2}, {2, 3, 2, 2}, true, [](Attrs& a) { a.prePadding = {3, 0}; });
     Attrs beside = Attrs::plain(2);
     beside.strides = {2, 2};
-    list.add("half_2x2_beside", beside,
-             {input(DataType::kHalf, {2, 40, 5, 6}), constant(DataType::kHalf, {40, 24, 2, 2}),
-              constant(DataType::kHalf, {24})});
-    list.add("half_2x2_beside_tails", beside,
-             {input(DataType::kHalf, {1, 36, 3, 70}), constant(DataType::kHalf, {36, 21, 2, 2})});
+    for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+        std::string const name = t == DataType::kHalf ? "half_" : "single_";
+        list.add(name + "2x2_beside", beside,
+                 {input(t, {2, 40, 5, 6}), constant(t, {40, 24, 2, 2}), constant(t, {24})});
+        list.add(name + "2x2_beside_tails", beside, {input(t, {1, 36, 3, 70}), constant(t, {36, 21, 2, 2})});
+    }
     Attrs half = Attrs::plain(2);
     half.strides = {2, 1};
     list.add("half_3x3", half,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_convolve.h"
 #include "ops/cuda_deconv_f16.h"
+#include "ops/cuda_deconv_f32.h"
 #include "ops/fused_deconvolution/op.h"
 
 namespace tw::ops::fused_deconvolution {
@@ -18,13 +19,15 @@ constexpr CudaTactic kWgmma{"fused_deconvolution_f16_wgmma_sm90a",
                             deconv_f16::supports,
                             deconv_f16::configs,
                             deconv_f16::formats};
+constexpr CudaTactic kTf32 = deconv_f32::tactic<true>("fused_deconvolution_tf32_mma_sm80");
+constexpr CudaTactic kExact = deconv_f32::tactic<false>("fused_deconvolution_f32_tile_sm80");
 constexpr CudaTactic kPlain{"fused_deconvolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma, &kTf32, &kExact, &kPlain};
     return kList;
 }
 

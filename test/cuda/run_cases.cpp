@@ -19,6 +19,7 @@ namespace {
 using namespace tw;
 
 constexpr int64_t kGuard = 256;
+constexpr double kSlack = 4; // as in the builder's check
 constexpr unsigned char kPattern = 0xa5;
 
 struct Job
@@ -120,8 +121,11 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
         std::memcpy(stored.data(), m.contents(all), size_t(stored.ref().sizeBytes()));
         ops::convertFormat(stored.ref(), got.ref());
         ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
-        if (job.tactic->roundsToTf32())
+        if (job.tactic->roundsToTf32()) {
+            // Of sums that may be several times larger than what an activation leaves of them.
             tolerance = tolerance.forTf32();
+            tolerance.absolute *= kSlack;
+        }
         std::string const why = test::compare(got.ref(), c.want[i].ref(), tolerance);
         if (!why.empty())
             return "output " + std::to_string(i) + ", " + why;

@@ -27,18 +27,35 @@ struct BroadcastLoop
     int64_t rowLength() const { return extent[rank - 1]; }
     int64_t rowStride(int operand) const { return stride[operand][rank - 1]; }
 
+    int64_t rows() const
+    {
+        int64_t rows = 1;
+        for (int i = 0; i + 1 < rank; ++i)
+            rows *= extent[i];
+        return rows;
+    }
     // Calls row(y, offsets) for each row of the output: y is the row's first element in the dense output, offsets[i]
     // its first element in operand i.
     template <class Row>
     void forEachRow(Row const& row) const
     {
-        int64_t rows = 1;
-        for (int i = 0; i + 1 < rank; ++i)
-            rows *= extent[i];
+        forRows(0, rows(), row);
+    }
+    // For the rows [begin, end).
+    template <class Row>
+    void forRows(int64_t begin, int64_t end, Row const& row) const
+    {
         if (rowLength() == 0)
             return;
         int64_t at[kMaxRank]{}, offsets[kMaxOperands]{};
-        for (int64_t r = 0; r < rows; ++r) {
+        int64_t rest = begin;
+        for (int axis = rank - 2; axis >= 0 && rest > 0; --axis) {
+            at[axis] = rest % extent[axis];
+            rest /= extent[axis];
+            for (int k = 0; k < operands; ++k)
+                offsets[k] += at[axis] * stride[k][axis];
+        }
+        for (int64_t r = begin; r < end; ++r) {
             row(r * rowLength(), offsets);
             for (int axis = rank - 2; axis >= 0; --axis) {
                 for (int k = 0; k < operands; ++k)

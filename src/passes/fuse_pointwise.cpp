@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one node of element-wise nodes that feed each other, so that what lies between them never reaches memory.
 //   before: scale(x) -> activation -> * y          after: pointwise(x, coefficients, y)
-// Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations and
-// scales that all have the shape of the last one; what only they read. Small constants become numbers in the
-// expression. Between them the expression computes in f32. Where FP16 is permitted, conversions between the two in
-// front of others too. Expects Form::kFused. Stands behind every other fusion: convolutions and matrix products take
-// what they can first. The node's body holds the nodes it stands for. Leaves alone: graph outputs within, values with a
-// quantization, nodes whose wishes of the user differ, single nodes.
+// Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations,
+// parametric ReLUs and scales that all have the shape of the last one; what only they read. Small constants become
+// numbers in the expression. Between them the expression computes in f32. Where FP16 is permitted, conversions between
+// the two in front of others too. Expects Form::kFused. Stands behind every other fusion: convolutions and matrix
+// products take what they can first. The node's body holds the nodes it stands for. Leaves alone: graph outputs within,
+// values with a quantization, nodes whose wishes of the user differ, single nodes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,6 +15,7 @@
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "ops/parametric_relu/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/pointwise_kernel.h"
 #include "ops/registry.h"
@@ -51,6 +52,8 @@ std::optional<PointwiseCode> codeOf(ir::Node const& n)
 {
     if (n.op == &ops::activation::def())
         return PointwiseCode::kActivation;
+    if (n.op == &ops::parametric_relu::def())
+        return PointwiseCode::kParametricRelu;
     if (n.op == &ops::unary::def())
         return ops::pointwiseCodeOfUnary(int(n.attrsAs<ops::unary::Attrs>().operation));
     auto const operation = n.attrsAs<ops::elementwise::Attrs>().operation;
@@ -61,7 +64,8 @@ bool isPointwise(ir::Node const& n)
 {
     using namespace ops;
     bool const isScale = n.op == &scale::def(), isCast = n.op == &identity::def();
-    if (!isScale && !isCast && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def())
+    if (!isScale && !isCast && n.op != &activation::def() && n.op != &unary::def() && n.op != &elementwise::def() &&
+        n.op != &parametric_relu::def())
         return false;
     if (!isFloating(n.outputs[0]->type) || n.outputs[0]->host || n.outputs[0]->rank() < 1)
         return false;

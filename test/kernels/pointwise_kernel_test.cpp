@@ -95,7 +95,7 @@ TEST(PointwiseKernel, ProgramsThatAreRefused)
     EXPECT_TRUE(refused({0, {{C::kConstant}}}));
     EXPECT_TRUE(refused({9, {{C::kAdd, 0, 1}}}));
     EXPECT_TRUE(refused({1, {}}));
-    EXPECT_TRUE(refused({1, {{C(7), 0, 0}}}));
+    EXPECT_TRUE(refused({1, {{C(8), 0, 0}}}));
     EXPECT_TRUE(refused({1, {{C::kAdd, 0, 1}}})); // reads itself
     EXPECT_TRUE(refused({1, {{C::kAdd, 0, -1}}}));
     EXPECT_TRUE(refused({2, {{C::kAbs, 0}}}));               // never reads the second

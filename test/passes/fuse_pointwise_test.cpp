@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/parametric_relu/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/scale/op.h"
 #include "ops/unary/op.h"
@@ -69,6 +70,19 @@ TEST(FusePointwise, Diamond)
     checkPass(m.g, passes::fusePointwise, true);
     EXPECT_EQ(nodesOf(m.g), "sigmoid + swish + exp + shift + gated + max + pow:pointwise");
     EXPECT_EQ(m.g.nodes[0]->inputs.size(), 2u);
+    checkBody(*m.g.nodes[0]);
+}
+
+TEST(FusePointwise, ParametricRelu)
+{
+    GraphMaker m;
+    ir::Value* y = m.add(ops::scale::def(), ops::scale::Attrs(ops::scale::Mode::kChannel),
+                         {image(m), m.constant("s", {3}), m.constant("b", {3})}, "bn");
+    y = m.add(ops::parametric_relu::def(), ops::parametric_relu::Attrs(), {y, m.constant("slope", {1, 3, 1, 1})},
+              "prelu");
+    m.output(two(m, Operation::kSum, y, image(m, "skip"), "sum"), "y");
+    checkPass(m.g, passes::fusePointwise, true);
+    EXPECT_EQ(nodesOf(m.g), "bn + prelu + sum:pointwise");
     checkBody(*m.g.nodes[0]);
 }
 

@@ -161,7 +161,7 @@ private:
         int const operands = operandsOf(step.code), self = p_.inputs + int(s);
         int const a = operands > 0 ? fetch(step.a, masked) : -1, b = operands > 1 ? fetch(step.b, masked) : -1;
         auto dies = [&](int value) { return last_[size_t(value)] == int(s); };
-        // Results go where an operand dies. Minimum and maximum read a once more at their end.
+        // Results go where an operand dies. Minimum, maximum and the like read a once more at their end.
         int to = -1;
         if (operands > 0 && dies(step.a) && !reads2(step.code))
             to = a;
@@ -176,7 +176,10 @@ private:
             place_[size_t(step.b)] = -1;
         place_[size_t(self)] = to;
     }
-    static bool reads2(PointwiseCode code) { return code == PointwiseCode::kMax || code == PointwiseCode::kMin; }
+    static bool reads2(PointwiseCode code)
+    {
+        return code >= PointwiseCode::kMax && code <= PointwiseCode::kParametricRelu;
+    }
 
     void compute(PointwiseStep const& step, int to, int a, int b)
     {
@@ -213,6 +216,10 @@ private:
                 c_.vblendvps(Xbyak::Ymm(to), Xbyak::Ymm(to), Xbyak::Ymm(a), Xbyak::Ymm(temp_));
             }
             return;
+        case C::kParametricRelu:
+            c_.vmulps(y, va, vb);
+            c_.zero(temp_);
+            return c_.select(to, a, VectorCode::kGreaterEqual, temp_, a, temp_ + 1);
         case C::kSqrt:
             return c_.vsqrtps(y, va);
         case C::kReciprocal:
@@ -268,7 +275,7 @@ private:
 bool isKnown(PointwiseCode code)
 {
     int const c = int(code);
-    return (c >= int(PointwiseCode::kConstant) && c <= int(PointwiseCode::kMin)) ||
+    return (c >= int(PointwiseCode::kConstant) && c <= int(PointwiseCode::kParametricRelu)) ||
            (c >= int(PointwiseCode::kExp) && c <= int(PointwiseCode::kSquare)) || code == PointwiseCode::kActivation;
 }
 
@@ -276,7 +283,7 @@ int operandsOf(PointwiseCode code)
 {
     if (code == PointwiseCode::kConstant)
         return 0;
-    return int(code) <= int(PointwiseCode::kMin) ? 2 : 1;
+    return int(code) <= int(PointwiseCode::kParametricRelu) ? 2 : 1;
 }
 
 std::string checkProgram(PointwiseProgram const& p)

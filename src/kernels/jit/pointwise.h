@@ -22,6 +22,7 @@ enum class PointwiseCode : int32_t
     kDiv = 4,
     kMax = 5, // NaN on either side wins
     kMin = 6,
+    kParametricRelu = 7, // a >= 0 ? a : b a
     kExp = 10,
     kLog = 11,
     kSqrt = 12,

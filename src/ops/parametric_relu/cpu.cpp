@@ -4,6 +4,7 @@
 #include "ops/blocks.h"
 #include "ops/broadcast.h"
 #include "ops/parametric_relu/op.h"
+#include "ops/pointwise_kernel.h"
 
 namespace tw::ops::parametric_relu {
 
@@ -34,11 +35,25 @@ Result<void> run(ir::Node const&, RunArgs& args)
 
 constexpr PlainTactic kPlain{"parametric_relu_plain", 1, run};
 
+// One step of an emitted expression.
+Result<PointwiseSpec> specOf(Problem const&)
+{
+    PointwiseSpec spec;
+    spec.program.inputs = 2;
+    spec.program.steps = {{kernels::jit::PointwiseCode::kParametricRelu, 0, 1}};
+    spec.inputs = {{0}, {1}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr PointwiseTactic kAvx512{"parametric_relu_f32_jit_avx512", 1, Isa::kAvx512, specOf};
+constexpr PointwiseTactic kAvx2{"parametric_relu_f32_jit_avx2", 1, Isa::kAvx2, specOf};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

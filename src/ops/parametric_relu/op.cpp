@@ -2,6 +2,8 @@
 #include "ops/parametric_relu/op.h"
 
 #include "ops/broadcast.h"
+#include <limits>
+
 #include "ops/cases.h"
 #include "ops/registry.h"
 
@@ -35,6 +37,12 @@ void domain(ir::Node const& node, int, Domain& d)
     list.add("i8_by_hand", none,
              {input(DataType::kInt8, {4}, {-100, -3, 5, -128}), input(DataType::kInt8, {4}, {2, 3, 9, -1})},
              {{-128, -9, 5, 127}});
+    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    list.add("specials", none, {f32({5}, {nan, -inf, inf, -2, 3}), f32({5}, {2, 0.5, -1, nan, nan})},
+             {{nan, -inf, inf, nan, 3}});
+    list.add("x_is_broadcast", none, {f32({1, 20, 1, 1}), f32({2, 20, 3, 5})});
+    list.add("pixel_slopes", none, {f32({2, 17, 5, 7}), f32({1, 1, 5, 7})});
+    list.add("large", none, {f32({2, 40, 60, 61}), f32({1, 40, 1, 1})});
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         std::string const name = nameOf(t);
         list.add("equal_" + name, none, {input(t, {2, 3, 101}), input(t, {2, 3, 101})});

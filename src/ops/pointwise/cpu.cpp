@@ -45,6 +45,8 @@ void compute(PointwiseCode code, float const* a, float const* b, float alpha, fl
         return each([](float u, float v) { return (u > v) | (u != u) ? u : v; });
     case C::kMin:
         return each([](float u, float v) { return (u < v) | (u != u) ? u : v; });
+    case C::kParametricRelu:
+        return each([](float u, float v) { return u >= 0 ? u : v * u; });
     case C::kExp:
         return each([](float u, float) { return std::exp(u); });
     case C::kLog:

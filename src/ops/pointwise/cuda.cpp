@@ -29,6 +29,8 @@ std::string expression(kernels::jit::PointwiseStep const& step, std::string cons
         return larger(a, b, " > ");
     case Code::kMin:
         return larger(a, b, " < ");
+    case Code::kParametricRelu:
+        return a + " >= 0 ? " + a + " : " + b + " * " + a;
     case Code::kExp:
         return "exp(" + a + ")";
     case Code::kLog:

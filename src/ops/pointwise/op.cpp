@@ -123,6 +123,8 @@ struct Maker
              {{1, 2, 7, 4.5}});
     list.add("nan_by_hand", Maker().in().in().step(5, 0, 1).step(6, 0, 1).step(1, 2, 3).a,
              {f32({4}, {kNan, 1, 2, -1}), f32({4}, {1, kNan, 3, -2})}, {{kNan, kNan, 5, -3}});
+    list.add("parametric_relu_by_hand", Maker().in().in().step(7, 0, 1).step(7, 2, 1).a,
+             {f32({4}, {-2, kNan, 2, -1}), f32({4}, {0.5, 1, 3, -2})}, {{-0.5, kNan, 2, 2}});
     for (int64_t c : {1, 3, 16, 17, 40, 64, 256})
         list.add("channels_" + std::to_string(c), chain.a, {f32({2, c, 5, 3}), pair({c}), pair({c})});
     // x * gate[n, c] + y: squeeze and excitation with a sum.
@@ -137,6 +139,9 @@ struct Maker
     Maker const scaled = Maker().in().in(scalar).step(3, 0, 1).step(30, 2, 0, 12);
     list.add("scalar_input", scaled.a, {f32({3, 50}), f32({1, 1}, {1.5})});
     list.add("matrix_bias", Maker().in().in().step(1, 0, 1).step(30, 2, 0, 14).a, {f32({7, 33}), f32({1, 33})});
+    for (int64_t c : {5, 16, 40})
+        list.add("parametric_relu_" + std::to_string(c), Maker().in().in().step(20, 0).step(2, 2, 0).step(7, 3, 1).a,
+                 {f32({2, c, 3, 7}), f32({1, c, 1, 1})});
     for (int64_t code = 10; code <= 20; ++code)
         list.add("code_" + std::to_string(code), Maker().in().step(code, 0).step(1, 0, 1).a, {f32({3, 41})});
     for (int kind = 0; kind < kFusedKindCount; ++kind)

@@ -31,6 +31,8 @@ double value(int64_t code, double a, double b, double alpha)
         return larger(a, b);
     case 6:
         return -larger(-a, -b);
+    case 7:
+        return a >= 0 ? a : b * a;
     case 10:
         return std::exp(a);
     case 11:

@@ -19,6 +19,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
 Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx);
+Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);

@@ -27,6 +27,7 @@ std::vector<Pass> const& pipeline()
         {"lift_reshapes", liftReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"patches_to_product", patchesToProduct, Form::kCanonical, Form::kCanonical, 0},
         {"merge_products", mergeProducts, Form::kCanonical, Form::kCanonical, 0},
+        {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0},

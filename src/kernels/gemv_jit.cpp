@@ -44,6 +44,13 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
         }
     }
 
+    auto const fits = [&](int64_t rows) {
+        return jit::gemvFits(options.isa, int(rows), options.vectors, options.packed ? 2 : 1, false) &&
+               jit::gemvFits(options.isa, int(rows), options.vectors, 1, true);
+    };
+    g.rows_ = std::min<int64_t>(s.m, jit::kGemvMaxRows);
+    while (g.rows_ > 1 && !fits(g.rows_))
+        --g.rows_;
     for (Kind kind : {kPair, kSingle, kLast}) {
         int64_t const last = s.n % g.panel_, columns = kind == kLast ? last : g.panel_;
         if (kind == kLast ? last == 0 : s.n < (kind == kPair ? 2 : 1) * g.panel_)
@@ -51,7 +58,6 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
         if (kind == kPair && !options.packed)
             continue;
         jit::GemvKernelSpec spec;
-        spec.rows = int(s.m);
         spec.vectors = int(divideUp(columns, width));
         spec.streams = kind == kPair ? 2 : 1;
         spec.masked = columns % width != 0;
@@ -64,7 +70,10 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
         spec.bias = options.bias;
         spec.residual = options.residual;
         spec.activation = options.activation;
-        TW_ASSIGN(g.kernels_[kind], jit::GemvKernel::emit(options.isa, spec));
+        spec.rows = int(g.rows_);
+        TW_ASSIGN(g.kernels_[0][kind], jit::GemvKernel::emit(options.isa, spec));
+        spec.rows = int((s.m - 1) % g.rows_ + 1);
+        TW_ASSIGN(g.kernels_[1][kind], jit::GemvKernel::emit(options.isa, spec));
     }
     return g;
 }
@@ -81,10 +90,10 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
 {
     int64_t const group = part % groups_, product = part / groups_, m = shape_.m, n = shape_.n;
     int64_t const first = panels_ * group / groups_, end = panels_ * (group + 1) / groups_;
-    int64_t const full = std::min(end, n / panel_) - first, pairs = kernels_[kPair] ? full / 2 : 0;
+    int64_t const full = std::min(end, n / panel_) - first, pairs = kernels_[0][kPair] ? full / 2 : 0;
     b += products_[size_t(product)].b;
     jit::GemvArgs args;
-    args.a = a + products_[size_t(product)].a;
+    a += products_[size_t(product)].a;
     args.ldaBytes = 4 * shape_.aRow;
     args.k = shape_.k;
     args.ldcBytes = 4 * n;
@@ -93,10 +102,14 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
     auto call = [&](Kind kind, int64_t panel) {
         int64_t const j = panel * panel_;
         args.b = b + (options_.packed ? j * shape_.k : j);
-        args.c = c + product * m * n + j;
         args.bias = bias ? bias + j : nullptr;
-        args.residual = residual ? residual + product * m * n + j : nullptr;
-        kernels_[kind](args);
+        for (int64_t row = 0; row < m; row += rows_) {
+            int64_t const at = (product * m + row) * n + j;
+            args.a = a + row * shape_.aRow;
+            args.c = c + at;
+            args.residual = residual ? residual + at : nullptr;
+            kernels_[row + rows_ >= m][kind](args);
+        }
     };
     for (int64_t i = 0; i < pairs; ++i)
         call(kPair, first + i);

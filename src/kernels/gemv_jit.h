@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of one to four rows by emitted kernels: c[m, n] = f(a[m, k] b[k, n] + bias[n] + residual[m, n]), one
+// Matrix products of few rows by emitted kernels: c[m, n] = f(a[m, k] b[k, n] + bias[n] + residual[m, n]), one
 // after the other for several pairs of operands. Float; c and the residual are dense. Every number of b is used as soon
 // as it is read, so that the memory decides the time. b is packed before, as GemmJit packs it, or lies in contiguous
 // rows.
 //
+// Up to jit::kGemvMaxRows rows read b once; more go in blocks of rows, panel by panel.
 // A part is a range of column panels of one product. Of packed ones it reads two at once, the next of each half of its
 // range: two streams are what one core needs to draw all it can from memory (0.91 of the time of one on Zen 4).
 #pragma once
@@ -31,7 +32,7 @@ struct GemvJitOptions
 class GemvJit
 {
 public:
-    // Code for this shape and these strides; at most jit::kGemvMaxRows rows.
+    // Code for this shape and these strides.
     static Result<GemvJit> make(GemvJitOptions const& options, GemmShape const& shape,
                                 std::vector<GemmOffsets> products);
 
@@ -53,9 +54,10 @@ private:
     GemvJitOptions options_;
     GemmShape shape_;
     std::vector<GemmOffsets> products_;
-    int64_t panel_ = 0, panels_ = 0; // columns of a full panel; the last may be narrower
-    int64_t groups_ = 1;             // parts of a product
-    std::array<jit::GemvKernel, kKinds> kernels_;
+    int64_t panel_ = 0, panels_ = 0;                             // columns of a full panel; the last may be narrower
+    int64_t groups_ = 1;                                         // parts of a product
+    int64_t rows_ = 0;                                           // of a block; the last may have fewer
+    std::array<std::array<jit::GemvKernel, kKinds>, 2> kernels_; // [last block]
 };
 
 } // namespace tw::kernels

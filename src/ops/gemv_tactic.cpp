@@ -19,13 +19,6 @@ using matrix_multiply::Geometry;
 
 constexpr int64_t kMostVectors = 8;
 
-// Merged where that leaves few rows: smaller shapes than the largest may merge into more.
-Geometry fewRows(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b)
-{
-    Geometry const g = mergedGeometry(op, node, a, b);
-    return g.m <= kernels::jit::kGemvMaxRows ? g : op.geometry(node, a, b);
-}
-
 // Panels of packed matrices are read two at once.
 int streamsOf(Problem const& p)
 {
@@ -55,7 +48,7 @@ public:
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
     {
-        Geometry const g = fewRows(op_, node_, in[0].dims, in[1].dims);
+        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemvPrepared>();
         TW_ASSIGN(prepared->gemv, GemvJit::make(options_, shapeOf(g), offsetsOf(g, packed_.each)));
         return std::shared_ptr<Prepared const>(std::move(prepared));

@@ -279,8 +279,7 @@ public:
     {
         if (config.size() != 1 || config[0] < 0 || config[0] > 1)
             return invalidArgument(std::string(name()) + ": the plan's configuration is not {0} or {1}");
-        return std::unique_ptr<Kernel>(
-            std::make_unique<Loaded>(p.node->attrsAs<Attrs>(), kernelsOf(isa_), config[0] == 1));
+        return std::unique_ptr<Kernel>(std::make_unique<Loaded>(*p.node, kernelsOf(isa_), config[0] == 1));
     }
 
 private:
@@ -292,13 +291,15 @@ private:
     class Loaded final : public Kernel
     {
     public:
-        Loaded(Attrs const& attrs, Kernels const& kernels, bool vectors)
-            : attrs_(attrs), kernels_(kernels), vectors_(vectors)
+        Loaded(ir::Node const& node, Kernels const& kernels, bool vectors)
+            : node_(node), attrs_(node.attrsAs<Attrs>()), kernels_(kernels), vectors_(vectors)
         {}
         Result<void> run(RunArgs& args) const override
         {
             if (args.outputs[0].count() == 0)
                 return {};
+            if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
+                return gather::run(node_, args);
             Gathering const g{kernels_, vectors_, attrs_, args.inputs[0], args.inputs[1], args.outputs[0]};
             switch (attrs_.mode) {
             case Mode::kDefault:
@@ -315,6 +316,7 @@ private:
         }
 
     private:
+        ir::Node const& node_;
         Attrs const& attrs_;
         Kernels const& kernels_;
         bool vectors_;

@@ -276,15 +276,16 @@ public:
     }
     Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
     {
-        return std::unique_ptr<Kernel>(
-            std::make_unique<Loaded>(p.node->attrsAs<Attrs>(), isa_, std::max(p.threads, 1)));
+        return std::unique_ptr<Kernel>(std::make_unique<Loaded>(*p.node, isa_, std::max(p.threads, 1)));
     }
 
 private:
     class Loaded final : public Kernel
     {
     public:
-        Loaded(Attrs const& attrs, kernels::jit::Isa isa, int threads) : a_(attrs), isa_(isa), threads_(threads) {}
+        Loaded(ir::Node const& node, kernels::jit::Isa isa, int threads)
+            : node_(node), a_(node.attrsAs<Attrs>()), isa_(isa), threads_(threads)
+        {}
         int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
         {
             return threads_ * scratchBytes(in[0]);
@@ -293,6 +294,8 @@ private:
         {
             if (args.outputs[0].count() == 0)
                 return {};
+            if (args.inputs[0].count() > INT32_MAX) // in a profile of larger shapes
+                return topk::run(node_, args);
             switch (args.inputs[0].type) {
             case DataType::kFloat:
                 select<float>(args);
@@ -372,6 +375,7 @@ private:
             });
         }
 
+        ir::Node const& node_;
         Attrs const& a_;
         kernels::jit::Isa isa_;
         int threads_;

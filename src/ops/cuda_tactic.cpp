@@ -219,10 +219,10 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
     if (!problem.cuda)
         return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
     cuda::Target const& target = *problem.cuda;
+    CudaKernels const kernels = generate_(problem, config);
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
-    CudaKernels const kernels = generate_(problem, config);
     TW_ASSIGN(auto compiled, (*compiler)->compile(name(), sourceOf(kernels), target.architecture));
     return packImage(target.architecture, compiled->cubin);
 }

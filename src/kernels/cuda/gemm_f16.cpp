@@ -93,12 +93,12 @@ char const* unsupported(Spec const& s)
         return "more than 128 sums for each thread do not fit its registers";
     if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
-    if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
-        return "2 to 12 stages that fit into 227 KiB of shared memory";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
                "turns";
+    if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
+        return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
         return "FP32 operands have a contiguous k, and their y does not leave by the copy engine";
     if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))

@@ -284,7 +284,7 @@ double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batche
 {
     constexpr double kClocksPerUs = 1700, kLatency = 700; // clocks until a step's factors are there
     int64_t const blocks = ceilDiv(m, s.tileM) * ceilDiv(n, s.tileN) * batches * s.split;
-    int64_t const each = ceilDiv(blocks, multiprocessors); // of the busiest multiprocessor
+    int64_t const each = std::max<int64_t>(ceilDiv(blocks, multiprocessors), 1); // of the busiest multiprocessor
     int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
     // 128 products a clock; few warps, and few products for each factor that is read, reach less.
     double const warps = double(atOnce * s.threads()) / 32;

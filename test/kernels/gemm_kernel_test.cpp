@@ -363,6 +363,44 @@ TEST_P(GemmKernelTest, functions)
     }
 }
 
+// Over all floats: absolute error where GELU is small, relative above.
+TEST_P(GemmKernelTest, gelu)
+{
+    Isa const isa = GetParam();
+    for (ActivationKind kind : {ActivationKind::kGeluErf, ActivationKind::kGeluTanh}) {
+        Activation const a{kind, 0, 0};
+        auto code = emit(isa, [&](VectorCode& c) {
+            c.vmovups(c.vec(9), c.ptr[c.rdi]);
+            emitActivation(c, a, 9, 3);
+            c.vmovups(c.ptr[c.rdi], c.vec(9));
+            c.vzeroupper();
+            c.ret();
+        });
+        ASSERT_TRUE(code.ok()) << code.error().message;
+        auto const run = code->entry<void (*)(float*)>();
+        float x[16], y[16];
+        for (uint64_t bits = 0; bits < (uint64_t(1) << 32);) {
+            for (float& e : x) {
+                e = std::bit_cast<float>(uint32_t(bits));
+                bits += 3989;
+            }
+            std::memcpy(y, x, sizeof x);
+            run(y);
+            for (int i = 0; i < vectorWidth(isa); ++i) {
+                if (std::isnan(x[i]))
+                    ASSERT_TRUE(std::isnan(y[i])) << "x " << x[i] << " gives " << y[i];
+                else if (x[i] > 1e9f)
+                    ASSERT_TRUE(y[i] == x[i] || std::fabs(y[i] / x[i] - 1) < 1e-6) << "x " << x[i] << " gives " << y[i];
+                else if (x[i] < -1e9f)
+                    ASSERT_NEAR(y[i], 0, 2e-7) << "x " << x[i];
+                else
+                    ASSERT_NEAR(y[i], activationOf(a, x[i]), 2e-7 + 6e-7 * std::fabs(activationOf(a, x[i])))
+                        << "x " << x[i];
+            }
+        }
+    }
+}
+
 TEST(GemmKernel, refusesWhatItCannotEmit)
 {
     for (Isa isa : isas()) {

@@ -21,6 +21,13 @@ constexpr float kExpm1[] = {0.49999998149611347f, 0.166665434241751f, 0.04166720
                             0.0013882516255231366f};
 // 2^t = (t^2 + base + slope t) / (t^2 + base - slope t), |t| <= 1/2: 4.4e-7.
 constexpr float kExp2Slope = 8.677823351414194f, kExp2Base = 25.039061659469837f;
+// GELU(x) = x sigmoid(u) with u = -ln 2 x G(x^2); in |x| <= 5.5, beyond which GELU is x, or 0 within 1.1e-7. By the
+// error function: u = log(F / (1 - F)) with F the normal distribution, 7e-8 absolute in GELU; by tanh: exact.
+constexpr float kGeluEnd = 5.5f;
+constexpr float kGeluErf[] = {-2.3022072315216064f,    -0.10483857989311218f,    9.559279715176672e-05f,
+                              0.00015938944125082344f, -1.1452434591774363e-05f, 3.8504529698002443e-07f,
+                              -5.209915165949042e-09f};
+constexpr float kGeluTanh[] = {-2.302208185195923f, -0.10294324159622192f}; // 2 sqrt(2 / pi), 0.044715 of it
 // log(1 + f) = f - f^2/2 + f^3 P(f), -1/4 <= f <= 1/2: 5e-9.
 constexpr float kLog[] = {0.33333449113473673f, -0.2500009584173656f,  0.19990861190871792f, -0.16647312120738683f,
                           0.14478395406033504f, -0.13161194595513714f, 0.10463022005966285f, -0.045074787613646757f};
@@ -180,36 +187,27 @@ void emitSigmoid(VectorCode& c, int x, int temp)
     c.vdivps(c.vec(x), c.vec(temp), c.vec(x));
 }
 
-// x sigmoid(x) = x B / (B + 2^n A) with 1/2 - x / ln 2 = n + 1/2 + f, |f| <= 1/2 and 2^f = A / B: as many steps for the
-// units that multiply as for those that add. Relative error below 1e-6 for x > -10, absolute 1e-10 below; NaN or 0 for
-// -infinity.
-void emitSwish(VectorCode& c, int x, int temp)
+// x sigmoid(u) = x B / (B + 2^n A) with 1/2 - u / ln 2 = n + 1/2 + f, |f| <= 1/2 and 2^f = A / B: as many steps for the
+// units that multiply as for those that add. Each ends the job with four temporaries:
+constexpr float kWhole = 12582912.f; // a sum with it has the nearest whole number in its lowest bits
+
+// AVX2: n = kWhole - u / ln 2 rounded, f = -u / ln 2 less that whole number, which lies from -124 to 116.
+void timesSigmoid256(VectorCode& c, int x, int n, int f, int a, int b)
 {
-    int const n = temp, f = temp + 1, a = temp + 2, b = temp + 3;
-    if (!c.avx512()) {
-        constexpr float kWhole = 12582912.f; // a sum with it has n in its lowest bits
-        c.maxConstant(x, -80.f, a);          // NaN stays; the product of -80 and its sigmoid is as good as zero
-        c.vminps(c.vec(f), c.vec(x), c.constant(86.f)); // n from -124 on
-        c.loadConstant(n, kWhole);
-        c.vfnmadd231ps(c.vec(n), c.vec(f), c.constant(kLog2e));
-        c.vsubps(c.vec(a), c.vec(n), c.constant(kWhole));
-        c.vfmsub132ps(c.vec(f), c.vec(a), c.constant(-kLog2e));
-        c.vpslld(c.vec(n), c.vec(n), 23);
-        c.vmulps(c.vec(b), c.vec(f), c.constant(kExp2Slope));
-        c.vfmadd213ps(c.vec(f), c.vec(f), c.constant(kExp2Base));
-        c.vaddps(c.vec(a), c.vec(f), c.vec(b));
-        c.vsubps(c.vec(b), c.vec(f), c.vec(b));
-        c.vpaddd(c.vec(a), c.vec(a), c.vec(n)); // 16 <= A < 32 and -124 <= n <= 116: the exponent stays in its bits
-        c.vaddps(c.vec(a), c.vec(a), c.vec(b));
-        divide(c, b, a);
-        c.vmulps(c.vec(x), c.vec(x), c.vec(b));
-        return;
-    }
-    bool const divides = c.dividesFast();
-    if (!divides)
-        c.maxConstant(x, -80.f, a); // Newton's step would make NaN of a sum that is infinite
-    c.loadConstant(n, 0.5f);
-    c.vfnmadd231ps(c.vec(n), c.vec(x), c.constant(kLog2e));
+    c.vpslld(c.vec(n), c.vec(n), 23);
+    c.vmulps(c.vec(b), c.vec(f), c.constant(kExp2Slope));
+    c.vfmadd213ps(c.vec(f), c.vec(f), c.constant(kExp2Base));
+    c.vaddps(c.vec(a), c.vec(f), c.vec(b));
+    c.vsubps(c.vec(b), c.vec(f), c.vec(b));
+    c.vpaddd(c.vec(a), c.vec(a), c.vec(n)); // 16 <= A < 32: the exponent stays in its bits
+    c.vaddps(c.vec(a), c.vec(a), c.vec(b));
+    divide(c, b, a);
+    c.vmulps(c.vec(x), c.vec(x), c.vec(b));
+}
+
+// AVX-512: n = 1/2 - u / ln 2.
+void timesSigmoid512(VectorCode& c, int x, int n, int f, int a, int b)
+{
     c.vreduceps(c.vec(f), c.vec(n), 1); // n less the whole number below it: f + 1/2; 0 for infinities
     c.vaddps(c.vec(a), c.vec(f), c.constant(kExp2Slope - 1.f));
     c.vaddps(c.vec(b), c.vec(f), c.constant(-kExp2Slope - 1.f));
@@ -217,7 +215,7 @@ void emitSwish(VectorCode& c, int x, int temp)
     c.vfmadd213ps(c.vec(b), c.vec(f), c.constant(kExp2Base + 0.25f + kExp2Slope / 2));
     c.vscalefps(c.vec(a), c.vec(a), c.vec(n)); // rounds n down itself
     c.vaddps(c.vec(a), c.vec(a), c.vec(b));
-    if (divides) {
+    if (c.dividesFast()) {
         divide(c, b, a);
     } else {
         c.vrcp14ps(c.vec(n), c.vec(a));
@@ -226,6 +224,45 @@ void emitSwish(VectorCode& c, int x, int temp)
         c.vmulps(c.vec(b), c.vec(b), c.vec(a));
     }
     c.vmulps(c.vec(x), c.vec(x), c.vec(b));
+}
+
+// Relative error below 1e-6 for x > -10, absolute 1e-10 below; NaN or 0 for -infinity.
+void emitSwish(VectorCode& c, int x, int temp)
+{
+    int const n = temp, f = temp + 1, a = temp + 2, b = temp + 3;
+    if (!c.avx512()) {
+        c.maxConstant(x, -80.f, a); // NaN stays; the product of -80 and its sigmoid is as good as zero
+        c.vminps(c.vec(f), c.vec(x), c.constant(86.f));
+        c.loadConstant(n, kWhole);
+        c.vfnmadd231ps(c.vec(n), c.vec(f), c.constant(kLog2e));
+        c.vsubps(c.vec(a), c.vec(n), c.constant(kWhole));
+        c.vfmsub132ps(c.vec(f), c.vec(a), c.constant(-kLog2e));
+        return timesSigmoid256(c, x, n, f, a, b);
+    }
+    if (!c.dividesFast())
+        c.maxConstant(x, -80.f, a); // Newton's step would make NaN of a sum that is infinite
+    c.loadConstant(n, 0.5f);
+    c.vfnmadd231ps(c.vec(n), c.vec(x), c.constant(kLog2e));
+    timesSigmoid512(c, x, n, f, a, b);
+}
+
+// `g`: the coefficients of G, lowest first.
+void emitGelu(VectorCode& c, int x, int temp, std::span<float const> g)
+{
+    int const end = temp, square = temp + 1, u = temp + 2, last = temp + 3;
+    c.maxConstant(x, -kGeluEnd, end);
+    c.vminps(c.vec(end), c.vec(x), c.constant(kGeluEnd)); // NaN stays in x
+    c.vmulps(c.vec(square), c.vec(end), c.vec(end));
+    horner(c, u, square, g);
+    if (c.avx512()) {
+        c.vfmadd213ps(c.vec(u), c.vec(end), c.constant(0.5f));
+        return timesSigmoid512(c, x, u, end, square, last);
+    }
+    c.vmulps(c.vec(end), c.vec(end), c.vec(u));
+    c.vaddps(c.vec(square), c.vec(end), c.constant(kWhole));
+    c.vsubps(c.vec(u), c.vec(square), c.constant(kWhole));
+    c.vsubps(c.vec(end), c.vec(end), c.vec(u));
+    timesSigmoid256(c, x, square, end, u, last);
 }
 
 // With e = exp(2|x|) - 1: tanh |x| = e / (e + 2).
@@ -278,6 +315,8 @@ bool isShort(ActivationKind kind)
     case ActivationKind::kHardSwish:
     case ActivationKind::kThresholdedRelu:
     case ActivationKind::kSwish:
+    case ActivationKind::kGeluErf:
+    case ActivationKind::kGeluTanh:
         return true;
     default:
         return false;
@@ -286,7 +325,7 @@ bool isShort(ActivationKind kind)
 
 void emitActivation(VectorCode& c, Activation const& a, int x, int temp)
 {
-    int const t = temp, u = temp + 1, old = temp + 3, last = temp + 5;
+    int const t = temp, u = temp + 1, old = temp + 3;
     switch (a.kind) {
     case ActivationKind::kRelu:
         c.zero(t);
@@ -364,22 +403,9 @@ void emitActivation(VectorCode& c, Activation const& a, int x, int temp)
         emitSwish(c, x, temp);
         return;
     case ActivationKind::kGeluErf:
-        c.vmovaps(c.vec(last), c.vec(x));
-        c.vmulps(c.vec(x), c.vec(x), c.constant(0.70710678f));
-        emitErf(c, x, temp);
-        c.vmulps(c.vec(last), c.vec(last), c.constant(0.5f));
-        c.vfmadd213ps(c.vec(x), c.vec(last), c.vec(last));
-        return;
+        return emitGelu(c, x, temp, kGeluErf);
     case ActivationKind::kGeluTanh: // (1 + tanh u) / 2 = sigmoid(2u)
-        c.vmovaps(c.vec(last), c.vec(x));
-        c.vmulps(c.vec(t), c.vec(x), c.vec(x));
-        c.loadConstant(u, -1.59576912f * 0.044715f);
-        c.vfmadd213ps(c.vec(t), c.vec(u), c.constant(-1.59576912f)); // -2 sqrt(2/pi)
-        c.vmulps(c.vec(x), c.vec(x), c.vec(t));
-        emitExp(c, x, temp);
-        c.vaddps(c.vec(x), c.vec(x), c.constant(1.f));
-        c.vdivps(c.vec(x), c.vec(last), c.vec(x));
-        return;
+        return emitGelu(c, x, temp, kGeluTanh);
     }
 }
 

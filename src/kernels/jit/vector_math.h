@@ -22,9 +22,9 @@ void emitErf(VectorCode& c, int x, int temp);
 // log(1 + t) for 0 <= t <= 1.
 void emitLog1pUnit(VectorCode& c, int t, int temp);
 
-// Any activation. GELUs lose relative (not absolute) accuracy where they are tiny: absolute error below 6e-7 there.
+// Any activation. GELUs lose relative accuracy where they are tiny: absolute error below 2e-7 there.
 void emitActivation(VectorCode& c, Activation const& a, int x, int temp);
-// Up to twenty instructions and four temporaries: worth emitting once per register. The others belong in a loop.
+// Up to thirty instructions and four temporaries: worth emitting once per register. The others belong in a loop.
 bool isShort(ActivationKind kind);
 // The others, of the registers 0 .. count - 1: a loop over them on the stack, where every vector register is free for
 // the function. `stack`, `at` and `left` are overwritten.

@@ -3,18 +3,19 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/gemm_f32.h"
+#include "kernels/cuda/gemm_mma_f32.h"
 #include "ops/cuda_pointwise.h"
 
 namespace tw::ops::gemm_f32 {
 
 namespace {
 
-namespace kernel = cuda::gemm_f32;
+namespace cores = cuda::gemm_f32;
+namespace matrix = cuda::gemm_mma_f32;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr size_t kMostConfigs = 6;
+constexpr size_t kMostConfigs = 4;
 constexpr int64_t kPack = 4; // floats of 16 bytes
 
 bool isPresent(Problem const& p, int input)
@@ -31,9 +32,9 @@ bool packs(ir::Value const& v, bool known, int64_t size)
     return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
 }
 
-kernel::Spec specOf(GemmF16Op const& op, Problem const& p)
+cores::Operands operandsOf(GemmF16Op const& op, Problem const& p)
 {
-    kernel::Spec s;
+    cores::Operands s;
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
@@ -59,7 +60,7 @@ struct Sizes
 };
 
 // Collections of a that follow each other as rows do are rows, where all have the same b.
-Sizes sizesOf(GemmF16Op const& op, kernel::Spec const& s, ir::Node const& node, Extents const& a, Extents const& b)
+Sizes sizesOf(GemmF16Op const& op, cores::Operands const& s, ir::Node const& node, Extents const& a, Extents const& b)
 {
     Sizes z;
     Geometry const& g = z.geometry = op.geometry(node, a, b);
@@ -85,26 +86,54 @@ Sizes sizesOf(GemmF16Op const& op, kernel::Spec const& s, ir::Node const& node, 
 
 Sizes sizesOf(GemmF16Op const& op, Problem const& p)
 {
-    return sizesOf(op, specOf(op, p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    return sizesOf(op, operandsOf(op, p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
 
-// False: nothing that configs() makes, or no kernel.
-bool decode(Config const& c, kernel::Spec& s)
+cores::Spec coresSpec(cores::Operands const& o, Config const& c)
 {
-    if (!isConfig(c, 6, 1, 256))
-        return false;
+    cores::Spec s;
+    static_cast<cores::Operands&>(s) = o;
     s.tileM = int(c[0]);
     s.tileN = int(c[1]);
     s.rows = int(c[2]);
     s.columns = int(c[3]);
     s.stages = int(c[4]);
     s.split = int(c[5]);
-    return !kernel::unsupported(s);
+    return s;
+}
+
+matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Way way)
+{
+    matrix::Spec s;
+    static_cast<cores::Operands&>(s) = o;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.warpsM = int(c[2]);
+    s.warpsN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    s.exact = way == GemmF32Way::kThreeTf32;
+    return s;
+}
+
+// f(spec) for the kernel that a config names; false: nothing that configs() makes, or no kernel.
+template <class F>
+bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const& f)
+{
+    if (!isConfig(c, 6, 1, 256))
+        return false;
+    auto use = [&](auto const& spec) {
+        if (unsupported(spec))
+            return false;
+        f(spec);
+        return true;
+    };
+    return way == GemmF32Way::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, way));
 }
 
 } // namespace
 
-Support supports(GemmF16Op const&, Problem const& p)
+Support supports(GemmF16Op const& op, Problem const& p, GemmF32Way way)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
@@ -112,62 +141,79 @@ Support supports(GemmF16Op const&, Problem const& p)
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
+    if (way == GemmF32Way::kTf32 && gemm_f16::supports(op, p, DataType::kFloat).ok)
+        return Support::no("matrix units take these operands in a faster way");
     return Support::yes();
 }
 
-std::vector<Config> configs(GemmF16Op const& op, Problem const& p)
+std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF32Way way)
 {
     Sizes const z = sizesOf(op, p);
+    cores::Operands const o = operandsOf(op, p);
+    bool const clusters = p.cuda->capability >= 90;
     std::vector<Config> list;
-    for (kernel::Spec const& s : kernel::candidates(specOf(op, p), z.m, z.geometry.n, z.geometry.k, z.batch.volume(),
-                                                    p.cuda->multiprocessors, p.cuda->capability >= 90, kMostConfigs))
-        list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
+    if (way == GemmF32Way::kCores) {
+        cores::Spec base;
+        static_cast<cores::Operands&>(base) = o;
+        for (cores::Spec const& s : candidates(base, z.m, z.geometry.n, z.geometry.k, z.batch.volume(),
+                                               p.cuda->multiprocessors, clusters, kMostConfigs))
+            list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
+        return list;
+    }
+    matrix::Spec base;
+    static_cast<cores::Operands&>(base) = o;
+    base.exact = way == GemmF32Way::kThreeTf32;
+    for (matrix::Spec const& s : candidates(base, z.m, z.geometry.n, z.geometry.k, z.batch.volume(),
+                                            p.cuda->multiprocessors, clusters, kMostConfigs))
+        list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
 
-double estimate(GemmF16Op const& op, Problem const& p, Config const& config)
+double estimate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF32Way way)
 {
-    kernel::Spec s = specOf(op, p);
-    if (!p.cuda || !decode(config, s))
-        return 0;
-    Sizes const z = sizesOf(op, p);
-    return kernel::estimateUs(s, z.m, z.geometry.n, z.geometry.k, z.batch.volume(), p.cuda->multiprocessors);
+    double us = 0;
+    if (p.cuda)
+        withSpec(operandsOf(op, p), config, way, [&](auto const& spec) {
+            Sizes const z = sizesOf(op, p);
+            us = estimateUs(spec, z.m, z.geometry.n, z.geometry.k, z.batch.volume(), p.cuda->multiprocessors);
+        });
+    return us;
 }
 
-CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config)
+CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF32Way way)
 {
-    kernel::Spec s = specOf(op, p);
-    if (!decode(config, s))
-        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    cores::Operands const o = operandsOf(op, p);
     CudaKernels out;
-    out.names = {kernel::kKernel};
-    out.source = kernel::source(s);
-    out.sharedBytes = s.sharedBytes();
-    out.isDependent = true;
-    out.alignment = s.packsA || s.packsB || s.packsY ? 16 : 4;
-    out.run = [&op, s, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Sizes const z = sizesOf(op, s, *node, args.inputs[0].dims, args.inputs[1].dims);
-        auto at = [&](int i, bool present) {
-            return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
+    bool const known = withSpec(o, config, way, [&](auto const& spec) {
+        out.names = {cores::kKernel};
+        out.source = source(spec);
+        out.sharedBytes = spec.sharedBytes();
+        out.isDependent = true;
+        out.alignment = o.packsA || o.packsB || o.packsY ? 16 : 4;
+        out.run = [&op, spec, node = p.node](CudaLaunch const& launchOn, RunArgs& args) -> Result<void> {
+            Sizes const z = sizesOf(op, spec, *node, args.inputs[0].dims, args.inputs[1].dims);
+            auto at = [&](int i, bool present) {
+                return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
+            };
+            cores::Params params;
+            params.a = at(0, true);
+            params.b = at(1, true);
+            params.bias = at(op.bias, spec.bias);
+            params.residual = at(op.residual, spec.residual);
+            params.y = static_cast<float*>(args.outputs[0].data);
+            params.m = z.m;
+            params.n = z.geometry.n;
+            params.k = z.geometry.k;
+            params.lda = z.lda;
+            params.ldb = z.ldb;
+            params.batch.set(z.batch);
+            params.batch.setStrides(0, z.aBatch);
+            params.batch.setStrides(1, z.bBatch);
+            cuda::LaunchGeometry const g = launch(spec, params, z.batch.volume());
+            return launchOn.withGeometry(0, g, {&params});
         };
-        kernel::Params params;
-        params.a = at(0, true);
-        params.b = at(1, true);
-        params.bias = at(op.bias, s.bias);
-        params.residual = at(op.residual, s.residual);
-        params.y = static_cast<float*>(args.outputs[0].data);
-        params.m = z.m;
-        params.n = z.geometry.n;
-        params.k = z.geometry.k;
-        params.lda = z.lda;
-        params.ldb = z.ldb;
-        params.batch.set(z.batch);
-        params.batch.setStrides(0, z.aBatch);
-        params.batch.setStrides(1, z.bBatch);
-        cuda::LaunchGeometry const g = kernel::launch(s, params, z.batch.volume());
-        return launch.withGeometry(0, g, {&params});
-    };
-    return out;
+    });
+    return known ? out : noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
 }
 
 } // namespace tw::ops::gemm_f32

@@ -15,7 +15,7 @@
 #include "kernels/cuda/conv_f16.h"
 #include "kernels/cuda/conv_f32.h"
 #include "kernels/cuda/gemm_f16.h"
-#include "kernels/cuda/gemm_f32.h"
+#include "kernels/cuda/gemm_mma_f32.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
 #include "kernels/cuda/stem_f16.h"
@@ -150,6 +150,24 @@ TEST(CudaGemmF32, Compiles)
     s.split = 4;
     s.packsA = s.packsB = s.packsY = false;
     compile(s, "sm_90a");
+}
+
+TEST(CudaGemmMmaF32, Compiles)
+{
+    for (bool exact : {false, true}) {
+        cuda::gemm_mma_f32::Spec s;
+        s.activation = "TW_INLINE float activate(float v) { return v; }\n";
+        s.exact = exact;
+        compiles(s.name(), cuda::prelude(false) + source(s), "sm_80");
+        s.tileM = s.tileN = 64;
+        s.warpsN = 2;
+        s.split = 4;
+        s.aAlongK = s.packsA = s.packsB = s.packsY = false;
+        s.bAlongK = exact;
+        s.bias = s.residual = true;
+        ASSERT_EQ(unsupported(s), nullptr) << s.name();
+        compiles(s.name(), cuda::prelude(false) + source(s));
+    }
 }
 
 TEST(CudaGemmF32, Candidates)

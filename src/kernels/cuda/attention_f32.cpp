@@ -23,41 +23,12 @@ template <int R> TW_INLINE void loadTile(u32 to, float const* from, i64 rowStrid
             copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 4, row0 + r < rows && u < HEAD / 4);
     }
 }
-// N numbers of a fragment: rounded, and for exact products what that left.
-template <int N> struct Factors {
-    u32 high[N], low[N];
-    TW_INLINE void set(int i, float v)
-    {
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high[i]) : "f"(v));
-        if constexpr (EXACT) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low[i]) : "f"(v - __uint_as_float(high[i])));
-    }
-};
-// d [16, 8] += a [16, 8] b [8, 8]
-TW_INLINE void multiply(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                 "{%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-TW_INLINE void multiply(float (&d)[4], Factors<4> const& a, float b0, float b1)
+TW_INLINE Factors<2> pairOf(float b0, float b1)
 {
     Factors<2> b;
     b.set(0, b0);
     b.set(1, b1);
-    if constexpr (EXACT) {
-        multiply(d, a.low, b.high[0], b.high[1]);
-        multiply(d, a.high, b.low[0], b.low[1]);
-    }
-    multiply(d, a.high, b.high[0], b.high[1]);
-}
-// Four blocks of 8 rows and 16 bytes: lane holds number lane % 4 of row lane / 4 of each.
-TW_INLINE void loadBlocks(float (&v)[4], u32 at)
-{
-    u32 r[4];
-    loadMatrix4(r, at);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) v[i] = __uint_as_float(r[i]);
+    return b;
 }
 TW_INLINE void takeQueries(Factors<4>& f, u32 at)
 {
@@ -112,8 +83,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
             for (int n = 0; n < KEYS / 16; ++n) {
                 float b[4];
                 loadBlocks(b, kAt + n * 16 * PITCH + d * 32);
-                multiply(s[n * 2], fragQ[KEEPS ? d : 0], b[0], b[1]);
-                multiply(s[n * 2 + 1], fragQ[KEEPS ? d : 0], b[2], b[3]);
+                multiply(s[n * 2], fragQ[KEEPS ? d : 0], pairOf(b[0], b[1]));
+                multiply(s[n * 2 + 1], fragQ[KEEPS ? d : 0], pairOf(b[2], b[3]));
             }
         }
         if constexpr (MASKED) {
@@ -162,6 +133,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         if (step + 1 < steps) loadTile<KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, key0 + KEYS, a.sk);
         copyCommit();
         // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
+        float part[EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + t * 2 * PITCH + g * 4;
 #pragma unroll
         for (int n = 0; n < KEYS / 8; ++n) {
@@ -173,8 +145,16 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
             for (int d = 0; d < D / 8; ++d) {
                 u32 const at = vAt + n * 8 * PITCH + d * 32;
-                multiply(out[d], p, __uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+                Factors<2> const b = pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+                if constexpr (EXACT) multiply(part[d], p, b);
+                else multiply(out[d], p, b);
             }
+        }
+        if constexpr (EXACT) {
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) out[d][e] += part[d][e];
         }
     }
     copyWait<0>();
@@ -224,7 +204,7 @@ std::string source(Spec const& s)
     AttentionMasks masks = s.masks;
     masks.single = true;
     return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
-           constant("KEYS", s.keys) + "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" +
+           constant("KEYS", s.keys) + "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + kFactors +
            attentionText(masks) + kText;
 }
 

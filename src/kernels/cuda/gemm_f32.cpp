@@ -12,23 +12,24 @@ namespace {
 
 constexpr int64_t kSharedLimit = 227 * 1024;
 
-constexpr char const* kText = R"(
-constexpr int STEP = 16, TY = TILE_M / ROWS, TX = TILE_N / COLUMNS, THREADS = TX * TY;
-constexpr int WARPS_X = TX / 8; // a warp: 4 x 8 threads
-constexpr int A_FLOATS = TILE_M * STEP, STAGE_FLOATS = (TILE_M + TILE_N) * STEP;
+constexpr char const* kLoaders = R"(
 struct Params {
     float const *a, *b, *bias, *residual; float* y; i64 m, n, k, lda, ldb; Div tilesM, tilesN; Loop<2> batch;
 };
-// In shared memory: [row][k], 64 bytes each, units of 16 bytes placed so that 8 rows that follow each other lie in
-// different banks; or [k][row].
-TW_INLINE constexpr int unitAt(int row, int u) { return row * STEP + (u ^ (row >> 1 & 3)) * 4; }
+// In shared memory: [row][k], 64 or 128 bytes each, units of 16 bytes placed so that 8 rows that follow each other lie in
+// different banks; or [k][row], where SKEWED so that 8 rows of 4 steps of k that follow each other do.
+TW_INLINE constexpr int unitAt(int row, int u)
+{
+    return row * STEP + (u ^ (STEP == 16 ? row >> 1 & 3 : row & 7)) * 4;
+}
+template <int TILE> TW_INLINE constexpr int placeAt(int k, int row) { return k * TILE + (SKEWED ? row ^ (k & 3) << 3 : row); }
 // A thread's part of the copies of one operand's tiles, EACH elements at once.
 template <bool ALONG_K, int TILE, int EACH> struct Loader {
     static constexpr int UNITS = (ALONG_K ? STEP : TILE) / EACH, APART = THREADS / UNITS; // stored rows
     static constexpr int COUNT = (TILE * STEP / EACH + THREADS - 1) / THREADS;
     static_assert(THREADS % UNITS == 0, "a thread stays in its column");
     float const* source;
-    i64 step; // elements between this thread's stored rows
+    i64 step, ahead; // elements to this thread's next stored row, and to the next tile
     int stored, other, r, e; // of the tile's stored rows and columns, how many there are from this thread's on
     TW_INLINE void begin(float const* from, i64 ld, int row0, int rows, int k0, int k)
     {
@@ -36,6 +37,7 @@ template <bool ALONG_K, int TILE, int EACH> struct Loader {
         e = threadIdx.x % UNITS * EACH;
         source = ALONG_K ? from + i64(row0 + r) * ld + k0 + e : from + i64(k0 + r) * ld + row0 + e;
         step = APART * ld;
+        ahead = ALONG_K ? STEP : STEP * ld;
         stored = (ALONG_K ? rows - row0 : k - k0) - r;
         other = (ALONG_K ? k - k0 : rows - row0) - e;
     }
@@ -47,19 +49,20 @@ template <bool ALONG_K, int TILE, int EACH> struct Loader {
             int const row = r + i * APART;
             if (TILE * STEP / EACH % THREADS != 0 && row >= (ALONG_K ? TILE : STEP)) break;
             bool const valid = i * APART < stored && other > 0;
-            u32 const target = at + (ALONG_K ? unitAt(row, e / 4) + e % 4 : row * TILE + e) * 4;
+            u32 const target = at + (ALONG_K ? unitAt(row, e / 4) + e % 4 : placeAt<TILE>(row, e)) * 4;
             if constexpr (EACH == 4) copyAsync16(target, source + i * step, valid);
             else copyAsync4(target, source + i * step, valid);
         }
-        if constexpr (ALONG_K) {
-            source += STEP;
-            other -= STEP;
-        } else {
-            source += STEP / APART * step + STEP % APART * (step / APART);
-            stored -= STEP;
-        }
+        source += ahead;
+        (ALONG_K ? other : stored) -= STEP;
     }
 };
+)";
+
+constexpr char const* kText = R"(
+constexpr int TY = TILE_M / ROWS, TX = TILE_N / COLUMNS;
+constexpr int WARPS_X = TX / 8; // a warp: 4 x 8 threads
+constexpr int A_FLOATS = TILE_M * STEP, STAGE_FLOATS = (TILE_M + TILE_N) * STEP;
 // Rows of thread t of T: t, t + T, ... where k is contiguous, else fours.
 template <bool ALONG_K, int T> TW_INLINE constexpr int rowOf(int t, int i)
 {
@@ -213,6 +216,15 @@ int64_t ceilDiv(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+std::string constant(char const* name, int64_t value)
+{
+    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
+}
+std::string flag(char const* name, bool value)
+{
+    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
+}
+
 } // namespace
 
 int64_t Spec::sharedBytes() const
@@ -250,21 +262,20 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
+std::string loaderText(Operands const& o, int step, int threads, bool skewed)
+{
+    return std::string(kAsyncCopies) + kClusters + o.activation + constant("STEP", step) +
+           constant("THREADS", threads) + flag("SKEWED", skewed) + flag("A_ALONG_K", o.aAlongK) +
+           flag("B_ALONG_K", o.bAlongK) + flag("PACKS_A", o.packsA) + flag("PACKS_B", o.packsB) +
+           flag("PACKS_Y", o.packsY) + flag("EARLY", o.constantB) + flag("BIAS", o.bias) +
+           flag("RESIDUAL", o.residual) + kLoaders + sizeCheck<Params>();
+}
+
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int64_t value) {
-        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-    };
-    auto flag = [](char const* name, bool value) {
-        return std::string("constexpr bool ") + name + " = " + (value ? "true" : "false") + ";\n";
-    };
-    return std::string(kAsyncCopies) + kClusters + s.activation + constant("TILE_M", s.tileM) +
-           constant("TILE_N", s.tileN) + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) +
-           constant("STAGES", s.stages) + constant("SPLIT", s.split) +
-           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + flag("A_ALONG_K", s.aAlongK) +
-           flag("B_ALONG_K", s.bAlongK) + flag("PACKS_A", s.packsA) + flag("PACKS_B", s.packsB) +
-           flag("PACKS_Y", s.packsY) + flag("EARLY", s.constantB) + flag("BIAS", s.bias) +
-           flag("RESIDUAL", s.residual) + kText + sizeCheck<Params>();
+    return loaderText(s, kStepK, s.threads(), false) + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
+           constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("STAGES", s.stages) +
+           constant("SPLIT", s.split) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + kText;
 }
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)

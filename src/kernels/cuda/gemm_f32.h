@@ -14,12 +14,9 @@
 
 namespace tw::cuda::gemm_f32 {
 
-struct Spec
+// What does not depend on the tile.
+struct Operands
 {
-    int tileM = 128, tileN = 128;
-    int rows = 8, columns = 8; // of a thread: 4, 8
-    int stages = 4;
-    int split = 1;         // blocks of a cluster that share a tile's k and add up: 1, 2, 4, 8
     bool aAlongK = true;   // a [m, k], else [k, m]
     bool bAlongK = false;  // b [n, k], else [k, n]
     bool packsA = true;    // rows of a as stored are multiples of 4 and aligned to 16 bytes
@@ -28,6 +25,14 @@ struct Spec
     bool constantB = true; // b may be read before the previous kernel of the stream is done
     bool bias = false, residual = false;
     std::string activation; // text that defines activate(); applied last
+};
+
+struct Spec : Operands
+{
+    int tileM = 128, tileN = 128;
+    int rows = 8, columns = 8; // of a thread: 4, 8
+    int stages = 4;
+    int split = 1; // blocks of a cluster that share a tile's k and add up: 1, 2, 4, 8
 
     int threads() const { return tileM / rows * (tileN / columns); }
     int64_t sharedBytes() const;
@@ -51,6 +56,9 @@ struct Params
     Div tilesM, tilesN;
     Loop<2> batch; // a, b
 };
+
+// The flags above, struct Params, copies of tiles of `step` elements of k to shared memory.
+std::string loaderText(Operands const& operands, int step, int threads, bool skewed);
 
 // Tiles and geometry; m, n and k are set. `batches`: of params.batch.
 LaunchGeometry launch(Spec const& spec, Params& params, int64_t batches);

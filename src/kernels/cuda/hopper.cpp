@@ -49,6 +49,66 @@ TW_INLINE void storeCluster(u32 at, float a, float b, float c, float d)
 {
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
+TW_INLINE void storeCluster(u32 at, float a, float b)
+{
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(a), "f"(b) : "memory");
+}
+)";
+
+char const* const kFragments = R"(
+TW_INLINE void loadMatrix4(u32 (&r)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+TW_INLINE void loadMatrix4Transposed(u32 (&r)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+// d [16, 8] += a [16, 16] b [16, 8]
+TW_INLINE void mma(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)";
+
+char const* const kFactors = R"(
+template <int N> struct Factors {
+    u32 high[N], low[N];
+    TW_INLINE void set(int i, float v)
+    {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high[i]) : "f"(v));
+        if constexpr (EXACT) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low[i]) : "f"(v - __uint_as_float(high[i])));
+    }
+};
+// d [16, 8] += a [16, 8] b [8, 8]
+TW_INLINE void multiply(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+TW_INLINE void multiply(float (&d)[4], Factors<4> const& a, Factors<2> const& b)
+{
+    if constexpr (EXACT) {
+        multiply(d, a.low, b.high[0], b.high[1]);
+        multiply(d, a.high, b.low[0], b.low[1]);
+    }
+    multiply(d, a.high, b.high[0], b.high[1]);
+}
+// Four blocks of 8 rows and 16 bytes: lane holds number lane % 4 of row lane / 4 of each.
+TW_INLINE void loadBlocks(float (&v)[4], u32 at)
+{
+    u32 r[4];
+    loadMatrix4(r, at);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = __uint_as_float(r[i]);
+}
 )";
 
 namespace {
@@ -113,27 +173,6 @@ TW_INLINE Unit loadSharedUnit(u32 at)
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(u.v[0]), "=r"(u.v[1]), "=r"(u.v[2]), "=r"(u.v[3]) : "r"(at) : "memory");
     return u;
-}
-)";
-
-constexpr char const* kFragments = R"(
-TW_INLINE void loadMatrix4(u32 (&r)[4], u32 at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-TW_INLINE void loadMatrix4Transposed(u32 (&r)[4], u32 at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-// d [16, 8] += a [16, 16] b [16, 8]
-TW_INLINE void mma(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                 "{%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 )";
 

@@ -19,14 +19,16 @@ constexpr GemmF16Op kGemm{
 };
 constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 2);
 constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("matrix_multiply_tf32_wgmma_cuda", 1);
-constexpr CudaTactic kSingle = gemmF32Tactic<kGemm>("matrix_multiply_f32_cuda", 1);
+constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("matrix_multiply_tf32_mma_cuda", 1);
+constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("matrix_multiply_f32_mma_cuda", 1);
+constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("matrix_multiply_f32_cuda", 1);
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kSingle, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kTf32Mma, &kF32Mma, &kF32, &kPlain};
     return kList;
 }
 

@@ -15,8 +15,8 @@ namespace kernel = cuda::gemm_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
-constexpr size_t kMostConfigs = 8;
+constexpr int64_t kMostLaunches = 64;                      // for collections whose strides are no single step
+constexpr size_t kMostConfigs = 8, kMostSingleConfigs = 4; // of FP32 there are other tactics too
 
 // What does not depend on the sizes of a run.
 struct Settled
@@ -273,8 +273,8 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p)
 {
     Settled const s = settle(op, p);
     std::vector<Config> list;
-    for (kernel::Spec const& spec :
-         kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors, kMostConfigs))
+    for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
+                                                       s.spec.single ? kMostSingleConfigs : kMostConfigs))
         list.push_back(encode(spec));
     return list;
 }

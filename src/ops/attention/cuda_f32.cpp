@@ -43,11 +43,8 @@ std::vector<Config> configs(Problem const& problem)
     };
     add(fitting, z.keys <= 32 ? 32 : 64);
     add(fitting, 32);
-    if (fitting == 4) { // few heads: more blocks; long sequences: fewer copies
-        add(2, 64);
-        add(2, 32);
+    if (z.rows > 64)
         add(8, 32);
-    }
     return list;
 }
 

@@ -235,7 +235,7 @@ int64_t Spec::sharedBytes() const
 
 int Spec::blocksPerMultiprocessor() const
 {
-    int const registers = rows * columns + 4 * (rows + columns) + 40; // sums, factors of four steps, addresses
+    int const registers = std::min(rows * columns + 4 * (rows + columns) + 40, 255); // sums, factors, addresses
     int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
     return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
 }
@@ -250,8 +250,8 @@ std::string Spec::name() const
 char const* unsupported(Spec const& s)
 {
     auto isPart = [](int v) { return v == 4 || v == 8; };
-    if (!isPart(s.rows) || !isPart(s.columns))
-        return "a thread has 4 or 8 rows and columns";
+    if (!isPart(s.rows) || (!isPart(s.columns) && (s.columns != 16 || s.rows != 8)))
+        return "a thread has 4 or 8 rows and columns, or 8 rows of 16 columns";
     if (s.tileM < 16 || s.tileN < 32 || s.tileM > 256 || s.tileN > 256 || s.tileM % (4 * s.rows) ||
         s.tileN % (8 * s.columns))
         return "tiles have 16 to 256 rows and 32 to 256 columns, of whole warps of 4 x 8 threads";
@@ -299,7 +299,7 @@ double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batche
     int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
     // 128 products a clock; few warps, and few products for each factor that is read, reach less.
     double const warps = double(atOnce * s.threads()) / 32;
-    double const share = (s.rows * s.columns == 64   ? 0.85
+    double const share = (s.rows * s.columns >= 64   ? 0.85
                           : s.rows * s.columns == 32 ? 0.7
                                                      : 0.5) *
                          std::min(1.0, 0.3 + warps / 16);
@@ -318,9 +318,9 @@ std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, 
     {
         int m, n, rows, columns, stages;
     };
-    static constexpr Tile kTiles[] = {{128, 128, 8, 8, 4}, {128, 64, 8, 8, 4}, {64, 128, 8, 8, 4},
-                                      {64, 64, 8, 8, 4},   {64, 64, 8, 4, 4},  {64, 32, 4, 4, 5},
-                                      {32, 64, 8, 4, 5},   {32, 64, 4, 4, 5},  {16, 64, 4, 4, 6}};
+    static constexpr Tile kTiles[] = {{128, 128, 8, 16, 4}, {64, 128, 8, 16, 4}, {128, 64, 8, 8, 4},
+                                      {64, 64, 8, 8, 4},    {64, 64, 8, 4, 4},   {64, 64, 4, 4, 4},
+                                      {64, 32, 4, 4, 5},    {32, 64, 8, 4, 5},   {16, 64, 4, 4, 6}};
     struct Choice
     {
         double us;

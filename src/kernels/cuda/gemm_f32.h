@@ -30,7 +30,7 @@ struct Operands
 struct Spec : Operands
 {
     int tileM = 128, tileN = 128;
-    int rows = 8, columns = 8; // of a thread: 4, 8
+    int rows = 8, columns = 8; // of a thread: 4 or 8, and 4, 8 or 16
     int stages = 4;
     int split = 1; // blocks of a cluster that share a tile's k and add up: 1, 2, 4, 8
 

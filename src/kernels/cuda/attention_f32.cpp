@@ -8,10 +8,10 @@ namespace tw::cuda::attention_f32 {
 namespace {
 
 constexpr char const* kText = R"(
-constexpr int THREADS = WARPS * 32, ROWS = WARPS * 16, PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank conflicts
-constexpr u32 TILE_BYTES = KEYS * PITCH;
+constexpr int THREADS = WARPS * 32, ROWS = WARPS * BLOCKS * 16, PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank
+constexpr u32 TILE_BYTES = KEYS * PITCH;                                            // conflicts
 // Fragments of queries stay in registers where there is room for them.
-constexpr bool KEEPS = D * (EXACT ? 2 : 1) <= 64;
+constexpr bool KEEPS = D * BLOCKS * (EXACT ? 2 : 1) <= 128;
 // Columns from HEAD on are zero.
 template <int R> TW_INLINE void loadTile(u32 to, float const* from, i64 rowStride, int row0, int rows)
 {
@@ -47,7 +47,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     float const* const q = a.q + batch * a.qs.batch + head * a.qs.head;
     float const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
     float const* const v = a.v + batch * a.vs.batch + head * a.vs.head;
-    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
+    int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
     Masks masks;
     masks.at(a, batch, head);
     int const shift = a.sk - a.sq;
@@ -60,9 +60,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     loadTile<KEYS>(sharedV, v, a.vs.row, 0, a.sk);
     copyCommit();
 
-    u32 const qAt = sharedQ + (warp * 16 + lane % 16) * PITCH + lane / 16 * 16;
-    Factors<4> fragQ[KEEPS ? D / 8 : 1];
-    float out[D / 8][4] = {}, top[2] = {-INFINITY_F, -INFINITY_F}, sum[2] = {};
+    u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
+    Factors<4> fragQ[KEEPS ? D / 8 : 1][BLOCKS];
+    float out[BLOCKS][D / 8][4] = {}, top[BLOCKS][2], sum[BLOCKS][2] = {};
+#pragma unroll
+    for (int r = 0; r < BLOCKS; ++r) top[r][0] = top[r][1] = -INFINITY_F;
     for (int step = 0; step < steps; ++step) {
         int const key0 = step * KEYS;
         masks.fetch(a, key0, t);
@@ -72,60 +74,73 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
-            for (int d = 0; d < D / 8; ++d) takeQueries(fragQ[KEEPS ? d : 0], qAt + d * 32);
+            for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) takeQueries(fragQ[KEEPS ? d : 0][r], qAt + r * 16 * PITCH + d * 32);
         }
-        float s[KEYS / 8][4] = {};
+        float s[BLOCKS][KEYS / 8][4] = {};
         u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
 #pragma unroll
         for (int d = 0; d < D / 8; ++d) {
-            if constexpr (!KEEPS) takeQueries(fragQ[0], qAt + d * 32);
+            if constexpr (!KEEPS)
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) takeQueries(fragQ[0][r], qAt + r * 16 * PITCH + d * 32);
 #pragma unroll
             for (int n = 0; n < KEYS / 16; ++n) {
                 float b[4];
                 loadBlocks(b, kAt + n * 16 * PITCH + d * 32);
-                multiply(s[n * 2], fragQ[KEEPS ? d : 0], pairOf(b[0], b[1]));
-                multiply(s[n * 2 + 1], fragQ[KEEPS ? d : 0], pairOf(b[2], b[3]));
-            }
-        }
-        if constexpr (MASKED) {
+                Factors<2> const b0 = pairOf(b[0], b[1]), b1 = pairOf(b[2], b[3]);
 #pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-                for (int h = 0; h < 2; ++h) masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
-        }
-        if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
-#pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    int const key = key0 + n * 8 + t * 2 + e % 2;
-                    if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[n][e] = -INFINITY_F;
+                for (int r = 0; r < BLOCKS; ++r) {
+                    multiply(s[r][n * 2], fragQ[KEEPS ? d : 0][r], b0);
+                    multiply(s[r][n * 2 + 1], fragQ[KEEPS ? d : 0][r], b1);
                 }
+            }
         }
         // Without masks the scores are scaled in the exponent; tops are of scaled scores.
         float const scale = MASKED ? 1 : a.scale;
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            float high = s[0][h * 2];
+        for (int r = 0; r < BLOCKS; ++r) {
+            int const row = row0 + r * 16;
+            if constexpr (MASKED) {
 #pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[n][h * 2], s[n][h * 2 + 1]));
-            high = fmaxf(top[h], quadMax(high) * scale);
-            float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[h] - origin);
-            top[h] = high;
-            float part = 0;
+                for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
-            for (int n = 0; n < KEYS / 8; ++n)
+                    for (int h = 0; h < 2; ++h)
+                        masks.apply(a, row + h * 8, key0, n, t, s[r][n][h * 2], s[r][n][h * 2 + 1]);
+            }
+            if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
 #pragma unroll
-                for (int e = 0; e < 2; ++e) {
-                    float const x = exp2Of(MASKED ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
-                    s[n][h * 2 + e] = x;
-                    part += x;
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) {
+                        int const key = key0 + n * 8 + t * 2 + e % 2;
+                        if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[r][n][e] = -INFINITY_F;
+                    }
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float high = s[r][0][h * 2];
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[r][n][h * 2], s[r][n][h * 2 + 1]));
+                high = fmaxf(top[r][h], quadMax(high) * scale);
+                float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[r][h] - origin);
+                top[r][h] = high;
+                float part = 0;
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) {
+                        float& x = s[r][n][h * 2 + e];
+                        x = exp2Of(MASKED ? x - origin : x * scale - origin);
+                        part += x;
+                    }
+                sum[r][h] = sum[r][h] * shrink + part;
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d) {
+                    out[r][d][h * 2] *= shrink;
+                    out[r][d][h * 2 + 1] *= shrink;
                 }
-            sum[h] = sum[h] * shrink + part;
-#pragma unroll
-            for (int d = 0; d < D / 8; ++d) {
-                out[d][h * 2] *= shrink;
-                out[d][h * 2 + 1] *= shrink;
             }
         }
         copyWait<1>(); // the step's values
@@ -133,42 +148,49 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         if (step + 1 < steps) loadTile<KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, key0 + KEYS, a.sk);
         copyCommit();
         // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
-        float part[EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
+        float part[EXACT ? BLOCKS : 1][EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + t * 2 * PITCH + g * 4;
 #pragma unroll
         for (int n = 0; n < KEYS / 8; ++n) {
-            Factors<4> p;
-            p.set(0, s[n][0]);
-            p.set(1, s[n][2]);
-            p.set(2, s[n][1]);
-            p.set(3, s[n][3]);
+            Factors<4> p[BLOCKS];
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) p[r].set(e, s[r][n][e % 2 * 2 + e / 2]);
 #pragma unroll
             for (int d = 0; d < D / 8; ++d) {
                 u32 const at = vAt + n * 8 * PITCH + d * 32;
                 Factors<2> const b = pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
-                if constexpr (EXACT) multiply(part[d], p, b);
-                else multiply(out[d], p, b);
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) {
+                    if constexpr (EXACT) multiply(part[r][d], p[r], b);
+                    else multiply(out[r][d], p[r], b);
+                }
             }
         }
         if constexpr (EXACT) {
 #pragma unroll
-            for (int d = 0; d < D / 8; ++d)
+            for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
-                for (int e = 0; e < 4; ++e) out[d][e] += part[d][e];
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) out[r][d][e] += part[r][d][e];
         }
     }
     copyWait<0>();
     float* const y = a.y + batch * a.ys.batch + head * a.ys.head;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
-        int const to = row + h * 8;
+    for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
-        for (int d = 0; d < D / 8; ++d)
-            if (to < a.sq && d * 8 + t * 2 < HEAD)
-                *reinterpret_cast<float2*>(y + i64(to) * a.ys.row + d * 8 + t * 2) =
-                    float2{out[d][h * 2] * scale, out[d][h * 2 + 1] * scale};
-    }
+        for (int h = 0; h < 2; ++h) {
+            float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[r][h]);
+            int const to = row0 + r * 16 + h * 8;
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d)
+                if (to < a.sq && d * 8 + t * 2 < HEAD)
+                    *reinterpret_cast<float2*>(y + i64(to) * a.ys.row + d * 8 + t * 2) =
+                        float2{out[r][d][h * 2] * scale, out[r][d][h * 2 + 1] * scale};
+        }
 }
 )";
 
@@ -176,21 +198,25 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 
 int64_t Spec::sharedBytes() const
 {
-    return int64_t(warps * 16 + 4 * keys) * (paddedHead() * 4 + 16);
+    return int64_t(rows() + 4 * keys) * (paddedHead() * 4 + 16);
 }
 
 std::string Spec::name() const
 {
     return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) + "_" +
-           std::to_string(warps * 16) + "x" + std::to_string(keys) + masks.name() + "_sm80";
+           std::to_string(rows()) + "x" + std::to_string(keys) + (blocks > 1 ? "_b" + std::to_string(blocks) : "") +
+           masks.name() + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
 {
     if (s.headDim < 4 || s.headDim > 128 || s.headDim % 4)
         return "a head has 4 to 128 elements in steps of 4";
-    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64))
-        return "1, 2, 4 or 8 warps, steps of 32 or 64 keys";
+    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64) ||
+        (s.blocks != 1 && s.blocks != 2))
+        return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys";
+    if (s.blocks == 2 && s.paddedHead() * (s.exact ? 2 : 1) > 128)
+        return "two blocks of queries for each warp do not fit its registers";
     if (s.sharedBytes() > 163 * 1024) // of capability 8.0
         return "the tiles do not fit into shared memory";
     return nullptr;
@@ -204,14 +230,14 @@ std::string source(Spec const& s)
     AttentionMasks masks = s.masks;
     masks.single = true;
     return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
-           constant("KEYS", s.keys) + "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + kFactors +
-           attentionText(masks) + kText;
+           constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
+           "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + kFactors + attentionText(masks) + kText;
 }
 
 LaunchGeometry launch(Spec const& spec, Shape const& shape)
 {
     LaunchGeometry g;
-    int64_t const rows = spec.warps * 16;
+    int64_t const rows = spec.rows();
     g.grid = (shape.sq + rows - 1) / rows;
     g.gridY = shape.heads;
     g.gridZ = shape.batch;

@@ -17,11 +17,13 @@ using attention_f16::Shape;
 struct Spec
 {
     int headDim = 64;   // 4 to 128 in steps of 4
-    int warps = 4;      // 1, 2, 4, 8: of 16 queries each
+    int warps = 4;      // 1, 2, 4, 8
+    int blocks = 1;     // of 16 queries for each warp: 1, 2
     int keys = 64;      // of one step: 32, 64
     bool exact = false; // three products for one
     AttentionMasks masks;
 
+    int rows() const { return warps * blocks * 16; }
     int paddedHead() const { return (headDim + 7) / 8 * 8; } // matrix instructions take 8
     int64_t sharedBytes() const;
     std::string name() const;

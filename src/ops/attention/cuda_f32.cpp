@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FP32 on matrix units: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
-// keys}.
+// blocks, keys}.
 #include <algorithm>
 
 #include "kernels/cuda/attention_f32.h"
@@ -25,26 +25,30 @@ kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMask
     kernel::Spec s;
     s.headDim = int(problem.node->attrsAs<Attrs>().size);
     s.warps = int(c[0]);
-    s.keys = int(c[1]);
+    s.blocks = int(c[1]);
+    s.keys = int(c[2]);
     s.masks = masks;
     s.exact = exact;
     return s;
 }
 
+template <bool exact>
 std::vector<Config> configs(Problem const& problem)
 {
     FusedSizes const z = fusedSizes(problem);
     int64_t const fitting = z.rows <= 16 ? 1 : z.rows <= 32 ? 2 : 4;
     std::vector<Config> list;
-    auto add = [&](int64_t warps, int64_t keys) {
-        Config const c{warps, keys};
-        if (!unsupported(specOf(problem, c, {}, false)) && std::find(list.begin(), list.end(), c) == list.end())
+    auto add = [&](int64_t warps, int64_t blocks, int64_t keys) {
+        Config const c{warps, blocks, keys};
+        if (!unsupported(specOf(problem, c, {}, exact)) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
-    add(fitting, z.keys <= 32 ? 32 : 64);
-    add(fitting, 32);
-    if (z.rows > 64)
-        add(8, 32);
+    add(fitting, 1, z.keys <= 32 ? 32 : 64);
+    add(fitting, 1, 32);
+    if (z.rows > 64) {
+        add(4, 2, 32);
+        add(8, 1, 32);
+    }
     return list;
 }
 
@@ -53,7 +57,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 2, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
+    if (!isConfig(config, 3, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
         return damagedKernels();
     kernel::Spec const spec = specOf(problem, config, plan.masks, exact);
     CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
@@ -67,7 +71,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
 } // namespace
 
 constinit CudaTactic const kTf32Mma{
-    "attention_tf32_mma_cuda", 1, generate<false>, supports, configs, nullptr, nullptr, true};
-constinit CudaTactic const kF32Mma{"attention_f32_mma_cuda", 1, generate<true>, supports, configs};
+    "attention_tf32_mma_cuda", 1, generate<false>, supports, configs<false>, nullptr, nullptr, true};
+constinit CudaTactic const kF32Mma{"attention_f32_mma_cuda", 1, generate<true>, supports, configs<true>};
 
 } // namespace tw::ops::attention

@@ -43,7 +43,7 @@ cores::Operands operandsOf(GemmF16Op const& op, Problem const& p)
     bool const aKnown = ir::isStatic(a.shape), bKnown = ir::isStatic(b.shape);
     s.packsA = packs(a, aKnown || (s.aAlongK && bKnown), s.aAlongK ? g.k : g.m);
     s.packsB = packs(b, bKnown || (s.bAlongK && aKnown), s.bAlongK ? g.k : g.n);
-    s.packsY = !s.bAlongK && s.packsB; // y has b's columns
+    s.packsY = bKnown ? g.n % kPack == 0 : !s.bAlongK && s.packsB; // y has b's columns
     s.constantB = p.inputs[1].constant != nullptr;
     s.bias = isPresent(p, op.bias);
     s.residual = isPresent(p, op.residual);

@@ -179,6 +179,7 @@ TEST(CudaGemmF32, Candidates)
     s = Spec();
     s.tileN = 48;
     EXPECT_NE(unsupported(s), nullptr);
+    EXPECT_FALSE(candidates(Spec(), 0, 768, 0, 1, 132, true, 4).empty()); // nothing to do
     for (int64_t m : {1, 128, 4096})
         for (bool clusters : {false, true}) {
             std::vector<Spec> const list = candidates(Spec(), m, 768, 768, 1, 132, clusters, 4);

@@ -256,7 +256,7 @@ double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batche
 {
     constexpr double kClocksPerUs = 1700, kLatency = 900; // clocks until a step's factors are there
     int64_t const blocks = ceilDiv(m, s.tileM) * ceilDiv(n, s.tileN) * batches * s.split;
-    int64_t const each = ceilDiv(blocks, multiprocessors); // of the busiest multiprocessor
+    int64_t const each = std::max<int64_t>(ceilDiv(blocks, multiprocessors), 1); // of the busiest multiprocessor
     int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
     // 512 products a clock; few warps reach less.
     double const share = 0.8 * std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);

@@ -33,6 +33,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
+#include "support/cuda_libraries.h"
 #include "tune/device_run.h"
 
 namespace {
@@ -202,6 +203,53 @@ std::vector<Row> rows()
                     conv.clone(),
                     {{f, {32, 64, 56, 56}}, {f, {64, 64, 3, 3}}},
                     2.0 * 32 * 56 * 56 * 64 * 64 * 9});
+    // Products of transformers (bias, here and there a residual), classifiers, large squares.
+    struct Product
+    {
+        char const* name;
+        int64_t m, n, k;
+        bool residual;
+        DataType type;
+    };
+    static constexpr Product kProducts[] = {
+        {"product_128x2304x768", 128, 2304, 768, false, h},
+        {"product_128x768x768r", 128, 768, 768, true, h},
+        {"product_128x3072x768", 128, 3072, 768, false, h},
+        {"product_128x768x3072r", 128, 768, 3072, true, h},
+        {"product_384x4096x1024", 384, 4096, 1024, false, h},
+        {"product_384x1024x4096r", 384, 1024, 4096, true, h},
+        {"product_4096x2304x768", 4096, 2304, 768, false, h},
+        {"product_4096x768x3072r", 4096, 768, 3072, true, h},
+        {"product_12288x3072x1024", 12288, 3072, 1024, false, h},
+        {"product_12288x1024x1024r", 12288, 1024, 1024, true, h},
+        {"product_12288x4096x1024", 12288, 4096, 1024, false, h},
+        {"product_12288x1024x4096r", 12288, 1024, 4096, true, h},
+        {"product_12608x3072x768", 12608, 3072, 768, false, h},
+        {"product_1x1000x2048", 1, 1000, 2048, false, h},
+        {"product_256x1000x2048", 256, 1000, 2048, false, h},
+        {"product_8192", 8192, 8192, 8192, false, h},
+        {"product_128x3072x768_f32", 128, 3072, 768, false, f},
+        {"product_4096x3072x768_f32", 4096, 3072, 768, false, f},
+        {"product_256x1000x2048_f32", 256, 1000, 2048, false, f},
+    };
+    for (Product const& p : kProducts) {
+        Row row{p.name,
+                fused_matrix_multiply::def(),
+                std::make_unique<fused_matrix_multiply::Attrs>(),
+                {{p.type, {p.m, p.k}}, {p.type, {p.k, p.n}}, {p.type, {p.n}}},
+                2.0 * double(p.m * p.n * p.k),
+                2};
+        if (p.residual) {
+            row.inputs.push_back({p.type, {p.m, p.n}});
+            row.behind = 1;
+        }
+        list.push_back(std::move(row));
+    }
+    list.push_back({"product_batch_384x128x128x64",
+                    matrix_multiply::def(),
+                    std::make_unique<matrix_multiply::Attrs>(),
+                    {{h, {384, 128, 64}}, {h, {384, 64, 128}}},
+                    2.0 * 384 * 128 * 128 * 64});
     list.push_back({"matmul_4096_f16",
                     matrix_multiply::def(),
                     std::make_unique<matrix_multiply::Attrs>(),
@@ -290,11 +338,8 @@ int main(int argc, char** argv)
     auto device = cuda::Device::open(*driver, 0);
     if (!device.ok())
         return skip(device.error());
-    cuda::SearchPath path;
-    if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
-        path.given = {given};
-    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-    cuda::Target const target = cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(path));
+    cuda::Target const target =
+        cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(test::testSearchPath()), test::testLibraries());
     auto rate = copyRate(*device);
     if (!rate.ok())
         return skip(rate.error());

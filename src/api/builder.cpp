@@ -200,9 +200,11 @@ Result<void> checkShapeInput(ir::Value const& v, Log& log)
 }
 
 // Our own tactics are always there; cuBLAS proper has none.
-uint32_t sourcesOf(nvinfer1::TacticSources sources)
+uint32_t sourcesOf(BuilderConfigObject const& c)
 {
-    auto has = [&](nvinfer1::TacticSource s) { return (sources >> int(s) & 1) != 0; };
+    bool const external =
+        !(c.previewFeatures >> int(nvinfer1::PreviewFeature::kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805) & 1);
+    auto has = [&](nvinfer1::TacticSource s) { return external && (c.tacticSources >> int(s) & 1) != 0; };
     uint32_t bits = 1u << int(ops::Source::kOwn);
     if (has(nvinfer1::TacticSource::kCUBLAS_LT))
         bits |= 1u << int(ops::Source::kCublasLt);
@@ -283,7 +285,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.tune.cache = cache.get();
     options.tune.winograd = b.environment.winograd;
     options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
-    options.tune.sources = sourcesOf(c.tacticSources);
+    options.tune.sources = sourcesOf(c);
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();
     options.tune.buildWorkers = b.maxThreads > 0 ? &pool.workers(b.maxThreads) : &pool.workers();

@@ -44,6 +44,8 @@ Result<Environment> readEnvironment()
     if (size_t const colon = device.find(':'); colon != std::string_view::npos)
         e.gpu = std::atoi(std::string(device.substr(colon + 1)).c_str());
     e.nvrtc = variable("TENSORWRIGHT_NVRTC");
+    e.cublasLt = variable("TENSORWRIGHT_CUBLASLT");
+    e.cudnn = variable("TENSORWRIGHT_CUDNN");
     e.virtualEnvironment = variable("VIRTUAL_ENV");
     e.nvtxInjection = variable("NVTX_INJECTION64_PATH");
     std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");

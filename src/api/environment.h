@@ -23,6 +23,8 @@ struct Environment
     int gpu = -1; // N; -1: the client's current device
     // TENSORWRIGHT_NVRTC: file or folder of the compiler for CUDA kernels.
     std::string nvrtc;
+    // TENSORWRIGHT_CUBLASLT, TENSORWRIGHT_CUDNN: the same of the libraries whose kernels compete with ours.
+    std::string cublasLt, cudnn;
     std::string virtualEnvironment; // VIRTUAL_ENV: whose packages may hold it
     std::string nvtxInjection;      // NVTX_INJECTION64_PATH: the library of a profiler that wants ranges
     // TENSORWRIGHT_STRICT_PLAN=1: plans of another version or another device are refused, as 8.5 does.

@@ -7,6 +7,7 @@
 
 #include "api/stream.h"
 #include "device/cpu.h"
+#include "device/cuda/libraries.h"
 #include "device/cuda/search_path.h"
 
 namespace tw::api {
@@ -54,7 +55,7 @@ Result<std::shared_ptr<cuda::Target const>> targetOn(std::shared_ptr<cuda::Targe
 {
     TW_ASSIGN(auto device, cuda::Device::open(like->device->sharedDriver(), ordinal, std::move(allocator)));
     return std::shared_ptr<cuda::Target const>(
-        std::make_shared<cuda::Target>(cuda::Target::of(std::move(device), like->compiler)));
+        std::make_shared<cuda::Target>(cuda::Target::of(std::move(device), like->compiler, like->libraries)));
 }
 
 } // namespace
@@ -86,10 +87,13 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     if (!device.ok())
         return none(device.error());
     log.verbose("The GPU is used: " + (*device)->info().fingerprint());
+    auto pathOf = [&](std::string const& given, std::initializer_list<char const*> packages) {
+        return cuda::searchPathFor({given, libraryFolder(), environment.virtualEnvironment}, packages);
+    };
     return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(cuda::Target::of(
-        *device,
-        std::make_shared<cuda::LazyCompiler>(cuda::searchPathFor(
-            {environment.nvrtc, libraryFolder(), environment.virtualEnvironment}, {"cu13/lib", "cuda_nvrtc/lib"})))));
+        *device, std::make_shared<cuda::LazyCompiler>(pathOf(environment.nvrtc, {"cu13/lib", "cuda_nvrtc/lib"})),
+        std::make_shared<cuda::Libraries>(pathOf(environment.cublasLt, {"cu13/lib", "cublas/lib"}),
+                                          pathOf(environment.cudnn, {"cudnn/lib", "cu13/lib"})))));
 }
 
 Result<std::shared_ptr<cuda::Target const>> withAllocator(std::shared_ptr<cuda::Target const> gpu,

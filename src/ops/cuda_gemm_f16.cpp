@@ -95,6 +95,8 @@ Product productOf(Settled const& s, Geometry const& g)
             p.bOuter.push(b);
         }
     }
+    for (Extents* e : {&p.outer, &p.aOuter, &p.bOuter}) // y has the first dimension outermost
+        std::reverse(e->d.begin(), e->d.begin() + e->rank);
     return p;
 }
 

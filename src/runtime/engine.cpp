@@ -6,6 +6,7 @@
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
+#include "ops/cuda_library.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
 #include "runtime/make_linear.h"
@@ -55,6 +56,32 @@ ops::Tactic const* findTactic(LoadedStep const& step, uint64_t id, LoadOptions c
         if (t->id() == id)
             return t;
     return nullptr;
+}
+
+// Kernels of libraries have no stand-in that would be as fast: who built with them wants them here.
+Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned, LoadOptions const& options)
+{
+    for (size_t i = 0; i < block.steps.size() && i < planned.steps.size(); ++i) {
+        LoadedStep const& step = block.steps[i];
+        for (size_t r = 0; r < step.regions.size() && r < planned.steps[i].regions.size(); ++r)
+            TW_TRY(checkLibraries(*step.regions[r], planned.steps[i].regions[r], options));
+        plan::Choice const& choice = planned.steps[i].choice;
+        ops::Tactic const* t =
+            choice.tactic && step.regions.empty() ? findTactic(step, choice.tactic, options) : nullptr;
+        if (!t || backendOf(step, options) != ops::Backend::kCuda)
+            continue;
+        if (auto there = ops::openLibrary(t->source(), *options.cuda); !there.ok()) {
+            bool const isLt = t->source() == ops::Source::kCublasLt;
+            return Error{ErrorCode::kFailedInitialization,
+                         "layer '" + step.node->name + "': its kernel " + t->name() + " is one of " +
+                             ops::nameOf(t->source()) + ", which cannot be used here: " + there.error().message +
+                             "; install it, name it in " + (isLt ? "TENSORWRIGHT_CUBLASLT" : "TENSORWRIGHT_CUDNN") +
+                             ", or build the engine without it (IBuilderConfig::setTacticSources, trtexec "
+                             "--tacticSources=-" +
+                             (isLt ? "CUBLAS_LT" : "CUDNN") + ")"};
+        }
+    }
+    return {};
 }
 
 // First all problems, then all kernels: these do not depend on each other, so workers share them.
@@ -312,6 +339,8 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         }
         return {};
     };
+    if (options.cuda && e->planned_)
+        TW_TRY(checkLibraries(*outlineBlock(*c.graph), *e->planned_, options));
     auto loaded = loadAll();
     if (!loaded.ok() && options.cuda && e->planned_) { // such as code for another GPU
         if (options.log)

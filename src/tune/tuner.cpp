@@ -181,7 +181,8 @@ private:
             return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
         });
         for (Candidate& c : order) {
-            if (c.isPlain && c.estimate <= 0 && std::isfinite(best) && best >= kWorthEmitting) {
+            bool const isOver = count[size_t(c.group)] >= most;
+            if (c.isPlain && c.estimate <= 0 && (isOver || (std::isfinite(best) && best >= kWorthEmitting))) {
                 reserve_.push_back(std::move(c));
                 continue;
             }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/library.h"
 #include "interp/interp.h"
 #include "ops/registry.h"
 #include "support/case_problem.h"
+#include "support/cuda_libraries.h"
 
 namespace tw::test {
 
@@ -62,16 +62,6 @@ inline std::vector<CudaCase> cudaCases(std::string const& filter, int& failures)
         }
     }
     return out;
-}
-
-// Where tests look for NVRTC: what the environment names, else the loader's path and the toolkit's folder.
-inline cuda::SearchPath testSearchPath()
-{
-    cuda::SearchPath path;
-    if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
-        path.given = {given};
-    path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-    return path;
 }
 
 } // namespace tw::test

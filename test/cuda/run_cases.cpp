@@ -11,6 +11,7 @@
 
 #include "device/cuda/target.h"
 #include "ops/convert_format.h"
+#include "ops/cuda_library.h"
 
 #include "cuda_cases.h"
 
@@ -173,9 +174,13 @@ int main(int argc, char** argv)
     auto compiler = lazy->get();
     if (!compiler.ok())
         return skip(compiler.error());
-    cuda::Target const target = cuda::Target::of(*device, lazy);
+    cuda::Target const target = cuda::Target::of(*device, lazy, test::testLibraries());
     std::printf("%s, driver for CUDA %d, NVRTC %d, kernels for %s\n", (*device)->info().fingerprint().c_str(),
                 (*driver)->version(), (*compiler)->version(), target.architecture.c_str());
+
+    for (ops::Source source : {ops::Source::kCublasLt, ops::Source::kCudnn})
+        if (auto there = ops::openLibrary(source, target); !there.ok())
+            std::printf("not run: kernels of %s: %s\n", ops::nameOf(source), there.error().message.c_str());
 
     int failures = 0, refused = 0;
     std::vector<test::CudaCase> const cases = test::cudaCases(filter, failures);

@@ -9,6 +9,7 @@
 
 #include "device/cuda/target.h"
 #include "runtime/block.h"
+#include "support/cuda_libraries.h"
 
 #ifdef TW_TEST_CUDA
 #define TW_SKIP_ON_GPU(why) GTEST_SKIP() << why
@@ -26,12 +27,8 @@ inline Result<std::shared_ptr<cuda::Target const>> testGpu()
         []() -> Result<std::shared_ptr<cuda::Target const>> {
         TW_ASSIGN(auto driver, cuda::Driver::open());
         TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
-        cuda::SearchPath path;
-        if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
-            path.given = {given};
-        path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-        return std::shared_ptr<cuda::Target const>(
-            std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(path))));
+        return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(
+            cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(testSearchPath()), testLibraries())));
     }();
     return target;
 #else

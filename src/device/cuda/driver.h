@@ -66,6 +66,24 @@ enum : int
     kMemoryTypeDevice = 2,
 };
 
+// A copy of rows (cuMemcpy2DAsync), of device memory here.
+struct CopyRows
+{
+    size_t fromX = 0, fromY = 0;
+    int fromType = kMemoryTypeDevice;
+    void const* fromHost = nullptr;
+    uint64_t from = 0;
+    void* fromArray = nullptr;
+    size_t fromPitch = 0; // bytes from row to row
+    size_t toX = 0, toY = 0;
+    int toType = kMemoryTypeDevice;
+    void* toHost = nullptr;
+    uint64_t to = 0;
+    void* toArray = nullptr;
+    size_t toPitch = 0;
+    size_t rowBytes = 0, rows = 0;
+};
+
 class Driver
 {
 public:

@@ -52,6 +52,11 @@ Result<std::unique_ptr<Library>> Library::open(char const* what, std::initialize
                  std::string(what) + " (" + *names.begin() + ") was not found:" + tried};
 }
 
+void Library::keepOpen() const
+{
+    (void)dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void* Library::symbol(char const* name) const
 {
     return dlsym(handle_, name);

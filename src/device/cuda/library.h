@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that are opened at run time, when they are there: the CUDA driver, NVRTC, later cuDNN and cuBLASLt.
+// Libraries that are opened at run time, when they are there: the CUDA driver, NVRTC, cuBLASLt, cuDNN.
 #pragma once
 
 #include <initializer_list>
@@ -29,6 +29,8 @@ public:
     static Result<std::unique_ptr<Library>> open(char const* what, std::initializer_list<char const*> names,
                                                  SearchPath const& path);
     void* symbol(char const* name) const; // null when there is none
+    // Never unload it: for libraries with threads or exit handlers of their own.
+    void keepOpen() const;
     std::string const& file() const { return file_; }
 
 private:

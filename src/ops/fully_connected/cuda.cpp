@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_cublaslt.h"
 #include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fully_connected/op.h"
@@ -27,13 +28,16 @@ constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fully_connected_tf32_wgmma_c
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("fully_connected_tf32_mma_cuda", 1);
 constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("fully_connected_f32_mma_cuda", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("fully_connected_f32_cuda", 1);
+constexpr CublasLtTactic kCublasLt{"fully_connected_cublaslt", 1, kGemm};
+constexpr CublasLtTactic kCublasLtTf32{"fully_connected_tf32_cublaslt", 1, kGemm, true};
 constexpr CudaTactic kPlain{"fully_connected_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kTf32Mma, &kF32Mma, &kF32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kTf32Mma,      &kF32Mma,
+                                              &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

@@ -2,6 +2,7 @@
 #include "ops/cuda_conv_f16.h"
 #include "ops/cuda_conv_f32.h"
 #include "ops/cuda_convolve.h"
+#include "ops/cuda_cudnn_conv.h"
 #include "ops/fused_convolution/op.h"
 
 namespace tw::ops::fused_convolution {
@@ -24,14 +25,17 @@ constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("fused
 constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("fused_convolution_tf32_mma_sm80");
 constexpr CudaTactic kExactPlanar = conv_f32::tactic<conv_f32::ExactPlanar>("fused_convolution_f32_planar_sm80");
 constexpr CudaTactic kExact = conv_f32::tactic<conv_f32::Exact>("fused_convolution_f32_tile_sm80");
+constexpr CudnnConvTactic kCudnn{"fused_convolution_f16_cudnn", 1, DataType::kHalf};
+constexpr CudnnConvTactic kCudnnTf32{"fused_convolution_tf32_cudnn", 1, DataType::kFloat};
 constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma,       &kDepthwise,  &kStem, &kPlanar,      &kMma,   &kTf32Wgmma,
-                                              &kDepthwise32, &kTf32Planar, &kTf32, &kExactPlanar, &kExact, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,     &kDepthwise,   &kStem,       &kPlanar, &kMma,
+                                              &kTf32Wgmma, &kDepthwise32, &kTf32Planar, &kTf32,   &kExactPlanar,
+                                              &kExact,     &kCudnn,       &kCudnnTf32,  &kPlain};
     return kList;
 }
 

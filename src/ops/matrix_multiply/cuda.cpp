@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_cublaslt.h"
 #include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/matrix_multiply/op.h"
@@ -22,13 +23,16 @@ constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("matrix_multiply_tf32_wgmma_c
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("matrix_multiply_tf32_mma_cuda", 1);
 constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("matrix_multiply_f32_mma_cuda", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("matrix_multiply_f32_cuda", 1);
+constexpr CublasLtTactic kCublasLt{"matrix_multiply_cublaslt", 1, kGemm};
+constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt", 1, kGemm, true};
 constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32, &kTf32Mma, &kF32Mma, &kF32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kTf32Mma,      &kF32Mma,
+                                              &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

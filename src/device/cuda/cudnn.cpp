@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/cudnn.h"
+
+namespace tw::cuda {
+
+Cudnn::~Cudnn()
+{
+    for (auto const& [context, handles] : handles_) {
+        Current const current(*handles.device);
+        for (CudnnHandle* handle : handles.all)
+            cudnnDestroy(handle);
+    }
+}
+
+Result<std::unique_ptr<Cudnn>> Cudnn::open(SearchPath const& path)
+{
+    constexpr int kMajor = 9, kOfMajor = 10000;
+    std::unique_ptr<Cudnn> dnn(new Cudnn);
+    TW_ASSIGN(dnn->library_, Library::open("cuDNN 9", {"libcudnn.so.9", "libcudnn.so"}, path));
+#define TW_CUDNN(name, result, parameters)                                                                             \
+    dnn->name = reinterpret_cast<decltype(dnn->name)>(dnn->library_->symbol(#name));                                   \
+    if (!dnn->name)                                                                                                    \
+        return Error{ErrorCode::kFailedInitialization, dnn->library_->file() + " has no " #name ": it is no cuDNN 9"};
+#include "device/cuda/cudnn.def"
+#undef TW_CUDNN
+    dnn->version_ = int(dnn->cudnnGetVersion());
+    if (dnn->version_ / kOfMajor != kMajor)
+        return Error{ErrorCode::kFailedInitialization, dnn->library_->file() + " is cuDNN " +
+                                                           std::to_string(dnn->version_) + ", 9 is the one that works"};
+    dnn->library_->keepOpen();
+    return dnn;
+}
+
+Result<void> Cudnn::check(int status, char const* call) const
+{
+    if (status == 0)
+        return {};
+    char message[512] = {};
+    cudnnGetLastErrorString(message, sizeof(message));
+    return Error{ErrorCode::kFailedExecution, std::string(call) + ": " + cudnnGetErrorString(status) +
+                                                  (message[0] ? std::string(" (") + message + ")" : std::string())};
+}
+
+Result<std::unique_ptr<Cudnn::Lent>> Cudnn::lend(std::shared_ptr<Device const> const& device) const
+{
+    CUctx_st* const context = device->context();
+    {
+        std::lock_guard lock(mutex_);
+        if (auto it = handles_.find(context); it != handles_.end() && !it->second.free.empty()) {
+            CudnnHandle* const handle = it->second.free.back();
+            it->second.free.pop_back();
+            return std::make_unique<Lent>(*this, context, handle);
+        }
+    }
+    Current const current(*device);
+    CudnnHandle* handle = nullptr;
+    TW_TRY(check(cudnnCreate(&handle), "cudnnCreate"));
+    std::lock_guard lock(mutex_);
+    Handles& handles = handles_[context];
+    handles.device = handles.device ? handles.device : device;
+    handles.all.push_back(handle);
+    return std::make_unique<Lent>(*this, context, handle);
+}
+
+Result<std::string> Cudnn::once(std::string const& key, std::function<Result<std::string>()> const& make) const
+{
+    {
+        std::unique_lock lock(mutex_);
+        made_.wait(lock, [&] { return !making_.contains(key); });
+        if (auto it = texts_.find(key); it != texts_.end())
+            return it->second;
+        making_.insert(key);
+    }
+    Result<std::string> fresh = make();
+    std::lock_guard lock(mutex_);
+    making_.erase(key);
+    made_.notify_all();
+    return texts_.try_emplace(key, std::move(fresh)).first->second;
+}
+
+Cudnn::Lent::~Lent()
+{
+    std::lock_guard lock(cudnn_.mutex_);
+    cudnn_.handles_[context_].free.push_back(handle_);
+}
+
+CudnnDescriptor::~CudnnDescriptor()
+{
+    if (descriptor_)
+        cudnn_->cudnnBackendDestroyDescriptor(descriptor_);
+}
+
+Result<CudnnDescriptor> CudnnDescriptor::create(Cudnn const& cudnn, int kind)
+{
+    CudnnDescriptor d;
+    d.cudnn_ = &cudnn;
+    d.kind_ = kind;
+    TW_TRY(cudnn.check(cudnn.cudnnBackendCreateDescriptor(kind, &d.descriptor_),
+                       ("creating a descriptor of kind " + std::to_string(kind)).c_str()));
+    return d;
+}
+
+Result<void> CudnnDescriptor::set(int attribute, int type, int64_t count, void const* values)
+{
+    int const status = cudnn_->cudnnBackendSetAttribute(descriptor_, attribute, type, count, values);
+    if (status == 0)
+        return {};
+    return cudnn_->check(
+        status, ("setting attribute " + std::to_string(attribute) + " of kind " + std::to_string(kind_)).c_str());
+}
+
+Result<void> CudnnDescriptor::finalize()
+{
+    int const status = cudnn_->cudnnBackendFinalize(descriptor_);
+    return status == 0 ? Result<void>()
+                       : cudnn_->check(status, ("finalizing a descriptor of kind " + std::to_string(kind_)).c_str());
+}
+
+Result<int64_t> CudnnDescriptor::read(int attribute, int type, int64_t most, void* values) const
+{
+    int64_t count = 0;
+    int const status = cudnn_->cudnnBackendGetAttribute(descriptor_, attribute, type, most, &count, values);
+    if (status != 0)
+        TW_TRY(cudnn_->check(
+            status, ("reading attribute " + std::to_string(attribute) + " of kind " + std::to_string(kind_)).c_str()));
+    return count;
+}
+
+} // namespace tw::cuda

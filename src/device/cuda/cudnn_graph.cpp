@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/cudnn_graph.h"
+
+#include <algorithm>
+
+namespace tw::cuda {
+
+namespace {
+
+constexpr int64_t kAlignment = 16; // bytes, of all addresses
+constexpr int kMostConfigs = 8;    // that are asked for
+constexpr int64_t kMostWorkspace = 64 << 20;
+
+} // namespace
+
+Result<void*> CudnnGraph::keep(CudnnDescriptor d)
+{
+    TW_TRY(d.finalize());
+    parts_.push_back(std::move(d));
+    return parts_.back().get();
+}
+
+Result<void> CudnnGraph::add(CudnnDescriptor operation, std::initializer_list<std::pair<int, void*>> attributes)
+{
+    for (auto [attribute, value] : attributes)
+        if (value)
+            TW_TRY(operation.set(attribute, kDnnTypeDescriptor, 1, &value));
+    TW_ASSIGN(void* const at, keep(std::move(operation)));
+    operations_.push_back(at);
+    return {};
+}
+
+Result<void*> CudnnGraph::tensor(CudnnTensor const& t)
+{
+    TW_ASSIGN(CudnnDescriptor d, CudnnDescriptor::create(cudnn_, kDnnTensor));
+    TW_TRY(d.setMode(kDnnTensorType, kDnnTypeDataType, t.type));
+    TW_TRY(d.setNumbers(kDnnTensorDims, t.dims));
+    TW_TRY(d.setNumbers(kDnnTensorStrides, t.strides));
+    TW_TRY(d.setNumber(kDnnTensorId, t.id));
+    TW_TRY(d.setNumber(kDnnTensorAlignment, kAlignment));
+    TW_TRY(d.set(kDnnTensorIsVirtual, kDnnTypeBoolean, 1, &t.isInner));
+    TW_TRY(d.set(kDnnTensorIsByValue, kDnnTypeBoolean, 1, &t.isNumber));
+    return keep(std::move(d));
+}
+
+Result<void> CudnnGraph::convolve(CudnnWindow const& w, void* x, void* filters, void* y)
+{
+    TW_ASSIGN(CudnnDescriptor window, CudnnDescriptor::create(cudnn_, kDnnConvolution));
+    TW_TRY(window.setMode(kDnnConvolutionCompute, kDnnTypeDataType, kDnnFloat));
+    TW_TRY(window.setMode(kDnnConvolutionModeOf, kDnnTypeConvolutionMode, kDnnCrossCorrelation));
+    TW_TRY(window.setNumber(kDnnConvolutionRank, 2));
+    TW_TRY(window.setNumbers(kDnnConvolutionDilations, w.dilation));
+    TW_TRY(window.setNumbers(kDnnConvolutionStrides, w.stride));
+    TW_TRY(window.setNumbers(kDnnConvolutionBefore, w.before));
+    TW_TRY(window.setNumbers(kDnnConvolutionAfter, w.after));
+    TW_ASSIGN(void* const at, keep(std::move(window)));
+    TW_ASSIGN(CudnnDescriptor forward, CudnnDescriptor::create(cudnn_, kDnnConvolutionForward));
+    float const one = 1, zero = 0;
+    TW_TRY(forward.set(kDnnForwardAlpha, kDnnTypeFloat, 1, &one));
+    TW_TRY(forward.set(kDnnForwardBeta, kDnnTypeFloat, 1, &zero));
+    return add(std::move(forward),
+               {{kDnnForwardConvolution, at}, {kDnnForwardX, x}, {kDnnForwardW, filters}, {kDnnForwardY, y}});
+}
+
+Result<void> CudnnGraph::multiply(void* a, void* b, void* c)
+{
+    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnProduct));
+    TW_TRY(what.setMode(kDnnProductCompute, kDnnTypeDataType, kDnnFloat));
+    TW_ASSIGN(void* const at, keep(std::move(what)));
+    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnProductOperation));
+    return add(std::move(operation), {{kDnnProductOf, at}, {kDnnProductA, a}, {kDnnProductB, b}, {kDnnProductC, c}});
+}
+
+Result<void> CudnnGraph::reduce(int mode, void* x, void* y)
+{
+    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnReduction));
+    TW_TRY(what.setMode(kDnnReductionMode, kDnnTypeReductionMode, mode));
+    TW_TRY(what.setMode(kDnnReductionCompute, kDnnTypeDataType, kDnnFloat));
+    TW_ASSIGN(void* const at, keep(std::move(what)));
+    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnReductionOperation));
+    return add(std::move(operation), {{kDnnReductionOf, at}, {kDnnReductionX, x}, {kDnnReductionY, y}});
+}
+
+Result<void> CudnnGraph::pointwise(CudnnPointwise const& p, void* x, void* b, void* y)
+{
+    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnPointwise));
+    TW_TRY(what.setMode(kDnnPointwiseMode, kDnnTypePointwiseMode, p.mode));
+    TW_TRY(what.setMode(kDnnPointwiseCompute, kDnnTypeDataType, kDnnFloat));
+    if (p.mode == kDnnRelu && p.lower < p.upper) {
+        TW_TRY(what.set(kDnnPointwiseReluLower, kDnnTypeDouble, 1, &p.lower));
+        TW_TRY(what.set(kDnnPointwiseReluUpper, kDnnTypeDouble, 1, &p.upper));
+    }
+    TW_ASSIGN(void* const at, keep(std::move(what)));
+    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnPointwiseOperation));
+    return add(std::move(operation),
+               {{kDnnPointwiseOf, at}, {kDnnPointwiseX, x}, {kDnnPointwiseB, b}, {kDnnPointwiseY, y}});
+}
+
+Result<CudnnPlan> CudnnGraph::plan(int rank)
+{
+    TW_ASSIGN(CudnnDescriptor graph, CudnnDescriptor::create(cudnn_, kDnnGraph));
+    TW_TRY(graph.set(kDnnGraphHandle, kDnnTypeHandle, 1, &handle_));
+    TW_TRY(graph.set(kDnnGraphOperations, kDnnTypeDescriptor, int64_t(operations_.size()), operations_.data()));
+    TW_ASSIGN(void* const graphAt, keep(std::move(graph)));
+    TW_ASSIGN(CudnnDescriptor heuristic, CudnnDescriptor::create(cudnn_, kDnnHeuristic));
+    TW_TRY(heuristic.set(kDnnHeuristicGraph, kDnnTypeDescriptor, 1, &graphAt));
+    TW_TRY(heuristic.setMode(kDnnHeuristicMode, kDnnTypeHeuristicMode, kDnnHeuristicA));
+    TW_TRY(heuristic.finalize());
+    std::vector<void*> results;
+    std::vector<CudnnDescriptor> configs;
+    for (int i = 0; i < kMostConfigs; ++i) {
+        TW_ASSIGN(CudnnDescriptor d, CudnnDescriptor::create(cudnn_, kDnnEngineConfig));
+        configs.push_back(std::move(d));
+        results.push_back(configs.back().get());
+    }
+    TW_ASSIGN(int64_t const count,
+              heuristic.read(kDnnHeuristicResults, kDnnTypeDescriptor, kMostConfigs, results.data()));
+    if (rank >= count)
+        return unsupported("cuDNN's heuristic offers " + std::to_string(count) + " engines for this layer");
+    CudnnPlan plan;
+    TW_ASSIGN(plan.plan_, CudnnDescriptor::create(cudnn_, kDnnPlan));
+    TW_TRY(plan.plan_.set(kDnnPlanHandle, kDnnTypeHandle, 1, &handle_));
+    TW_TRY(plan.plan_.setDescriptor(kDnnPlanConfig, configs[size_t(rank)]));
+    TW_TRY(plan.finish());
+    plan.parts_ = std::move(parts_);
+    plan.parts_.push_back(std::move(heuristic));
+    plan.parts_.push_back(std::move(configs[size_t(rank)]));
+    return plan;
+}
+
+Result<CudnnPlan> CudnnPlan::restore(Cudnn const& cudnn, CudnnHandle* handle, std::string const& text)
+{
+    CudnnPlan plan;
+    TW_ASSIGN(plan.plan_, CudnnDescriptor::create(cudnn, kDnnPlan));
+    TW_TRY(plan.plan_.set(kDnnPlanHandle, kDnnTypeHandle, 1, &handle));
+    TW_TRY(plan.plan_.set(kDnnPlanJson, kDnnTypeChar, int64_t(text.size()), text.data()));
+    TW_TRY(plan.finish());
+    return plan;
+}
+
+Result<void> CudnnPlan::finish()
+{
+    TW_TRY(plan_.finalize());
+    TW_TRY(plan_.read(kDnnPlanWorkspace, kDnnTypeInt64, 1, &workspaceBytes_));
+    if (workspaceBytes_ < 0 || workspaceBytes_ > kMostWorkspace)
+        return unsupported("cuDNN's plan wants a workspace of " + std::to_string(workspaceBytes_) + " bytes, " +
+                           std::to_string(kMostWorkspace) + " are allowed");
+    return {};
+}
+
+Result<std::string> CudnnPlan::text() const
+{
+    TW_ASSIGN(int64_t const size, plan_.read(kDnnPlanJson, kDnnTypeChar, 0, nullptr));
+    std::string out(size_t(std::max<int64_t>(size, 0)), '\0');
+    TW_ASSIGN(int64_t const got, plan_.read(kDnnPlanJson, kDnnTypeChar, size, out.data()));
+    out.resize(size_t(std::clamp<int64_t>(got, 0, int64_t(out.size()))));
+    return out;
+}
+
+Result<CudnnDescriptor> makePack(Cudnn const& cudnn, CudnnAddresses const& at)
+{
+    TW_ASSIGN(CudnnDescriptor pack, CudnnDescriptor::create(cudnn, kDnnPack));
+    TW_TRY(pack.set(kDnnPackIds, kDnnTypeInt64, int64_t(at.count), at.ids.data()));
+    TW_TRY(pack.set(kDnnPackAddresses, kDnnTypeAddress, int64_t(at.count), at.tensors.data()));
+    TW_TRY(pack.set(kDnnPackWorkspace, kDnnTypeAddress, 1, &at.workspace));
+    TW_TRY(pack.finalize());
+    return pack;
+}
+
+} // namespace tw::cuda

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operation graphs of cuDNN, and the plans that the library makes of them: each for its sizes alone.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/cudnn.h"
+
+namespace tw::cuda {
+
+// A plan, ready to run by any handle of the GPU.
+class CudnnPlan
+{
+public:
+    // From text() of one that the same version of the library made.
+    static Result<CudnnPlan> restore(Cudnn const& cudnn, CudnnHandle* handle, std::string const& text);
+
+    Result<std::string> text() const;
+    int64_t workspaceBytes() const { return workspaceBytes_; }
+    void* get() const { return plan_.get(); }
+
+private:
+    friend class CudnnGraph;
+    Result<void> finish();
+    CudnnDescriptor plan_;
+    std::vector<CudnnDescriptor> parts_; // what it was made of
+    int64_t workspaceBytes_ = 0;
+};
+
+struct CudnnTensor
+{
+    int64_t id = 0; // of this graph, the same when a run gives its address
+    int type = kDnnFloat;
+    std::array<int64_t, 4> dims{}, strides{};
+    bool isInner = false;  // stays within the kernel: has no address
+    bool isNumber = false; // one element, in the host's memory
+};
+
+struct CudnnPointwise
+{
+    int mode = kDnnAdd;
+    double lower = 0, upper = 0; // of kDnnRelu: bounds, where lower < upper
+};
+
+struct CudnnWindow
+{
+    std::array<int64_t, 2> stride{1, 1}, dilation{1, 1}, before{}, after{}; // rows, columns
+    bool operator==(CudnnWindow const&) const = default;
+};
+
+// Operations are added in the order of the data; everything is computed in float.
+class CudnnGraph
+{
+public:
+    CudnnGraph(Cudnn const& cudnn, CudnnHandle* handle) : cudnn_(cudnn), handle_(handle) {}
+    Result<void*> tensor(CudnnTensor const& t);
+    // x [n, c, ...], w [k, c, ...], y [n, k, ...]
+    Result<void> convolve(CudnnWindow const& window, void* x, void* w, void* y);
+    // c = a b, of the last two dimensions.
+    Result<void> multiply(void* a, void* b, void* c);
+    // kDnnReduceAdd or kDnnReduceMax; y has dimensions of 1 where x is reduced.
+    Result<void> reduce(int mode, void* x, void* y);
+    // b: null where the mode takes one operand.
+    Result<void> pointwise(CudnnPointwise const& what, void* x, void* b, void* y);
+    // The plan of place `rank` in the list of the library's heuristic; it may be compiled now, which takes a second.
+    Result<CudnnPlan> plan(int rank);
+
+private:
+    Result<void*> keep(CudnnDescriptor d);
+    // Finalizes an operation with these descriptors as attributes.
+    Result<void> add(CudnnDescriptor operation, std::initializer_list<std::pair<int, void*>> attributes);
+
+    Cudnn const& cudnn_;
+    CudnnHandle* handle_;
+    std::vector<CudnnDescriptor> parts_;
+    std::vector<void*> operations_;
+};
+
+// Addresses of a run, by ids, in the library's form.
+struct CudnnAddresses
+{
+    static constexpr size_t kMost = 6;
+    std::array<int64_t, kMost> ids{};
+    std::array<void const*, kMost> tensors{};
+    size_t count = 0;
+    void* workspace = nullptr;
+
+    void add(int64_t id, void const* address)
+    {
+        ids[count] = id;
+        tensors[count++] = address;
+    }
+    bool operator==(CudnnAddresses const&) const = default;
+};
+Result<CudnnDescriptor> makePack(Cudnn const& cudnn, CudnnAddresses const& at);
+
+} // namespace tw::cuda

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_library.h"
+
+namespace tw::ops {
+
+char const* nameOf(Source source)
+{
+    switch (source) {
+    case Source::kOwn:
+        return "our own kernels";
+    case Source::kCublasLt:
+        return "cuBLASLt";
+    case Source::kCudnn:
+        return "cuDNN";
+    }
+    return "unknown";
+}
+
+Result<void> openLibrary(Source source, cuda::Target const& target)
+{
+    if (source == Source::kOwn)
+        return {};
+    if (!target.libraries)
+        return unsupported(std::string(nameOf(source)) + " is not looked for here");
+    if (source == Source::kCublasLt) {
+        TW_TRY(target.libraries->cublasLt());
+    } else {
+        TW_TRY(target.libraries->cudnn());
+    }
+    return {};
+}
+
+Support supportsLibrary(Source source, Problem const& problem)
+{
+    if (!problem.cuda)
+        return Support::no("runs on GPUs only");
+    if (auto there = openLibrary(source, *problem.cuda); !there.ok())
+        return Support::no(there.error().message);
+    if (!problem.cuda->device)
+        return Support::no(std::string(nameOf(source)) + " needs the GPU that the kernel is for");
+    return Support::yes();
+}
+
+} // namespace tw::ops

@@ -160,6 +160,7 @@ Result<void> infer(ir::InferContext& ctx)
         on("batch_odd", kNone, x({3, 70, 64}), kTranspose, x({3, 35, 64}));
         on("batch_transposed", kTranspose, x({4, 64, 72}), kNone, x({1, 64, 40}));
         on("broadcast_both", kNone, x({5, 1, 40, 64}), kNone, x({1, 3, 64, 48}));
+        on("outer_order", kNone, x({1, 2, 2, 40, 64}), kNone, x({3, 1, 2, 64, 48}));
         on("broadcast_inner", kNone, x({2, 1, 3, 40, 64}), kNone, x({2, 4, 1, 64, 48}));
         on("vector_matrix", kVector, x({5, 72}), kNone, weights({1, 72, 40}));
         on("matrix_vector", kNone, x({3, 70, 72}), kVector, x({3, 72}));

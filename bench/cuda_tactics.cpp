@@ -42,7 +42,7 @@ using namespace tw;
 
 struct Row
 {
-    char const* name;
+    std::string name;
     ir::OpDef const& op;
     std::unique_ptr<ir::AttrsBase> attrs;
     std::vector<std::pair<DataType, Extents>> inputs;
@@ -173,24 +173,29 @@ std::vector<Row> rows()
         {"layer_depthwise_s2_b128", 128, 96, 112, 96, 3, 2, false, true},
         {"layer_depthwise_5_b128", 128, 240, 28, 240, 5, 1, false, true},
     };
-    for (Layer const& l : kLayers) {
+    auto layer = [&](Layer const& l, std::string name, DataType t) {
         auto a = convolution::Attrs::plain(2);
         int64_t const out = (l.hw - 1) / l.stride + 1;
         a.strides = {l.stride, l.stride};
         a.prePadding = a.postPadding = {l.window / 2, l.window / 2};
         a.groups = l.depthwise ? l.c : 1;
-        Row row{l.name,
+        Row row{name,
                 fused_convolution::def(),
                 std::make_unique<fused_convolution::Attrs>(a, activation::Kind::kRelu),
-                {{h, {l.n, l.c, l.hw, l.hw}}, {h, {l.k, l.c / a.groups, l.window, l.window}}, {h, {l.k}}},
+                {{t, {l.n, l.c, l.hw, l.hw}}, {t, {l.k, l.c / a.groups, l.window, l.window}}, {t, {l.k}}},
                 l.depthwise ? 0 : 2.0 * double(l.n * out * out * l.k * l.c * l.window * l.window),
                 2};
         if (l.residual) {
-            row.inputs.push_back({h, {l.n, l.k, out, out}});
+            row.inputs.push_back({t, {l.n, l.k, out, out}});
             row.behind = 1;
         }
         list.push_back(std::move(row));
-    }
+    };
+    for (Layer const& l : kLayers)
+        layer(l, l.name, h);
+    for (Layer const& l : kLayers)
+        if (!l.depthwise || l.n == 1)
+            layer(l, l.name + std::string("_f32"), f);
     auto reformats = [] { return std::make_unique<reformat::Attrs>(); };
     list.push_back({"reformat_56_f16", reformat::def(), reformats(), {{h, {128, 256, 56, 56}}}});
     list.push_back({"reformat_14_f16", reformat::def(), reformats(), {{h, {256, 1024, 14, 14}}}});
@@ -347,7 +352,7 @@ int main(int argc, char** argv)
     std::string rowsText;
     int failures = 0;
     for (Row const& row : rows()) {
-        if (std::string(row.name).find(filter) == std::string::npos)
+        if (row.name.find(filter) == std::string::npos)
             continue;
         ir::Graph g;
         std::vector<ir::Value*> values;
@@ -372,7 +377,7 @@ int main(int argc, char** argv)
         }
         auto node = g.addNode(row.op, row.attrs->clone(), values, row.name);
         if (!node.ok()) {
-            std::printf("FAILED %s: %s\n", row.name, node.error().message.c_str());
+            std::printf("FAILED %s: %s\n", row.name.c_str(), node.error().message.c_str());
             ++failures;
             continue;
         }
@@ -458,7 +463,7 @@ int main(int argc, char** argv)
                 };
                 auto us = measure();
                 if (!us.ok()) {
-                    std::printf("FAILED %s, %s: %s\n", row.name, t->name(), us.error().message.c_str());
+                    std::printf("FAILED %s, %s: %s\n", row.name.c_str(), t->name(), us.error().message.c_str());
                     ++failures;
                     continue;
                 }
@@ -467,11 +472,11 @@ int main(int argc, char** argv)
                 std::string numbers;
                 for (int64_t number : config)
                     numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
-                std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name, t->name(),
+                std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name.c_str(), t->name(),
                             (numbers + " " + nameOf(formats.inputs[0]) + ">" + nameOf(formats.outputs[0])).c_str(), *us,
                             share, row.operations > 0 ? "TFLOP/s" : "% of copy");
                 std::fflush(stdout);
-                rowsText += std::string(rowsText.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name +
+                rowsText += std::string(rowsText.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name.c_str() +
                             "\", \"tactic\": \"" + t->name() + "\", \"formats\": \"" + nameOf(formats.inputs[0]) + ">" +
                             nameOf(formats.outputs[0]) + "\", \"config\": [" + numbers +
                             "], \"us\": " + std::to_string(*us) + ", \"" +

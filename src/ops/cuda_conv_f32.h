@@ -39,6 +39,16 @@ struct Wgmma
     static double estimate(Problem const& problem, Config const& config);
     static constexpr bool kRoundsToTf32 = true;
 };
+// Rounded to TF32, a first layer that steps over two columns, x linear.
+struct Stem
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+    static constexpr bool kRoundsToTf32 = true;
+};
 // Each channel by itself, 4 of them for each thread.
 struct Depthwise
 {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Of FP16, and of FP32 rounded to TF32.
 #include <algorithm>
 
+#include "kernels/cuda/conv_f32.h"
 #include "kernels/cuda/stem_f16.h"
 #include "ops/cuda_conv_f16.h"
+#include "ops/cuda_conv_f32.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -46,6 +49,7 @@ char const* specOf(Problem const& p, Config const& c, stem::Spec& s)
         g.dilation[1] != 1 || g.dilation[2] != 1 || g.before[2] < 0 || g.before[2] > 8 || hasResidual(p))
         return "takes one group of at most 8 channels and steps over two columns";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    s.single = p.inputs[0].type == DataType::kFloat;
     s.channels = int(g.c);
     s.filterH = int(g.window[1]);
     s.filterW = int(g.window[2]);
@@ -62,23 +66,7 @@ int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t shift
     return (c * w[2] + r) * 8 + s + shift;
 }
 
-} // namespace
-
-Support Stem::supports(Problem const& p)
-{
-    if (Support const s = supportsCommon(p); !s.ok)
-        return s;
-    if (p.cuda->capability < 80)
-        return Support::no("needs a GPU of compute capability 8.0 or later");
-    if (!p.node->inputs[0]->shape.back().isConst())
-        return Support::no("takes rows of a fixed width");
-    return configs(p).empty()
-               ? Support::no("takes one group of at most 8 channels, rows in steps of 8 pixels, steps of "
-                             "2 columns and small windows")
-               : Support::yes();
-}
-
-std::vector<Config> Stem::configs(Problem const& p)
+std::vector<Config> configs(Problem const& p)
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     // Blocks of equal width, in 16 columns.
@@ -99,17 +87,21 @@ std::vector<Config> Stem::configs(Problem const& p)
     return list;
 }
 
-std::vector<Formats> Stem::formats(Problem const& p)
+Support supports(Problem const& p, DataType type)
 {
-    return formatsWith(p, Format::kLinear);
+    if (Support const s = supportsCommon(p, type); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    if (!p.node->inputs[0]->shape.back().isConst())
+        return Support::no("takes rows of a fixed width");
+    return configs(p).empty()
+               ? Support::no("takes one group of at most 8 channels, rows in steps of 8 pixels, steps of "
+                             "2 columns and small windows")
+               : Support::yes();
 }
 
-double Stem::estimate(Problem const& p, Config const&)
-{
-    return estimateUs(p, 200);
-}
-
-CudaKernels Stem::generate(Problem const& p, Config const& config)
+CudaKernels generate(Problem const& p, Config const& config)
 {
     stem::Spec spec;
     if (char const* const why = specOf(p, config, spec))
@@ -117,8 +109,10 @@ CudaKernels Stem::generate(Problem const& p, Config const& config)
     CudaKernels out = wholeKernels(stem::kKernel, stem::source(spec), spec.sharedBytes());
     out.pack = [&p, spec]() -> Result<std::vector<std::string>> {
         int64_t const filters = roundUp8(p.inputs[1].dims[0]);
-        return std::vector<std::string>{packBias(p, filters),
-                                        packFilters(p.inputs[1], filters, spec.paddedK(), placeOf, spec.shift())};
+        std::string packed = packFilters(p.inputs[1], filters, spec.paddedK(), placeOf, spec.shift());
+        if (spec.single)
+            cuda::conv_f32::roundAllToTf32(packed);
+        return std::vector<std::string>{packBias(p, filters), std::move(packed)};
     };
     out.packedInputs = {1, 2};
     out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -135,4 +129,52 @@ CudaKernels Stem::generate(Problem const& p, Config const& config)
     return out;
 }
 
+} // namespace
+
+Support Stem::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kHalf);
+}
+std::vector<Config> Stem::configs(Problem const& p)
+{
+    return conv_f16::configs(p);
+}
+std::vector<Formats> Stem::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kLinear);
+}
+double Stem::estimate(Problem const& p, Config const&)
+{
+    return estimateUs(p, 200);
+}
+CudaKernels Stem::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config);
+}
+
 } // namespace tw::ops::conv_f16
+
+namespace tw::ops::conv_f32 {
+
+Support Stem::supports(Problem const& p)
+{
+    return conv_f16::supports(p, DataType::kFloat);
+}
+std::vector<Config> Stem::configs(Problem const& p)
+{
+    return conv_f16::configs(p);
+}
+std::vector<Formats> Stem::formats(Problem const& p)
+{
+    return conv_f16::formatsWith(p, Format::kLinear);
+}
+double Stem::estimate(Problem const& p, Config const&)
+{
+    return conv_f16::estimateUs(p, 100);
+}
+CudaKernels Stem::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generate(p, config);
+}
+
+} // namespace tw::ops::conv_f32

@@ -266,6 +266,8 @@ TEST(CudaStem, Compiles)
 {
     cuda::stem_f16::Spec s;
     compiles(s.name(), cuda::stem_f16::source(s), "sm_80");
+    s.single = true;
+    compiles(s.name(), cuda::stem_f16::source(s), "sm_80");
 }
 
 TEST(CudaAttention, Compiles)

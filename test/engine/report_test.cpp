@@ -273,4 +273,15 @@ TEST(Environment, WinogradIsOnOrOff)
     EXPECT_TRUE(contains(logger.lastError(), "TENSORWRIGHT_WINOGRAD=no must be 0 or 1"));
 }
 
+TEST(Environment, Tf32OverrideTakesAnyValue)
+{
+    for (char const* value : {"0", "1", "maybe", ""}) {
+        KeepingLogger logger;
+        Variable v("NVIDIA_TF32_OVERRIDE", value);
+        std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
+        EXPECT_NE(builder, nullptr) << value;
+        EXPECT_EQ(logger.errors(), 0);
+    }
+}
+
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first convolution of an image network in FP16: few NCHW channels, two columns a step, y NHWC. A block keeps the
-// pixels that its outputs see in shared memory, where the two taps of an operand register are neighbours. For compute
-// capability 8.0 and later (mma.sync).
+// The first convolution of an image network in FP16, or in FP32 rounded to TF32: few NCHW channels, two columns a step,
+// y NHWC. A block keeps the pixels that its outputs see in shared memory, where the two taps of an operand register (of
+// FP16) are neighbours. For compute capability 8.0 and later (mma.sync).
 // Filters count 8 taps in a row; those beyond the real ones have weight 0, so a pixel that is infinite or NaN there
 // makes NaN.
 #pragma once
@@ -21,10 +21,10 @@ struct Spec : Epilogue
     int channels = 3, filterH = 7, filterW = 7, strideH = 2, padW = 3;
 
     int filterRows() const { return channels * filterH; }
-    int shift() const { return padW % 2; } // taps of weight 0 in front, so that pairs of pixels are aligned
+    int shift() const { return single ? 0 : padW % 2; } // taps of weight 0 in front, so that pairs of FP16 are aligned
     int patchRows() const { return (rows - 1) * strideH + filterH; }
-    int patchUnits() const { return columns * 4 + 2; } // 16 bytes each
-    int64_t paddedK() const { return (filterRows() + 1) / 2 * 16; }
+    int patchUnits() const { return (columns * 4 + 2) * (single ? 2 : 1); } // 16 bytes each
+    int64_t paddedK() const { return single ? filterRows() * 8 : (filterRows() + 1) / 2 * 16; }
     int64_t sharedBytes() const;
     std::string name() const; // "stem_f16_4x112x64_c3_7x7"
 };
@@ -39,7 +39,8 @@ struct Shape
 };
 char const* unsupported(Spec const& spec, Shape const& shape);
 
-// Filters come as [k, paddedK]: tap (c, r, s) at (c filterH + r) 8 + s + shift(), zeros elsewhere; aligned to 16 bytes.
+// Filters come as [k, paddedK], of FP32 rounded to TF32: tap (c, r, s) at (c filterH + r) 8 + s + shift(), zeros
+// elsewhere; aligned to 16 bytes.
 struct Args : Output
 {
     void const* x = nullptr; // aligned to 16 bytes

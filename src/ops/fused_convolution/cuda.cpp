@@ -20,6 +20,7 @@ constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("fused_convolution
 constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("fused_convolution_f16_planar_sm80");
 constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("fused_convolution_f16_mma_sm80");
 constexpr CudaTactic kTf32Wgmma = conv_f32::tactic<conv_f32::Wgmma>("fused_convolution_tf32_wgmma_sm90a");
+constexpr CudaTactic kTf32Stem = conv_f32::tactic<conv_f32::Stem>("fused_convolution_tf32_stem_sm80");
 constexpr CudaTactic kDepthwise32 = conv_f32::tactic<conv_f32::Depthwise>("fused_convolution_f32_depthwise");
 constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("fused_convolution_tf32_planar_sm80");
 constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("fused_convolution_tf32_mma_sm80");
@@ -33,9 +34,9 @@ constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma,     &kDepthwise,   &kStem,       &kPlanar, &kMma,
-                                              &kTf32Wgmma, &kDepthwise32, &kTf32Planar, &kTf32,   &kExactPlanar,
-                                              &kExact,     &kCudnn,       &kCudnnTf32,  &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,       &kDepthwise,   &kStem,     &kPlanar,     &kMma,
+                                              &kTf32Wgmma,   &kDepthwise32, &kTf32Stem, &kTf32Planar, &kTf32,
+                                              &kExactPlanar, &kExact,       &kCudnn,    &kCudnnTf32,  &kPlain};
     return kList;
 }
 

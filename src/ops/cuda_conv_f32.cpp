@@ -77,6 +77,8 @@ conv::Spec baseOf(Problem const& p, Kind kind)
     conv::Spec s;
     s.tf32 = kind.tf32;
     s.planar = kind.planar;
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups;
+    s.aligned = groups == 1 || p.inputs[1].dims[0] / groups % 4 == 0;
     s.activation = activationOf(conv_f16::activationOf(*p.node));
     return s;
 }
@@ -171,13 +173,9 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
         if (char const* const why = unsupportedGeometry(spec, g))
             return unsupported(why);
         conv::Launch l = conv::launch(spec, shapeOf(g));
-        if (!spec.planar) {
-            l.args.columnX = x.pixelStride();
-            l.args.rowX = l.args.columnX * g.in[2];
-            l.args.imageX = l.args.rowX * g.in[1];
-        }
+        if (!spec.planar && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
+            return unsupported("a row of x has more elements than 32 bits count");
         conv_f16::setOutput(l.args, args, launch.packed(0));
-        l.args.rowY = l.args.ldy * g.out[2];
         l.args.x = x.as<float>();
         l.args.filters = static_cast<float const*>(launch.packed(1));
         return launch.withGeometry(0, l.geometry, {&l.args});

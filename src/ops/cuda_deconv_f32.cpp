@@ -183,13 +183,12 @@ CudaKernels Beside<tf32>::generate(Problem const& p, Config const& config)
             return unsupported(why);
         conv::Launch l = conv::launch(spec, shapeOf(g));
         conv::Args& a = l.args;
-        a.columnX = x.pixelStride();
-        a.rowX = a.columnX * g.in[2];
-        a.imageX = a.rowX * g.in[1];
+        if (!conv::setPixels(a, x.pixelStride(), g.in[1], g.in[2]))
+            return unsupported("a row of x has more elements than 32 bits count");
         a.groupX = 0;
         int64_t const pixelY = y.pixelStride();
         a.ldy = pixelY * g.stride[2];
-        a.rowY = pixelY * g.out[2] * g.stride[1];
+        a.gapY = pixelY * g.out[2] * (g.stride[1] - 1); // out[2] = in[2] stride[2]
         a.groupsAcross = int32_t(g.window[2]);
         a.groupRowY = pixelY * g.out[2];
         a.groupY = pixelY;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/cuda/hopper.h"
+#include "kernels/cuda/params.h"
 
 namespace tw::cuda::conv_f32 {
 
@@ -17,13 +18,16 @@ constexpr char const* kText = R"(
 constexpr int THREADS = 256, WARPS = 8 / SLICES; // of a slice
 constexpr u32 X_BYTES = TILE_M * 128, STAGE_BYTES = (TILE_M + TILE_N) * 128;
 struct Output { float* y; float const *bias, *residual; i64 ldy, batchY, ldResidual; i32 m, n; };
+struct Div { u64 d; u32 m, s; };
 struct Args : Output {
     i32 stepsK, inner, middle, outer;
     float const *x, *filters;
-    i64 imageX, rowX, columnX, channelX, rowY, groupX, groupRowY, groupY;
-    i32 groupsAcross, groupBias;
-    i32 h, w, outH, outW, strideH, strideW, padH, padW, dilationH, dilationW, paddedK, aligned;
+    i64 imageX, gapY, groupX, groupRowY, groupY;
+    i32 rowX, columnX, channelX, groupsAcross, groupBias;
+    i32 h, w, strideH, strideW, padH, padW, dilationH, dilationW, paddedK;
+    Div outH, outW;
 };
+TW_INLINE int divide(int n, Div const& v) { return int((__umulhi(u32(n), v.m) + u32(n)) >> v.s); }
 // Rows of 128 bytes; 8 rows at the same k lie in different banks.
 TW_INLINE u32 unitAt(int row, int unit) { return row * 128 + (unit ^ (row & 7)) * 16; }
 TW_INLINE float4 loadFour(u32 at)
@@ -45,24 +49,37 @@ TW_INLINE void splitSync()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-TW_INLINE float4 loadFourOf(u32 at, u32 rank)
+TW_INLINE u32 addressIn(u32 at, u32 rank)
+{
+    u32 there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
+    return there;
+}
+TW_INLINE float4 loadFourOf(u32 at) // what addressIn() gave
 {
     float4 v;
-    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %4, %5;\n"
-                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(at), "r"(rank) : "memory");
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(at) : "memory");
     return v;
 }
 #else
 TW_INLINE u32 splitRank() { return 0; }
 TW_INLINE u32 splitCount() { return 1; }
 TW_INLINE void splitSync() { __syncthreads(); }
-TW_INLINE float4 loadFourOf(u32 at, u32) { return loadFour(at); }
+TW_INLINE u32 addressIn(u32 at, u32) { return at; }
+TW_INLINE float4 loadFourOf(u32 at) { return loadFour(at); }
 #endif
 
 // Where k stands.
 struct Taps {
     int inner, middle, outer;
+    TW_INLINE Taps(Args const& a, int k)
+    {
+        int const q = k / a.inner;
+        inner = k - q * a.inner;
+        outer = q / a.middle;
+        middle = q - outer * a.middle;
+    }
     TW_INLINE void move(Args const& a, int by)
     {
         inner += by;
@@ -78,25 +95,35 @@ struct Taps {
         if (++middle == a.middle) { middle = 0; ++outer; }
     }
 };
-// A pixel's first tap.
+// A pixel's first tap, which may lie outside.
 struct Pixel { i64 at; int h, w; };
 TW_INLINE Pixel pixelAt(Args const& a, int m)
 {
-    int const row = m / a.outW, image = row / a.outH;
+    int const row = divide(m, a.outW), image = divide(row, a.outH);
     Pixel p;
-    p.h = m < a.m ? (row - image * a.outH) * a.strideH - a.padH : -(1 << 28); // outside: zeros
-    p.w = (m - row * a.outW) * a.strideW - a.padW;
-    p.at = i64(image) * a.imageX;
+    p.h = (row - image * int(a.outH.d)) * a.strideH - a.padH;
+    p.w = (m - row * int(a.outW.d)) * a.strideW - a.padW;
+    p.at = i64(image) * a.imageX + i64(p.h) * a.rowX + i64(p.w) * a.columnX;
+    if (m >= a.m) p.h = -(1 << 28); // zeros
     return p;
 }
-// Whether that tap is inside the image, and where.
-TW_INLINE bool tapAt(Args const& a, Pixel const& p, Taps const& t, float const* x, float const*& from)
-{
-    int const h = p.h + (PLANAR ? t.middle : t.outer) * a.dilationH, w = p.w + (PLANAR ? t.inner : t.middle) * a.dilationW;
-    int const c = PLANAR ? t.outer : t.inner;
-    from = x + p.at + h * a.rowX + w * a.columnX + c * a.channelX;
-    return u32(h) < u32(a.h) && u32(w) < u32(a.w) && t.outer < a.outer;
-}
+// How far a tap is from the first one.
+struct Step {
+    i64 at;
+    int h, w;
+    bool known;
+    TW_INLINE Step(Args const& a, Taps const& t)
+    {
+        h = (PLANAR ? t.middle : t.outer) * a.dilationH;
+        w = (PLANAR ? t.inner : t.middle) * a.dilationW;
+        at = i64(h) * a.rowX + i64(w) * a.columnX + (PLANAR ? i64(t.outer) * a.channelX : t.inner);
+        known = t.outer < a.outer;
+    }
+    TW_INLINE bool isInside(Args const& a, Pixel const& p) const
+    {
+        return u32(p.h + h) < u32(a.h) && u32(p.w + w) < u32(a.w) && known;
+    }
+};
 
 #if $tf32$
 // Each warp of a slice has 32 rows; registers are laid out as mma.sync wants them.
@@ -120,8 +147,9 @@ struct Sums {
         column = w / WARPS_M * WARP_N;
         first = warp / WARPS * (4 / SLICES);
     }
-    TW_INLINE void add(u32 xs, u32 fs, int lane)
+    TW_INLINE void add(u8 const* x, u8 const* f, int lane)
     {
+        u32 const xs = sharedAddress(x), fs = sharedAddress(f);
 #pragma unroll
         for (int i = 0; i < 4 / SLICES; ++i) {
             int const k = first + i;
@@ -157,7 +185,8 @@ struct Sums {
     }
 };
 #else
-// Each warp of a slice has 64 rows and 32 columns: a lane every 8th and every 4th of them.
+// Each warp of a slice has 64 rows and 32 columns: a lane every 8th and every 4th of them. Lanes 2 i and 2 i + 1 read the
+// same rows, lanes i and i ^ 2 the same columns: else loads of 16 bytes take twice as long.
 constexpr int WARPS_M = TILE_M / 64, WARPS_N = WARPS / WARPS_M;
 constexpr int PITCH = TILE_N + 4;
 struct Sums {
@@ -166,20 +195,23 @@ struct Sums {
     TW_INLINE Sums(int warp)
     {
         int const w = warp % WARPS, lane = threadIdx.x % 32;
-        row = w % WARPS_M * 64 + lane % 8;
-        column = w / WARPS_M * 32 + lane / 8;
+        row = w % WARPS_M * 64 + lane / 2 % 8;
+        column = w / WARPS_M * 32 + lane % 2 + lane / 16 * 2;
         first = warp / WARPS * (8 / SLICES);
     }
-    TW_INLINE void add(u32 xs, u32 fs, int)
+    TW_INLINE void add(u8 const* xs, u8 const* fs, int)
     {
+        float4 const* const x0 = reinterpret_cast<float4 const*>(xs + row * 128);
+        float4 const* const f0 = reinterpret_cast<float4 const*>(fs + column * 128);
+        int const turn = row & 7, even = column & 7, odd = even ^ 4;
 #pragma unroll 2
-        for (int u = 0; u < 8 / SLICES; ++u) {
+        for (int u = first; u < first + 8 / SLICES; ++u) {
             float4 x[8];
 #pragma unroll
-            for (int i = 0; i < 8; ++i) x[i] = loadFour(xs + unitAt(row + i * 8, first + u));
+            for (int i = 0; i < 8; ++i) x[i] = x0[i * 64 + (u ^ turn)];
 #pragma unroll
             for (int j = 0; j < 8; ++j) {
-                float4 const f = loadFour(fs + unitAt(column + j * 4, first + u));
+                float4 const f = f0[j * 32 + (u ^ (j % 2 ? odd : even))];
 #pragma unroll
                 for (int i = 0; i < 8; ++i) d[i][j] = fmaf(x[i].x, f.x, d[i][j]);
 #pragma unroll
@@ -204,15 +236,32 @@ struct Sums {
 constexpr u32 SUMS_BYTES = TILE_M * PITCH * 4; // of a slice
 
 // Four columns of y, or as many as there are.
-TW_INLINE float4 takeFour(float const* from, int left, bool aligned)
+TW_INLINE float4 takeFour(float const* from, int left)
 {
-    float4 v = make_float4(0, 0, 0, 0);
-    if (aligned) return *reinterpret_cast<float4 const*>(from);
-    v.x = from[0];
+    if constexpr (ALIGNED) return *reinterpret_cast<float4 const*>(from);
+    float4 v = make_float4(from[0], 0, 0, 0);
     if (left > 1) v.y = from[1];
     if (left > 2) v.z = from[2];
     if (left > 3) v.w = from[3];
     return v;
+}
+TW_INLINE void putFour(float* to, float4 const& v, int left)
+{
+    if constexpr (ALIGNED) {
+        *reinterpret_cast<float4*>(to) = v;
+        return;
+    }
+    to[0] = v.x;
+    if (left > 1) to[1] = v.y;
+    if (left > 2) to[2] = v.z;
+    if (left > 3) to[3] = v.w;
+}
+TW_INLINE void addFour(float4& v, float4 const& x)
+{
+    v.x += x.x;
+    v.y += x.y;
+    v.z += x.z;
+    v.w += x.w;
 }
 
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_constant__ Args a)
@@ -234,8 +283,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
     Pixel pixel[PIXELS];
 #pragma unroll
     for (int i = 0; i < PIXELS; ++i) pixel[i] = pixelAt(a, m0 + row0 + i * STEP);
-    Taps taps = {0, 0, 0};
-    taps.move(a, begin * 32 + k0);
+    Taps taps(a, begin * 32 + k0);
 
     auto loadFilters = [&](int step, u32 to) {
 #pragma unroll
@@ -246,21 +294,22 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
     };
     auto copyX = [&](u32 to) {
         if constexpr (VECTOR > 1) {
+            Step const step(a, taps);
+            float const* const from = x + step.at;
 #pragma unroll
             for (int i = 0; i < PIXELS; ++i) {
-                float const* from;
-                bool const inside = tapAt(a, pixel[i], taps, x, from);
+                bool const inside = step.isInside(a, pixel[i]);
                 u32 const at = to + unitAt(row0 + i * STEP, k0 / 4) + k0 % 4 * 4;
-                if constexpr (VECTOR == 4) copyAsync16(at, from, inside);
-                else copyAsync8(at, from, inside);
+                if constexpr (VECTOR == 4) copyAsync16(at, from + pixel[i].at, inside);
+                else copyAsync8(at, from + pixel[i].at, inside);
             }
         } else {
             Taps t = taps;
 #pragma unroll
             for (int i = 0; i < LOADS; ++i) {
-                float const* from;
-                bool const inside = tapAt(a, pixel[0], t, x, from);
-                copyAsync4(to + unitAt(row0, (k0 + i) / 4) + (k0 + i) % 4 * 4, from, inside);
+                Step const step(a, t);
+                copyAsync4(to + unitAt(row0, (k0 + i) / 4) + (k0 + i) % 4 * 4, x + step.at + pixel[0].at,
+                           step.isInside(a, pixel[0]));
                 t.next(a);
             }
         }
@@ -289,72 +338,64 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
             copyX(next);
         }
         copyCommit();
-        u32 const xs = base + stage * STAGE_BYTES;
+        u8 const* const xs = raw + stage * STAGE_BYTES;
         sums.add(xs, xs + X_BYTES, lane);
         if (++stage == STAGES) stage = 0;
         if (++ahead == STAGES) ahead = 0;
     }
     copyWait<0>();
 
-    // Each block writes its part of the tile's rows, four columns a thread, up to four times at once.
-    constexpr int ACROSS = TILE_N / 4, AT_ONCE = 4;
-    int const rows = TILE_M / split, count = rows * ACROSS;
-    bool const aligned = a.aligned != 0;
-    float* const y = a.y + i64(group / a.groupsAcross) * a.groupRowY + i64(group % a.groupsAcross) * a.groupY;
-    float const* const residual = a.residual ? a.residual + i64(group % a.groupsAcross) * a.groupY : nullptr;
-    float4 add[AT_ONCE];
-    auto fetch = [&](int first) {
+    // Each block writes its part of the tile's rows: a thread four columns, of up to four rows at once.
+    constexpr int ACROSS = TILE_N / 4, ROWS = THREADS / ACROSS, AT_ONCE = 4;
+    int const rows = TILE_M / split, row1 = tid / ACROSS, column = n0 + tid % ACROSS * 4, left = a.n - column;
+    int const first = m0 + rank * rows, last = min(first + rows, a.m);
+    float4 bias = make_float4(0, 0, 0, 0), add[AT_ONCE];
+    if (a.bias && left > 0) bias = takeFour(a.bias + group * a.groupBias + column, left);
+    i64 const base0 = i64(group / a.groupsAcross) * a.groupRowY + i64(group % a.groupsAcross) * a.groupY + column;
+    auto fetch = [&](int m) {
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            int const at = first + i * THREADS, row = m0 + rank * rows + at / ACROSS, column = n0 + at % ACROSS * 4;
             add[i] = make_float4(0, 0, 0, 0);
-            if (residual && at < count && row < a.m && column < a.n)
-                add[i] = takeFour(residual + i64(row) * a.ldResidual + column, a.n - column, aligned);
+            if (m + i * ROWS < last && left > 0)
+                add[i] = takeFour(a.residual + base0 + i64(m + i * ROWS) * int(a.ldResidual), left);
         }
     };
-    fetch(tid);
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) add[i] = make_float4(0, 0, 0, 0);
+    if (a.residual) fetch(first + row1);
     __syncthreads(); // all stages are read
     sums.put(base + warp / WARPS * SUMS_BYTES, lane);
-    splitSync();
-    for (int first = tid; first < count; first += AT_ONCE * THREADS) {
+    if (split > 1) splitSync();
+    else __syncthreads();
+    u32 from = base + ((rank * rows + row1) * PITCH + tid % ACROSS * 4) * 4;
+#pragma unroll 1
+    for (int m = first + row1; m < last; m += ROWS * AT_ONCE, from += ROWS * AT_ONCE * PITCH * 4) {
+        float4 v[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) v[i] = bias;
+#pragma unroll 1
+        for (int r = 0; r < split; ++r) {
+            u32 const there = addressIn(from, r);
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                if (m + i * ROWS < last)
+#pragma unroll
+                    for (int s = 0; s < SLICES; ++s) addFour(v[i], loadFourOf(there + i * ROWS * PITCH * 4 + s * SUMS_BYTES));
+        }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            int const at = first + i * THREADS, row = rank * rows + at / ACROSS, column = n0 + at % ACROSS * 4, m = m0 + row;
-            if (at >= count || m >= a.m || column >= a.n) continue;
-            u32 const from = base + (row * PITCH + at % ACROSS * 4) * 4;
-            float4 v = make_float4(0, 0, 0, 0);
-            for (int r = 0; r < split; ++r)
-#pragma unroll
-                for (int s = 0; s < SLICES; ++s) {
-                    float4 const part = loadFourOf(from + s * SUMS_BYTES, r);
-                    v.x += part.x;
-                    v.y += part.y;
-                    v.z += part.z;
-                    v.w += part.w;
-                }
-            int const left = a.n - column;
-            if (a.bias) {
-                float4 const b = takeFour(a.bias + group * a.groupBias + column, left, aligned);
-                v.x += b.x;
-                v.y += b.y;
-                v.z += b.z;
-                v.w += b.w;
-            }
-            v.x = activate(v.x + add[i].x);
-            v.y = activate(v.y + add[i].y);
-            v.z = activate(v.z + add[i].z);
-            v.w = activate(v.w + add[i].w);
-            int const line = m / a.outW;
-            float* const to = y + i64(line) * a.rowY + i64(m - line * a.outW) * a.ldy + column;
-            if (aligned) *reinterpret_cast<float4*>(to) = v;
-            else {
-                to[0] = v.x;
-                if (left > 1) to[1] = v.y;
-                if (left > 2) to[2] = v.z;
-                if (left > 3) to[3] = v.w;
-            }
+            int const row = m + i * ROWS;
+            if (row >= last || left <= 0) continue;
+            addFour(v[i], add[i]);
+            v[i].x = activate(v[i].x);
+            v[i].y = activate(v[i].y);
+            v[i].z = activate(v[i].z);
+            v[i].w = activate(v[i].w);
+            float* to = a.y + base0 + i64(row) * int(a.ldy);
+            if (a.gapY) to += i64(divide(row, a.outW)) * a.gapY;
+            putFour(to, v[i], left);
         }
-        if (first + AT_ONCE * THREADS < count) fetch(first + AT_ONCE * THREADS);
+        if (a.residual) fetch(m + ROWS * AT_ONCE);
     }
     __syncwarp();
     if (split > 1) splitSync(); // others have read this block's sums
@@ -386,7 +427,7 @@ std::string Spec::name() const
 {
     return std::string(tf32 ? "conv_tf32_" : "conv_f32_") + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" +
            std::to_string(kStepK) + "_s" + std::to_string(stages) + "_v" + std::to_string(vector) +
-           (planar ? "_nchw" : "") + "_sm80";
+           (planar ? "_nchw" : "") + (aligned ? "" : "_tails") + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -446,6 +487,10 @@ char const* unsupported(Spec const& s, Shape const& g)
         return "sizes count below 2^30";
     if (s.vector > vectorOf(g, s.planar))
         return "x has fewer elements in a row than the copies take";
+    if (g.w * g.c > kLimit || g.h * g.w > kLimit)
+        return "a row and a plane of x count below 2^30";
+    if (s.aligned && g.k / g.groups % 4)
+        return "filters of a group are not in steps of 4";
     if (s.split > paddedK(g) / kStepK)
         return "k has fewer steps than the blocks that would share them";
     return nullptr;
@@ -464,7 +509,8 @@ std::string source(Spec const& s)
     return matrixPrelude() + s.activation + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("SLICES", s.slices()) +
            constant("BLOCKS_PER_SM", isLarge ? 1 : 2) + "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +
-           ";\n" + text + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+           ", ALIGNED = " + (s.aligned ? "true" : "false") + ";\n" + text +
+           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 Launch launch(Spec const& s, Shape const& g)
@@ -475,7 +521,6 @@ Launch launch(Spec const& s, Shape const& g)
     a.m = int32_t(g.n * g.outH * g.outW);
     a.n = int32_t(groupK);
     a.ldy = a.ldResidual = g.k;
-    a.rowY = a.ldy * g.outW;
     a.groupX = groupC * (s.planar ? g.h * g.w : 1);
     a.groupY = groupK; // a group's filters are neighbours
     a.groupsAcross = int32_t(g.groups);
@@ -486,20 +531,19 @@ Launch launch(Spec const& s, Shape const& g)
     a.middle = int32_t(s.planar ? g.r : g.s);
     a.outer = int32_t(s.planar ? groupC : g.r);
     a.imageX = g.h * g.w * g.c;
-    a.channelX = s.planar ? g.h * g.w : 1;
-    a.columnX = s.planar ? 1 : g.c;
-    a.rowX = a.columnX * g.w;
+    a.channelX = int32_t(s.planar ? g.h * g.w : 1);
+    a.columnX = int32_t(s.planar ? 1 : g.c);
+    a.rowX = int32_t(a.columnX * g.w);
     a.h = int32_t(g.h);
     a.w = int32_t(g.w);
-    a.outH = int32_t(g.outH);
-    a.outW = int32_t(g.outW);
+    a.outH = divBy(g.outH);
+    a.outW = divBy(g.outW);
     a.strideH = g.strideH;
     a.strideW = g.strideW;
     a.padH = g.padH;
     a.padW = g.padW;
     a.dilationH = g.dilationH;
     a.dilationW = g.dilationW;
-    a.aligned = groupK % 4 == 0;
     l.geometry.grid = tilesOf(a.m, s.tileM) * s.split;
     l.geometry.gridY = tilesOf(groupK, s.tileN);
     l.geometry.gridZ = g.groups;
@@ -507,6 +551,16 @@ Launch launch(Spec const& s, Shape const& g)
     l.geometry.cluster = s.split;
     l.geometry.sharedBytes = s.sharedBytes();
     return l;
+}
+
+bool setPixels(Args& a, int64_t pixelX, int64_t h, int64_t w)
+{
+    if (pixelX > INT32_MAX || pixelX * w > INT32_MAX)
+        return false;
+    a.columnX = int32_t(pixelX);
+    a.rowX = int32_t(pixelX * w);
+    a.imageX = pixelX * w * h;
+    return true;
 }
 
 double estimateUs(Spec const& s, Shape const& g, int multiprocessors)

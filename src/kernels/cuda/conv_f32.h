@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/cuda/epilogue.h"
+#include "kernels/cuda/params.h"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tw::cuda::conv_f32 {
@@ -27,6 +28,7 @@ struct Spec
     int stages = 4;
     int vector = 4;         // elements of x that one copy takes: 4, 2 or 1
     bool planar = false;    // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
+    bool aligned = true;    // filters of a group come in steps of 4
     int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the text
     std::string activation; // text of `template <class T> T activate(T)`
 
@@ -55,21 +57,22 @@ int64_t paddedK(Shape const& shape);
 float roundToTf32(float v);
 void roundAllToTf32(std::string& bytes);
 
-// Output: y's row of an image row is at rowY, of a pixel at ldy; bias and residual may be null.
+// Output: a pixel of y is ldy from the one before, and gapY more after each row; bias and residual may be null.
 struct Args : Output
 {
     int32_t stepsK = 0;
     int32_t inner = 1, middle = 1, outer = 1; // sizes of k, the innermost first: c, s, r, or s, r, c when planar
     float const* x = nullptr;
     float const* filters = nullptr;
-    int64_t imageX = 0, rowX = 0, columnX = 0, channelX = 0; // strides of x
-    int64_t rowY = 0;
+    int64_t imageX = 0; // strides of x, with those below
+    int64_t gapY = 0;
     int64_t groupX = 0;                // elements from a group's x to the next one's
     int64_t groupRowY = 0, groupY = 0; // of y: for group / groupsAcross, and for the remainder
+    int32_t rowX = 0, columnX = 0, channelX = 0;
     int32_t groupsAcross = 1, groupBias = 0;
-    int32_t h = 0, w = 0, outH = 0, outW = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1,
-            dilationW = 1;
-    int32_t paddedK = 0, aligned = 0; // aligned: rows of y and of the residual are whole vectors
+    int32_t h = 0, w = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
+    int32_t paddedK = 0;
+    Div outH, outW;
 };
 
 struct Launch
@@ -78,6 +81,8 @@ struct Launch
     LaunchGeometry geometry;
 };
 Launch launch(Spec const& spec, Shape const& shape);
+// Channels-last x with so many elements from pixel to pixel. False: a row is too long.
+bool setPixels(Args& args, int64_t pixelX, int64_t h, int64_t w);
 
 // A guess of the kernel's time, for ordering.
 double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);

@@ -63,7 +63,7 @@ struct Depthwise
 template <class Kind>
 constexpr CudaTactic tactic(char const* name)
 {
-    return CudaTactic(name, 1, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate,
+    return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate,
                       Kind::kRoundsToTf32);
 }
 

@@ -23,7 +23,7 @@ template <bool tf32>
 constexpr CudaTactic tactic(char const* name)
 {
     using Kind = Beside<tf32>;
-    return CudaTactic(name, 1, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate, tf32);
+    return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate, tf32);
 }
 
 } // namespace tw::ops::deconv_f32

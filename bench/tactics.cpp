@@ -168,6 +168,14 @@ Item convolution(std::string name, int64_t c, int64_t k, int64_t side, int64_t w
             {{{1, c, side, side}}, {{k, c, window, window}}}};
 }
 
+Item product(std::string name, Extents const& a, Extents const& b)
+{
+    return {"matrix_multiply/" + name,
+            ops::matrix_multiply::def(),
+            [] { return std::make_unique<ops::matrix_multiply::Attrs>(); },
+            {{a}, {b}}};
+}
+
 Item gather(std::string name, ops::gather::Mode mode, int64_t axis, Extents const& x, Extents const& j)
 {
     return {"gather/" + name,
@@ -208,10 +216,9 @@ int main(int argc, char** argv)
         convolution("3x3_64x64_56", 64, 64, 56, 3, 1),
         convolution("1x1_256x64_56", 256, 64, 56, 1, 1),
         convolution("3x3_512x512_7", 512, 512, 7, 3, 1),
-        {"matrix_multiply/128x768x768",
-         ops::matrix_multiply::def(),
-         [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<ops::matrix_multiply::Attrs>()); },
-         {{{128, 768}}, {{768, 768}}}},
+        product("1x768x3072", {1, 768}, {768, 3072}),
+        product("12_heads_1x512x64", {12, 1, 512}, {12, 512, 64}),
+        product("128x768x768", {128, 768}, {768, 768}),
         gather("128_of_30522x768", Mode::kDefault, 0, {30522, 768}, {128}),
         gather("512_of_1000x64", Mode::kDefault, 0, {1000, 64}, {512}),
         gather("axis_1_of_32x100x16", Mode::kDefault, 1, {32, 100, 16}, {50}),

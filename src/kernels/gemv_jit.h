@@ -48,16 +48,28 @@ private:
         kKinds
     };
 
+    enum Sum // part of the sum over k
+    {
+        kOnly,
+        kFirst,
+        kMiddle,
+        kEnd,
+        kSums
+    };
+
+    Result<void> emit(Kind kind, Sum sum);
     void runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual,
                  float* c) const;
 
     GemvJitOptions options_;
     GemmShape shape_;
     std::vector<GemmOffsets> products_;
-    int64_t panel_ = 0, panels_ = 0;                             // columns of a full panel; the last may be narrower
-    int64_t groups_ = 1;                                         // parts of a product
-    int64_t rows_ = 0;                                           // of a block; the last may have fewer
-    std::array<std::array<jit::GemvKernel, kKinds>, 2> kernels_; // [last block]
+    int64_t panel_ = 0, panels_ = 0; // columns of a full panel; the last may be narrower
+    int64_t groups_ = 1;             // parts of a product
+    int64_t rows_ = 0;               // of a block; the last may have fewer
+    int64_t kBlock_ = 0;             // products added up before the next panel comes
+    // [last block of rows][kind][part of the sum]
+    std::array<std::array<std::array<jit::GemvKernel, kSums>, kKinds>, 2> kernels_;
 };
 
 } // namespace tw::kernels

@@ -171,6 +171,15 @@ private:
         });
     }
 
+    void addMatrix(size_t offset)
+    {
+        load(row_, offset);
+        for (int row = 0; row < s.rows; ++row) {
+            add(row);
+            c.add(row_, rowStride_);
+        }
+    }
+
     void epilogue()
     {
         load(apart_, offsetof(GemvArgs, columnBytes));
@@ -180,13 +189,10 @@ private:
                 add(row);
         }
         load(rowStride_, offsetof(GemvArgs, ldcBytes));
-        if (s.residual) {
-            load(row_, offsetof(GemvArgs, residual));
-            for (int row = 0; row < s.rows; ++row) {
-                add(row);
-                c.add(row_, rowStride_);
-            }
-        }
+        if (s.addC)
+            addMatrix(offsetof(GemvArgs, c));
+        if (s.residual)
+            addMatrix(offsetof(GemvArgs, residual));
         if (s.activation)
             activate(*s.activation);
         load(row_, offsetof(GemvArgs, c));

@@ -17,6 +17,7 @@ struct GemvKernelSpec
     int vectors = 1;                        // of a panel
     int streams = 1;                        // panels at once: 1 or 2
     int32_t aStepBytes = 4, bStepBytes = 0; // from one k to the next
+    bool addC = false;                      // what C holds, an earlier part of the sum
     bool bias = false, residual = false;
     std::optional<Activation> activation; // of the sum
     // Of the last vector only `lastColumns` columns exist in C, residual and bias; with one stream only.

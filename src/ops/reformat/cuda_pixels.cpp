@@ -8,22 +8,23 @@ namespace tw::ops::reformat {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int64_t kTileBytes = 32 << 10;   // of a block that goes by squares
+constexpr int64_t kMostBytes = 48 << 10;   // of one that holds whole planes
+constexpr int64_t kMostGroups = 8;         // of 8 channels, in a block that goes by squares: 128 bytes of a pixel
+constexpr int64_t kPlanesBytes = 16 << 10; // about, of the planes that a block holds: several fit a multiprocessor
 
 struct Params
 {
     void const* x = nullptr;
     void* y = nullptr;
-    cuda::Div blocksAlong, blocksAcross;         // of a plane's squares: along what is read, and what is written
-    int64_t along = 0, across = 0;               // squares
+    cuda::Div blocksC, blocksP, plane;           // of an image; a plane's pixels
     int64_t channels = 0, pixels = 0, pixel = 0; // pixel: elements from one to the next
-    int32_t laneShift = 0, blockShift = 0;       // 2^shift squares across for a warp, a block
+    int32_t groupShift = 0;                      // 2^shift groups of 8 channels for a block
 };
 
 // `left`: elements of the row that there are; a multiple of W.
 constexpr char const* kText = R"(
-struct Params {
-    void const* x; void* y; Div blocksAlong, blocksAcross; i64 along, across, channels, pixels, pixel; i32 laneShift, blockShift;
-};
+struct Params { void const* x; void* y; Div blocksC, blocksP, plane; i64 channels, pixels, pixel; i32 groupShift; };
 typedef Pack<u32, 4> Halves;
 template <int W> TW_INLINE Halves loadRow(unit2 const* row, i64 left)
 {
@@ -72,55 +73,125 @@ TW_INLINE Halves turned(Halves const (&rows)[8], int j)
     for (int k = 0; k < 4; ++k) v.v[k] = __byte_perm(rows[k * 2].v[j / 2], rows[k * 2 + 1].v[j / 2], j % 2 ? 0x7632 : 0x5410);
     return v;
 }
-// The square of this thread: [along, across, image].
-TW_INLINE bool squareOf(Params const& p, i64& along, i64& across, i64& image)
+extern __shared__ Halves tile[];
+// Squares of 8 channels by 8 pixels, turned in registers. Between them and pixels, 16 bytes at a time go through shared
+// memory, so that a warp touches 512 bytes of a plane and whole pixels, or 128 bytes of each, on the other side. Places
+// are mixed so that neither side meets in a bank.
+TW_INLINE int placeOf(int v) { return v ^ ((v >> 3 ^ v >> 6) & 7); }
+struct Tile { i64 image, c, pixel; int groups, own, square, pixels; }; // own: group of this warp; square: of this thread
+TW_INLINE Tile tileOf(Params const& p)
 {
-    // Blocks of one stretch along what is read, all that lie across it, run together: they write whole rows.
-    idx const q = divide(blockIdx.x, p.blocksAcross), n = divide(q, p.blocksAlong);
-    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = p.blockShift - p.laneShift;
-    int const ownAcross = ((warp & ((1 << warps) - 1)) << p.laneShift) + (lane & ((1 << p.laneShift) - 1));
-    int const ownAlong = ((warp >> warps) << (5 - p.laneShift)) + (lane >> p.laneShift);
-    along = (i64(q - n * idx(p.blocksAlong.d)) << (8 - p.blockShift)) + ownAlong;
-    across = (i64(blockIdx.x - q * idx(p.blocksAcross.d)) << p.blockShift) + ownAcross;
-    image = n;
-    return along < p.along && across < p.across;
+    Tile t;
+    idx const q = divide(blockIdx.x, p.blocksP), n = divide(q, p.blocksC);
+    int const warp = threadIdx.x / 32;
+    t.groups = 1 << p.groupShift;
+    t.pixels = 2048 >> p.groupShift;
+    t.image = n;
+    t.c = i64(q - n * idx(p.blocksC.d)) * (t.groups * 8);
+    t.pixel = i64(blockIdx.x - q * idx(p.blocksP.d)) * t.pixels;
+    t.own = warp & (t.groups - 1);
+    t.square = (warp >> p.groupShift) * 32 + threadIdx.x % 32;
+    return t;
 }
 template <int W> TW_INLINE void toPixels(Params const& p)
 {
     waitForPrevious();
     releaseDependents();
-    i64 pixel, c, image;
-    if (!squareOf(p, pixel, c, image)) return;
-    pixel *= 8;
-    c *= 8;
-    unit2 const* const x = static_cast<unit2 const*>(p.x) + (image * p.channels + c) * p.pixels + pixel;
-    unit2* const y = static_cast<unit2*>(p.y) + (image * p.pixels + pixel) * p.pixel + c;
+    Tile const t = tileOf(p);
+    i64 const c = t.c + t.own * 8, pixel = t.pixel + t.square * 8;
+    unit2 const* const x = static_cast<unit2 const*>(p.x) + (t.image * p.channels + c) * p.pixels + pixel;
     Halves rows[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) rows[k] = loadRow<W>(x + k * p.pixels, c + k < p.channels ? p.pixels - pixel : 0);
 #pragma unroll
-    for (int j = 0; j < 8; ++j)
-        if (pixel + j < p.pixels) *reinterpret_cast<Halves*>(y + j * p.pixel) = turned(rows, j);
+    for (int j = 0; j < 8; ++j) tile[placeOf((t.square * 8 + j) * t.groups + t.own)] = turned(rows, j);
+    __syncthreads();
+    unit2* const y = static_cast<unit2*>(p.y) + (t.image * p.pixels + t.pixel) * p.pixel + t.c;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        int const v = i * 256 + threadIdx.x, g = v & (t.groups - 1), at = v >> p.groupShift;
+        if (t.c + g * 8 < p.channels && t.pixel + at < p.pixels)
+            *reinterpret_cast<Halves*>(y + at * p.pixel + g * 8) = tile[placeOf(v)];
+    }
 }
 template <int W> TW_INLINE void toPlanes(Params const& p)
 {
     waitForPrevious();
     releaseDependents();
-    i64 pixel, c, image;
-    if (!squareOf(p, c, pixel, image)) return;
-    pixel *= 8;
-    c *= 8;
-    unit2 const* const x = static_cast<unit2 const*>(p.x) + (image * p.pixels + pixel) * p.pixel + c;
-    unit2* const y = static_cast<unit2*>(p.y) + (image * p.channels + c) * p.pixels + pixel;
+    Tile const t = tileOf(p);
+    unit2 const* const x = static_cast<unit2 const*>(p.x) + (t.image * p.pixels + t.pixel) * p.pixel + t.c;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        int const v = i * 256 + threadIdx.x, g = v & (t.groups - 1), at = v >> p.groupShift;
+        if (t.c + g * 8 < p.channels && t.pixel + at < p.pixels)
+            tile[placeOf(v)] = *reinterpret_cast<Halves const*>(x + at * p.pixel + g * 8);
+    }
+    __syncthreads();
+    i64 const c = t.c + t.own * 8, pixel = t.pixel + t.square * 8;
     Halves rows[8];
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-        rows[j] = Halves{};
-        if (pixel + j < p.pixels) rows[j] = *reinterpret_cast<Halves const*>(x + j * p.pixel);
-    }
+    for (int j = 0; j < 8; ++j) rows[j] = tile[placeOf((t.square * 8 + j) * t.groups + t.own)];
+    unit2* const y = static_cast<unit2*>(p.y) + (t.image * p.channels + c) * p.pixels + pixel;
 #pragma unroll
     for (int k = 0; k < 8; ++k)
         if (c + k < p.channels) storeRow<W>(y + k * p.pixels, p.pixels - pixel, turned(rows, k));
+}
+// Planes that fit shared memory whole: the channels of a block are one stretch of memory, read and written 16 bytes at a
+// time whatever the size of a plane. Behind the planes of 8 channels 16 bytes are left out.
+TW_INLINE Tile planesOf(Params const& p, int& valid)
+{
+    Tile t;
+    idx const n = divide(blockIdx.x, p.blocksC);
+    t.groups = 1 << p.groupShift;
+    t.pixels = int(p.pixels);
+    t.image = n;
+    t.c = i64(blockIdx.x - n * idx(p.blocksC.d)) * (t.groups * 8);
+    i64 const left = p.channels - t.c, all = t.groups * 8;
+    valid = int((left < all ? left : all) * p.pixels / 8); // of 16 bytes: a multiple, the host has seen to it
+    return t;
+}
+TW_KERNEL to_pixels_planes(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    int valid;
+    Tile const t = planesOf(p, valid);
+    Halves const* const x =
+        reinterpret_cast<Halves const*>(static_cast<unit2 const*>(p.x) + (t.image * p.channels + t.c) * p.pixels);
+    for (int v = threadIdx.x; v < t.groups * t.pixels; v += blockDim.x)
+        tile[v + int(divide(v, p.plane))] = v < valid ? x[v] : Halves{};
+    __syncthreads();
+    unit2 const* const s = reinterpret_cast<unit2 const*>(tile);
+    unit2* const y = static_cast<unit2*>(p.y) + t.image * p.pixels * p.pixel + t.c;
+    for (int v = threadIdx.x; v < t.groups * t.pixels; v += blockDim.x) {
+        int const g = v & (t.groups - 1), at = v >> p.groupShift;
+        if (t.c + g * 8 >= p.channels) continue;
+        unit2 const* const from = s + g * (t.pixels + 1) * 8 + at;
+        Halves out;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) out.v[k] = u32(from[k * 2 * t.pixels].v) | u32(from[(k * 2 + 1) * t.pixels].v) << 16;
+        *reinterpret_cast<Halves*>(y + at * p.pixel + g * 8) = out;
+    }
+}
+TW_KERNEL to_planes_planes(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    int valid;
+    Tile const t = planesOf(p, valid);
+    unit2* const s = reinterpret_cast<unit2*>(tile);
+    unit2 const* const x = static_cast<unit2 const*>(p.x) + t.image * p.pixels * p.pixel + t.c;
+    for (int v = threadIdx.x; v < t.groups * t.pixels; v += blockDim.x) {
+        int const g = v & (t.groups - 1), at = v >> p.groupShift;
+        if (t.c + g * 8 >= p.channels) continue;
+        Halves const in = *reinterpret_cast<Halves const*>(x + at * p.pixel + g * 8);
+        unit2* const to = s + g * (t.pixels + 1) * 8 + at;
+#pragma unroll
+        for (int k = 0; k < 8; ++k) to[k * t.pixels].v = (unsigned short)(in.v[k / 2] >> (k % 2 * 16));
+    }
+    __syncthreads();
+    Halves* const y = reinterpret_cast<Halves*>(static_cast<unit2*>(p.y) + (t.image * p.channels + t.c) * p.pixels);
+    for (int v = threadIdx.x; v < valid; v += blockDim.x) y[v] = tile[v + int(divide(v, p.plane))];
 }
 TW_KERNEL to_pixels_1(const __grid_constant__ Params p) { toPixels<1>(p); }
 TW_KERNEL to_pixels_2(const __grid_constant__ Params p) { toPixels<2>(p); }
@@ -132,9 +203,24 @@ TW_KERNEL to_planes_4(const __grid_constant__ Params p) { toPlanes<4>(p); }
 TW_KERNEL to_planes_8(const __grid_constant__ Params p) { toPlanes<8>(p); }
 )";
 
-constexpr int kKernels = 4; // of each direction: rows in steps of 1, 2, 4 or 8 elements
+constexpr int kSteps = 4; // kernels of each direction: rows in steps of 1, 2, 4 or 8 elements
+constexpr int kPlanesKernel = 2 * kSteps;
 
-Result<void> run(int laneShift, int blockShift, CudaLaunch const& launch, RunArgs& args)
+// Groups of 8 channels whose planes a block holds, as a power of 2; nothing: they do not fit, or begin anywhere.
+int planesShift(int64_t channels, int64_t pixels)
+{
+    int64_t const groups = (channels + 7) / 8;
+    if (channels * pixels % 8 != 0 || (pixels + 1) * 16 > kMostBytes)
+        return -1;
+    int shift = 0;
+    while ((int64_t(1) << shift) < groups && ((pixels + 1) * 16 << (shift + 1)) <= kPlanesBytes)
+        ++shift;
+    while ((int64_t(1) << shift) < std::min<int64_t>(groups, 4) && ((pixels + 1) * 16 << (shift + 1)) <= kMostBytes)
+        ++shift; // 64 bytes of a pixel at least, where that fits
+    return shift;
+}
+
+Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     bool const toPixels = isByPixel(y.format);
@@ -145,25 +231,25 @@ Result<void> run(int laneShift, int blockShift, CudaLaunch const& launch, RunArg
     p.channels = x.dims[axis];
     p.pixels = x.dims[axis + 1] * x.dims[axis + 2];
     p.pixel = toPixels ? y.pixelStride() : x.pixelStride();
-    int64_t const images = x.dims.volume(0, axis), squaresC = (p.channels + 7) / 8, squaresP = (p.pixels + 7) / 8;
-    p.along = toPixels ? squaresP : squaresC;
-    p.across = toPixels ? squaresC : squaresP;
-    auto least = [](int64_t count, int shift) {
-        while (shift > 0 && (int64_t(1) << (shift - 1)) >= count)
-            --shift;
-        return shift;
-    };
-    p.blockShift = least(p.across, blockShift);
-    p.laneShift = std::min(laneShift, p.blockShift);
-    int64_t const alongOfBlock = kThreads >> p.blockShift, acrossOfBlock = int64_t(1) << p.blockShift;
-    int64_t const blocksAlong = (p.along + alongOfBlock - 1) / alongOfBlock,
-                  blocksAcross = (p.across + acrossOfBlock - 1) / acrossOfBlock;
-    p.blocksAlong = cuda::divBy(blocksAlong);
-    p.blocksAcross = cuda::divBy(blocksAcross);
-    int step = kKernels - 1;
+    p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
+    int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
+    auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
+    if (int const shift = byPlanes ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
+        p.groupShift = shift;
+        int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
+        p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
+        return launch(kPlanesKernel + (toPixels ? 0 : 1), images * blocks, kThreads, p, (p.pixels + 1) * 16 << shift);
+    }
+    while ((int64_t(1) << p.groupShift) < std::min(groups, kMostGroups))
+        ++p.groupShift;
+    int64_t const blocksC = blocksOf(groups, int64_t(1) << p.groupShift),
+                  blocksP = blocksOf(p.pixels, 2048 >> p.groupShift);
+    p.blocksC = cuda::divBy(std::max<int64_t>(blocksC, 1));
+    p.blocksP = cuda::divBy(std::max<int64_t>(blocksP, 1));
+    int step = kSteps - 1;
     while (p.pixels % (int64_t(1) << step) != 0)
         --step;
-    return launch((toPixels ? 0 : kKernels) + step, images * blocksAlong * blocksAcross, kThreads, p);
+    return launch((toPixels ? 0 : kSteps) + step, images * blocksC * blocksP, kThreads, p, kTileBytes);
 }
 
 } // namespace
@@ -182,27 +268,30 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
     return {Formats{{Format::kLinear}, {Format::kHWC8}}, Formats{{Format::kHWC8}, {Format::kLinear}}};
 }
 
-std::vector<Config> configsOfPixels(Problem const&)
+// By squares, or by whole planes where those are small.
+std::vector<Config> configsOfPixels(Problem const& p)
 {
-    return {{3, 3}, {3, 5}};
+    Extents const& d = p.inputs[0].dims;
+    if (planesShift(d[d.rank - 3], d[d.rank - 2] * d[d.rank - 1]) < 0)
+        return {{0}};
+    return {{0}, {1}};
 }
 
 CudaKernels generatePixels(Problem const& p, Config const& config)
 {
-    bool const isKnown = config.size() == 2 && config[0] >= 0 && config[0] <= config[1] && config[0] <= 5 &&
-                         config[1] <= 8 && config[1] - config[0] <= 3;
-    int const laneShift = isKnown ? int(config[0]) : 2, blockShift = isKnown ? int(config[1]) : 3;
+    bool const byPlanes = config == Config{1};
     CudaKernels out;
     out.wide = isWide(p);
     out.isDependent = true;
     out.alignment = 16;
+    out.sharedBytes = byPlanes ? kMostBytes : kTileBytes;
     for (char const* direction : {"to_pixels_", "to_planes_"})
-        for (int step = 0; step < kKernels; ++step)
+        for (int step = 0; step < kSteps; ++step)
             out.names.push_back(direction + std::to_string(1 << step));
+    out.names.push_back("to_pixels_planes");
+    out.names.push_back("to_planes_planes");
     out.source = kText + cuda::sizeCheck<Params>();
-    out.run = [laneShift, blockShift](CudaLaunch const& launch, RunArgs& args) {
-        return run(laneShift, blockShift, launch, args);
-    };
+    out.run = [byPlanes](CudaLaunch const& launch, RunArgs& args) { return run(byPlanes, launch, args); };
     return out;
 }
 

@@ -49,6 +49,9 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
         for (int64_t w : {7, 10, 12, 16})
             list.add("half_" + std::to_string(c) + "_" + std::to_string(w), Attrs(),
                      {input(DataType::kHalf, {3, c, 5, w})});
+    list.add("half_several_tiles", Attrs(), {input(DataType::kHalf, {2, 75, 20, 31})});
+    list.add("half_rows_of_16_bytes", Attrs(), {input(DataType::kHalf, {2, 72, 20, 24})});
+    list.add("half_whole_planes", Attrs(), {input(DataType::kHalf, {2, 200, 14, 14})});
     list.add("pixel", Attrs(), {f32({1, 21, 1, 1})});
     list.add("3d", Attrs(), {f32({2, 16, 3, 2, 5})});
     list.add("matrix", Attrs(), {f32({4, 9})});

@@ -17,7 +17,6 @@ namespace tw::ops {
 
 namespace {
 
-using cuda::Cudnn;
 using cuda::CudnnConvolution;
 
 constexpr size_t kFilter = 1, kBias = 2, kResidual = 3; // positions of inputs
@@ -220,11 +219,10 @@ private:
     cuda::Buffer filter_, bias_;
 };
 
-CudnnLayer layerOf(Problem const& p, int rank)
+CudnnLayer layerOf(Problem const& p)
 {
     CudnnConvolution const what = convolutionOf(p);
-    return {what.text() + " " + std::to_string(rank),
-            [what, rank](Cudnn const& cudnn, cuda::CudnnHandle* handle) { return what.plan(cudnn, handle, rank); }};
+    return {what.text(), [what](cuda::Cudnn const& c, cuda::CudnnHandle* handle) { return what.graph(c, handle); }};
 }
 
 // But for the library and the GPU.
@@ -280,12 +278,9 @@ std::vector<Formats> CudnnConvTactic::formats(Problem const& p) const
     return {f};
 }
 
-std::vector<Config> CudnnConvTactic::configs(Problem const&) const
+std::vector<Config> CudnnConvTactic::configs(Problem const& p) const
 {
-    std::vector<Config> list;
-    for (int rank = 0; rank < kMostEngines; ++rank)
-        list.push_back({rank});
-    return list;
+    return cudnnConfigs(p, layerOf(p), kMostEngines);
 }
 
 // The library keeps what it knows of times to itself: a rate of a GPU with 132 multiprocessors.
@@ -308,7 +303,7 @@ Result<std::string> CudnnConvTactic::build(Problem const& p, Config const& confi
 {
     if (!isConfig(config, 1, 0, kMostEngines - 1))
         return invalidArgument("no such engine of cuDNN");
-    return buildCudnn(p, layerOf(p, int(config[0])));
+    return buildCudnn(p, layerOf(p), int(config[0]));
 }
 
 Result<std::unique_ptr<Kernel>> CudnnConvTactic::load(Problem const& p, Config const& config,
@@ -316,7 +311,7 @@ Result<std::unique_ptr<Kernel>> CudnnConvTactic::load(Problem const& p, Config c
 {
     if (!isConfig(config, 1, 0, kMostEngines - 1))
         return invalidArgument("the plan's configuration of a convolution by cuDNN names no engine");
-    TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p, int(config[0])), image));
+    TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
     cuda::Current const current(*p.cuda->device);
     auto kernel = std::make_unique<CudnnConvKernel>(std::move(runner));
     TW_TRY(kernel->pack(p));

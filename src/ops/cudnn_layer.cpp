@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cudnn_layer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/hash.h"
@@ -18,6 +19,11 @@ Result<Cudnn const*> open(Problem const& p)
     if (!p.cuda || !p.cuda->device || !p.cuda->libraries)
         return internalError("cuDNN is asked without a GPU");
     return p.cuda->libraries->cudnn();
+}
+
+std::string keyOf(Problem const& p, CudnnLayer const& layer)
+{
+    return p.cuda->device->info().fingerprint() + "|" + layer.text + "|";
 }
 
 // Two lines in front of the plan.
@@ -45,19 +51,39 @@ struct KeptPack final : Kept
 
 } // namespace
 
-Result<std::string> buildCudnn(Problem const& p, CudnnLayer const& layer)
+std::vector<Config> cudnnConfigs(Problem const& p, CudnnLayer const& layer, int most)
+{
+    std::vector<Config> list;
+    auto const opened = open(p);
+    if (!opened.ok())
+        return list;
+    Cudnn const& cudnn = **opened;
+    auto const count = cudnn.once(keyOf(p, layer) + "engines", [&]() -> Result<std::string> {
+        cuda::Current const current(*p.cuda->device);
+        TW_ASSIGN(auto const handle, cudnn.lend(p.cuda->device));
+        TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(cudnn, handle->get()));
+        TW_ASSIGN(int64_t const engines, graph.engines());
+        return std::to_string(engines);
+    });
+    for (int rank = 0; count.ok() && rank < std::min(most, std::stoi(*count)); ++rank)
+        list.push_back({rank});
+    return list;
+}
+
+Result<std::string> buildCudnn(Problem const& p, CudnnLayer const& layer, int rank)
 {
     TW_ASSIGN(Cudnn const* const cudnn, open(p));
-    return cudnn->once(p.cuda->device->info().fingerprint() + "|" + layer.text, [&]() -> Result<std::string> {
+    return cudnn->once(keyOf(p, layer) + std::to_string(rank), [&]() -> Result<std::string> {
         cuda::Current const current(*p.cuda->device);
         TW_ASSIGN(auto const handle, cudnn->lend(p.cuda->device));
-        TW_ASSIGN(cuda::CudnnPlan const plan, layer.plan(*cudnn, handle->get()));
+        TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(*cudnn, handle->get()));
+        TW_ASSIGN(cuda::CudnnPlan const plan, graph.plan(rank));
         auto text = plan.text();
         return text.ok() ? headOf(*cudnn, *text) + *text : headOf(*cudnn, ""); // it is made again at load
     });
 }
 
-Result<CudnnRunner> CudnnRunner::load(Problem const& p, CudnnLayer const& layer, std::string const& image)
+Result<CudnnRunner> CudnnRunner::load(Problem const& p, CudnnLayer const& layer, int rank, std::string const& image)
 {
     CudnnRunner r;
     TW_ASSIGN(r.cudnn_, open(p));
@@ -70,7 +96,8 @@ Result<CudnnRunner> CudnnRunner::load(Problem const& p, CudnnLayer const& layer,
             r.plan_ = std::move(*restored);
             return r;
         }
-    TW_ASSIGN(r.plan_, layer.plan(*r.cudnn_, handle->get()));
+    TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(*r.cudnn_, handle->get()));
+    TW_ASSIGN(r.plan_, graph.plan(rank));
     return r;
 }
 

@@ -18,19 +18,22 @@ namespace tw::ops {
 // A layer as the library sees it.
 struct CudnnLayer
 {
-    std::string text; // all that the plan depends on
-    std::function<Result<cuda::CudnnPlan>(cuda::Cudnn const&, cuda::CudnnHandle*)> plan;
+    std::string text; // all that its graph depends on
+    std::function<Result<cuda::CudnnGraph>(cuda::Cudnn const&, cuda::CudnnHandle*)> graph;
 };
 
+// One number, a place in the list of the library's heuristic, for each of the first `most` that there are.
+std::vector<Config> cudnnConfigs(Problem const& problem, CudnnLayer const& layer, int most);
 // The image: the library's version, a hash, and the plan as the library writes it, compiled code included.
-Result<std::string> buildCudnn(Problem const& problem, CudnnLayer const& layer);
+Result<std::string> buildCudnn(Problem const& problem, CudnnLayer const& layer, int rank);
 
 // A plan that runs on the problem's GPU. May be shared by threads.
 class CudnnRunner
 {
 public:
     // From the image, or, where that is another version's, made again.
-    static Result<CudnnRunner> load(Problem const& problem, CudnnLayer const& layer, std::string const& image);
+    static Result<CudnnRunner> load(Problem const& problem, CudnnLayer const& layer, int rank,
+                                    std::string const& image);
 
     int64_t workspaceBytes() const { return plan_.workspaceBytes(); }
     // Puts it on the stream; the addresses' form is kept for the next run. The device's context is current.

@@ -36,10 +36,6 @@ enum : int
     kDnnGraph = 15,
     kDnnPack = 16,
     kDnnTensor = 17,
-    kDnnProduct = 18,
-    kDnnProductOperation = 19,
-    kDnnReduction = 21,
-    kDnnReductionOperation = 22,
 
     kDnnTypeHandle = 0, // types of attributes
     kDnnTypeDataType = 1,
@@ -52,17 +48,12 @@ enum : int
     kDnnTypeHeuristicMode = 8,
     kDnnTypePointwiseMode = 14,
     kDnnTypeDescriptor = 15,
-    kDnnTypeReductionMode = 18,
     kDnnTypeChar = 24,
 
     kDnnFloat = 0, // types of elements
     kDnnHalf = 2,
 
     kDnnAdd = 0, // pointwise modes
-    kDnnMultiply = 1,
-    kDnnDivide = 6,
-    kDnnSubtract = 9,
-    kDnnExp = 13,
     kDnnRelu = 100,
     kDnnTanh = 101,
     kDnnSigmoid = 102,
@@ -70,8 +61,6 @@ enum : int
     kDnnSwish = 106,
     kDnnGeluTanh = 107,
 
-    kDnnReduceAdd = 0,
-    kDnnReduceMax = 3,
     kDnnCrossCorrelation = 1,
     kDnnHeuristicA = 3,
 
@@ -112,20 +101,9 @@ enum : int
     kDnnTensorStrides = 903,
     kDnnTensorId = 906,
     kDnnTensorIsVirtual = 907,
-    kDnnTensorIsByValue = 908,
     kDnnPackIds = 1000,
     kDnnPackAddresses = 1001,
     kDnnPackWorkspace = 1003,
-    kDnnProductCompute = 1500,
-    kDnnProductA = 1520,
-    kDnnProductB = 1521,
-    kDnnProductC = 1522,
-    kDnnProductOf = 1523,
-    kDnnReductionMode = 1600,
-    kDnnReductionCompute = 1601,
-    kDnnReductionX = 1610,
-    kDnnReductionY = 1611,
-    kDnnReductionOf = 1612,
 };
 
 class Cudnn

@@ -17,7 +17,7 @@ std::string CudnnConvolution::text() const
     return s;
 }
 
-Result<CudnnPlan> CudnnConvolution::plan(Cudnn const& cudnn, CudnnHandle* handle, int rank) const
+Result<CudnnGraph> CudnnConvolution::graph(Cudnn const& cudnn, CudnnHandle* handle) const
 {
     CudnnGraph graph(cudnn, handle);
     // Channels lie together.
@@ -50,7 +50,7 @@ Result<CudnnPlan> CudnnConvolution::plan(Cudnn const& cudnn, CudnnHandle* handle
         TW_ASSIGN(void* const result, next());
         TW_TRY(graph.pointwise(activation, value, nullptr, result));
     }
-    return graph.plan(rank);
+    return graph;
 }
 
 } // namespace tw::cuda

@@ -28,7 +28,7 @@ struct CudnnConvolution
     CudnnPointwise activation;
 
     std::string text() const; // all of it
-    Result<CudnnPlan> plan(Cudnn const& cudnn, CudnnHandle* handle, int rank) const;
+    Result<CudnnGraph> graph(Cudnn const& cudnn, CudnnHandle* handle) const;
 };
 
 } // namespace tw::cuda

@@ -39,7 +39,6 @@ Result<void*> CudnnGraph::tensor(CudnnTensor const& t)
     TW_TRY(d.setNumber(kDnnTensorId, t.id));
     TW_TRY(d.setNumber(kDnnTensorAlignment, kAlignment));
     TW_TRY(d.set(kDnnTensorIsVirtual, kDnnTypeBoolean, 1, &t.isInner));
-    TW_TRY(d.set(kDnnTensorIsByValue, kDnnTypeBoolean, 1, &t.isNumber));
     return keep(std::move(d));
 }
 
@@ -62,25 +61,6 @@ Result<void> CudnnGraph::convolve(CudnnWindow const& w, void* x, void* filters, 
                {{kDnnForwardConvolution, at}, {kDnnForwardX, x}, {kDnnForwardW, filters}, {kDnnForwardY, y}});
 }
 
-Result<void> CudnnGraph::multiply(void* a, void* b, void* c)
-{
-    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnProduct));
-    TW_TRY(what.setMode(kDnnProductCompute, kDnnTypeDataType, kDnnFloat));
-    TW_ASSIGN(void* const at, keep(std::move(what)));
-    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnProductOperation));
-    return add(std::move(operation), {{kDnnProductOf, at}, {kDnnProductA, a}, {kDnnProductB, b}, {kDnnProductC, c}});
-}
-
-Result<void> CudnnGraph::reduce(int mode, void* x, void* y)
-{
-    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnReduction));
-    TW_TRY(what.setMode(kDnnReductionMode, kDnnTypeReductionMode, mode));
-    TW_TRY(what.setMode(kDnnReductionCompute, kDnnTypeDataType, kDnnFloat));
-    TW_ASSIGN(void* const at, keep(std::move(what)));
-    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnReductionOperation));
-    return add(std::move(operation), {{kDnnReductionOf, at}, {kDnnReductionX, x}, {kDnnReductionY, y}});
-}
-
 Result<void> CudnnGraph::pointwise(CudnnPointwise const& p, void* x, void* b, void* y)
 {
     TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnPointwise));
@@ -96,7 +76,7 @@ Result<void> CudnnGraph::pointwise(CudnnPointwise const& p, void* x, void* b, vo
                {{kDnnPointwiseOf, at}, {kDnnPointwiseX, x}, {kDnnPointwiseB, b}, {kDnnPointwiseY, y}});
 }
 
-Result<CudnnPlan> CudnnGraph::plan(int rank)
+Result<std::vector<CudnnDescriptor>> CudnnGraph::ask()
 {
     TW_ASSIGN(CudnnDescriptor graph, CudnnDescriptor::create(cudnn_, kDnnGraph));
     TW_TRY(graph.set(kDnnGraphHandle, kDnnTypeHandle, 1, &handle_));
@@ -115,15 +95,28 @@ Result<CudnnPlan> CudnnGraph::plan(int rank)
     }
     TW_ASSIGN(int64_t const count,
               heuristic.read(kDnnHeuristicResults, kDnnTypeDescriptor, kMostConfigs, results.data()));
-    if (rank >= count)
-        return unsupported("cuDNN's heuristic offers " + std::to_string(count) + " engines for this layer");
+    configs.resize(size_t(std::clamp<int64_t>(count, 0, kMostConfigs)));
+    parts_.push_back(std::move(heuristic));
+    return configs;
+}
+
+Result<int64_t> CudnnGraph::engines()
+{
+    TW_ASSIGN(auto const configs, ask());
+    return int64_t(configs.size());
+}
+
+Result<CudnnPlan> CudnnGraph::plan(int rank)
+{
+    TW_ASSIGN(auto configs, ask());
+    if (rank < 0 || size_t(rank) >= configs.size())
+        return unsupported("cuDNN's heuristic offers " + std::to_string(configs.size()) + " engines for this layer");
     CudnnPlan plan;
     TW_ASSIGN(plan.plan_, CudnnDescriptor::create(cudnn_, kDnnPlan));
     TW_TRY(plan.plan_.set(kDnnPlanHandle, kDnnTypeHandle, 1, &handle_));
     TW_TRY(plan.plan_.setDescriptor(kDnnPlanConfig, configs[size_t(rank)]));
     TW_TRY(plan.finish());
     plan.parts_ = std::move(parts_);
-    plan.parts_.push_back(std::move(heuristic));
     plan.parts_.push_back(std::move(configs[size_t(rank)]));
     return plan;
 }

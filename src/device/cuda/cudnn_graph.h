@@ -35,8 +35,7 @@ struct CudnnTensor
     int64_t id = 0; // of this graph, the same when a run gives its address
     int type = kDnnFloat;
     std::array<int64_t, 4> dims{}, strides{};
-    bool isInner = false;  // stays within the kernel: has no address
-    bool isNumber = false; // one element, in the host's memory
+    bool isInner = false; // stays within the kernel: has no address
 };
 
 struct CudnnPointwise
@@ -59,16 +58,16 @@ public:
     Result<void*> tensor(CudnnTensor const& t);
     // x [n, c, ...], w [k, c, ...], y [n, k, ...]
     Result<void> convolve(CudnnWindow const& window, void* x, void* w, void* y);
-    // c = a b, of the last two dimensions.
-    Result<void> multiply(void* a, void* b, void* c);
-    // kDnnReduceAdd or kDnnReduceMax; y has dimensions of 1 where x is reduced.
-    Result<void> reduce(int mode, void* x, void* y);
     // b: null where the mode takes one operand.
     Result<void> pointwise(CudnnPointwise const& what, void* x, void* b, void* y);
-    // The plan of place `rank` in the list of the library's heuristic; it may be compiled now, which takes a second.
+    // How many engines the library's heuristic lists, best first; at most 8.
+    Result<int64_t> engines();
+    // The plan of the one of place `rank` in it; it may be compiled now, which takes a second.
     Result<CudnnPlan> plan(int rank);
 
 private:
+    // Their configs.
+    Result<std::vector<CudnnDescriptor>> ask();
     Result<void*> keep(CudnnDescriptor d);
     // Finalizes an operation with these descriptors as attributes.
     Result<void> add(CudnnDescriptor operation, std::initializer_list<std::pair<int, void*>> attributes);

@@ -31,24 +31,22 @@ public:
 
     void emit()
     {
-        // rdi args; r8 x, r9 y, rsi mask, rdx fillWhere, r10 rows left, r11 n; in a pass: r13 x, r14 y, r15 mask, rbx
-        // row, r12 rows of the group, rbp reciprocals of the group, rax offset, rcx count
+        // rdi args; r8 x, r9 y, rsi mask, rdx fillWhere or ends, r10 rows left, r11 n; in a pass: r13 x, r14 y, r15
+        // mask, rbx row, r12 rows of the group, rbp reciprocals of the group, rax offset, rcx count
         for (Reg64 const& r : kSaved)
             c.push(r);
         c.sub(rsp, 2 * kRowsBytes);
         load(r8, offsetof(SoftmaxArgs, x));
         load(r9, offsetof(SoftmaxArgs, y));
         load(rsi, offsetof(SoftmaxArgs, mask));
-        load(rdx, offsetof(SoftmaxArgs, fillWhere));
+        load(rdx, s.ends ? offsetof(SoftmaxArgs, ends) : offsetof(SoftmaxArgs, fillWhere));
         load(r10, offsetof(SoftmaxArgs, rows));
         load(r11, offsetof(SoftmaxArgs, n));
         if (s.deferred)
             load(rbp, offsetof(SoftmaxArgs, reciprocals));
         else
             c.lea(rbp, c.ptr[rsp + kRowsBytes]);
-        c.mov(rax, r11);
-        c.and_(rax, c.width() - 1);
-        tail_.set(rax, rcx);
+        setTail();
         if (c.avx512())
             for (int i = 0; i < int(std::size(kPowerFloor)) + 2; ++i)
                 c.loadConstant(kConstants + i, constantOf(i));
@@ -65,6 +63,8 @@ public:
         c.mov(r9, r14);
         if (s.mask)
             c.mov(rsi, r15);
+        if (s.ends)
+            c.lea(rdx, c.ptr[rdx + r12 * 8]);
         if (s.deferred)
             c.lea(rbp, c.ptr[rbp + r12 * 4]);
         c.sub(r10, r12);
@@ -139,6 +139,10 @@ private:
             c.mov(r15, rsi);
         c.xor_(ebx, ebx);
         c.L(next);
+        if (s.ends) {
+            c.mov(r11, c.ptr[rdx + rbx * 8]);
+            setTail();
+        }
         body();
         c.add(r13, argument(offsetof(SoftmaxArgs, xStrideBytes)));
         c.add(r14, argument(offsetof(SoftmaxArgs, yStrideBytes)));
@@ -147,6 +151,31 @@ private:
         c.inc(rbx);
         c.cmp(rbx, r12);
         c.jl(next, c.T_NEAR);
+    }
+    void setTail()
+    {
+        c.mov(rax, r11);
+        c.and_(rax, c.width() - 1);
+        tail_.set(rax, rcx);
+    }
+    // Zeros behind the numbers of a row, from the next vector on.
+    void zeroRest()
+    {
+        Xbyak::Label next, done, whole;
+        c.test(r11.cvt32(), c.width() - 1);
+        c.jz(whole);
+        c.add(rax, c.vectorBytes());
+        c.L(whole);
+        load(rcx, offsetof(SoftmaxArgs, n));
+        c.shl(rcx, 2);
+        c.zero(kTemp);
+        c.L(next);
+        c.cmp(rax, rcx);
+        c.jge(done);
+        c.vmovups(at(r14, 0), c.vec(kTemp));
+        c.add(rax, c.vectorBytes());
+        c.jmp(next);
+        c.L(done);
     }
     void addMask(int i, bool masked)
     {
@@ -208,7 +237,8 @@ private:
             });
             joinLanes(c, kMax, kTemp, [&](Vec const& to, Vec const& a, Vec const& b) { c.vmaxps(to, a, b); });
             c.vmovss(c.ptr[rsp + rbx * 4], Xbyak::Xmm(kMax));
-            c.add(rdx, argument(offsetof(SoftmaxArgs, fillStrideBytes)));
+            if (s.fill)
+                c.add(rdx, argument(offsetof(SoftmaxArgs, fillStrideBytes)));
         });
     }
 
@@ -227,14 +257,16 @@ private:
                 }
                 c.avx512() ? power512(count) : power256(count);
                 for (int i = 0; i < count; ++i) {
-                    write(at(r14, i), kPower + i, masked);
                     if (masked) {
                         c.zero(kTemp);
                         tail_.fill(kPower + i, kTemp);
                     }
+                    write(at(r14, i), kPower + i, masked && !s.ends);
                     c.vaddps(c.vec(kSum), c.vec(kSum), c.vec(kPower + i));
                 }
             });
+            if (s.ends)
+                zeroRest();
             joinLanes(c, kSum, kTemp, [&](Vec const& to, Vec const& a, Vec const& b) { c.vaddps(to, a, b); });
             c.loadConstant(kTemp, 1.f);
             c.vdivss(Xbyak::Xmm(kTemp), Xbyak::Xmm(kTemp), Xbyak::Xmm(kSum));

@@ -2,6 +2,7 @@
 // y[j] = exp(t[j] - m) / s with m = max over j of t[j], s = sum over j of exp(t[j] - m), for rows of n numbers, where
 //   t[j] = scale * x[j];  `fill` instead where fillWhere[j] has its highest bit;  + mask[j]
 // (each part only where the spec has it). `deferred`: y[j] = exp(t[j] - m), and 1 / s goes to reciprocals[row].
+// `ends`: row r has ends[r] numbers, 1 .. n; y is 0 behind them, up to the end of the vector in which n lies.
 // A row that holds NaN or +inf, or nothing but -inf, is NaN throughout.
 #pragma once
 
@@ -18,6 +19,7 @@ struct SoftmaxSpec
     bool fill = false;
     bool mask = false;
     bool deferred = false;
+    bool ends = false; // not together with fill
 };
 
 struct SoftmaxArgs
@@ -31,8 +33,9 @@ struct SoftmaxArgs
     uint32_t const* fillWhere = nullptr;
     int64_t fillStrideBytes = 0;
     float scale = 1, fill = 0;
-    float* reciprocals = nullptr; // [rows], deferred only
-    int64_t group = 1;            // set by the call: rows that go through one pass after the other
+    float* reciprocals = nullptr;  // [rows], deferred only
+    int64_t const* ends = nullptr; // [rows]
+    int64_t group = 1;             // set by the call: rows that go through one pass after the other
 };
 
 class SoftmaxKernel

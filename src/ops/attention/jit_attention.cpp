@@ -148,6 +148,7 @@ private:
     Attrs attrs_;
     int64_t threads_ = 1;
     std::vector<int64_t> rowEnds_; // of a constant condition: columns from here on weigh nothing
+    bool endsSayAll_ = false;      // and all columns before count
     CopyRowsKernel copyRows_;
     TransposeKernel transpose_;
     SoftmaxKernel softmax_;
@@ -162,10 +163,15 @@ void JitKernel::findRowEnds(TensorSpec const& keep)
     if (e[0] != 1 || e[1] != 1 || keep.constant->sizeBytes() < size_t(e.volume()))
         return;
     auto const* row = keep.constant->as<uint8_t>();
+    auto kept = [&](int64_t j) { return (row[j] != 0) != attrs_.keepInverted; };
+    endsSayAll_ = e[2] > 1; // one row may stand for many
     for (int64_t i = 0; i < e[2]; ++i, row += e[3]) {
-        int64_t end = e[3];
-        while (end > 0 && (row[end - 1] != 0) == attrs_.keepInverted)
+        int64_t end = e[3], first = 0;
+        while (end > 0 && !kept(end - 1))
             --end;
+        while (first < end && kept(first))
+            ++first;
+        endsSayAll_ = endsSayAll_ && end > 0 && first == end;
         rowEnds_.push_back(end == 0 ? e[3] : end); // a row of nothing but fill is an average
     }
 }
@@ -183,7 +189,7 @@ Scratch JitKernel::scratchOf(Geometry const& g) const
     s.scores = s.queries + rows * roundUp(attrs_.size, line);
     s.reciprocals = s.scores + rows * s.scoreStride;
     s.fillWhere = s.reciprocals + roundUp(rows, line);
-    s.total = s.fillWhere + (g.keepInput > 0 ? rows * s.scoreStride : 0);
+    s.total = s.fillWhere + (g.keepInput > 0 && !endsSayAll_ ? rows * s.scoreStride : 0);
     return s;
 }
 
@@ -197,6 +203,9 @@ Result<std::shared_ptr<Prepared const>> JitKernel::prepare(std::span<TensorRef c
     plan->scratch = scratchOf(g);
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return std::shared_ptr<Prepared const>(std::move(plan));
+    if (endsSayAll_ && int64_t(rowEnds_.size()) != g.rows)
+        return internalError("attention: a condition of " + std::to_string(rowEnds_.size()) + " rows for " +
+                             std::to_string(g.rows) + " queries");
     // Tiles of two heights at most, one row apart, so that none is left with a few rows.
     int64_t const most = gemmMaxRows(isa_, kPanelVectors);
     plan->tiles = (g.rows + most - 1) / most;
@@ -330,7 +339,9 @@ void JitKernel::tile(Plan const& plan, RunArgs& args, int64_t b, int64_t h, int6
             args.inputs[size_t(g.maskInput)].as<float>() + b * g.mask.batch + h * g.mask.head + first * g.mask.row;
         soft.maskStrideBytes = g.mask.row * 4;
     }
-    if (g.keepInput > 0) {
+    if (endsSayAll_) {
+        soft.ends = rowEnds_.data() + first;
+    } else if (g.keepInput > 0) {
         uint8_t const* keep =
             args.inputs[size_t(g.keepInput)].as<uint8_t>() + b * g.keep.batch + h * g.keep.head + first * g.keep.row;
         soft.fillWhere = expandKeep(plan, keep, rows, n, scratch);
@@ -413,6 +424,8 @@ Result<std::unique_ptr<Kernel>> JitTactic::load(Problem const& problem, Config c
     spec.deferred = true;
     for (size_t i = 3; i < problem.inputs.size(); ++i)
         (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
+    spec.ends = kernel->endsSayAll_;
+    spec.fill = spec.fill && !spec.ends;
     TW_ASSIGN(kernel->softmax_, SoftmaxKernel::emit(isa_, spec));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

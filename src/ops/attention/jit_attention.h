@@ -12,7 +12,7 @@ namespace tw::ops::attention {
 class JitTactic final : public Tactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
     Support supports(Problem const& problem) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
 

@@ -130,7 +130,7 @@ private:
 class JitTactic final : public Tactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
     Support supports(Problem const& p) const override
     {
         Extents const& e = p.inputs[0].maxDims;

@@ -168,11 +168,16 @@ Item convolution(std::string name, int64_t c, int64_t k, int64_t side, int64_t w
             {{{1, c, side, side}}, {{k, c, window, window}}}};
 }
 
-Item product(std::string name, Extents const& a, Extents const& b)
+Item product(std::string name, Extents const& a, Extents const& b, bool transposed = false)
 {
     return {"matrix_multiply/" + name,
             ops::matrix_multiply::def(),
-            [] { return std::make_unique<ops::matrix_multiply::Attrs>(); },
+            [=] {
+                auto attrs = std::make_unique<ops::matrix_multiply::Attrs>();
+                if (transposed)
+                    attrs->b = ops::matrix_multiply::MatrixOperation::kTranspose;
+                return attrs;
+            },
             {{a}, {b}}};
 }
 
@@ -218,6 +223,8 @@ int main(int argc, char** argv)
         convolution("3x3_512x512_7", 512, 512, 7, 3, 1),
         product("1x768x3072", {1, 768}, {768, 3072}),
         product("12_heads_1x512x64", {12, 1, 512}, {12, 512, 64}),
+        product("12_heads_1x64x512t", {12, 1, 64}, {12, 512, 64}, true),
+        product("1x768x3072t", {1, 768}, {3072, 768}, true),
         product("128x768x768", {128, 768}, {768, 768}),
         gather("128_of_30522x768", Mode::kDefault, 0, {30522, 768}, {128}),
         gather("512_of_1000x64", Mode::kDefault, 0, {1000, 64}, {512}),

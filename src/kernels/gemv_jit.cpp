@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/dots.h"
+
 namespace tw::kernels {
 
 namespace {
@@ -18,6 +20,18 @@ constexpr int64_t kRowsAtOnce = 16;
 int64_t divideUp(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+// Rows of a that are not contiguous (several rows of a transposed matrix) are rare where columns of b are.
+void oneByOne(Dots const& d, int64_t aColumn)
+{
+    for (int64_t i = 0; i < d.rows; ++i)
+        for (int64_t j = 0; j < d.columns; ++j) {
+            float sum = 0;
+            for (int64_t k = 0; k < d.k; ++k)
+                sum += d.a[i * d.lda + k * aColumn] * d.b[j * d.ldb + k];
+            d.c[i * d.ldc + j] = sum;
+        }
 }
 
 } // namespace
@@ -48,17 +62,18 @@ Result<GemvJit> GemvJit::make(GemvJitOptions const& options, GemmShape const& s,
     }
 
     auto const fits = [&](int64_t rows) {
-        return jit::gemvFits(options.isa, int(rows), options.vectors, options.packed ? 2 : 1, false) &&
+        return jit::gemvFits(options.isa, int(rows), options.vectors, options.b == GemvJitOptions::kPacked ? 2 : 1,
+                             false) &&
                jit::gemvFits(options.isa, int(rows), options.vectors, 1, true);
     };
     g.rows_ = std::min<int64_t>(s.m, jit::kGemvMaxRows);
     while (g.rows_ > 1 && !fits(g.rows_))
         --g.rows_;
-    g.kBlock_ = options.packed || g.panels_ == g.groups_ ? std::max<int64_t>(s.k, 1) : kRowsAtOnce;
+    g.kBlock_ = options.b != GemvJitOptions::kRows || g.panels_ == g.groups_ ? std::max<int64_t>(s.k, 1) : kRowsAtOnce;
     for (Kind kind : {kPair, kSingle, kLast}) {
         if (kind == kLast ? s.n % g.panel_ == 0 : s.n < (kind == kPair ? 2 : 1) * g.panel_)
             continue;
-        if (kind == kPair && !options.packed)
+        if (kind == kPair && options.b != GemvJitOptions::kPacked)
             continue;
         int64_t const blocks = divideUp(s.k, g.kBlock_);
         for (Sum sum : {kOnly, kFirst, kMiddle, kEnd})
@@ -75,13 +90,14 @@ Result<void> GemvJit::emit(Kind kind, Sum sum)
     spec.vectors = int(divideUp(columns, width));
     spec.streams = kind == kPair ? 2 : 1;
     spec.masked = columns % width != 0;
-    spec.maskedB = spec.masked && !options_.packed;
-    int64_t const aStep = 4 * shape_.aColumn, bStep = 4 * (options_.packed ? spec.vectors * width : shape_.bRow);
+    spec.maskedB = spec.masked && options_.b == GemvJitOptions::kRows;
+    int64_t const aStep = 4 * shape_.aColumn,
+                  bStep = 4 * (options_.b == GemvJitOptions::kPacked ? spec.vectors * width : shape_.bRow);
     if (std::max(std::abs(aStep), std::abs(bStep)) > INT32_MAX)
         return internalError("a product's strides do not fit its code");
     spec.aStepBytes = int32_t(aStep);
     spec.bStepBytes = int32_t(bStep);
-    spec.addC = sum == kMiddle || sum == kEnd;
+    spec.addC = sum == kMiddle || sum == kEnd || options_.b == GemvJitOptions::kColumns;
     if (sum == kOnly || sum == kEnd) {
         spec.bias = options_.bias;
         spec.residual = options_.residual;
@@ -106,7 +122,8 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
 {
     int64_t const group = part % groups_, product = part / groups_, m = shape_.m, n = shape_.n, k = shape_.k;
     int64_t const first = panels_ * group / groups_, end = panels_ * (group + 1) / groups_;
-    int64_t const full = std::min(end, n / panel_) - first, pairs = options_.packed ? full / 2 : 0;
+    int64_t const full = std::min(end, n / panel_) - first,
+                  pairs = options_.b == GemvJitOptions::kPacked ? full / 2 : 0;
     a += products_[size_t(product)].a;
     b += products_[size_t(product)].b;
     jit::GemvArgs args;
@@ -115,11 +132,33 @@ void GemvJit::runPart(int64_t part, float const* a, float const* b, float const*
     args.columnBytes = 4 * pairs * panel_;
     args.streamBytes = args.columnBytes * k;
     args.lastColumns = (n - 1) % jit::vectorWidth(options_.isa) + 1;
+    if (options_.b == GemvJitOptions::kColumns) {
+        int64_t const j = first * panel_, columns = std::min(end * panel_, n) - j;
+        for (int64_t row = 0; row < m; row += Dots::kMaxRows) {
+            Dots const d{a + row * shape_.aRow,
+                         shape_.aRow,
+                         std::min(m - row, Dots::kMaxRows),
+                         b + j * shape_.bColumn,
+                         shape_.bColumn,
+                         columns,
+                         k,
+                         c + (product * m + row) * n + j,
+                         n};
+            if (shape_.aColumn != 1)
+                oneByOne(d, shape_.aColumn);
+            else if (options_.isa == jit::Isa::kAvx512)
+                avx512::dots(d);
+            else
+                avx2::dots(d);
+        }
+        if (!options_.bias && !options_.residual && !options_.activation)
+            return;
+    }
     auto block = [&](int64_t k0, Sum sum) {
-        args.k = std::min(kBlock_, k - k0);
+        args.k = options_.b == GemvJitOptions::kColumns ? 0 : std::min(kBlock_, k - k0);
         auto call = [&](Kind kind, int64_t panel) {
             int64_t const j = panel * panel_;
-            args.b = b + (options_.packed ? j * k : k0 * shape_.bRow + j);
+            args.b = b + (options_.b == GemvJitOptions::kPacked ? j * k : k0 * shape_.bRow + j);
             args.bias = bias ? bias + j : nullptr;
             for (int64_t row = 0; row < m; row += rows_) {
                 int64_t const at = (product * m + row) * n + j;

@@ -2,7 +2,7 @@
 // Matrix products of few rows by emitted kernels: c[m, n] = f(a[m, k] b[k, n] + bias[n] + residual[m, n]), one
 // after the other for several pairs of operands. Float; c and the residual are dense. Every number of b is used as soon
 // as it is read, so that the memory decides the time. b is packed before, as GemmJit packs it, or lies in contiguous
-// rows.
+// rows or columns.
 //
 // Up to jit::kGemvMaxRows rows read b once; more go in blocks of rows, panel by panel.
 // A part is a range of column panels of one product. Of packed ones it reads two at once, the next of each half of its
@@ -22,8 +22,14 @@ namespace tw::kernels {
 struct GemvJitOptions
 {
     jit::Isa isa = jit::Isa::kAvx2;
-    int vectors = 2;    // width of a panel
-    bool packed = true; // by GemmJit::packB with this width
+    int vectors = 2; // width of a panel
+    enum B
+    {
+        kPacked,  // by GemmJit::packB with this width
+        kRows,    // its rows are contiguous
+        kColumns, // its columns are: `vectors` counts for the epilogue only
+    };
+    B b = kPacked;
     int threads = 1;
     bool bias = false, residual = false;
     std::optional<jit::Activation> activation;

@@ -25,6 +25,12 @@ int streamsOf(Problem const& p)
     return p.inputs[1].constant ? 2 : 1;
 }
 
+// Whether columns of b and rows of a are contiguous.
+bool byColumns(Geometry const& g)
+{
+    return g.bRow == 1 && g.aColumn == 1;
+}
+
 bool fits(Problem const& p, Isa isa, int64_t rows, int64_t vectors)
 {
     auto const within = [&](int streams, bool masked) {
@@ -44,20 +50,23 @@ public:
     GemvKernel(ir::Node const& node, GemmOp const& op, GemvJitOptions const& options, PackedMatrices packed)
         : node_(node), op_(op), options_(options), packed_(std::move(packed))
     {}
-    bool readsConstant(size_t i) const override { return i != 1 || !options_.packed; }
+    bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemvJitOptions::kPacked; }
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
     {
         Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemvPrepared>();
-        TW_ASSIGN(prepared->gemv, GemvJit::make(options_, shapeOf(g), offsetsOf(g, packed_.each)));
+        GemvJitOptions o = options_;
+        if (o.b != GemvJitOptions::kPacked && g.bColumn != 1)
+            o.b = GemvJitOptions::kColumns;
+        TW_ASSIGN(prepared->gemv, GemvJit::make(o, shapeOf(g), offsetsOf(g, packed_.each)));
         return std::shared_ptr<Prepared const>(std::move(prepared));
     }
     Result<void> run(RunArgs& args) const override
     {
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* b = options_.packed ? packed_.floats.data() : args.inputs[1].as<float>();
+        float const* b = options_.b == GemvJitOptions::kPacked ? packed_.floats.data() : args.inputs[1].as<float>();
         static_cast<GemvPrepared const*>(args.prepared)
             ->gemv.run(args.inputs[0].as<float>(), b, bias, residual, args.outputs[0].as<float>(), *args.workers);
         return {};
@@ -82,8 +91,11 @@ Support GemvTactic::supports(Problem const& p) const
                            std::to_string(kernels::jit::kGemvMaxRows));
     if (2 * g.n < kernels::jit::vectorWidth(isa_))
         return Support::no("its " + std::to_string(g.n) + " columns fill less than half a vector");
-    if (!p.inputs[1].constant && g.bColumn != 1)
-        return Support::no("input 1 is not known, so not packed, and its rows are not contiguous");
+    if (!p.inputs[1].constant && g.k == 1)
+        return Support::no("the sums have one element"); // which order its strides have does not show
+    if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
+        return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
+                           "rows of input 0 are contiguous");
     return Support::yes();
 }
 
@@ -92,6 +104,8 @@ std::vector<Config> GemvTactic::configs(Problem const& p) const
     Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
+    if (!p.inputs[1].constant && g.bColumn != 1)
+        return {{1}};
     // Where b is not packed, wide panels use more of each row of it at once.
     for (int64_t vectors : streamsOf(p) == 2 ? std::vector{2, 4} : std::vector{8, 4, 2})
         if (g.n > (vectors - 1) * width && fits(p, isa_, g.m, vectors))
@@ -121,14 +135,14 @@ Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const&
     GemvJitOptions o;
     o.isa = isa_;
     o.vectors = int(config[0]);
-    o.packed = p.inputs[1].constant != nullptr;
+    o.b = p.inputs[1].constant ? GemvJitOptions::kPacked : GemvJitOptions::kRows;
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     if (op_.activation)
         o.activation = jitActivation(op_.activation(*p.node));
     PackedMatrices packed;
-    if (o.packed) {
+    if (o.b == GemvJitOptions::kPacked) {
         GemmJitOptions layout;
         layout.isa = isa_;
         layout.vectors = o.vectors;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tactics of every op that is a matrix product, for products of up to four rows: bound by reading b, which they do
-// once, at the speed of memory. One for each instruction set; the config is {vectors of a panel of columns}.
+// once, at the speed of memory; packed when it is known, else as it lies. One for each instruction set; the config is
+// {vectors of a panel of columns}.
 #pragma once
 
 #include "ops/gemm_tactic.h"

@@ -25,9 +25,9 @@ using kernels::jit::Isa;
 
 void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool transposeA, std::mt19937& rng)
 {
-    SCOPED_TRACE(std::string(isaName(o.isa)) + " " + std::to_string(o.vectors) + " vectors, packed " +
-                 std::to_string(o.packed) + ", " + std::to_string(m) + "x" + std::to_string(n) + "x" +
-                 std::to_string(k) + (transposeA ? " t" : " n"));
+    SCOPED_TRACE(std::string(isaName(o.isa)) + " " + std::to_string(o.vectors) + " vectors, b " + std::to_string(o.b) +
+                 ", " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+                 (transposeA ? " t" : " n"));
     constexpr int64_t kProducts = 2, kGuards = 16;
     constexpr float kGuard = -12345.5f;
     auto random = [&](int64_t count) {
@@ -38,14 +38,15 @@ void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
     };
     auto const a = random(kProducts * m * k), b = random(kProducts * k * n), bias = random(n),
                residual = random(kProducts * m * n);
-    GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, n, 1};
+    bool const columns = o.b == GemvJitOptions::kColumns;
+    GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, columns ? 1 : n, columns ? k : 1};
     std::vector<GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
     GemmJitOptions layout;
     layout.isa = o.isa;
     layout.vectors = o.vectors;
     device::PackedFloats packed(kProducts * GemmJit::packedFloats(layout, n, k));
     float const* from = b.data();
-    if (o.packed) {
+    if (o.b == GemvJitOptions::kPacked) {
         offsets[1].b = GemmJit::packedFloats(layout, n, k);
         for (int64_t i = 0; i < kProducts; ++i)
             GemmJit::packB(layout, s, b.data() + i * k * n, packed.data() + i * offsets[1].b);
@@ -66,7 +67,8 @@ void runProduct(GemvJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
         int64_t const p = at / (m * n), i = at / n % m, j = at % n;
         double want = (o.bias ? bias[size_t(j)] : 0.) + (o.residual ? residual[size_t(at)] : 0.);
         for (int64_t q = 0; q < k; ++q)
-            want += double(a[size_t(p * m * k + i * s.aRow + q * s.aColumn)]) * b[size_t((p * k + q) * n + j)];
+            want += double(a[size_t(p * m * k + i * s.aRow + q * s.aColumn)]) *
+                    b[size_t(p * k * n + q * s.bRow + j * s.bColumn)];
         if (o.activation)
             want = std::tanh(want);
         ASSERT_NEAR(c[size_t(kGuards + at)], want, 2e-6 * (4 + std::sqrt(double(k))))
@@ -87,8 +89,8 @@ TEST(GemvJit, agreesWithSumsInDouble)
         for (int trial = 0; trial < 300 && !testing::Test::HasFatalFailure(); ++trial) {
             GemvJitOptions o;
             o.isa = isa;
-            o.packed = pick(0, 1) == 1;
-            o.vectors = int(o.packed ? pick(1, 4) : pick(1, 8));
+            o.b = GemvJitOptions::B(pick(0, 2));
+            o.vectors = int(o.b == GemvJitOptions::kRows ? pick(1, 8) : pick(1, 4));
             o.threads = int(pick(1, 3));
             o.bias = pick(0, 1) == 1;
             o.residual = pick(0, 1) == 1;
@@ -99,7 +101,10 @@ TEST(GemvJit, agreesWithSumsInDouble)
         GemvJitOptions shared;
         shared.isa = isa;
         shared.threads = 3;
-        runProduct(shared, 3, 900, 310, false, rng);
+        for (auto b : {GemvJitOptions::kPacked, GemvJitOptions::kRows, GemvJitOptions::kColumns}) {
+            shared.b = b;
+            runProduct(shared, 3, 900, 310, false, rng);
+        }
     }
 }
 

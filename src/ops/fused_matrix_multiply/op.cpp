@@ -68,6 +68,8 @@ Result<void> infer(ir::InferContext& ctx)
         add("few_rows_kind" + std::to_string(k + 1), kNone, kNone, f,
             {f32({m, 19}), weights({19, n}), weights({n}), f32({m, n})});
     }
+    add("few_rows_dots", kNone, kTranspose, FusedActivation(FusedKind::kGeluErf),
+        {f32({2, 50}), f32({75, 50}), f32({75}), f32({2, 75})});
     add("few_rows_residual", kNone, kTranspose, {}, {f32({3, 19}), weights({75, 19}), absent(), f32({3, 75})});
     for (auto opA : {kNone, kTranspose})
         for (auto opB : {kNone, kTranspose}) {

@@ -128,6 +128,12 @@ Result<void> infer(ir::InferContext& ctx)
                 multiply("few_rows_" + name, kNone, f32({m, 35}), kNone,
                          known ? constant(DataType::kFloat, b) : f32(b));
             }
+    for (int64_t m : {1, 2, 3, 4, 9})
+        for (int64_t k : {1, 7, 16, 33, 100})
+            multiply("few_rows_dots_" + std::to_string(m) + "_" + std::to_string(k), kNone, f32({3, m, k}), kTranspose,
+                     f32({3, 29, k}));
+    multiply("few_rows_dots_shared", kNone, f32({12, 1, 64}), kTranspose, f32({12, 301, 64}));
+    multiply("few_rows_dots_transposed", kTranspose, f32({40, 3}), kTranspose, f32({70, 40}));
     multiply("few_rows_inner_1", kNone, f32({1, 1}), kNone, constant(DataType::kFloat, {1, 70}));
     multiply("few_rows_no_inner", kNone, f32({1, 0}), kNone, constant(DataType::kFloat, {0, 70}));
     multiply("few_rows_shared", kNone, f32({1, 601}), kNone, constant(DataType::kFloat, {601, 1030}));

@@ -235,7 +235,8 @@ int64_t Spec::sharedBytes() const
 
 int Spec::blocksPerMultiprocessor() const
 {
-    int const registers = std::min(rows * columns + 4 * (rows + columns) + 40, 255); // sums, factors, addresses
+    int const registers = std::min(rows * columns + 4 * (rows + columns) + (rows * columns < 64 ? 56 : 40),
+                                   255); // sums, factors, addresses
     int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
     return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
 }
@@ -255,6 +256,8 @@ char const* unsupported(Spec const& s)
     if (s.tileM < 16 || s.tileN < 32 || s.tileM > 256 || s.tileN > 256 || s.tileM % (4 * s.rows) ||
         s.tileN % (8 * s.columns))
         return "tiles have 16 to 256 rows and 32 to 256 columns, of whole warps of 4 x 8 threads";
+    if ((!s.packsA && !s.aAlongK && s.tileM > s.threads()) || (!s.packsB && !s.bAlongK && s.tileN > s.threads()))
+        return "a thread copies one column of a tile";
     if (s.threads() > 512 || s.stages < 2 || s.stages > 8 || s.sharedBytes() > kSharedLimit)
         return "at most 512 threads, 2 to 8 stages that fit into shared memory";
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileM % s.split)

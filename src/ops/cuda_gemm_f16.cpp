@@ -2,6 +2,8 @@
 #include "ops/cuda_gemm_f16.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/cuda/gemm_f16.h"
@@ -100,7 +102,7 @@ Product productOf(Settled const& s, Geometry const& g)
     return p;
 }
 
-Settled settle(GemmF16Op const& op, Problem const& p)
+Settled settle(GemmF16Op const& op, Problem const& p, GemmF16Way way)
 {
     Settled s;
     s.op = &op;
@@ -108,7 +110,8 @@ Settled settle(GemmF16Op const& op, Problem const& p)
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
-    spec.single = p.inputs[0].type == DataType::kFloat;
+    spec.single = way != GemmF16Way::kHalf;
+    spec.exact = way == GemmF16Way::kThreeTf32;
     spec.bias = isPresent(p, op.bias);
     spec.residual = isPresent(p, op.residual);
     spec.activateLast = true;
@@ -129,9 +132,11 @@ Settled settle(GemmF16Op const& op, Problem const& p)
     s.columnsB = spec.bAlongK ? g.k : g.n;
     s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
     int64_t const unit = 16 / spec.elementBytes();
-    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB)) {
+    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB || spec.exact)) {
         s.packedBAt = packed++;
         s.paddedB = roundUp(s.transposesB ? s.rowsB : s.columnsB, unit);
+        if (spec.exact)
+            s.paddedB = kernel::splitRow(g.k);
         spec.bAlongK = spec.bAlongK || s.transposesB;
     }
     return s;
@@ -192,9 +197,32 @@ std::string packMatrices(Settled const& s, Blob const& b)
     return out;
 }
 
+// To nearest, halves away from zero, as the GPU does.
+float roundToTf32(float v)
+{
+    constexpr uint32_t kHalf = 1U << 12, kDropped = (1U << 13) - 1;
+    uint32_t const bits = std::bit_cast<uint32_t>(v);
+    return std::isfinite(v) ? std::bit_cast<float>((bits + kHalf) & ~kDropped) : v;
+}
+
+// High and low parts of rows that hold numbers in their first half.
+void splitRows(std::string& packed, int64_t row)
+{
+    auto* v = reinterpret_cast<float*>(packed.data());
+    for (float* const end = v + packed.size() / sizeof(float); v != end; v += row)
+        for (int64_t i = 0; i < row / 2; ++i) {
+            float const whole = v[i];
+            v[i] = roundToTf32(whole);
+            v[row / 2 + i] = roundToTf32(whole - v[i]);
+        }
+}
+
 std::string packMatrices(Settled const& s, Blob const& b)
 {
-    return s.spec.single ? packMatrices<float>(s, b) : packMatrices<uint16_t>(s, b);
+    std::string packed = s.spec.single ? packMatrices<float>(s, b) : packMatrices<uint16_t>(s, b);
+    if (s.spec.exact)
+        splitRows(packed, s.paddedB);
+    return packed;
 }
 
 Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
@@ -204,19 +232,32 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         return Error{ErrorCode::kFailedExecution, "layer '" + s.node->name + "': shapes " + args.inputs[0].dims.str() +
                                                       " and " + args.inputs[1].dims.str() +
                                                       " are not among those that its kernel was made for: " + why};
-    kernel::Launch l = kernel::launch(s.spec, p.shape, launch.multiprocessors());
+    kernel::Shape shape = p.shape;
+    if (s.spec.exact)
+        shape.lda = 0; // its parts are dense
+    kernel::Launch l = kernel::launch(s.spec, shape, launch.multiprocessors());
     if (s.spec.bias)
         l.args.bias =
             static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt) : args.inputs[size_t(s.op->bias)].data);
     auto at = [&](void const* base, int64_t elements) {
         return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
     };
+    if (s.spec.exact) {
+        kernel::SplitArgs split;
+        split.a = args.inputs[0].data;
+        split.to = args.workspace;
+        split.lda = p.shape.lda;
+        split.rows = int32_t(p.shape.m);
+        split.k = int32_t(p.shape.k);
+        split.padded = int32_t(kernel::splitRow(p.shape.k) / 2);
+        TW_TRY(launch(1, kernel::splitBlocks(split), 256, split));
+    }
     void const* const b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
     int64_t y = 0;
     Counter outer(p.outer);
     do {
-        void const *const aAt = at(args.inputs[0].data, outer.offset(p.aOuter)), *const bAt =
-                                                                                     at(b, outer.offset(p.bOuter));
+        void const* const aAt = s.spec.exact ? args.workspace : at(args.inputs[0].data, outer.offset(p.aOuter));
+        void const* const bAt = at(b, outer.offset(p.bOuter));
         TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? bAt : aAt));
         TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? aAt : bAt));
         l.args.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
@@ -240,8 +281,10 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 
 } // namespace
 
-Support supports(GemmF16Op const& op, Problem const& p, DataType type)
+Support supports(GemmF16Op const& op, Problem const& p, GemmF16Way way)
 {
+    DataType const type = way == GemmF16Way::kHalf ? DataType::kHalf : DataType::kFloat;
+    bool const exact = way == GemmF16Way::kThreeTf32;
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
     for (size_t i = 0; i < p.inputs.size(); ++i)
@@ -259,11 +302,15 @@ Support supports(GemmF16Op const& op, Problem const& p, DataType type)
         return Support::no("the rows of a transposed first operand are not known when the engine is built");
     if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
         return Support::no("the columns of the second operand are not known when the engine is built");
-    Settled const s = settle(op, p);
+    if (exact && !p.inputs[1].constant)
+        return Support::no("the second operand is no constant");
+    Settled const s = settle(op, p, way);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (char const* const why = kernel::unsupported(s.spec, product.shape))
             return Support::no(why);
+        if (exact && (product.outer.volume() != 1 || product.shape.batch != 1))
+            return Support::no("collections that have their own second operands");
         if (product.outer.volume() > kMostLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
                                std::to_string(kMostLaunches) + " are allowed");
@@ -271,9 +318,9 @@ Support supports(GemmF16Op const& op, Problem const& p, DataType type)
     return Support::yes();
 }
 
-std::vector<Config> configs(GemmF16Op const& op, Problem const& p)
+std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF16Way way)
 {
-    Settled const s = settle(op, p);
+    Settled const s = settle(op, p, way);
     std::vector<Config> list;
     for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
                                                        s.spec.single ? kMostSingleConfigs : kMostConfigs))
@@ -281,21 +328,31 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p)
     return list;
 }
 
-double estimate(GemmF16Op const& op, Problem const& p, Config const& config)
+double estimate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
-    Settled s = settle(op, p);
+    constexpr double kSplitUs = 1.5;
+    Settled s = settle(op, p, way);
     if (!p.cuda || !decode(config, s.spec))
         return 0;
     Product const product = productOf(s, p, false);
-    return kernel::estimateUs(s.spec, product.shape, p.cuda->multiprocessors) * double(product.outer.volume());
+    return kernel::estimateUs(s.spec, product.shape, p.cuda->multiprocessors) * double(product.outer.volume()) +
+           (s.spec.exact ? kSplitUs : 0);
 }
 
-CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config)
+CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
-    Settled s = settle(op, p);
+    Settled s = settle(op, p, way);
     if (!decode(config, s.spec))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     CudaKernels out = wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
+    if (s.spec.exact) {
+        out.source += kernel::splitSource();
+        out.names.push_back(kernel::kSplitKernel);
+        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) {
+            Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
+            return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
+        };
+    }
     if (s.biasAt >= 0)
         out.packedInputs.push_back(op.bias);
     if (s.packedBAt >= 0)

@@ -20,33 +20,30 @@ struct GemmF16Op
     int bias = -1, residual = -1;                                         // inputs; -1: none
 };
 
+enum class GemmF16Way : int
+{
+    kHalf,      // FP16
+    kTf32,      // FP32, factors rounded to TF32
+    kThreeTf32, // FP32, each factor as two TF32 numbers; b is constant, and a is taken apart by a kernel of its own
+};
+
 namespace gemm_f16 {
 
-Support supports(GemmF16Op const& op, Problem const& problem, DataType type);
-std::vector<Config> configs(GemmF16Op const& op, Problem const& problem);
-double estimate(GemmF16Op const& op, Problem const& problem, Config const& config);
-CudaKernels generate(GemmF16Op const& op, Problem const& problem, Config const& config);
+Support supports(GemmF16Op const& op, Problem const& problem, GemmF16Way way);
+std::vector<Config> configs(GemmF16Op const& op, Problem const& problem, GemmF16Way way);
+double estimate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF16Way way);
+CudaKernels generate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF16Way way);
 
 } // namespace gemm_f16
 
-template <GemmF16Op const& op, DataType type>
-constexpr CudaTactic gemmTactic(char const* name, int version)
-{
-    return CudaTactic(
-        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(op, p, c); },
-        [](Problem const& p) { return gemm_f16::supports(op, p, type); },
-        [](Problem const& p) { return gemm_f16::configs(op, p); }, nullptr,
-        [](Problem const& p, Config const& c) { return gemm_f16::estimate(op, p, c); }, type == DataType::kFloat);
-}
-template <GemmF16Op const& op>
+template <GemmF16Op const& op, GemmF16Way way>
 constexpr CudaTactic gemmF16Tactic(char const* name, int version)
 {
-    return gemmTactic<op, DataType::kHalf>(name, version);
-}
-template <GemmF16Op const& op>
-constexpr CudaTactic gemmTf32Tactic(char const* name, int version)
-{
-    return gemmTactic<op, DataType::kFloat>(name, version);
+    return CudaTactic(
+        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(op, p, c, way); },
+        [](Problem const& p) { return gemm_f16::supports(op, p, way); },
+        [](Problem const& p) { return gemm_f16::configs(op, p, way); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f16::estimate(op, p, c, way); }, way == GemmF16Way::kTf32);
 }
 
 } // namespace tw::ops

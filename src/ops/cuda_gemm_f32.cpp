@@ -141,7 +141,7 @@ Support supports(GemmF16Op const& op, Problem const& p, GemmF32Way way)
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
-    if (way == GemmF32Way::kTf32 && gemm_f16::supports(op, p, DataType::kFloat).ok)
+    if (way == GemmF32Way::kTf32 && gemm_f16::supports(op, p, GemmF16Way::kTf32).ok)
         return Support::no("matrix units take these operands in a faster way");
     return Support::yes();
 }

@@ -113,6 +113,34 @@ TEST(CudaGemm, CompilesSingle)
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
 
+// FP32 as two TF32 numbers for each factor.
+TEST(CudaGemm, CompilesExact)
+{
+    cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
+    s.single = s.exact = true;
+    ASSERT_EQ(unsupported(s), nullptr);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s = gemmSpec(64, 128, 6, 1);
+    s.single = s.exact = s.swap = s.residual = true;
+    s.split = 4;
+    ASSERT_EQ(unsupported(s), nullptr);
+    compiles(s.name(), cuda::gemm_f16::source(s));
+    s.tileQ = 256;
+    EXPECT_NE(unsupported(s), nullptr); // registers
+    s = gemmSpec(128, 128, 5, 2);
+    s.single = s.exact = true;
+    cuda::gemm_f16::Shape g;
+    g.m = 100;
+    g.n = 62;
+    g.k = 68;
+    EXPECT_EQ(cuda::gemm_f16::splitRow(g.k), 192); // 3 steps of 32, twice
+    cuda::gemm_f16::Launch const l = launch(s, g, 132);
+    EXPECT_EQ(l.args.stepsC, 3);
+    EXPECT_EQ(l.args.steps, 9);
+    EXPECT_EQ(l.p.dims[0], 192U);
+    EXPECT_EQ(l.p.strides[0], 768U);
+}
+
 TEST(CudaGemm, SingleShapes)
 {
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 4, 2);

@@ -25,7 +25,7 @@ int Spec::sums() const
 // Beside 8 warps that multiply, a ninth leaves 168 registers for each thread: warps share 4 register files.
 bool Spec::redistributes() const
 {
-    return groups == 2 && (sums() > 64 || (split > 1 && sums() == 64)); // adding up takes more
+    return groups == 2 && (sumRegisters() > 64 || (split > 1 && sums() == 64)); // adding up takes more
 }
 
 int Spec::chunk() const
@@ -60,16 +60,19 @@ int64_t Spec::sharedBytes() const
 int Spec::blocksPerMultiprocessor() const
 {
     // A thread's sums, and what else it holds.
-    int const registers = sums() + 64;
+    int const registers = sumRegisters() + 64;
     int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
     return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 4));
 }
 
 std::string Spec::name() const
 {
-    std::string s = std::string(image ? "conv" : "gemm") + (single ? "_tf32_" : "_f16_") + std::to_string(tileP) + "x" +
-                    std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" + std::to_string(stages) + "_g" +
-                    std::to_string(groups);
+    std::string s = std::string(image ? "conv" : "gemm") +
+                    (exact    ? "_f32_"
+                     : single ? "_tf32_"
+                              : "_f16_") +
+                    std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
+                    std::to_string(stages) + "_g" + std::to_string(groups);
     if (pingPong)
         s += "_pingpong";
     if (split > 1)
@@ -89,7 +92,9 @@ char const* unsupported(Spec const& s)
         return "a tile has 64 to 256 rows in steps of 64 and 8 to 256 columns in steps of 8";
     if (s.groups < 1 || s.groups > 2 || (s.pingPong && s.groups != 2) || (!s.pingPong && s.tileP % (64 * s.groups)))
         return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
-    if (s.sums() > 128)
+    if (s.exact && (!s.single || s.image || s.multicast > 1))
+        return "only products of FP32 are taken apart";
+    if (s.sumRegisters() > 128)
         return "more than 128 sums for each thread do not fit its registers";
     if (s.residual && !s.copies && s.tileP > 128)
         return "a residual and more than 128 rows do not fit the registers";
@@ -116,6 +121,16 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
+int64_t splitRow(int64_t k)
+{
+    return tilesOf(k, kStepBytes / 4) * (kStepBytes / 4) * 2;
+}
+
+int64_t splitBlocks(SplitArgs const& a)
+{
+    return tilesOf(int64_t(a.rows) * a.padded, 256 * 4);
+}
+
 Shape imageShape(Image const& i, int64_t filters)
 {
     Shape s;
@@ -134,7 +149,8 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
         tilesOf(g.m, 64) * tilesOf(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
-    if (s.split > (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, s.stepK()) : tilesOf(g.k, s.stepK())))
+    if (s.split >
+        (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, s.stepK()) : tilesOf(g.k, s.stepK()) * (s.exact ? 3 : 1)))
         return "k has fewer steps than the blocks that would share them";
     int64_t const unit = 16 / s.elementBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
@@ -158,12 +174,14 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
 {
     Launch l;
     int64_t const bytes = s.elementBytes();
-    int const type = s.single ? TensorMapSpec::kRoundedFloat32 : TensorMapSpec::kFloat16;
+    int const type = s.exact    ? TensorMapSpec::kFloat32
+                     : s.single ? TensorMapSpec::kRoundedFloat32
+                                : TensorMapSpec::kFloat16;
     // One operand as rows of k, or k rows.
     auto map = [&](bool alongK, int64_t rows, int64_t ld, int64_t batchStride, int boxRows) {
         TensorMapSpec m;
         m.type = type;
-        m.dims[0] = uint64_t(alongK ? g.k : rows);
+        m.dims[0] = uint64_t(s.exact ? splitRow(g.k) : alongK ? g.k : rows);
         m.dims[1] = uint64_t(alongK ? rows : g.k);
         m.dims[2] = batchStride ? uint64_t(g.batch) : 1;
         m.strides[0] = uint64_t((ld ? ld : int64_t(m.dims[0])) * bytes);
@@ -176,6 +194,10 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
     Args& args = l.args;
     args.steps = int32_t(tilesOf(g.k, s.stepK()));
+    if (s.exact) {
+        args.stepsC = args.steps;
+        args.steps *= 3;
+    }
     if (s.image) {
         Image const& i = g.image;
         a = TensorMapSpec();

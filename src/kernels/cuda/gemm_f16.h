@@ -32,9 +32,14 @@ struct Spec : Epilogue
     bool aAlongK = true;   // a [m, k], else [k, m]
     bool bAlongK = true;   // b [n, k], else [k, n]
     bool image = false;    // a is an NHWC image
+    // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
+    // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
+    // and sums go to registers of their own every kKeptSteps steps, since matrix units cut off what sums lose.
+    bool exact = false;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
-    int sums() const;           // float registers of a thread
+    int sums() const; // of a thread
+    int sumRegisters() const { return sums() * (exact ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
     int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
     int cluster() const { return split * multicast; }
@@ -56,6 +61,22 @@ struct Spec : Epilogue
 char const* unsupported(Spec const& spec);
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "gemm";
+constexpr int kKeptSteps = 4;
+
+// Floats of a row of an exact kernel's operand: high parts of k numbers, then low ones.
+int64_t splitRow(int64_t k);
+// The text of a second kernel, which makes such rows of a: SplitArgs is its parameter, with 256 threads each for 4
+// numbers.
+std::string splitSource();
+constexpr char const* kSplitKernel = "split";
+struct SplitArgs
+{
+    void const* a = nullptr;
+    void* to = nullptr;
+    int64_t lda = 0;
+    int32_t rows = 0, k = 0, padded = 0; // padded: half of splitRow(k)
+};
+int64_t splitBlocks(SplitArgs const& args);
 
 // Filter positions of an image; unused otherwise.
 struct Image

@@ -137,7 +137,7 @@ TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
 // What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
 struct Cursor {
     int k, p, q, zp, zq; // elements
-    int c, tap, r, s, w, h, n;
+    int c, tap, r, s, w, h, n; // EXACT: tap counts the walks along k
     TW_INLINE void begin(Args const& a, Tile const& t, int step)
     {
         k = step * STEP_K;
@@ -145,6 +145,10 @@ struct Cursor {
         q = t.q;
         zp = t.batch * a.batchP;
         zq = t.batch * a.batchQ;
+        if constexpr (EXACT) {
+            tap = step / a.stepsC;
+            c = (step - tap * a.stepsC) * STEP_K;
+        }
         if constexpr (IMAGE) {
             tap = step / a.stepsC;
             c = (step - tap * a.stepsC) * STEP_K;
@@ -159,6 +163,10 @@ struct Cursor {
     TW_INLINE void next(Args const& a)
     {
         k += STEP_K;
+        if constexpr (EXACT) {
+            c += STEP_K;
+            if (c == a.stepsC * STEP_K) { c = 0; ++tap; }
+        }
         if constexpr (IMAGE) {
             c += STEP_K;
             if (c == a.stepsC * STEP_K) {
@@ -170,24 +178,30 @@ struct Cursor {
     }
 };
 
+// Where an operand is read: a's low part in the first walk, b's in the second.
+TW_INLINE int columnOf(Args const& a, Cursor const& at, bool isB)
+{
+    if constexpr (EXACT) return at.c + (at.tap == int(isB) ? a.stepsC * STEP_K : 0);
+    return at.k;
+}
 TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
 {
     if constexpr (IMAGE) {
         copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
     } else if constexpr (P_ALONG_K) {
-        copyTile(to, map, bar, at.k, at.p, at.zp);
+        copyTile(to, map, bar, columnOf(a, at, SWAP), at.p, at.zp);
     } else {
 #pragma unroll
         for (int i = 0; i < TILE_P / 64; ++i) copyTile(to + i * 8192, map, bar, at.p + i * 64, at.k, at.zp);
     }
 }
-TW_INLINE void loadQ(TensorMap const* map, u32 to, u32 bar, Cursor const& at, int rank)
+TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at, int rank)
 {
     constexpr u16 ALL = (1 << MULTICAST) - 1;
     if constexpr (Q_ALONG_K) {
         constexpr int PART = TILE_Q / MULTICAST;
         int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
-        int const c0 = IMAGE ? at.c : at.k, c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
+        int const c0 = IMAGE ? at.c : columnOf(a, at, !SWAP), c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
         if constexpr (MULTICAST > 1) copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
         else copyTile(to, map, bar, c0, c1, c2);
     } else {
@@ -306,12 +320,12 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                         u32 const to = base + i * STAGE_BYTES;
                         barrierExpect(full + i * 8, STAGE_BYTES);
                         if constexpr (SWAP) loadP(&mapP, a, to, full + i * 8, ahead);
-                        else loadQ(&mapQ, to + P_BYTES, full + i * 8, ahead, rank);
+                        else loadQ(&mapQ, a, to + P_BYTES, full + i * 8, ahead, rank);
                     }
                     waitForPrevious();
                     for (int i = 0; i < early; ++i, at.next(a)) {
                         u32 const to = base + i * STAGE_BYTES;
-                        if constexpr (SWAP) loadQ(&mapQ, to + P_BYTES, full + i * 8, at, rank);
+                        if constexpr (SWAP) loadQ(&mapQ, a, to + P_BYTES, full + i * 8, at, rank);
                         else loadP(&mapP, a, to, full + i * 8, at);
                     }
                     step += early;
@@ -324,7 +338,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     barrierExpect(full + s * 8, STAGE_BYTES);
                     u32 const to = base + s * STAGE_BYTES;
                     loadP(&mapP, a, to, full + s * 8, at);
-                    loadQ(&mapQ, to + P_BYTES, full + s * 8, at, rank);
+                    loadQ(&mapQ, a, to + P_BYTES, full + s * 8, at, rank);
                     if (++s == STAGES) { s = 0; parity ^= 1; }
                 }
             }
@@ -372,7 +386,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
             int s = done % STAGES;
             u32 parity = done / STAGES & 1;
             if constexpr (PING_PONG) groupSync(2 + group, 256);
-            int last = -1;
+            int last = -1, held = 0;
+            float total[EXACT ? BLOCKS : 1][EXACT ? TILE_Q / 2 : 1] = {};
             // Two steps on, the copy engine has read all of the tile before.
             int const fetchStep = min(begin + 2, end - 1);
             for (int step = begin; step < end; ++step) {
@@ -389,7 +404,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 #pragma unroll
                     for (int b = 0; b < BLOCKS; ++b)
                         wgmma(d[b], descriptor(p + b * 8192 + k * (P_ALONG_K ? 32 : 2048), 8192),
-                              descriptor(q + k * (Q_ALONG_K ? 32 : 2048), 8192), step > begin || k > 0);
+                              descriptor(q + k * (Q_ALONG_K ? 32 : 2048), 8192), (EXACT ? held > 0 : step > begin) || k > 0);
                 wgmmaCommit();
                 wgmmaWait<1>();
                 if (last >= 0) { // its operands are read
@@ -400,6 +415,19 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 }
                 last = s;
                 if (++s == STAGES) { s = 0; parity ^= 1; }
+                if constexpr (EXACT) {
+                    if (++held == KEPT_STEPS || step + 1 == end) {
+                        wgmmaWait<0>();
+                        held = 0;
+#pragma unroll
+                        for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                            for (int i = 0; i < TILE_Q / 2; ++i) {
+                                asm volatile("" : "+f"(d[b][i])); // not before they are there
+                                total[b][i] += d[b][i];
+                            }
+                    }
+                }
             }
             if constexpr (PING_PONG)
                 if (unit + unitStep < units) groupArrive(2 + (group ^ 1), 256);
@@ -411,6 +439,11 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 } else if (inGroup == 0)
                     barrierArrive(empty + last * 8);
             }
+            if constexpr (EXACT)
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+                    for (int i = 0; i < TILE_Q / 2; ++i) d[b][i] = total[b][i];
             done += end - begin;
             // All warps of the group have left the tile before: its biases are read.
             if constexpr (BIAS && !SWAP) {
@@ -486,6 +519,29 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 }
 )";
 
+constexpr char const* kSplit = R"(
+struct SplitArgs { float const* a; float* to; i64 lda; i32 rows, k, padded; };
+TW_KERNEL split(const __grid_constant__ SplitArgs s)
+{
+    releaseDependents();
+    waitForPrevious();
+    int const at = blockIdx.x * 256 + threadIdx.x, row = at / (s.padded / 4), k0 = at % (s.padded / 4) * 4;
+    if (row >= s.rows) return;
+    float4 v = {};
+    if (k0 < s.k) v = *reinterpret_cast<float4 const*>(s.a + row * s.lda + k0);
+    float const x[4] = {v.x, v.y, v.z, v.w};
+    Unit high, low;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high.v[i]) : "f"(x[i]));
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low.v[i]) : "f"(x[i] - __uint_as_float(high.v[i])));
+    }
+    float* const to = s.to + i64(row) * s.padded * 2 + k0;
+    *reinterpret_cast<Unit*>(to) = high;
+    *reinterpret_cast<Unit*>(to + s.padded) = low;
+}
+)";
+
 std::string constant(char const* name, int64_t value)
 {
     return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
@@ -506,7 +562,8 @@ std::string source(Spec const& s)
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
             constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes()) +
-            constant("SUMS_BYTES", s.sumsBytes()) + constant("STEP_K", s.stepK());
+            constant("SUMS_BYTES", s.sumsBytes()) + constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) +
+            flag("EXACT", s.exact);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
@@ -519,6 +576,12 @@ std::string source(Spec const& s)
                        {"residual", fetches ? "&mapResidual" : "nullptr"}});
     return text + rowsText(s.single) + (s.single ? kSingleColumns : kHalfColumns) + kernel +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+}
+
+std::string splitSource()
+{
+    return std::string(kSplit) + "static_assert(sizeof(SplitArgs) == " + std::to_string(sizeof(SplitArgs)) +
+           ", \"layout of SplitArgs\");\n";
 }
 
 } // namespace tw::cuda::gemm_f16

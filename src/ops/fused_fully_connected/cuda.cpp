@@ -24,8 +24,10 @@ constexpr GemmF16Op kGemm{
     .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
     .bias = 2,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_fully_connected_f16_wgmma_cuda", 2);
-constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fused_fully_connected_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_fully_connected_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("fused_fully_connected_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kThreeTf32 =
+    gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("fused_fully_connected_f32_wgmma_cuda", 1);
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("fused_fully_connected_tf32_mma_cuda", 1);
 constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("fused_fully_connected_f32_mma_cuda", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("fused_fully_connected_f32_cuda", 1);
@@ -37,7 +39,7 @@ constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kTf32Mma,      &kF32Mma,
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kThreeTf32,    &kTf32Mma, &kF32Mma,
                                               &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }

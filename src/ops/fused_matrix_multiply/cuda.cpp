@@ -21,8 +21,10 @@ constexpr GemmF16Op kGemm{
     .bias = 2,
     .residual = 3,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("fused_matrix_multiply_f16_wgmma_cuda", 2);
-constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("fused_matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_matrix_multiply_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("fused_matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kThreeTf32 =
+    gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("fused_matrix_multiply_f32_wgmma_cuda", 1);
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("fused_matrix_multiply_tf32_mma_cuda", 1);
 constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("fused_matrix_multiply_f32_mma_cuda", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("fused_matrix_multiply_f32_cuda", 1);
@@ -34,7 +36,7 @@ constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kTf32Mma,      &kF32Mma,
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kThreeTf32,    &kTf32Mma, &kF32Mma,
                                               &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }

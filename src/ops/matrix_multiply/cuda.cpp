@@ -18,8 +18,9 @@ constexpr GemmF16Op kGemm{
                    Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
     .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm>("matrix_multiply_f16_wgmma_cuda", 2);
-constexpr CudaTactic kTf32 = gemmTf32Tactic<kGemm>("matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("matrix_multiply_f16_wgmma_cuda", 2);
+constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kThreeTf32 = gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("matrix_multiply_f32_wgmma_cuda", 1);
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("matrix_multiply_tf32_mma_cuda", 1);
 constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("matrix_multiply_f32_mma_cuda", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("matrix_multiply_f32_cuda", 1);
@@ -31,7 +32,7 @@ constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kTf32Mma,      &kF32Mma,
+    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kThreeTf32,    &kTf32Mma, &kF32Mma,
                                               &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }

@@ -8,8 +8,9 @@ namespace tw::cuda::attention_f32 {
 namespace {
 
 constexpr char const* kText = R"(
-constexpr int THREADS = WARPS * 32, ROWS = WARPS * BLOCKS * 16, PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank
-constexpr u32 TILE_BYTES = KEYS * PITCH;                                            // conflicts
+constexpr int THREADS = WARPS * PARTS * 32, ROWS = WARPS * BLOCKS * 16, TILE_KEYS = KEYS * PARTS;
+constexpr int PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank conflicts
+constexpr u32 TILE_BYTES = TILE_KEYS * PITCH;
 // Fragments of queries stay in registers where there is room for them.
 constexpr bool KEEPS = D * BLOCKS * (EXACT ? 2 : 1) <= 128;
 // Columns from HEAD on are zero.
@@ -42,7 +43,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 {
     extern __shared__ __align__(16) u8 raw[];
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
-    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int const part = threadIdx.x / (WARPS * 32), warp = threadIdx.x / 32 % WARPS, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
     float const* const q = a.q + batch * a.qs.batch + head * a.qs.head;
     float const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
@@ -51,13 +52,13 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     Masks masks;
     masks.at(a, batch, head);
     int const shift = a.sk - a.sq;
-    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + TILE_KEYS - 1) / TILE_KEYS;
     releaseDependents();
     waitForPrevious();
     loadTile<ROWS>(sharedQ, q, a.qs.row, q0, a.sq);
-    loadTile<KEYS>(sharedK, k, a.ks.row, 0, a.sk);
+    loadTile<TILE_KEYS>(sharedK, k, a.ks.row, 0, a.sk);
     copyCommit();
-    loadTile<KEYS>(sharedV, v, a.vs.row, 0, a.sk);
+    loadTile<TILE_KEYS>(sharedV, v, a.vs.row, 0, a.sk);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
@@ -66,11 +67,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
     for (int r = 0; r < BLOCKS; ++r) top[r][0] = top[r][1] = -INFINITY_F;
     for (int step = 0; step < steps; ++step) {
-        int const key0 = step * KEYS;
+        int const key0 = step * TILE_KEYS + part * KEYS; // of this part
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
-        if (step + 1 < steps) loadTile<KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, key0 + KEYS, a.sk);
+        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, (step + 1) * TILE_KEYS, a.sk);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -79,7 +80,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 for (int r = 0; r < BLOCKS; ++r) takeQueries(fragQ[KEEPS ? d : 0][r], qAt + r * 16 * PITCH + d * 32);
         }
         float s[BLOCKS][KEYS / 8][4] = {};
-        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (part * KEYS + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
 #pragma unroll
         for (int d = 0; d < D / 8; ++d) {
             if constexpr (!KEEPS)
@@ -126,16 +127,16 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 high = fmaxf(top[r][h], quadMax(high) * scale);
                 float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[r][h] - origin);
                 top[r][h] = high;
-                float part = 0;
+                float weights = 0;
 #pragma unroll
                 for (int n = 0; n < KEYS / 8; ++n)
 #pragma unroll
                     for (int e = 0; e < 2; ++e) {
                         float& x = s[r][n][h * 2 + e];
                         x = exp2Of(MASKED ? x - origin : x * scale - origin);
-                        part += x;
+                        weights += x;
                     }
-                sum[r][h] = sum[r][h] * shrink + part;
+                sum[r][h] = sum[r][h] * shrink + weights;
 #pragma unroll
                 for (int d = 0; d < D / 8; ++d) {
                     out[r][d][h * 2] *= shrink;
@@ -145,11 +146,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         }
         copyWait<1>(); // the step's values
         __syncthreads();
-        if (step + 1 < steps) loadTile<KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, key0 + KEYS, a.sk);
+        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, (step + 1) * TILE_KEYS, a.sk);
         copyCommit();
         // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
-        float part[EXACT ? BLOCKS : 1][EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
-        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + t * 2 * PITCH + g * 4;
+        float late[EXACT ? BLOCKS : 1][EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
+        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
 #pragma unroll
         for (int n = 0; n < KEYS / 8; ++n) {
             Factors<4> p[BLOCKS];
@@ -163,7 +164,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                 Factors<2> const b = pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
 #pragma unroll
                 for (int r = 0; r < BLOCKS; ++r) {
-                    if constexpr (EXACT) multiply(part[r][d], p[r], b);
+                    if constexpr (EXACT) multiply(late[r][d], p[r], b);
                     else multiply(out[r][d], p[r], b);
                 }
             }
@@ -174,10 +175,54 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
                 for (int d = 0; d < D / 8; ++d)
 #pragma unroll
-                    for (int e = 0; e < 4; ++e) out[r][d][e] += part[r][d][e];
+                    for (int e = 0; e < 4; ++e) out[r][d][e] += late[r][d][e];
         }
     }
     copyWait<0>();
+    if constexpr (PARTS > 1) {
+        // The first part adds what the others have: sums and results in units of their own tops.
+        constexpr int EACH = BLOCKS * (D / 2 + 4);
+        float* const shared = reinterpret_cast<float*>(raw) + warp * 32 + lane; // [part - 1][EACH][thread of a part]
+        __syncthreads(); // tiles are read
+        if (part > 0) {
+            float* to = shared + (part - 1) * EACH * (WARPS * 32);
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h, to += 2 * WARPS * 32) {
+                    to[0] = top[r][h];
+                    to[WARPS * 32] = sum[r][h];
+                }
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e, to += WARPS * 32) *to = out[r][d][e];
+            }
+        }
+        __syncthreads();
+        if (part > 0) return;
+#pragma unroll
+        for (int other = 0; other < PARTS - 1; ++other) {
+            float const* from = shared + other * EACH * (WARPS * 32);
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r) {
+                float mine[2], theirs[2];
+#pragma unroll
+                for (int h = 0; h < 2; ++h, from += 2 * WARPS * 32) {
+                    float const high = fmaxf(top[r][h], from[0]), origin = high == -INFINITY_F ? 0 : high;
+                    mine[h] = exp2Of(top[r][h] - origin);
+                    theirs[h] = exp2Of(from[0] - origin);
+                    top[r][h] = high;
+                    sum[r][h] = sum[r][h] * mine[h] + from[WARPS * 32] * theirs[h];
+                }
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e, from += WARPS * 32)
+                        out[r][d][e] = out[r][d][e] * mine[e / 2] + *from * theirs[e / 2];
+            }
+        }
+    }
     float* const y = a.y + batch * a.ys.batch + head * a.ys.head;
 #pragma unroll
     for (int r = 0; r < BLOCKS; ++r)
@@ -198,14 +243,14 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 
 int64_t Spec::sharedBytes() const
 {
-    return int64_t(rows() + 4 * keys) * (paddedHead() * 4 + 16);
+    return int64_t(rows() + 4 * keys * parts) * (paddedHead() * 4 + 16);
 }
 
 std::string Spec::name() const
 {
     return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) + "_" +
            std::to_string(rows()) + "x" + std::to_string(keys) + (blocks > 1 ? "_b" + std::to_string(blocks) : "") +
-           masks.name() + "_sm80";
+           (parts > 1 ? "_p" + std::to_string(parts) : "") + masks.name() + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -213,8 +258,9 @@ char const* unsupported(Spec const& s)
     if (s.headDim < 4 || s.headDim > 128 || s.headDim % 4)
         return "a head has 4 to 128 elements in steps of 4";
     if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64) ||
-        (s.blocks != 1 && s.blocks != 2))
-        return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys";
+        (s.blocks != 1 && s.blocks != 2) || (s.parts != 1 && s.parts != 2 && s.parts != 4) || s.threads() > 256)
+        return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys in 1, 2 or 4 "
+               "parts, at most 256 threads";
     if (s.blocks == 2 && s.paddedHead() * (s.exact ? 2 : 1) > 128)
         return "two blocks of queries for each warp do not fit its registers";
     if (s.sharedBytes() > 163 * 1024) // of capability 8.0
@@ -230,7 +276,7 @@ std::string source(Spec const& s)
     AttentionMasks masks = s.masks;
     masks.single = true;
     return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
-           constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
+           constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) + constant("PARTS", s.parts) +
            "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + kFactors + attentionText(masks) + kText;
 }
 
@@ -241,7 +287,7 @@ LaunchGeometry launch(Spec const& spec, Shape const& shape)
     g.grid = (shape.sq + rows - 1) / rows;
     g.gridY = shape.heads;
     g.gridZ = shape.batch;
-    g.block = spec.warps * 32;
+    g.block = spec.threads();
     g.sharedBytes = spec.sharedBytes();
     return g;
 }

@@ -20,10 +20,12 @@ struct Spec
     int warps = 4;      // 1, 2, 4, 8
     int blocks = 1;     // of 16 queries for each warp: 1, 2
     int keys = 64;      // of one step: 32, 64
+    int parts = 1;      // groups of `warps` that have so many keys each, for few heads: 1, 2, 4
     bool exact = false; // three products for one
     AttentionMasks masks;
 
     int rows() const { return warps * blocks * 16; }
+    int threads() const { return warps * parts * 32; }
     int paddedHead() const { return (headDim + 7) / 8 * 8; } // matrix instructions take 8
     int64_t sharedBytes() const;
     std::string name() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FP32 on matrix units: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
-// blocks, keys}.
+// blocks, keys, parts}.
 #include <algorithm>
 
 #include "kernels/cuda/attention_f32.h"
@@ -27,6 +27,7 @@ kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMask
     s.warps = int(c[0]);
     s.blocks = int(c[1]);
     s.keys = int(c[2]);
+    s.parts = int(c[3]);
     s.masks = masks;
     s.exact = exact;
     return s;
@@ -38,14 +39,19 @@ std::vector<Config> configs(Problem const& problem)
     FusedSizes const z = fusedSizes(problem);
     int64_t const fitting = z.rows <= 16 ? 1 : z.rows <= 32 ? 2 : 4;
     std::vector<Config> list;
-    auto add = [&](int64_t warps, int64_t blocks, int64_t keys) {
-        Config const c{warps, blocks, keys};
+    auto add = [&](int64_t warps, int64_t blocks, int64_t keys, int64_t parts = 1) {
+        Config const c{warps, blocks, keys, parts};
         if (!unsupported(specOf(problem, c, {}, exact)) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
     add(fitting, 1, z.keys <= 32 ? 32 : 64);
     add(fitting, 1, 32);
-    if (z.rows > 64) {
+    // Few blocks: more warps for each head, which share the keys.
+    if (problem.outputs[0].dims[0] * problem.node->attrsAs<Attrs>().heads * ((z.rows + 63) / 64) <
+        int64_t(problem.cuda->multiprocessors)) {
+        add(fitting, 1, 32, 2);
+        add(std::min<int64_t>(fitting, 2), 1, 32, 4);
+    } else if (z.rows > 64) {
         add(4, 2, 32);
         add(8, 1, 32);
     }
@@ -57,7 +63,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 3, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
+    if (!isConfig(config, 4, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
         return damagedKernels();
     kernel::Spec const spec = specOf(problem, config, plan.masks, exact);
     CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());

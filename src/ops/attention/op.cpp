@@ -139,6 +139,7 @@ void fused(Tokens const& tokens, DataType type)
     for (int64_t columns : {1, 15, 16, 63, 128, 129, 197, 450})
         add("columns_" + std::to_string(columns), 1, 70, columns, 2, 64, nothing);
     add("one_head", 2, 33, 33, 1, 64, nothing);
+    add("many_heads", 9, 70, 50, 15, 64, nothing); // more blocks than a GPU has multiprocessors
     add("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
         in = {x({2, 3, 70, 64}), x({2, 3, 41, 64}), x({2, 3, 41, 64})};
     });

@@ -9,17 +9,17 @@
 
 namespace tw::ops {
 
-std::string epilogueActivation(FusedActivation const& f)
+std::string epilogueActivation(FusedActivation const& f, bool exact)
 {
     // Comparisons are turned so that NaN goes through.
     std::string text;
     switch (FusedKind(f.kind)) {
     case FusedKind::kSwish:
-        return cuda::kSwish;
+        return exact ? "v / (1.0f + expf(-v))" : cuda::kSwish;
     case FusedKind::kGeluErf:
-        return cuda::kGeluErf;
+        return exact ? "0.5f * v * (1.0f + erff(v * 0.707106781f))" : cuda::kGeluErf;
     case FusedKind::kGeluTanh:
-        return cuda::kGeluTanh;
+        return exact ? "0.5f * v * (1.0f + tanhf(0.797884561f * (v + 0.044715f * v * v * v)))" : cuda::kGeluTanh;
     case FusedKind::kHardSwish:
         text = "v * ($a$ * v + $b$ > 1.0f ? 1.0f : $a$ * v + $b$ < 0.0f ? 0.0f : $a$ * v + $b$)";
         break;
@@ -30,7 +30,7 @@ std::string epilogueActivation(FusedActivation const& f)
     case activation::Kind::kRelu:
         return cuda::kRelu;
     case activation::Kind::kSigmoid:
-        text = "sigmoidOf(v)";
+        text = exact ? "1.0f / (1.0f + expf(-v))" : "sigmoidOf(v)";
         break;
     case activation::Kind::kTanh:
         text = "tanhf(v)";
@@ -48,7 +48,8 @@ std::string epilogueActivation(FusedActivation const& f)
         text = "v / (1.0f + fabsf(v))";
         break;
     case activation::Kind::kSoftplus:
-        text = "$a$ * (($b$ * v < 0.0f ? 0.0f : $b$ * v) + log1pf(__expf(-fabsf($b$ * v))))";
+        text = "$a$ * (($b$ * v < 0.0f ? 0.0f : $b$ * v) + log1pf(" + std::string(exact ? "expf" : "__expf") +
+               "(-fabsf($b$ * v))))";
         break;
     case activation::Kind::kClip:
         text = "(v > $b$ ? $b$ : v) < $a$ ? $a$ : (v > $b$ ? $b$ : v)";

@@ -10,8 +10,9 @@
 
 namespace tw::ops {
 
-// An expression of `float v` for cuda::Epilogue, as exact as results in FP16 need; empty: none.
-std::string epilogueActivation(FusedActivation const& activation);
+// An expression of `float v` for cuda::Epilogue, as exact as results in FP16 need, or those in FP32 (`exact`); empty:
+// none.
+std::string epilogueActivation(FusedActivation const& activation, bool exact = false);
 
 // The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros behind: bytes for
 // CudaKernels::pack().

@@ -17,8 +17,8 @@ namespace kernel = cuda::gemm_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr int64_t kMostLaunches = 64;                      // for collections whose strides are no single step
-constexpr size_t kMostConfigs = 8, kMostSingleConfigs = 4; // of FP32 there are other tactics too
+constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
+constexpr size_t kMostConfigs = 8, kMostExactConfigs = 6, kMostTf32Configs = 4; // of FP32 there are other tactics
 
 // What does not depend on the sizes of a run.
 struct Settled
@@ -116,7 +116,7 @@ Settled settle(GemmF16Op const& op, Problem const& p, GemmF16Way way)
     spec.residual = isPresent(p, op.residual);
     spec.activateLast = true;
     if (op.activation)
-        spec.activation = epilogueActivation(op.activation(*p.node));
+        spec.activation = epilogueActivation(op.activation(*p.node), spec.exact);
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
     spec.bAlongK = operations.b != MatrixOperation::kNone;
     spec.constantB = p.inputs[1].constant != nullptr;
@@ -323,7 +323,9 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF16Way wa
     Settled const s = settle(op, p, way);
     std::vector<Config> list;
     for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
-                                                       s.spec.single ? kMostSingleConfigs : kMostConfigs))
+                                                       s.spec.exact    ? kMostExactConfigs
+                                                       : s.spec.single ? kMostTf32Configs
+                                                                       : kMostConfigs))
         list.push_back(encode(spec));
     return list;
 }

@@ -259,7 +259,11 @@ double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batche
     int64_t const each = std::max<int64_t>(ceilDiv(blocks, multiprocessors), 1); // of the busiest multiprocessor
     int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
     // 512 products a clock; few warps reach less.
-    double const share = 0.8 * std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);
+    int const tile = s.tileM * s.tileN;
+    double const share = (tile >= 8192   ? 0.8
+                          : tile >= 4096 ? 0.7
+                                         : 0.6) *
+                         std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);
     double const steps = double(ceilDiv(ceilDiv(k, kStepK), s.split));
     double const products = double(s.tileM) * s.tileN * kStepK / 512 / share * (s.exact ? 3 : 1);
     double const rounds = double(ceilDiv(each, atOnce));

@@ -36,6 +36,8 @@ struct Output
 std::string epilogueConstants(Epilogue const& e, int chunk);
 // struct Output and writeRows(). After the prelude and the constants.
 std::string rowsText(bool single = false);
+// writeColumns(), behind that: for sums whose rows are columns of y.
+std::string columnsText(bool single);
 // The widest chunk, up to 64, that `columns` is a multiple of.
 int chunkOf(int columns);
 

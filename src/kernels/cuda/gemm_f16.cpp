@@ -121,16 +121,6 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
-int64_t splitRow(int64_t k)
-{
-    return tilesOf(k, kStepBytes / 4) * (kStepBytes / 4) * 2;
-}
-
-int64_t splitBlocks(SplitArgs const& a)
-{
-    return tilesOf(int64_t(a.rows) * a.padded, 256 * 4);
-}
-
 Shape imageShape(Image const& i, int64_t filters)
 {
     Shape s;

@@ -9,104 +9,6 @@ namespace tw::cuda::gemm_f16 {
 
 namespace {
 
-constexpr char const* kHalfColumns = R"(
-// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
-// bias is that of those n. y and the residual move as 8 x 8 blocks the other way round: lane holds m = column0 + 8 j + g
-// of n = row0 + 2 (lane % 4) and the next.
-TW_INLINE u32 transposed(u32 v)
-{
-    u32 out;
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(v));
-    return out;
-}
-template <int N>
-TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
-{
-    constexpr int BLOCKS_Q = N / 4, AHEAD = divisorUpTo(13, BLOCKS_Q); // residuals on their way at once
-    int const g = lane / 4, t = lane % 4;
-    i64 const base = i64(batch) * a.batchY + row0 + t * 2;
-#pragma unroll
-    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
-        u32 add[AHEAD][2];
-        if constexpr (RESIDUAL) {
-#pragma unroll
-            for (int j = 0; j < AHEAD; ++j)
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
-                    f16 const* from = a.residual + base + i64(row) * a.ldResidual + h * 8;
-                    u32 x = 0;
-                    if (row < a.m && n < a.n) {
-                        if constexpr (ALIGNED) x = *reinterpret_cast<u32 const*>(from);
-                        else x = from[0].bits | (n + 1 < a.n ? u32(from[1].bits) << 16 : 0u);
-                    }
-                    add[j][h] = x;
-                }
-        }
-#pragma unroll
-        for (int j = 0; j < AHEAD; ++j)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                int const at = (first + j) * 4 + h * 2;
-                float x0 = v[at] + bias[h], x1 = v[at + 1] + bias[h];
-                if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
-                if constexpr (RESIDUAL) {
-                    u32 const r = transposed(add[j][h]);
-                    x0 += lowHalf(r);
-                    x1 += highHalf(r);
-                }
-                if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
-                u32 const out = transposed(packHalves(x0, x1));
-                int const row = column0 + (first + j) * 8 + g, n = row0 + t * 2 + h * 8;
-                if (row < a.m && n < a.n) {
-                    f16* to = a.y + base + i64(row) * a.ldy + h * 8;
-                    if constexpr (ALIGNED) *reinterpret_cast<u32*>(to) = out;
-                    else {
-                        to[0].bits = u16(out);
-                        if (n + 1 < a.n) to[1].bits = u16(out >> 16);
-                    }
-                }
-            }
-    }
-}
-)";
-
-constexpr char const* kSingleColumns = R"(
-// Swapped: rows are y's columns. v[4 j ..] holds n = row0 + g, + 8 of m = column0 + 8 j + 2 (lane % 4) and the next;
-// bias is that of those n. Eight lanes write 32 bytes of a row.
-template <int N>
-TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[2], int row0, int column0, int batch, int lane)
-{
-    constexpr int BLOCKS_Q = N / 4, AHEAD = divisorUpTo(8, BLOCKS_Q); // residuals on their way at once
-    int const n = row0 + lane / 4, m = column0 + lane % 4 * 2;
-    i64 const base = i64(batch) * a.batchY + n;
-#pragma unroll
-    for (int first = 0; first < BLOCKS_Q; first += AHEAD) {
-        float add[AHEAD][4];
-        if constexpr (RESIDUAL) {
-#pragma unroll
-            for (int j = 0; j < AHEAD; ++j)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
-                    add[j][e] = row < a.m && n + h < a.n ? a.residual[base + i64(row) * a.ldResidual + h] : 0;
-                }
-        }
-#pragma unroll
-        for (int j = 0; j < AHEAD; ++j)
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                float x = v[(first + j) * 4 + e] + bias[e / 2];
-                if constexpr (!ACTIVATE_LAST) x = activate(x);
-                if constexpr (RESIDUAL) x += add[j][e];
-                if constexpr (ACTIVATE_LAST) x = activate(x);
-                int const row = m + (first + j) * 8 + e % 2, h = e / 2 * 8;
-                if (row < a.m && n + h < a.n) a.y[base + i64(row) * a.ldy + h] = x;
-            }
-    }
-}
-)";
-
 constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
@@ -519,29 +421,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 }
 )";
 
-constexpr char const* kSplit = R"(
-struct SplitArgs { float const* a; float* to; i64 lda; i32 rows, k, padded; };
-TW_KERNEL split(const __grid_constant__ SplitArgs s)
-{
-    releaseDependents();
-    waitForPrevious();
-    int const at = blockIdx.x * 256 + threadIdx.x, row = at / (s.padded / 4), k0 = at % (s.padded / 4) * 4;
-    if (row >= s.rows) return;
-    float4 v = {};
-    if (k0 < s.k) v = *reinterpret_cast<float4 const*>(s.a + row * s.lda + k0);
-    float const x[4] = {v.x, v.y, v.z, v.w};
-    Unit high, low;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high.v[i]) : "f"(x[i]));
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low.v[i]) : "f"(x[i] - __uint_as_float(high.v[i])));
-    }
-    float* const to = s.to + i64(row) * s.padded * 2 + k0;
-    *reinterpret_cast<Unit*>(to) = high;
-    *reinterpret_cast<Unit*>(to + s.padded) = low;
-}
-)";
-
 std::string constant(char const* name, int64_t value)
 {
     return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
@@ -574,14 +453,8 @@ std::string source(Spec const& s)
                                           (fetches ? "const __grid_constant__ TensorMap mapResidual, " : "")},
                        {"y", s.copies ? "&mapY" : "nullptr"},
                        {"residual", fetches ? "&mapResidual" : "nullptr"}});
-    return text + rowsText(s.single) + (s.single ? kSingleColumns : kHalfColumns) + kernel +
+    return text + rowsText(s.single) + columnsText(s.single) + kernel +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
-}
-
-std::string splitSource()
-{
-    return std::string(kSplit) + "static_assert(sizeof(SplitArgs) == " + std::to_string(sizeof(SplitArgs)) +
-           ", \"layout of SplitArgs\");\n";
 }
 
 } // namespace tw::cuda::gemm_f16

@@ -256,6 +256,10 @@ TW_INLINE void putFour(float* to, float4 const& v, int left)
     if (left > 2) to[2] = v.z;
     if (left > 3) to[3] = v.w;
 }
+TW_INLINE void putFour(u32 at, float4 const& v)
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
 TW_INLINE void addFour(float4& v, float4 const& x)
 {
     v.x += x.x;
@@ -365,22 +369,45 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
     if (a.residual) fetch(first + row1);
     __syncthreads(); // all stages are read
     sums.put(base + warp / WARPS * SUMS_BYTES, lane);
-    if (split > 1) splitSync();
-    else __syncthreads();
+    __syncthreads();
+    if (split > 1) {
+        // Slices first, in place: what others read is little.
+        if constexpr (SLICES > 1) {
+            u32 at = base + (row1 * PITCH + tid % ACROSS * 4) * 4;
+#pragma unroll 2
+            for (int r = row1; r < TILE_M; r += ROWS, at += ROWS * PITCH * 4) {
+                float4 v = loadFour(at);
+#pragma unroll
+                for (int s = 1; s < SLICES; ++s) addFour(v, loadFour(at + s * SUMS_BYTES));
+                putFour(at, v);
+            }
+        }
+        splitSync();
+    }
     u32 from = base + ((rank * rows + row1) * PITCH + tid % ACROSS * 4) * 4;
 #pragma unroll 1
     for (int m = first + row1; m < last; m += ROWS * AT_ONCE, from += ROWS * AT_ONCE * PITCH * 4) {
         float4 v[AT_ONCE];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) v[i] = bias;
+        if (split > 1) {
 #pragma unroll 1
-        for (int r = 0; r < split; ++r) {
-            u32 const there = addressIn(from, r);
+            for (int r = 0; r < split; r += 2) {
+                u32 const first = addressIn(from, r), second = addressIn(from, r + 1);
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i)
+                    if (m + i * ROWS < last) {
+                        float4 const other = loadFourOf(second + i * ROWS * PITCH * 4);
+                        addFour(v[i], loadFourOf(first + i * ROWS * PITCH * 4));
+                        addFour(v[i], other);
+                    }
+            }
+        } else {
 #pragma unroll
             for (int i = 0; i < AT_ONCE; ++i)
                 if (m + i * ROWS < last)
 #pragma unroll
-                    for (int s = 0; s < SLICES; ++s) addFour(v[i], loadFourOf(there + i * ROWS * PITCH * 4 + s * SUMS_BYTES));
+                    for (int s = 0; s < SLICES; ++s) addFour(v[i], loadFour(from + i * ROWS * PITCH * 4 + s * SUMS_BYTES));
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {

@@ -90,7 +90,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"reformat_2_pixels", 2, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
+constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kPlain{"reformat_plain_cuda", 3, generate, nullptr, nullptr, formatPairs};
 
 } // namespace

@@ -79,16 +79,19 @@ extern __shared__ Halves tile[];
 // are mixed so that neither side meets in a bank.
 TW_INLINE int placeOf(int v) { return v ^ ((v >> 3 ^ v >> 6) & 7); }
 struct Tile { i64 image, c, pixel; int groups, own, square, pixels; }; // own: group of this warp; square: of this thread
-TW_INLINE Tile tileOf(Params const& p)
+// Blocks run along what is dense where they read: caches join what they write.
+TW_INLINE Tile tileOf(Params const& p, bool fromPixels)
 {
     Tile t;
-    idx const q = divide(blockIdx.x, p.blocksP), n = divide(q, p.blocksC);
+    Div const inner = fromPixels ? p.blocksC : p.blocksP, outer = fromPixels ? p.blocksP : p.blocksC;
+    idx const q = divide(blockIdx.x, inner), n = divide(q, outer);
+    i64 const first = i64(blockIdx.x - q * idx(inner.d)), second = i64(q - n * idx(outer.d));
     int const warp = threadIdx.x / 32;
     t.groups = 1 << p.groupShift;
     t.pixels = 2048 >> p.groupShift;
     t.image = n;
-    t.c = i64(q - n * idx(p.blocksC.d)) * (t.groups * 8);
-    t.pixel = i64(blockIdx.x - q * idx(p.blocksP.d)) * t.pixels;
+    t.c = (fromPixels ? first : second) * (t.groups * 8);
+    t.pixel = (fromPixels ? second : first) * t.pixels;
     t.own = warp & (t.groups - 1);
     t.square = (warp >> p.groupShift) * 32 + threadIdx.x % 32;
     return t;
@@ -97,7 +100,7 @@ template <int W> TW_INLINE void toPixels(Params const& p)
 {
     waitForPrevious();
     releaseDependents();
-    Tile const t = tileOf(p);
+    Tile const t = tileOf(p, false);
     i64 const c = t.c + t.own * 8, pixel = t.pixel + t.square * 8;
     unit2 const* const x = static_cast<unit2 const*>(p.x) + (t.image * p.channels + c) * p.pixels + pixel;
     Halves rows[8];
@@ -118,7 +121,7 @@ template <int W> TW_INLINE void toPlanes(Params const& p)
 {
     waitForPrevious();
     releaseDependents();
-    Tile const t = tileOf(p);
+    Tile const t = tileOf(p, true);
     unit2 const* const x = static_cast<unit2 const*>(p.x) + (t.image * p.pixels + t.pixel) * p.pixel + t.c;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -158,8 +161,19 @@ TW_KERNEL to_pixels_planes(const __grid_constant__ Params p)
     Tile const t = planesOf(p, valid);
     Halves const* const x =
         reinterpret_cast<Halves const*>(static_cast<unit2 const*>(p.x) + (t.image * p.channels + t.c) * p.pixels);
-    for (int v = threadIdx.x; v < t.groups * t.pixels; v += blockDim.x)
-        tile[v + int(divide(v, p.plane))] = v < valid ? x[v] : Halves{};
+    for (int begin = threadIdx.x; begin < t.groups * t.pixels; begin += 4 * blockDim.x) {
+        Halves part[4]; // in flight together
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            int const v = begin + i * blockDim.x;
+            part[i] = v < valid ? x[v] : Halves{};
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            int const v = begin + i * blockDim.x;
+            if (v < t.groups * t.pixels) tile[v + int(divide(v, p.plane))] = part[i];
+        }
+    }
     __syncthreads();
     unit2 const* const s = reinterpret_cast<unit2 const*>(tile);
     unit2* const y = static_cast<unit2*>(p.y) + t.image * p.pixels * p.pixel + t.c;
@@ -181,13 +195,23 @@ TW_KERNEL to_planes_planes(const __grid_constant__ Params p)
     Tile const t = planesOf(p, valid);
     unit2* const s = reinterpret_cast<unit2*>(tile);
     unit2 const* const x = static_cast<unit2 const*>(p.x) + t.image * p.pixels * p.pixel + t.c;
-    for (int v = threadIdx.x; v < t.groups * t.pixels; v += blockDim.x) {
-        int const g = v & (t.groups - 1), at = v >> p.groupShift;
-        if (t.c + g * 8 >= p.channels) continue;
-        Halves const in = *reinterpret_cast<Halves const*>(x + at * p.pixel + g * 8);
-        unit2* const to = s + g * (t.pixels + 1) * 8 + at;
+    for (int begin = threadIdx.x; begin < t.groups * t.pixels; begin += 4 * blockDim.x) {
+        Halves part[4];
 #pragma unroll
-        for (int k = 0; k < 8; ++k) to[k * t.pixels].v = (unsigned short)(in.v[k / 2] >> (k % 2 * 16));
+        for (int i = 0; i < 4; ++i) {
+            int const v = begin + i * blockDim.x, g = v & (t.groups - 1), at = v >> p.groupShift;
+            part[i] = Halves{};
+            if (v < t.groups * t.pixels && t.c + g * 8 < p.channels)
+                part[i] = *reinterpret_cast<Halves const*>(x + at * p.pixel + g * 8);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            int const v = begin + i * blockDim.x, g = v & (t.groups - 1), at = v >> p.groupShift;
+            if (v >= t.groups * t.pixels) continue;
+            unit2* const to = s + g * (t.pixels + 1) * 8 + at;
+#pragma unroll
+            for (int k = 0; k < 8; ++k) to[k * t.pixels].v = (unsigned short)(part[i].v[k / 2] >> (k % 2 * 16));
+        }
     }
     __syncthreads();
     Halves* const y = reinterpret_cast<Halves*>(static_cast<unit2*>(p.y) + (t.image * p.channels + t.c) * p.pixels);

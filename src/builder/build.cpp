@@ -170,8 +170,8 @@ private:
     {
         std::vector<Extents> dims;
         auto add = [&](ir::Value const* v, ops::TensorSpec const& spec) {
-            auto const at =
-                v && minimum_ ? minimum_->block->valueIndex.find(v) : decltype(minimum_->block->valueIndex)::const_iterator();
+            auto const at = v && minimum_ ? minimum_->block->valueIndex.find(v)
+                                          : decltype(minimum_->block->valueIndex)::const_iterator();
             bool const known = v && minimum_ && at != minimum_->block->valueIndex.end();
             dims.push_back(known ? minimum_->values[size_t(at->second)].dims : spec.dims);
         };

@@ -258,6 +258,15 @@ void fused(Tokens const& tokens, DataType type)
                 lower.push_back(i % rows <= i / rows);
             in.push_back(constant(DataType::kBool, {1, 1, rows, rows}, lower));
         });
+    tokens("row_ends_and_mask", 2, 33, 77, 2, 12, [&](Attrs& t, std::vector<CaseInput>& in) { // in no order
+        t.fill = -3.4028234663852886e38;
+        t.keepInverted = true;
+        std::vector<double> ends;
+        for (int64_t i = 0; i < 33 * 77; ++i)
+            ends.push_back(i % 77 > i / 77 * 29 % 77);
+        in.push_back(constant(DataType::kBool, {1, 1, 33, 77}, ends));
+        in.push_back(f32({2, 1, 33, 77}));
+    });
     tokens("all_masked", 1, 3, 5, 1, 4, [](Attrs& t, std::vector<CaseInput>& in) { // weights are equal then
         t.fill = -3.4028234663852886e38;
         in.push_back(constant(DataType::kBool, {1, 1, 3, 5}, {0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1}));

@@ -25,6 +25,12 @@ int Spec::slices() const
     return 8 / warps;
 }
 
+// 64 sums and what they are made of leave room for one block of 8 warps.
+bool Spec::isAlone() const
+{
+    return !tf32 || tileM * tileN > 128 * 64;
+}
+
 int64_t Spec::sharedBytes() const
 {
     int64_t const steps = int64_t(stages) * (tileM + tileN) * kRowBytes,
@@ -157,16 +163,20 @@ bool setPixels(Args& a, int64_t pixelX, int64_t h, int64_t w)
 
 double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
 {
-    // Clocks: products at the rate that a multiprocessor reaches, 50 bytes of operands, waiting for the step.
-    constexpr double kClocksPerUs = 1700, kTf32Rate = 650, kRate = 95, kBytes = 50, kWait = 60;
+    // Clocks: products at the rate that a multiprocessor reaches (measured on an H200), 50 bytes of operands, waiting
+    // for the step.
+    constexpr double kClocksPerUs = 1900, kTf32Rate = 650, kRate = 75, kBytes = 50, kWait = 60;
     int64_t const groupK = g.k / g.groups, steps = tilesOf(paddedK(g) / kStepK, s.split);
     int64_t const blocks = tilesOf(g.n * g.outH * g.outW, s.tileM) * tilesOf(groupK, s.tileN) * g.groups * s.split;
     double const products = double(s.tileM) * s.tileN * kStepK / (s.tf32 ? kTf32Rate : kRate);
     double const bytes = double(s.tileM + s.tileN) * kRowBytes / kBytes;
     double const step = std::max(products, bytes) + kWait + (s.vector < 4 ? s.tileM * 4 : 0);
-    double const write = double(s.tileM) * s.tileN / s.split * 4 / 32 + double(s.tileM) * s.tileN / 32 + 600 +
-                         (s.split > 1 ? 1200 + 200 * s.split : 0);
-    double const rounds = double(tilesOf(blocks, multiprocessors));
+    double const sums = double(s.tileM) * s.tileN * s.slices() * 4;
+    double const write =
+        double(s.tileM) * s.tileN / s.split * 4 / 32 + sums / 64 + 600 + (s.split > 1 ? 1200 + 200 * s.split : 0);
+    // Blocks of a cluster lie in one part of the GPU; large ones that want a multiprocessor each leave some idle.
+    int64_t const usable = s.split == 8 && s.isAlone() ? int64_t(multiprocessors) * 7 / 8 : multiprocessors;
+    double const rounds = double(tilesOf(blocks, std::max<int64_t>(usable, 1)));
     // A block's first operands are 1500 clocks on their way.
     return (2000 + 1500 + rounds * (double(steps) * step + write)) / kClocksPerUs;
 }

@@ -32,7 +32,8 @@ struct Spec
     int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the text
     std::string activation; // text of `template <class T> T activate(T)`
 
-    int slices() const; // groups of warps that share each step's k
+    int slices() const;   // groups of warps that share each step's k
+    bool isAlone() const; // a block fills a multiprocessor
     int64_t sharedBytes() const;
     std::string name() const; // "conv_tf32_64x64x32_s4_v4_sm80"
 };

@@ -468,11 +468,9 @@ std::string source(Spec const& s)
     auto constant = [](char const* name, int64_t value) {
         return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
     };
-    // 64 sums and what they are made of leave room for one block of 8 warps.
-    bool const isLarge = !s.tf32 || s.tileM * s.tileN > 128 * 64;
     return matrixPrelude() + s.activation + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("SLICES", s.slices()) +
-           constant("BLOCKS_PER_SM", isLarge ? 1 : 2) + "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +
+           constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) + "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +
            ", ALIGNED = " + (s.aligned ? "true" : "false") + ";\n" + expand(kText, {{"tf32", s.tf32 ? "1" : "0"}}) +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }

@@ -145,7 +145,8 @@ private:
                                   " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
                               here};
         auto model = std::make_unique<tw_onnx::ModelProto>();
-        return keep(model->ParseFromArray(data, int(size)), std::move(model));
+        bool const isParsed = model->ParseFromArray(data, int(size)); // before the pointer moves
+        return keep(isParsed, std::move(model));
     }
 
     tw_onnx::ModelProto const& keep(bool isParsed, std::unique_ptr<tw_onnx::ModelProto> model)

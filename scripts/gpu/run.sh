@@ -7,18 +7,19 @@
 #   bench     every CUDA tactic on large problems, then times of the trained models
 #   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
-# ended after its own time limit. Status 1 when something failed.
+# ended after its own time limit. Where there are several GPUs, parts of `check` run at a time. Status 1 when something failed.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$here/out}
 mkdir -p "$out"
+rm -f "$out"/table.* "$out/failed"
 # cuBLASLt and cuDNN lie in the packages of the environment that holds PyTorch.
 export VIRTUAL_ENV=${VIRTUAL_ENV:-$(python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 status=0
-table=()
+gpus=$(nvidia-smi -L | wc -l)
 
-# step NAME SECONDS COMMAND...: runs it, keeps its output in NAME.log and adds a line to the table.
+# step NAME SECONDS COMMAND...: runs it, keeps its output in NAME.log and adds a line to the table of its lane.
 step() {
     local name=$1 limit=$2 begin=$SECONDS verdict
     shift 2
@@ -30,15 +31,26 @@ step() {
     124 | 137) verdict="ended after $limit s" ;;
     *) verdict="failed ($code)" ;;
     esac
-    [ $code -eq 0 ] || [ $code -eq 77 ] || status=1
+    [ $code -eq 0 ] || [ $code -eq 77 ] || touch "$out/failed"
     [ $code -eq 0 ] || { echo "--- $name"; grep -E "FAILED|FAIL |error|Error|ERROR|\[E\]|skipped" "$out/$name.log" | cut -c1-300 | head -40; tail -5 "$out/$name.log" | cut -c1-300; }
-    table+=("$(printf '%-24s %-20s %4d s  %s' "$name" "$verdict" $((SECONDS - begin)) "$(tail -1 "$out/$name.log" | cut -c1-120)")")
+    printf '%-24s %-20s %4d s  %s\n' "$name" "$verdict" $((SECONDS - begin)) "$(tail -1 "$out/$name.log" | cut -c1-120)" \
+        >>"$out/table.${lane:-0}"
 }
 
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
-case ${1:-check} in
-check)
+# lane NUMBER FUNCTION: its steps on a GPU of their own, beside those of other lanes where there are as many GPUs.
+lane() {
+    if [ "$gpus" -gt 1 ]; then
+        (lane=$1 && export CUDA_VISIBLE_DEVICES=$(($1 % gpus)) && "$2") &
+    else
+        lane=$1
+        "$2"
+    fi
+}
+
+check_cases() {
     step cases 300 "$here/bin/test_cuda_cases" --json "$out/cases.json"
+}
+check_engines() {
     step runtime 120 "$here/bin/test_runtime_cuda"
     step engine 60 "$here/bin/test_engine_gpu"
     step cuda13compat 30 "$here/bin/test_cuda13compat"
@@ -46,15 +58,29 @@ check)
     if [ -d "$here/models" ]; then
         step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only
     fi
+}
+check_networks() {
     if python3 -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
         step networks 500 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json"
         cat "$out/networks.log"
     fi
+}
+check_memory() {
     if command -v compute-sanitizer >/dev/null; then
-        for filter in activation.half slice. gather.by softmax.by fused_convolution.residual matrix_multiply.by concat; do
+        for filter in activation.half slice. gather.by softmax.by fused_convolution.residual matrix_multiply.by concat reformat.half; do
             step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
         done
     fi
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
+case ${1:-check} in
+check)
+    lane 0 check_cases
+    lane 1 check_networks
+    lane 2 check_engines
+    lane 3 check_memory
+    wait
     ;;
 bench)
     step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"
@@ -79,5 +105,11 @@ peers)
 esac
 # Few files: a machine may hand back only some.
 (cd "$out" && tar -czf logs.tgz ./*.log && rm -f ./*.log)
-[ ${#table[@]} -eq 0 ] || printf '%s\n' "${table[@]}" | tee "$out/table.txt"
+if compgen -G "$out/table.*" >/dev/null; then
+    cat "$out"/table.[0-9] >"$out/table.txt"
+    rm -f "$out"/table.[0-9]
+    cat "$out/table.txt"
+fi
+[ ! -e "$out/failed" ] || status=1
+rm -f "$out/failed"
 exit $status

@@ -61,7 +61,7 @@ struct Spec : Epilogue
 char const* unsupported(Spec const& spec);
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "gemm";
-constexpr int kKeptSteps = 4;
+constexpr int kKeptSteps = 8;
 
 // Floats of a row of an exact kernel's operand: high parts of k numbers, then low ones.
 int64_t splitRow(int64_t k);

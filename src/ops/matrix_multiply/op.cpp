@@ -170,6 +170,15 @@ Result<void> infer(ir::InferContext& ctx)
         on("broadcast_inner", kNone, x({2, 1, 3, 40, 64}), kNone, x({2, 4, 1, 64, 48}));
         on("vector_matrix", kVector, x({5, 72}), kNone, weights({1, 72, 40}));
         on("matrix_vector", kNone, x({3, 70, 72}), kVector, x({3, 72}));
+        // Sums that only grow: what each step cuts off would add up.
+        auto positive = [](int64_t count) {
+            std::vector<double> v;
+            for (int64_t e = 0; e < count; ++e)
+                v.push_back(double(e * 37 % 101 + 1) / 103);
+            return v;
+        };
+        on("positive", kNone, input(type, {9, 4096}, positive(9 * 4096)), kNone,
+           constant(type, {4096, 40}, positive(4096 * 40)));
     }
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
 }

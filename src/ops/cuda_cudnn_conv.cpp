@@ -7,6 +7,7 @@
 
 #include "device/cuda/cudnn_convolution.h"
 #include "device/cuda/rehearse.h"
+#include "device/cuda/upload.h"
 #include "ops/cuda_library.h"
 #include "ops/cuda_pointwise.h"
 #include "ops/cudnn_layer.h"
@@ -147,7 +148,7 @@ public:
                           bias = packBias(p, w.dims[0]);
         for (auto [bytes, buffer] : {std::pair(&filters, &filter_), std::pair(&bias, &bias_)}) {
             TW_ASSIGN(*buffer, cuda::Buffer::allocate(device_, int64_t(bytes->size())));
-            TW_CUDA(device_->driver(), cuMemcpyHtoD(cuda::addressOf(buffer->data()), bytes->data(), bytes->size()));
+            TW_TRY(cuda::upload(device_->driver(), buffer->data(), bytes->data(), bytes->size()));
         }
         void* const at = cuda::nowhere();
         runner_.rehearse(addresses(at, isPresent(p, kResidual) ? at : nullptr, at, at));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "device/cuda/upload.h"
 #include "kernels/cuda/launch.h"
 
 namespace tw::ops {
@@ -64,9 +65,7 @@ public:
         TW_ASSIGN(memory_, cuda::Buffer::allocate(device, total));
         for (size_t i = 0; i < parts.size(); ++i) {
             packed_.push_back(static_cast<std::byte const*>(memory_.data()) + offsets[i]);
-            if (!parts[i].empty())
-                TW_CUDA(device->driver(),
-                        cuMemcpyHtoD(cuda::addressOf(packed_.back()), parts[i].data(), parts[i].size()));
+            TW_TRY(cuda::upload(device->driver(), packed_.back(), parts[i].data(), parts[i].size()));
         }
         return {};
     }

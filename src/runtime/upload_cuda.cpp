@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "device/cuda/device.h"
+#include "device/cuda/upload.h"
 #include "ir/shape_values.h"
 #include "runtime/execute_cuda.h"
 
@@ -67,8 +68,7 @@ Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* mem
             continue;
         block.deviceConstants[i] = at(memory, it->second);
         auto const [from, bytes] = it->first;
-        if (bytes > 0)
-            TW_CUDA(driver, cuMemcpyHtoD(cuda::addressOf(block.deviceConstants[i]), from, size_t(bytes)));
+        TW_TRY(cuda::upload(driver, block.deviceConstants[i], from, size_t(bytes)));
     }
     for (LoadedStep& step : block.steps)
         for (auto& region : step.regions)
@@ -108,9 +108,7 @@ Result<void> uploadContents(Instance& inst, std::shared_ptr<cuda::Device const> 
                 continue;
             TensorRef const& t = inst.values[v].contents.ref();
             inst.deviceContents[v] = at(memory.data(), offsets[v]);
-            if (t.sizeBytes() > 0)
-                TW_CUDA(device->driver(),
-                        cuMemcpyHtoD(cuda::addressOf(inst.deviceContents[v]), t.data, size_t(t.sizeBytes())));
+            TW_TRY(cuda::upload(device->driver(), inst.deviceContents[v], t.data, size_t(t.sizeBytes())));
         }
         inst.deviceContentsMemory = std::make_shared<cuda::Buffer>(std::move(memory));
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cuda/target.h"
+#include "device/cuda/upload.h"
 #include "ir/shape_values.h"
 
 namespace tw::tune {
@@ -47,9 +48,7 @@ Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const&
         TensorRef t = inputs[i];
         if (t.data && !ir::isShapeInput(*problem.node, i)) {
             TW_ASSIGN(t, s.place(t));
-            if (t.sizeBytes() > 0)
-                TW_CUDA(s.device->driver(),
-                        cuMemcpyHtoD(cuda::addressOf(t.data), inputs[i].data, size_t(t.sizeBytes())));
+            TW_TRY(cuda::upload(s.device->driver(), t.data, inputs[i].data, size_t(t.sizeBytes())));
         }
         s.inputs.push_back(t);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention_f16.h"
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::attention_f16 {
@@ -170,16 +171,13 @@ char const* unsupported(Spec const& s)
     if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) ||
         (s.keys != 32 && s.keys != 64 && s.keys != 128))
         return "1, 2, 4 or 8 warps, steps of 32, 64 or 128 keys";
-    if (s.sharedBytes() > 227 * 1024)
+    if (s.sharedBytes() > kSharedLimit)
         return "the tiles do not fit into shared memory";
     return nullptr;
 }
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int value) {
-        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-    };
     return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
            constant("KEYS", s.keys) + attentionText(s.masks) + kText;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention_f32.h"
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::attention_f32 {
@@ -270,14 +271,11 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int value) {
-        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-    };
     AttentionMasks masks = s.masks;
     masks.single = true;
     return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
            constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) + constant("PARTS", s.parts) +
-           "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + kFactors + attentionText(masks) + kText;
+           flag("EXACT", s.exact) + kFactors + attentionText(masks) + kText;
 }
 
 LaunchGeometry launch(Spec const& spec, Shape const& shape)

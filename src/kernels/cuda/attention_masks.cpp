@@ -5,6 +5,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "kernels/cuda/generate.h"
+
 namespace tw::cuda {
 
 namespace {
@@ -134,9 +136,6 @@ AttentionArgs forKernel(AttentionArgs args)
 
 std::string attentionText(AttentionMasks const& m)
 {
-    auto flag = [](char const* name, bool value) {
-        return std::string("constexpr bool ") + name + " = " + (value ? "true" : "false") + ";\n";
-    };
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +
            "constexpr float LOG2E = 1.44269504f;\n" + (m.single ? kSinglePairs : kHalfPairs) + kText +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention_wgmma_f16.h"
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::attention_wgmma_f16 {
@@ -254,16 +255,13 @@ char const* unsupported(Spec const& s)
     // A thread's scores, their exponentials in FP16, and results; and what else it holds.
     if (s.keys / 2 + s.keys / 4 + s.headDim / 2 + 40 + s.masks.registers(s.keys) > (s.groups == 3 ? 160 : 240))
         return "the tiles do not fit into registers";
-    if (s.sharedBytes() > 227 * 1024)
+    if (s.sharedBytes() > kSharedLimit)
         return "the tiles do not fit into shared memory";
     return nullptr;
 }
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int value) {
-        return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
-    };
     return hopperPrelude() + wgmmaText(s.keys, false, false) + wgmmaRegistersText(s.headDim, true) +
            constant("D", s.headDim) + constant("GROUPS", s.groups) + constant("KEYS", s.keys) +
            constant("STAGES", s.stages) + constant("THREADS", s.threads()) + attentionText(s.masks) + kText;

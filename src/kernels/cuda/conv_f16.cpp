@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::conv_f16 {
@@ -247,15 +248,11 @@ char const* unsupported(Spec const& s, Shape const& g)
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int64_t value) {
-        return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-    };
     int const warpN = s.tileN / (256 / s.tileM), sums = 2 * warpN / 2;
     return matrixPrelude() + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
-           constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", sums > 32 ? 1 : 2) +
-           "constexpr bool PLANAR = " + (s.planar ? "true" : "false") + ";\n" + epilogueConstants(s, chunkOf(warpN)) +
-           rowsText() + kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) +
-           ", \"layout of Args\");\n";
+           constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", sums > 32 ? 1 : 2) + flag("PLANAR", s.planar) +
+           epilogueConstants(s, chunkOf(warpN)) + rowsText() + kText +
+           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 Launch launch(Spec const& s, Shape const& g)

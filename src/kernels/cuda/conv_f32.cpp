@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cuda/generate.h"
+
 namespace tw::cuda::conv_f32 {
 
 namespace {
@@ -184,12 +186,7 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
 std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, bool clusters, size_t most,
                              size_t mostTexts)
 {
-    struct Choice
-    {
-        double us;
-        Spec spec;
-    };
-    std::vector<Choice> all;
+    std::vector<Guess<Spec>> all;
     struct Tile
     {
         int m, n, stages;
@@ -207,10 +204,10 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             if (!unsupported(s, g))
                 all.push_back({estimateUs(s, g, multiprocessors), s});
         }
-    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
+    sortGuesses(all);
     std::vector<Spec> list;
     std::vector<std::string> texts;
-    for (Choice const& c : all) {
+    for (Guess<Spec> const& c : all) {
         bool const isKnown = std::find(texts.begin(), texts.end(), c.spec.name()) != texts.end();
         if (list.size() >= most || (!isKnown && texts.size() >= mostTexts))
             continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel's text.
 #include "kernels/cuda/conv_f32.h"
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
 
@@ -465,9 +466,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int64_t value) {
-        return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-    };
     return matrixPrelude() + s.activation + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("SLICES", s.slices()) +
            constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) + "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/epilogue.h"
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda {
@@ -288,11 +289,6 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
     }
 }
 )";
-
-std::string flag(char const* name, bool value)
-{
-    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
-}
 
 } // namespace
 

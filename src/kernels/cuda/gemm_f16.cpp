@@ -3,17 +3,13 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/generate.h"
+
 namespace tw::cuda::gemm_f16 {
 
 namespace {
 
-constexpr int64_t kSharedLimit = 227 * 1024;
 constexpr int64_t kBarrierBytes = 384, kAlignment = 1024;
-
-int64_t tilesOf(int64_t v, int64_t tile)
-{
-    return (v + tile - 1) / tile;
-}
 
 } // namespace
 
@@ -137,10 +133,10 @@ char const* unsupported(Spec const& s, Shape const& g)
         return why;
     constexpr int64_t kLimit = (int64_t(1) << 31) - 1024;
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
-        tilesOf(g.m, 64) * tilesOf(g.n, 8) > kLimit / g.batch)
+        ceilDiv(g.m, 64) * ceilDiv(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
     if (s.split >
-        (s.image ? g.image.r * g.image.s * tilesOf(g.image.c, s.stepK()) : tilesOf(g.k, s.stepK()) * (s.exact ? 3 : 1)))
+        (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK()) : ceilDiv(g.k, s.stepK()) * (s.exact ? 3 : 1)))
         return "k has fewer steps than the blocks that would share them";
     int64_t const unit = 16 / s.elementBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
@@ -183,7 +179,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     int const rowsA = s.swap ? s.tileQ / s.multicast : s.tileP, rowsB = s.swap ? s.tileP : s.tileQ / s.multicast;
     TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
     Args& args = l.args;
-    args.steps = int32_t(tilesOf(g.k, s.stepK()));
+    args.steps = int32_t(ceilDiv(g.k, s.stepK()));
     if (s.exact) {
         args.stepsC = args.steps;
         args.steps *= 3;
@@ -220,7 +216,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         b.strides[1] = uint64_t(i.c * i.r * i.s * bytes);
         b.box[0] = uint32_t(s.stepK());
         b.box[2] = uint32_t(rowsB);
-        args.stepsC = int32_t(tilesOf(i.c, s.stepK()));
+        args.stepsC = int32_t(ceilDiv(i.c, s.stepK()));
         args.steps = int32_t(i.r * i.s) * args.stepsC;
         args.filterW = int32_t(i.s);
         args.outW = int32_t(i.outW);
@@ -248,8 +244,8 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     args.batches = int32_t(g.batch);
     args.batchP = (s.swap ? g.batchB : g.batchA) != 0;
     args.batchQ = (s.swap ? g.batchA : g.batchB) != 0;
-    args.tilesP = int32_t(tilesOf(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
-    args.tilesQ = int32_t(tilesOf(s.swap ? g.m : g.n, s.tileQ));
+    args.tilesP = int32_t(ceilDiv(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
+    args.tilesQ = int32_t(ceilDiv(s.swap ? g.m : g.n, s.tileQ));
     int64_t const units = int64_t(args.tilesP) * args.tilesQ * args.batches;
     // Split tiles keep their stages for the sums, so each cluster does one; else blocks stay and take tile after tile.
     int64_t const resident = int64_t(multiprocessors) * s.blocksPerMultiprocessor() / s.cluster();

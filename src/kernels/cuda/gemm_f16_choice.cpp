@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/generate.h"
 
 namespace tw::cuda::gemm_f16 {
 
@@ -12,13 +13,7 @@ namespace {
 
 constexpr double kClocksPerUs = 1700;
 constexpr int64_t kFewRows = 512, kMostColumns = 128;
-constexpr int64_t kAllOfShared = 227 * 1024;
-constexpr int64_t kHalfOfShared = kAllOfShared / 2 - 1024; // the system takes 1 KiB of each block
-
-int64_t ceilDiv(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+constexpr int64_t kHalfOfShared = kSharedLimit / 2 - 1024; // the system takes 1 KiB of each block
 
 // Share of the matrix units' rate: narrow tiles wait for shared memory.
 double efficiency(int tileQ)
@@ -64,19 +59,14 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                                       {128, 128, 6, 2, true, false},  {128, 64, 6, 2, true, false},
                                       {128, 64, 4, 2, false, true},   {64, 128, 3, 1, false, false},
                                       {64, 64, 6, 1, false, true},    {64, 32, 8, 1, false, true}};
-    struct Choice
-    {
-        double us;
-        Spec spec;
-    };
-    std::vector<Choice> all;
+    std::vector<Guess<Spec>> all;
     // Operands are long on their way: as many stages as there is room for, where two blocks share a multiprocessor
     // half. Few blocks want one each, but clusters come as close together as they fit: then more than half.
     auto stagesFor = [&](Spec s, int64_t blocks) {
         s.copies = false;
         s.stages = 0;
         bool const shares = blocks > multiprocessors && !s.redistributes();
-        int64_t const rest = s.sharedBytes(), fits = ((shares ? kHalfOfShared : kAllOfShared) - rest) / s.stageBytes();
+        int64_t const rest = s.sharedBytes(), fits = ((shares ? kHalfOfShared : kSharedLimit) - rest) / s.stageBytes();
         int64_t const alone = shares || s.split == 1 ? 0 : (kHalfOfShared - rest) / s.stageBytes() + 1;
         return int(std::clamp<int64_t>(std::min<int64_t>(fits, std::max<int64_t>(alone, 8)), 3, 12));
     };
@@ -135,9 +125,9 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
                     s.stages = stagesFor(s, ceilDiv(g.n, s.tileP) * ceilDiv(g.m, s.tileQ) * g.batch * split);
                     consider(s);
                 }
-    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
+    sortGuesses(all);
     std::vector<Spec> list;
-    for (Choice const& c : all)
+    for (Guess<Spec> const& c : all)
         if (list.size() < most && std::none_of(list.begin(), list.end(), [&](Spec const& s) {
                 return s.name() == c.spec.name(); // reached by several ways
             }))

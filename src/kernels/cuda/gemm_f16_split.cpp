@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // FP32 operands as two TF32 numbers for each of theirs.
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/generate.h"
 
 namespace tw::cuda::gemm_f16 {
 
 namespace {
-
-int64_t ceilDiv(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 constexpr char const* kSplit = R"(
 struct SplitArgs { float const* a; float* to; i64 lda; i32 rows, k, padded; };

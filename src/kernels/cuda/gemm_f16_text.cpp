@@ -2,6 +2,7 @@
 // The kernel's text.
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
 
@@ -420,15 +421,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     }
 }
 )";
-
-std::string constant(char const* name, int64_t value)
-{
-    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-}
-std::string flag(char const* name, bool value)
-{
-    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
-}
 
 } // namespace
 

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/gemm_tiles.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
 
 namespace tw::cuda::gemm_f32 {
 
 namespace {
-
-constexpr int64_t kSharedLimit = 227 * 1024;
 
 constexpr char const* kLoaders = R"(
 struct Params {
@@ -211,34 +210,18 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 }
 )";
 
-int64_t ceilDiv(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-std::string constant(char const* name, int64_t value)
-{
-    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-}
-std::string flag(char const* name, bool value)
-{
-    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
-}
-
 } // namespace
 
 int64_t Spec::sharedBytes() const
 {
-    int64_t const factors = int64_t(stages) * (tileM + tileN) * kStepK * 4;
-    return split > 1 ? std::max(factors, int64_t(tileM) * tileN * 4) : factors;
+    return sharedBytesOf(*this, kStepK);
 }
 
 int Spec::blocksPerMultiprocessor() const
 {
     int const registers = std::min(rows * columns + 4 * (rows + columns) + (rows * columns < 64 ? 56 : 40),
                                    255); // sums, factors, addresses
-    int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
-    return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
+    return gemm_f32::blocksPerMultiprocessor(*this, registers);
 }
 
 std::string Spec::name() const
@@ -283,35 +266,20 @@ std::string source(Spec const& s)
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)
 {
-    int64_t const tilesM = ceilDiv(p.m, s.tileM), tilesN = ceilDiv(p.n, s.tileN);
-    p.tilesM = divBy(tilesM);
-    p.tilesN = divBy(tilesN);
-    LaunchGeometry g;
-    g.grid = tilesM * tilesN * batches * s.split;
-    g.block = s.threads();
-    g.cluster = s.split;
-    g.sharedBytes = s.sharedBytes();
-    return g;
+    return launchTiles(s, p, batches);
 }
 
 double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors)
 {
-    constexpr double kClocksPerUs = 1700, kLatency = 700; // clocks until a step's factors are there
-    int64_t const blocks = ceilDiv(m, s.tileM) * ceilDiv(n, s.tileN) * batches * s.split;
-    int64_t const each = std::max<int64_t>(ceilDiv(blocks, multiprocessors), 1); // of the busiest multiprocessor
-    int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
-    // 128 products a clock; few warps, and few products for each factor that is read, reach less.
-    double const warps = double(atOnce * s.threads()) / 32;
-    double const share = (s.rows * s.columns >= 64   ? 0.85
-                          : s.rows * s.columns == 32 ? 0.7
-                                                     : 0.5) *
-                         std::min(1.0, 0.3 + warps / 16);
-    double const steps = double(ceilDiv(ceilDiv(k, kStepK), s.split));
-    double const products = double(s.tileM) * s.tileN * kStepK / 128 / share;
-    double const rounds = double(ceilDiv(each, atOnce));
-    double const main = std::max(double(each) * steps * products, rounds * steps * kLatency / (s.stages - 1));
-    double const tail = rounds * (1500 + (s.split > 1 ? 1500 + double(s.tileM) * s.tileN * 4 / 16 : 0));
-    return (2400 + main + tail) / kClocksPerUs;
+    return estimateTiles(s, {m, n, k, batches, multiprocessors}, kStepK, 700, [&](int64_t atOnce) {
+        // 128 products a clock; few warps, and few products for each factor that is read, reach less.
+        double const warps = double(atOnce * s.threads()) / 32;
+        double const share = (s.rows * s.columns >= 64   ? 0.85
+                              : s.rows * s.columns == 32 ? 0.7
+                                                         : 0.5) *
+                             std::min(1.0, 0.3 + warps / 16);
+        return double(s.tileM) * s.tileN * kStepK / 128 / share;
+    });
 }
 
 std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors,
@@ -324,30 +292,14 @@ std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, 
     static constexpr Tile kTiles[] = {{128, 128, 8, 16, 4}, {64, 128, 8, 16, 4}, {128, 64, 8, 8, 4},
                                       {64, 64, 8, 8, 4},    {64, 64, 8, 4, 4},   {64, 64, 4, 4, 4},
                                       {64, 32, 4, 4, 5},    {32, 64, 8, 4, 5},   {16, 64, 4, 4, 6}};
-    struct Choice
-    {
-        double us;
-        Spec spec;
+    auto set = [](Spec& s, Tile const& t) {
+        s.tileM = t.m;
+        s.tileN = t.n;
+        s.rows = t.rows;
+        s.columns = t.columns;
+        s.stages = t.stages;
     };
-    std::vector<Choice> all;
-    for (Tile const& t : kTiles)
-        for (int split : {1, 2, 4, 8}) {
-            Spec s = base;
-            s.tileM = t.m;
-            s.tileN = t.n;
-            s.rows = t.rows;
-            s.columns = t.columns;
-            s.stages = t.stages;
-            s.split = split;
-            if ((split > 1 && (!clusters || ceilDiv(k, kStepK) < 2 * split)) || unsupported(s))
-                continue;
-            all.push_back({estimateUs(s, m, n, k, batches, multiprocessors), s});
-        }
-    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
-    std::vector<Spec> list;
-    for (size_t i = 0; i < all.size() && list.size() < most; ++i)
-        list.push_back(all[i].spec);
-    return list;
+    return rankTiles(kTiles, base, set, {m, n, k, batches, multiprocessors}, kStepK, clusters, most);
 }
 
 } // namespace tw::cuda::gemm_f32

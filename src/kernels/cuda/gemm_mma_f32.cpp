@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/gemm_tiles.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::gemm_mma_f32 {
 
 namespace {
-
-constexpr int64_t kSharedLimit = 227 * 1024;
 
 constexpr char const* kText = R"(
 constexpr int WM = TILE_M / WARPS_M, WN = TILE_N / WARPS_N, BLOCKS_M = WM / 16, BLOCKS_N = WN / 8;
@@ -178,30 +177,18 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 }
 )";
 
-int64_t ceilDiv(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-std::string constant(char const* name, int64_t value)
-{
-    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-}
-
 } // namespace
 
 int64_t Spec::sharedBytes() const
 {
-    int64_t const factors = int64_t(stages) * (tileM + tileN) * kStepK * 4;
-    return split > 1 ? std::max(factors, int64_t(tileM) * tileN * 4) : factors;
+    return gemm_f32::sharedBytesOf(*this, kStepK);
 }
 
 int Spec::blocksPerMultiprocessor() const
 {
     int const rows = tileM / warpsM, columns = tileN / warpsN;
     int const registers = rows * columns / 32 * (exact ? 2 : 1) + rows / 4 * (exact ? 2 : 1) + 64;
-    int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
-    return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 8));
+    return gemm_f32::blocksPerMultiprocessor(*this, registers);
 }
 
 std::string Spec::name() const
@@ -232,44 +219,28 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    return std::string(gemm_f32::loaderText(s, kStepK, s.threads(), true)) + kFragments +
-           "constexpr bool EXACT = " + (s.exact ? "true" : "false") + ";\n" + constant("TILE_M", s.tileM) +
-           constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) +
-           constant("STAGES", s.stages) + constant("SPLIT", s.split) +
+    return std::string(gemm_f32::loaderText(s, kStepK, s.threads(), true)) + kFragments + flag("EXACT", s.exact) +
+           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) +
+           constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) + constant("SPLIT", s.split) +
            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + kFactors + kText;
 }
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)
 {
-    int64_t const tilesM = ceilDiv(p.m, s.tileM), tilesN = ceilDiv(p.n, s.tileN);
-    p.tilesM = divBy(tilesM);
-    p.tilesN = divBy(tilesN);
-    LaunchGeometry g;
-    g.grid = tilesM * tilesN * batches * s.split;
-    g.block = s.threads();
-    g.cluster = s.split;
-    g.sharedBytes = s.sharedBytes();
-    return g;
+    return gemm_f32::launchTiles(s, p, batches);
 }
 
 double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors)
 {
-    constexpr double kClocksPerUs = 1700, kLatency = 900; // clocks until a step's factors are there
-    int64_t const blocks = ceilDiv(m, s.tileM) * ceilDiv(n, s.tileN) * batches * s.split;
-    int64_t const each = std::max<int64_t>(ceilDiv(blocks, multiprocessors), 1); // of the busiest multiprocessor
-    int64_t const atOnce = std::min<int64_t>(each, s.blocksPerMultiprocessor());
-    // 512 products a clock; few warps reach less.
-    int const tile = s.tileM * s.tileN;
-    double const share = (tile >= 8192   ? 0.8
-                          : tile >= 4096 ? 0.7
-                                         : 0.6) *
-                         std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);
-    double const steps = double(ceilDiv(ceilDiv(k, kStepK), s.split));
-    double const products = double(s.tileM) * s.tileN * kStepK / 512 / share * (s.exact ? 3 : 1);
-    double const rounds = double(ceilDiv(each, atOnce));
-    double const main = std::max(double(each) * steps * products, rounds * steps * kLatency / (s.stages - 1));
-    double const tail = rounds * (1500 + (s.split > 1 ? 1500 + double(s.tileM) * s.tileN * 4 / 16 : 0));
-    return (2400 + main + tail) / kClocksPerUs;
+    return gemm_f32::estimateTiles(s, {m, n, k, batches, multiprocessors}, kStepK, 900, [&](int64_t atOnce) {
+        // 512 products a clock; few warps reach less.
+        int const tile = s.tileM * s.tileN;
+        double const share = (tile >= 8192   ? 0.8
+                              : tile >= 4096 ? 0.7
+                                             : 0.6) *
+                             std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);
+        return double(s.tileM) * s.tileN * kStepK / 512 / share * (s.exact ? 3 : 1);
+    });
 }
 
 std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, int64_t batches, int multiprocessors,
@@ -281,30 +252,14 @@ std::vector<Spec> candidates(Spec const& base, int64_t m, int64_t n, int64_t k, 
     };
     static constexpr Tile kTiles[] = {{128, 128, 2, 4, 3}, {128, 64, 2, 2, 4}, {64, 128, 2, 2, 4}, {64, 64, 2, 2, 4},
                                       {64, 32, 2, 1, 5},   {32, 64, 1, 4, 5},  {32, 32, 1, 2, 6}};
-    struct Choice
-    {
-        double us;
-        Spec spec;
+    auto set = [](Spec& s, Tile const& t) {
+        s.tileM = t.m;
+        s.tileN = t.n;
+        s.warpsM = t.warpsM;
+        s.warpsN = t.warpsN;
+        s.stages = t.stages;
     };
-    std::vector<Choice> all;
-    for (Tile const& t : kTiles)
-        for (int split : {1, 2, 4, 8}) {
-            Spec s = base;
-            s.tileM = t.m;
-            s.tileN = t.n;
-            s.warpsM = t.warpsM;
-            s.warpsN = t.warpsN;
-            s.stages = t.stages;
-            s.split = split;
-            if ((split > 1 && (!clusters || ceilDiv(k, kStepK) < 2 * split)) || unsupported(s))
-                continue;
-            all.push_back({estimateUs(s, m, n, k, batches, multiprocessors), s});
-        }
-    std::stable_sort(all.begin(), all.end(), [](Choice const& a, Choice const& b) { return a.us < b.us; });
-    std::vector<Spec> list;
-    for (size_t i = 0; i < all.size() && list.size() < most; ++i)
-        list.push_back(all[i].spec);
-    return list;
+    return gemm_f32::rankTiles(kTiles, base, set, {m, n, k, batches, multiprocessors}, kStepK, clusters, most);
 }
 
 } // namespace tw::cuda::gemm_mma_f32

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 
 namespace tw::cuda::stem_f16 {
@@ -158,9 +159,6 @@ char const* unsupported(Spec const& s, Shape const& g)
 
 std::string source(Spec const& s)
 {
-    auto constant = [](char const* name, int64_t value) {
-        return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-    };
     return matrixPrelude() + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("TILE_N", s.tileN) +
            constant("CHANNELS", s.channels) + constant("FILTER_H", s.filterH) + constant("STRIDE_H", s.strideH) +
            constant("PAD_W", s.padW) + constant("SHIFT", s.shift()) + constant("PATCH_UNITS", s.patchUnits()) +

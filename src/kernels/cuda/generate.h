@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the generators of kernel text share: lines of it, and the choice among tiles.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tw::cuda {
+
+constexpr int64_t kSharedLimit = 227 * 1024; // bytes of shared memory that a block of capability 9.0 may have
+
+inline int64_t ceilDiv(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+inline std::string constant(char const* name, int64_t value)
+{
+    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
+}
+inline std::string flag(char const* name, bool value)
+{
+    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
+}
+
+template <class Spec>
+struct Guess
+{
+    double us;
+    Spec spec;
+};
+
+// The best guess first; of equal ones the earlier.
+template <class Spec>
+void sortGuesses(std::vector<Guess<Spec>>& all)
+{
+    std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.us < b.us; });
+}
+
+} // namespace tw::cuda

@@ -100,10 +100,7 @@ Result<bool> lift(ir::Graph& g, ir::Node* n)
     if (inputs.empty() || !canJoin(*n->inputs[from]->producer, *n))
         return false;
     TW_ASSIGN(ir::Node * moved, g.addNode(*n->op, n->attrs->clone(), inputs, n->name, {}, g.positionOf(n)));
-    moved->layers = n->layers;
-    moved->precision = n->precision;
-    moved->outputTypes = n->outputTypes;
-    moved->device = n->device;
+    takePlaceOf(*moved, *n);
     TW_ASSIGN(ir::Value * reshaped, addReshape(g, moved->outputs[0], y->shape, g.positionOf(n)));
     if (!reshaped || reshaped->type != y->type) {
         if (reshaped)

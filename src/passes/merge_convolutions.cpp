@@ -39,11 +39,12 @@ struct Branch
     ir::Value* bias() const { return convolution->inputs.size() > 2 ? convolution->inputs[2] : nullptr; }
 };
 
-bool haveEqualAttrs(ir::Node const& a, ir::Node const& b)
+std::vector<ir::Node const*> of(std::vector<Branch> const& group, ir::Node* Branch::*which)
 {
-    auto const x = ir::fieldsOf(*a.attrs), y = ir::fieldsOf(*b.attrs);
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [](auto const& p, auto const& q) { return p.integers == q.integers && p.reals == q.reals; });
+    std::vector<ir::Node const*> nodes;
+    for (Branch const& b : group)
+        nodes.push_back(b.*which);
+    return nodes;
 }
 
 class Merger
@@ -98,36 +99,28 @@ private:
         b.channels = y->shape[1].value();
         if (b.channels % kChannelStep != 0)
             return false;
-        auto const readers = readersOf(*y);
+        auto const readers = readersOf(g_, y);
         if (readers.size() == 1 && readers[0]->op == &ops::activation::def() && onlyProducer(g_, y) &&
             canJoin(n, *readers[0]))
             b.activation = readers[0];
         y = b.result();
         if (g_.isOutput(y) || y->quantization)
             return false;
-        auto const last = readersOf(*y);
+        auto const last = readersOf(g_, y);
         return !last.empty() && std::none_of(last.begin(), last.end(), [](ir::Node const* r) {
             return r->op == &ops::concatenation::def() || r->op == &ops::elementwise::def() ||
                    r->op == &ops::unary::def() || r->op == &ops::activation::def() || r->op == &ops::scale::def();
         });
     }
-    std::vector<ir::Node*> readersOf(ir::Value const& v) const
-    {
-        std::vector<ir::Node*> list;
-        for (auto const& n : g_.nodes)
-            if (std::find(n->inputs.begin(), n->inputs.end(), &v) != n->inputs.end())
-                list.push_back(n.get());
-        return list;
-    }
 
     static bool fits(Branch const& a, Branch const& b)
     {
         ir::Shape const &x = a.kernel()->shape, &y = b.kernel()->shape;
-        bool const sameTail =
-            !a.activation == !b.activation &&
-            (!a.activation || (haveEqualAttrs(*a.activation, *b.activation) && canJoin(*a.activation, *b.activation)));
+        bool const sameTail = !a.activation == !b.activation &&
+                              (!a.activation || (ir::equalAttrs(*a.activation->attrs, *b.activation->attrs) &&
+                                                 canJoin(*a.activation, *b.activation)));
         return sameTail && x.size() == y.size() && std::equal(x.begin() + 1, x.end(), y.begin() + 1) &&
-               a.kernel()->type == b.kernel()->type && haveEqualAttrs(*a.convolution, *b.convolution) &&
+               a.kernel()->type == b.kernel()->type && ir::equalAttrs(*a.convolution->attrs, *b.convolution->attrs) &&
                canJoin(*a.convolution, *b.convolution) && canJoin(*b.convolution, *a.convolution);
     }
 
@@ -149,11 +142,11 @@ private:
         }
         int position = g_.positionOf(&first);
         TW_ASSIGN(ir::Node * whole, g_.addNode(*first.op, first.attrs->clone(), inputs, first.name, {}, position++));
-        takeOrigins(*whole, group, &Branch::convolution);
+        joinAlike(*whole, of(group, &Branch::convolution));
         if (group[0].activation) {
             TW_ASSIGN(ir::Node * activated, g_.addNode(*group[0].activation->op, group[0].activation->attrs->clone(),
                                                        {whole->outputs[0]}, group[0].activation->name, {}, position++));
-            takeOrigins(*activated, group, &Branch::activation);
+            joinAlike(*activated, of(group, &Branch::activation));
             whole = activated;
         }
         whole->outputs[0]->name = group[0].result()->name + ".merged";
@@ -201,16 +194,6 @@ private:
             to += bytes;
         }
         return g_.addConstant(one.name + (bias ? ".bias" : "") + ".merged", one.type, dims, out.data());
-    }
-
-    static void takeOrigins(ir::Node& node, std::vector<Branch> const& group, ir::Node* Branch::*which)
-    {
-        ir::Node const& first = *(group[0].*which);
-        node.layers = first.layers;
-        node.precision = first.precision;
-        node.device = first.device;
-        for (size_t i = 1; i < group.size(); ++i)
-            joinOrigins(node, node, *(group[i].*which));
     }
 
     ir::Graph& g_;

@@ -147,7 +147,14 @@ private:
             TW_ASSIGN(last, g_.addNode(ops::elementwise::def(), sum.clone(), {product->outputs[0], bias},
                                        first->name + ".bias", {}, position + 1));
         }
-        takeOrigins(*product, *last, group);
+        std::vector<ir::Node const*> products, sums;
+        for (Projection const& p : group) {
+            products.push_back(p.product);
+            sums.push_back(p.sum);
+        }
+        joinAlike(*product, products);
+        if (biased)
+            joinAlike(*last, sums);
         last->outputs[0]->name = group[0].result->name + ".merged";
         auto& a = attention.attrsAs<ops::attention::Attrs>();
         for (Projection const& p : group)
@@ -210,32 +217,6 @@ private:
                 std::memcpy(to + (r * total + p.first * width) * size, from + r * bytes, size_t(bytes));
         }
         return g_.addConstant(one.name + ".merged", one.type, dims, out.data());
-    }
-
-    static void takeOrigins(ir::Node& product, ir::Node& last, std::vector<Projection> const& group)
-    {
-        ir::Node const& first = *group[0].product;
-        product.layers = first.layers;
-        product.precision = first.precision;
-        product.device = first.device;
-        for (size_t i = 1; i < group.size(); ++i)
-            joinOrigins(product, product, *group[i].product);
-        if (&last == &product)
-            return;
-        ir::Node const* sum = nullptr;
-        for (Projection const& p : group) {
-            if (!p.sum)
-                continue;
-            if (sum)
-                joinOrigins(last, last, *p.sum);
-            else {
-                last.name = p.sum->name;
-                last.layers = p.sum->layers;
-                last.precision = p.sum->precision;
-                last.device = p.sum->device;
-            }
-            sum = p.sum;
-        }
     }
 
     // The body's input `i` becomes the merged tensor, of which it takes its columns.

@@ -41,15 +41,6 @@ std::optional<double> numberOf(ir::Value const* v)
     return t.get(0);
 }
 
-std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
-{
-    std::vector<ir::Node*> list;
-    for (auto const& n : g.nodes)
-        if (std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end())
-            list.push_back(n.get());
-    return list;
-}
-
 // The only reader of what `n` makes.
 ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
 {

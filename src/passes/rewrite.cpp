@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/rewrite.h"
 
+#include <algorithm>
+
 namespace tw::passes {
 
 bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to)
@@ -52,6 +54,41 @@ void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second)
     node.device = device;
     node.outputTypes = std::move(outputTypes);
     node.outputTypes.resize(node.outputs.size());
+}
+
+void joinAlike(ir::Node& node, std::vector<ir::Node const*> const& nodes)
+{
+    ir::Node const* first = nullptr;
+    for (ir::Node const* n : nodes) {
+        if (!n)
+            continue;
+        if (first) {
+            joinOrigins(node, node, *n);
+        } else {
+            first = n;
+            node.name = n->name;
+            node.layers = n->layers;
+            node.precision = n->precision;
+            node.device = n->device;
+        }
+    }
+}
+
+void takePlaceOf(ir::Node& node, ir::Node const& from)
+{
+    node.layers = from.layers;
+    node.precision = from.precision;
+    node.outputTypes = from.outputTypes;
+    node.device = from.device;
+}
+
+std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v)
+{
+    std::vector<ir::Node*> list;
+    for (auto const& n : g.nodes)
+        if (std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end())
+            list.push_back(n.get());
+    return list;
 }
 
 TensorRef constantOf(ir::Value const* v)

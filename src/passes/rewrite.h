@@ -25,6 +25,12 @@ ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
 bool canJoin(ir::Node const& first, ir::Node const& second);
 // Gives `node` the name, layers and wishes of both. (`node` may be one of the two.)
 void joinOrigins(ir::Node& node, ir::Node const& first, ir::Node const& second);
+// Gives `node` layers and wishes of all of `nodes`, which do the same and become one; null ones are left out.
+void joinAlike(ir::Node& node, std::vector<ir::Node const*> const& nodes);
+// Gives `node`, which takes the place of `from`, its layers and wishes.
+void takePlaceOf(ir::Node& node, ir::Node const& from);
+// Nodes of `g` itself that read `v`, in order of execution.
+std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
 
 // Elements of a constant; an empty reference for any other value.
 TensorRef constantOf(ir::Value const* v);

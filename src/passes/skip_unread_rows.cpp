@@ -376,10 +376,7 @@ private:
             }
         }
         TW_ASSIGN(ir::Node * made, g_.addNode(*n.op, std::move(attrs), inputs, n.name, {}, g_.positionOf(&n)));
-        made->layers = n.layers;
-        made->precision = n.precision;
-        made->outputTypes = n.outputTypes;
-        made->device = n.device;
+        takePlaceOf(*made, n);
         made->outputs[0]->name = n.outputs[0]->name;
         made_[{n.outputs[0], part}] = made->outputs[0];
         return {};

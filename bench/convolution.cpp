@@ -6,8 +6,6 @@
 // multiply by zero: median over the rounds. Prints the best configuration of each tactic (--all: all of them), and what
 // a network's layers take with the best tactic each. Layers are those whose name holds one of the texts. --cold: each
 // run finds the caches filled with something else, weights too.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +19,7 @@
 #include "ops/fused_convolution/op.h"
 #include "ops/registry.h"
 #include "ops/tactic.h"
+#include "timing.h"
 #include "tune/check.h"
 
 namespace tw {
@@ -197,20 +196,6 @@ std::string nameOf(Layer const& l)
     return s + (l.residual ? "+r" : "");
 }
 
-// Seconds; of this thread's own time where there is but one, which leaves out what other processes take.
-double now(bool own)
-{
-    timespec t{};
-    clock_gettime(own ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-double median(std::vector<double> v)
-{
-    std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
-    return v[v.size() / 2];
-}
-
 // FLOP/s of independent FMAs in registers, on all workers at once.
 class Peak
 {
@@ -241,9 +226,9 @@ public:
     double measure(Workers& workers, int threads) const
     {
         constexpr int64_t kTurns = 8000;
-        double const begin = now(threads == 1);
+        double const begin = bench::seconds(threads);
         workers.run(threads, [&](int64_t, int) { code_.entry<void (*)(int64_t)>()(kTurns); });
-        return flopsPerTurn_ * kTurns * threads / (now(threads == 1) - begin);
+        return flopsPerTurn_ * kTurns * threads / (bench::seconds(threads) - begin);
     }
 
 private:
@@ -326,8 +311,7 @@ struct Candidate
 
     double time(Workers& workers, int runs)
     {
-        bool const own = workers.count() == 1;
-        double const begin = now(own);
+        double const begin = bench::seconds(workers.count());
         for (int i = 0; i < runs; ++i) {
             std::vector<TensorRef>& out = outputs;
             ops::RunArgs args{inputs, out, workspace.data()};
@@ -336,7 +320,7 @@ struct Candidate
             if (!kernel->run(args).ok())
                 std::printf("%s failed\n", tactic.c_str());
         }
-        return (now(own) - begin) / runs;
+        return (bench::seconds(workers.count()) - begin) / runs;
     }
 };
 
@@ -391,7 +375,7 @@ bool wanted(Options const& o, std::string const& name)
            std::any_of(o.texts.begin(), o.texts.end(), [&](char const* t) { return name.find(t) != name.npos; });
 }
 
-void bench(Options const& o)
+void measure(Options const& o)
 {
     device::ThreadPool pool(o.threads);
     Workers& workers = pool.workers();
@@ -423,17 +407,18 @@ void bench(Options const& o)
                 c.shares.push_back(work->flops / s / flops);
             }
         }
-        std::sort(candidates.begin(), candidates.end(),
-                  [](Candidate const& a, Candidate const& b) { return median(a.shares) > median(b.shares); });
+        std::sort(candidates.begin(), candidates.end(), [](Candidate const& a, Candidate const& b) {
+            return bench::median(a.shares) > bench::median(b.shares);
+        });
         std::map<std::string, int> shown;
         for (Candidate const& c : candidates)
             if (shown[c.tactic]++ == 0 || o.all)
                 std::printf("%-34s %-40s {%s} %9.1f us %6.1f GFLOP/s %5.1f %%\n", name.c_str(), c.tactic.c_str(),
-                            c.config.c_str(), median(c.seconds) * 1e6, work->flops / median(c.seconds) * 1e-9,
-                            median(c.shares) * 100);
+                            c.config.c_str(), bench::median(c.seconds) * 1e6,
+                            work->flops / bench::median(c.seconds) * 1e-9, bench::median(c.shares) * 100);
         if (!candidates.empty()) {
-            total[l.network] += l.count * median(candidates[0].seconds);
-            ideal[l.network] += l.count * work->flops / median(peaks);
+            total[l.network] += l.count * bench::median(candidates[0].seconds);
+            ideal[l.network] += l.count * work->flops / bench::median(peaks);
         }
     }
     for (auto const& [network, seconds] : total)
@@ -462,6 +447,6 @@ int main(int argc, char** argv)
             o.texts.push_back(argv[i]);
     }
     std::printf("%s, %d thread(s), batch 1, f32\n", tw::device::probeCpu().fingerprint().c_str(), o.threads);
-    tw::bench(o);
+    tw::measure(o);
     return 0;
 }

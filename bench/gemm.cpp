@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <vector>
 
 #include "base/tensor.h"
@@ -13,10 +12,13 @@
 #include "device/thread_pool.h"
 #include "kernels/gemm_jit.h"
 #include "kernels/jit/vector_code.h"
+#include "timing.h"
 
 namespace {
 
 using namespace tw;
+using bench::median;
+using bench::seconds;
 using kernels::GemmJit;
 using kernels::GemmJitOptions;
 using kernels::jit::Isa;
@@ -24,19 +26,6 @@ using kernels::jit::Isa;
 constexpr int kRounds = 40;
 
 // One thread is timed by its own CPU time, which leaves out what other programs take from it; several by the clock.
-double seconds(int threads)
-{
-    timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-double median(std::vector<double> v)
-{
-    std::nth_element(v.begin(), v.begin() + std::ptrdiff_t(v.size() / 2), v.end());
-    return v[v.size() / 2];
-}
-
 // 2 x 12 sums, enough for the latency of one on two ports.
 struct PeakLoop
 {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,10 +17,13 @@
 #include "kernels/gemm_jit.h"
 #include "kernels/gemv_jit.h"
 #include "kernels/jit/vector_code.h"
+#include "timing.h"
 
 namespace {
 
 using namespace tw;
+using bench::median;
+using bench::seconds;
 using kernels::GemmJit;
 using kernels::GemmJitOptions;
 using kernels::GemvJit;
@@ -32,19 +34,6 @@ using kernels::jit::vectorWidth;
 constexpr int kRounds = 15;
 
 // One thread is timed by its own CPU time, which leaves out what other programs take from it; several by the clock.
-double seconds(int threads)
-{
-    timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-double median(std::vector<double> v)
-{
-    std::nth_element(v.begin(), v.begin() + std::ptrdiff_t(v.size() / 2), v.end());
-    return v[v.size() / 2];
-}
-
 // Sums of everything in four registers.
 struct ReadLoop
 {

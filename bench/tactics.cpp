@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,29 +19,19 @@
 #include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/topk/op.h"
+#include "timing.h"
 #include "tune/check.h"
 
 namespace {
 
 using namespace tw;
+using bench::median;
+using bench::seconds;
 
 constexpr int kRounds = 25, kWarmUps = 2;
 constexpr double kSecondsEach = 1;
 
 // One thread is timed by its own CPU time, which leaves out what other programs take from it; several by the clock.
-double seconds(int threads)
-{
-    timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-double median(std::vector<double> v)
-{
-    std::nth_element(v.begin(), v.begin() + std::ptrdiff_t(v.size() / 2), v.end());
-    return v[v.size() / 2];
-}
-
 struct Input
 {
     Extents dims;

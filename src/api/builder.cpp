@@ -205,11 +205,11 @@ uint32_t sourcesOf(BuilderConfigObject const& c)
     bool const external =
         !(c.previewFeatures >> int(nvinfer1::PreviewFeature::kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805) & 1);
     auto has = [&](nvinfer1::TacticSource s) { return external && (c.tacticSources >> int(s) & 1) != 0; };
-    uint32_t bits = 1u << int(ops::Source::kOwn);
+    uint32_t bits = tune::bitOf(ops::Source::kOwn);
     if (has(nvinfer1::TacticSource::kCUBLAS_LT))
-        bits |= 1u << int(ops::Source::kCublasLt);
+        bits |= tune::bitOf(ops::Source::kCublasLt);
     if (has(nvinfer1::TacticSource::kCUDNN))
-        bits |= 1u << int(ops::Source::kCudnn);
+        bits |= tune::bitOf(ops::Source::kCudnn);
     return bits;
 }
 

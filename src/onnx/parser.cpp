@@ -137,16 +137,21 @@ private:
     tw_onnx::ModelProto const& read(void const* data, size_t size)
     {
         auto const here = SourceLocation::current();
-        if (!data || size == 0)
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
-        if (size > size_t(INT_MAX))
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
-                              "the model has " + std::to_string(size) +
-                                  " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
-                              here};
+        checkSize("the model", data ? size : 0, here);
         auto model = std::make_unique<tw_onnx::ModelProto>();
         bool const isParsed = model->ParseFromArray(data, int(size)); // before the pointer moves
         return keep(isParsed, std::move(model));
+    }
+
+    static void checkSize(std::string const& what, size_t size, SourceLocation const& here)
+    {
+        if (size == 0)
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
+        if (size > size_t(INT_MAX))
+            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
+                              what + " has " + std::to_string(size) +
+                                  " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
+                              here};
     }
 
     tw_onnx::ModelProto const& keep(bool isParsed, std::unique_ptr<tw_onnx::ModelProto> model)
@@ -178,13 +183,7 @@ private:
         if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
             throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "file '" + std::string(path) + "' cannot be read",
                               here};
-        if (info.st_size == 0)
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED, "the model is empty", here};
-        if (info.st_size > INT_MAX)
-            throw ImportError{ErrorCode::kMODEL_DESERIALIZE_FAILED,
-                              "file '" + std::string(path) + "' has " + std::to_string(info.st_size) +
-                                  " bytes; a protobuf message has at most 2^31 - 1, keep the weights in external files",
-                              here};
+        checkSize("file '" + std::string(path) + "'", size_t(info.st_size), here);
         auto model = std::make_unique<tw_onnx::ModelProto>();
         bool const isParsed = model->ParseFromZeroCopyStream(&stream);
         if (stream.GetErrno() != 0)

@@ -29,10 +29,6 @@ constexpr int kDependentCapability = 90;                                // of GP
 constexpr size_t kMostRivals = 16, kMostReason = 300, kMostConfig = 16; // kept of each choice
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
-constexpr uint32_t bitOf(ops::Source s)
-{
-    return 1u << int(s);
-}
 constexpr uint32_t kAllSources = bitOf(ops::Source::kOwn) | bitOf(ops::Source::kCublasLt) | bitOf(ops::Source::kCudnn);
 
 struct Candidate

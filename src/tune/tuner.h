@@ -19,6 +19,12 @@ namespace tw::tune {
 
 class TimingCache;
 
+// A source in Options::sources.
+constexpr uint32_t bitOf(ops::Source s)
+{
+    return 1u << int(s);
+}
+
 struct Options
 {
     ops::Backend backend = ops::Backend::kCpu;
@@ -33,7 +39,7 @@ struct Options
     bool timeAlways = false;                  // a lone candidate too: the time itself is wanted
     bool winograd = true;                     // its convolutions are candidates
     bool tf32 = false;                        // so are tactics that round to TF32
-    uint32_t sources = ~0u;                   // bits of ops::Source: those whose tactics are
+    uint32_t sources = ~0u;                   // bitOf() of those whose tactics are candidates
     Workers* workers = &serialWorkers();      // those that the engine will run on
     Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
     Selector* selector = nullptr;             // asked for every layer; then the cache is not used

@@ -19,7 +19,6 @@ using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
 constexpr int kMostChoices = 3;
-constexpr int64_t kMostLaunches = 64;   // for collections whose strides are no single step
 constexpr uint32_t kAlignment = 16;     // bytes, of all addresses
 constexpr int64_t kWorkspaceStep = 256; // bytes that a workspace is aligned to
 // What an algorithm may ask for: where shapes vary every one of them gets the same, so less.
@@ -28,7 +27,7 @@ constexpr int64_t kMostWorkspace = 32 << 20, kMostWorkspaceVarying = 4 << 20;
 // What does not depend on the sizes of a run.
 struct Settled
 {
-    GemmF16Op const* op = nullptr;
+    CudaProductOp const* op = nullptr;
     ir::Node const* node = nullptr;
     bool isHalf = false, tf32 = false;
     bool aAlongK = true, bAlongK = false; // stored with k as the inner dimension
@@ -38,23 +37,11 @@ struct Settled
 };
 
 // y = a b for each of `batch`, all of it for each of `outer`; strides in elements, ld from one stored row to the next.
-struct Product
+struct Product : ProductBatches
 {
-    int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0;
-    int64_t batch = 1, batchA = 0, batchB = 0, batchY = 0;
-    Extents outer, aOuter, bOuter;
+    int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, batchY = 0;
     bool isEmpty() const { return m == 0 || n == 0 || batch == 0 || outer.volume() == 0; }
 };
-
-bool isPresent(Problem const& p, int input)
-{
-    return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
-}
-
-bool isKnown(ir::Value const& v, size_t fromEnd)
-{
-    return fromEnd < v.shape.size() && v.shape[v.shape.size() - 1 - fromEnd].isConst();
-}
 
 // Negative: the library has no such end of a product.
 int32_t epilogueOf(FusedActivation const& f)
@@ -66,7 +53,7 @@ int32_t epilogueOf(FusedActivation const& f)
     return f.kind == int32_t(FusedKind::kGeluTanh) ? cuda::kLtEpilogueGelu : -1;
 }
 
-Settled settle(GemmF16Op const& op, Problem const& p, bool tf32)
+Settled settle(CudaProductOp const& op, Problem const& p, bool tf32)
 {
     Settled s;
     s.op = &op;
@@ -86,45 +73,15 @@ Settled settle(GemmF16Op const& op, Problem const& p, bool tf32)
 
 Product productOf(Settled const& s, Geometry const& g)
 {
-    Product p;
+    ProductRows const r = rowsOf(g, s.aAlongK, s.bAlongK);
+    Product p{batchesOf(r.batch, r.aBatch, r.bBatch)};
+    p.m = r.m;
     p.n = g.n;
     p.k = g.k;
-    p.m = g.m;
-    p.lda = s.aAlongK ? g.aRow : g.aColumn;
-    p.ldb = s.bAlongK ? g.bColumn : g.bRow;
-    int d = g.batch.rank - 1;
-    // Collections of a follow each other as rows do, where all have the same b.
-    for (; d >= 0 && s.aAlongK; --d) {
-        if (g.batch[d] == 1)
-            continue;
-        if (g.bBatch[d] != 0 || (p.m > 1 && g.aBatch[d] != p.m * p.lda))
-            break;
-        p.lda = p.m > 1 ? p.lda : g.aBatch[d];
-        p.m *= g.batch[d];
-    }
-    p.batchY = p.m * p.n;
-    for (; d >= 0; --d) {
-        int64_t const count = g.batch[d], a = g.aBatch[d], b = g.bBatch[d];
-        if (count == 1)
-            continue;
-        bool const isStep = a == p.batchA * p.batch && b == p.batchB * p.batch;
-        if (p.batch == 1 && p.outer.rank == 0) {
-            p.batch = count;
-            p.batchA = a;
-            p.batchB = b;
-        } else if (isStep && p.outer.rank == 0) {
-            p.batch *= count;
-        } else {
-            p.outer.push(count);
-            p.aOuter.push(a);
-            p.bOuter.push(b);
-        }
-    }
-    for (Extents* e : {&p.outer, &p.aOuter, &p.bOuter}) // y has the first dimension outermost
-        std::reverse(e->d.begin(), e->d.begin() + e->rank);
     // A single row has no step to the next.
-    p.lda = std::max(p.lda, s.aAlongK ? p.k : p.m);
-    p.ldb = std::max(p.ldb, s.bAlongK ? p.k : p.n);
+    p.lda = std::max(r.lda, s.aAlongK ? p.k : p.m);
+    p.ldb = std::max(r.ldb, s.bAlongK ? p.k : p.n);
+    p.batchY = p.m * p.n;
     return p;
 }
 
@@ -372,7 +329,7 @@ Product productOf(Settled const& s, Problem const& p, bool most)
 }
 
 // But for the library and the GPU.
-Support supportsProblem(GemmF16Op const& op, Problem const& p, bool tf32)
+Support supportsProblem(CudaProductOp const& op, Problem const& p, bool tf32)
 {
     DataType const type = p.inputs[0].type;
     if (type != DataType::kFloat && (tf32 || type != DataType::kHalf))
@@ -396,9 +353,9 @@ Support supportsProblem(GemmF16Op const& op, Problem const& p, bool tf32)
             return Support::no("nothing is summed");
         if (std::max({product.m, product.n, product.k, product.batch}) > INT32_MAX)
             return Support::no("the library counts rows, columns and batches in 32 bits");
-        if (product.outer.volume() > kMostLaunches)
+        if (product.outer.volume() > kMostProductLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
-                               std::to_string(kMostLaunches) + " are allowed");
+                               std::to_string(kMostProductLaunches) + " are allowed");
         // Of every launch but the first.
         int64_t const step = kAlignment / sizeOf(type);
         auto isUneven = [&](Extents const& strides) {

@@ -3,7 +3,7 @@
 // FP32. The config is one number, the algorithm's place in the list that the library's heuristic gives for the shapes.
 #pragma once
 
-#include "ops/cuda_gemm_f16.h"
+#include "ops/cuda_product.h"
 
 namespace tw::ops {
 
@@ -11,7 +11,7 @@ class CublasLtTactic final : public Tactic
 {
 public:
     // With `tf32` it takes FP32 alone and rounds factors.
-    constexpr CublasLtTactic(char const* name, int version, GemmF16Op const& op, bool tf32 = false)
+    constexpr CublasLtTactic(char const* name, int version, CudaProductOp const& op, bool tf32 = false)
         : Tactic(name, version, Backend::kCuda), op_(op), tf32_(tf32)
     {}
     Source source() const override { return Source::kCublasLt; }
@@ -25,7 +25,7 @@ public:
                                          std::string const& image) const override;
 
 private:
-    GemmF16Op const& op_;
+    CudaProductOp const& op_;
     bool tf32_;
 };
 

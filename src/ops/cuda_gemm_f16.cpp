@@ -17,13 +17,12 @@ namespace kernel = cuda::gemm_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr int64_t kMostLaunches = 64; // for collections whose strides are no single step
 constexpr size_t kMostConfigs = 8, kMostExactConfigs = 6, kMostTf32Configs = 4; // of FP32 there are other tactics
 
 // What does not depend on the sizes of a run.
 struct Settled
 {
-    GemmF16Op const* op = nullptr;
+    CudaProductOp const* op = nullptr;
     ir::Node const* node = nullptr;
     kernel::Spec spec; // all but the tile, until a config is given
     // Of b as stored, and of the copy that is packed: 16 bytes or a multiple, and k contiguous where FP32 wants it.
@@ -45,64 +44,31 @@ int64_t roundUp(int64_t v, int64_t step)
     return (v + step - 1) / step * step;
 }
 
-bool isKnown(ir::Value const& v, size_t fromEnd)
-{
-    return fromEnd < v.shape.size() && v.shape[v.shape.size() - 1 - fromEnd].isConst();
-}
-
-bool isPresent(Problem const& p, int input)
-{
-    return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
-}
-
 Product productOf(Settled const& s, Geometry const& g)
 {
     Product p;
     kernel::Shape& shape = p.shape;
+    ProductRows const r = rowsOf(g, s.spec.aAlongK, s.spec.bAlongK);
+    Extents bBatch = r.bBatch;
+    for (int d = 0; s.paddedB && d < bBatch.rank; ++d)
+        bBatch[d] = bBatch[d] / (s.rowsB * s.columnsB) * (s.transposesB ? s.columnsB : s.rowsB) * s.paddedB;
+    ProductBatches const b = batchesOf(r.batch, r.aBatch, bBatch);
+    shape.m = r.m;
     shape.n = g.n;
     shape.k = g.k;
-    auto strideB = [&](int64_t stride) {
-        return s.paddedB ? stride / (s.rowsB * s.columnsB) * (s.transposesB ? s.columnsB : s.rowsB) * s.paddedB
-                         : stride;
-    };
-    int64_t rows = g.m, ld = s.spec.aAlongK ? g.aRow : g.aColumn;
-    int d = g.batch.rank - 1;
-    // Collections of a follow each other as rows do, where all have the same b.
-    for (; d >= 0 && s.spec.aAlongK; --d) {
-        if (g.batch[d] == 1)
-            continue;
-        if (g.bBatch[d] != 0 || (rows > 1 && g.aBatch[d] != rows * ld))
-            break;
-        ld = rows > 1 ? ld : g.aBatch[d];
-        rows *= g.batch[d];
-    }
-    shape.m = rows;
-    shape.lda = ld;
-    shape.ldb = s.paddedB ? s.paddedB : s.spec.bAlongK ? g.bColumn : g.bRow;
-    shape.batchY = rows * g.n;
-    for (; d >= 0; --d) {
-        int64_t const count = g.batch[d], a = g.aBatch[d], b = strideB(g.bBatch[d]);
-        if (count == 1)
-            continue;
-        bool const isStep = a == shape.batchA * shape.batch && b == shape.batchB * shape.batch;
-        if (shape.batch == 1 && p.outer.rank == 0) {
-            shape.batch = count;
-            shape.batchA = a;
-            shape.batchB = b;
-        } else if (isStep && p.outer.rank == 0) {
-            shape.batch *= count;
-        } else {
-            p.outer.push(count);
-            p.aOuter.push(a);
-            p.bOuter.push(b);
-        }
-    }
-    for (Extents* e : {&p.outer, &p.aOuter, &p.bOuter}) // y has the first dimension outermost
-        std::reverse(e->d.begin(), e->d.begin() + e->rank);
+    shape.lda = r.lda;
+    shape.ldb = s.paddedB ? s.paddedB : r.ldb;
+    shape.batch = b.batch;
+    shape.batchA = b.batchA;
+    shape.batchB = b.batchB;
+    shape.batchY = r.m * g.n;
+    p.outer = b.outer;
+    p.aOuter = b.aOuter;
+    p.bOuter = b.bOuter;
     return p;
 }
 
-Settled settle(GemmF16Op const& op, Problem const& p, GemmF16Way way)
+Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
     Settled s;
     s.op = &op;
@@ -281,7 +247,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 
 } // namespace
 
-Support supports(GemmF16Op const& op, Problem const& p, GemmF16Way way)
+Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
     DataType const type = way == GemmF16Way::kHalf ? DataType::kHalf : DataType::kFloat;
     bool const exact = way == GemmF16Way::kThreeTf32;
@@ -311,14 +277,14 @@ Support supports(GemmF16Op const& op, Problem const& p, GemmF16Way way)
             return Support::no(why);
         if (exact && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
-        if (product.outer.volume() > kMostLaunches)
+        if (product.outer.volume() > kMostProductLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
-                               std::to_string(kMostLaunches) + " are allowed");
+                               std::to_string(kMostProductLaunches) + " are allowed");
     }
     return Support::yes();
 }
 
-std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF16Way way)
+std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
     Settled const s = settle(op, p, way);
     std::vector<Config> list;
@@ -330,7 +296,7 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF16Way wa
     return list;
 }
 
-double estimate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF16Way way)
+double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
     constexpr double kSplitUs = 1.5;
     Settled s = settle(op, p, way);
@@ -341,7 +307,7 @@ double estimate(GemmF16Op const& op, Problem const& p, Config const& config, Gem
            (s.spec.exact ? kSplitUs : 0);
 }
 
-CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF16Way way)
+CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
     Settled s = settle(op, p, way);
     if (!decode(config, s.spec))

@@ -4,21 +4,10 @@
 // {tileP, tileQ, stages, groups, turns, split, multicast, swap, copies}.
 #pragma once
 
-#include "ops/activate.h"
+#include "ops/cuda_product.h"
 #include "ops/cuda_tactic.h"
-#include "ops/matrix_multiply/op.h"
 
 namespace tw::ops {
-
-// How a node's inputs 0 and 1 are a and b.
-struct GemmF16Op
-{
-    matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
-    // Which of a and b are stored with their last two dimensions the other way round.
-    matrix_multiply::Attrs (*operations)(ir::Node const& node);
-    FusedActivation const& (*activation)(ir::Node const& node) = nullptr; // null: none
-    int bias = -1, residual = -1;                                         // inputs; -1: none
-};
 
 enum class GemmF16Way : int
 {
@@ -29,14 +18,14 @@ enum class GemmF16Way : int
 
 namespace gemm_f16 {
 
-Support supports(GemmF16Op const& op, Problem const& problem, GemmF16Way way);
-std::vector<Config> configs(GemmF16Op const& op, Problem const& problem, GemmF16Way way);
-double estimate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF16Way way);
-CudaKernels generate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF16Way way);
+Support supports(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
+std::vector<Config> configs(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
+double estimate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
+CudaKernels generate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
 
 } // namespace gemm_f16
 
-template <GemmF16Op const& op, GemmF16Way way>
+template <CudaProductOp const& op, GemmF16Way way>
 constexpr CudaTactic gemmF16Tactic(char const* name, int version)
 {
     return CudaTactic(

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/gemm_mma_f32.h"
+#include "ops/cuda_gemm_f16.h"
 #include "ops/cuda_pointwise.h"
 
 namespace tw::ops::gemm_f32 {
@@ -18,11 +19,6 @@ using matrix_multiply::MatrixOperation;
 constexpr size_t kMostConfigs = 4;
 constexpr int64_t kPack = 4; // floats of 16 bytes
 
-bool isPresent(Problem const& p, int input)
-{
-    return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
-}
-
 // Whether stored rows are packs. Operands are dense: rows have `size` elements where it is known, else a multiple of
 // the last dimension.
 bool packs(ir::Value const& v, bool known, int64_t size)
@@ -32,7 +28,7 @@ bool packs(ir::Value const& v, bool known, int64_t size)
     return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
 }
 
-cores::Operands operandsOf(GemmF16Op const& op, Problem const& p)
+cores::Operands operandsOf(CudaProductOp const& op, Problem const& p)
 {
     cores::Operands s;
     matrix_multiply::Attrs const operations = op.operations(*p.node);
@@ -55,36 +51,17 @@ cores::Operands operandsOf(GemmF16Op const& op, Problem const& p)
 struct Sizes
 {
     Geometry geometry;
-    Extents batch, aBatch, bBatch; // what is left of the collections
-    int64_t m = 0, lda = 0, ldb = 0;
+    ProductRows rows;
 };
 
-// Collections of a that follow each other as rows do are rows, where all have the same b.
-Sizes sizesOf(GemmF16Op const& op, cores::Operands const& s, ir::Node const& node, Extents const& a, Extents const& b)
+Sizes sizesOf(CudaProductOp const& op, cores::Operands const& s, ir::Node const& node, Extents const& a,
+              Extents const& b)
 {
-    Sizes z;
-    Geometry const& g = z.geometry = op.geometry(node, a, b);
-    z.m = g.m;
-    z.lda = s.aAlongK ? g.aRow : g.aColumn;
-    z.ldb = s.bAlongK ? g.bColumn : g.bRow;
-    int d = g.batch.rank - 1;
-    for (; d >= 0 && s.aAlongK; --d) {
-        if (g.batch[d] == 1)
-            continue;
-        if (g.bBatch[d] != 0 || (z.m > 1 && g.aBatch[d] != z.m * z.lda))
-            break;
-        z.lda = z.m > 1 ? z.lda : g.aBatch[d];
-        z.m *= g.batch[d];
-    }
-    for (int i = 0; i <= d; ++i) {
-        z.batch.push(g.batch[i]);
-        z.aBatch.push(g.aBatch[i]);
-        z.bBatch.push(g.bBatch[i]);
-    }
-    return z;
+    Geometry const g = op.geometry(node, a, b);
+    return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
 }
 
-Sizes sizesOf(GemmF16Op const& op, Problem const& p)
+Sizes sizesOf(CudaProductOp const& op, Problem const& p)
 {
     return sizesOf(op, operandsOf(op, p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
@@ -133,7 +110,7 @@ bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const
 
 } // namespace
 
-Support supports(GemmF16Op const& op, Problem const& p, GemmF32Way way)
+Support supports(CudaProductOp const& op, Problem const& p, GemmF32Way way)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
@@ -146,7 +123,7 @@ Support supports(GemmF16Op const& op, Problem const& p, GemmF32Way way)
     return Support::yes();
 }
 
-std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF32Way way)
+std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF32Way way)
 {
     Sizes const z = sizesOf(op, p);
     cores::Operands const o = operandsOf(op, p);
@@ -155,7 +132,7 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF32Way wa
     if (way == GemmF32Way::kCores) {
         cores::Spec base;
         static_cast<cores::Operands&>(base) = o;
-        for (cores::Spec const& s : candidates(base, z.m, z.geometry.n, z.geometry.k, z.batch.volume(),
+        for (cores::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
                                                p.cuda->multiprocessors, clusters, kMostConfigs))
             list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
         return list;
@@ -163,24 +140,24 @@ std::vector<Config> configs(GemmF16Op const& op, Problem const& p, GemmF32Way wa
     matrix::Spec base;
     static_cast<cores::Operands&>(base) = o;
     base.exact = way == GemmF32Way::kThreeTf32;
-    for (matrix::Spec const& s : candidates(base, z.m, z.geometry.n, z.geometry.k, z.batch.volume(),
+    for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
                                             p.cuda->multiprocessors, clusters, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
 
-double estimate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF32Way way)
+double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
 {
     double us = 0;
     if (p.cuda)
         withSpec(operandsOf(op, p), config, way, [&](auto const& spec) {
             Sizes const z = sizesOf(op, p);
-            us = estimateUs(spec, z.m, z.geometry.n, z.geometry.k, z.batch.volume(), p.cuda->multiprocessors);
+            us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
         });
     return us;
 }
 
-CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config, GemmF32Way way)
+CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
 {
     cores::Operands const o = operandsOf(op, p);
     CudaKernels out;
@@ -201,15 +178,15 @@ CudaKernels generate(GemmF16Op const& op, Problem const& p, Config const& config
             params.bias = at(op.bias, spec.bias);
             params.residual = at(op.residual, spec.residual);
             params.y = static_cast<float*>(args.outputs[0].data);
-            params.m = z.m;
+            params.m = z.rows.m;
             params.n = z.geometry.n;
             params.k = z.geometry.k;
-            params.lda = z.lda;
-            params.ldb = z.ldb;
-            params.batch.set(z.batch);
-            params.batch.setStrides(0, z.aBatch);
-            params.batch.setStrides(1, z.bBatch);
-            cuda::LaunchGeometry const g = launch(spec, params, z.batch.volume());
+            params.lda = z.rows.lda;
+            params.ldb = z.rows.ldb;
+            params.batch.set(z.rows.batch);
+            params.batch.setStrides(0, z.rows.aBatch);
+            params.batch.setStrides(1, z.rows.bBatch);
+            cuda::LaunchGeometry const g = launch(spec, params, z.rows.batch.volume());
             return launchOn.withGeometry(0, g, {&params});
         };
     });

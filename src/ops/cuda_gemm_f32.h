@@ -4,7 +4,8 @@
 // split}, where matrix units multiply {tileM, tileN, warpsM, warpsN, stages, split}.
 #pragma once
 
-#include "ops/cuda_gemm_f16.h"
+#include "ops/cuda_product.h"
+#include "ops/cuda_tactic.h"
 
 namespace tw::ops {
 
@@ -17,14 +18,14 @@ enum class GemmF32Way : int
 
 namespace gemm_f32 {
 
-Support supports(GemmF16Op const& op, Problem const& problem, GemmF32Way way);
-std::vector<Config> configs(GemmF16Op const& op, Problem const& problem, GemmF32Way way);
-double estimate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF32Way way);
-CudaKernels generate(GemmF16Op const& op, Problem const& problem, Config const& config, GemmF32Way way);
+Support supports(CudaProductOp const& op, Problem const& problem, GemmF32Way way);
+std::vector<Config> configs(CudaProductOp const& op, Problem const& problem, GemmF32Way way);
+double estimate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF32Way way);
+CudaKernels generate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF32Way way);
 
 } // namespace gemm_f32
 
-template <GemmF16Op const& op, GemmF32Way way>
+template <CudaProductOp const& op, GemmF32Way way>
 constexpr CudaTactic gemmF32Tactic(char const* name, int version)
 {
     return CudaTactic(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_cublaslt.h"
+#include "ops/cuda_gemm_f16.h"
 #include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fused_fully_connected/op.h"
@@ -13,7 +14,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return multiplyKernels(p, 2, -1, p.node->attrsAs<Attrs>().activation, connectedGeometry);
 }
 
-constexpr GemmF16Op kGemm{
+constexpr CudaProductOp kGemm{
     .geometry = [](ir::Node const&, Extents const& x, Extents const& w) { return fully_connected::geometryOf(x, w); },
     .operations =
         [](ir::Node const&) {

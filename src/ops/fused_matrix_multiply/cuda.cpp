@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cuda_cublaslt.h"
+#include "ops/cuda_gemm_f16.h"
 #include "ops/cuda_gemm_f32.h"
 #include "ops/cuda_multiply.h"
 #include "ops/fused_matrix_multiply/op.h"
@@ -13,7 +14,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return multiplyKernels(p, 2, 3, p.node->attrsAs<Attrs>().activation, multiplyGeometry);
 }
 
-constexpr GemmF16Op kGemm{
+constexpr CudaProductOp kGemm{
     .geometry = [](ir::Node const& node, Extents const& a,
                    Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
     .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },

@@ -19,11 +19,11 @@ double relu(double v)
     return v > 0 ? v : 0;
 }
 
-Result<Row> run(Gpu& gpu, conv::Spec const& spec, conv::Shape const& g, bool timed, Kernel const& kernel)
+Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool timed, Kernel const& kernel)
 {
     Row row;
     row.label = kernel.label;
-    int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups, k = groupC * g.r * g.s, padded = conv::paddedK(g);
+    int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups, k = groupC * g.r * g.s, padded = paddedK(g);
     size_t const sizeX = size_t(g.n * g.h * g.w * g.c), sizeF = size_t(g.k * padded),
                  sizeY = size_t(g.n * g.outH * g.outW * g.k);
     float const scale = float(std::pow(double(k), -0.25)) * 1.7f;
@@ -88,10 +88,10 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, conv::Shape const& g, bool tim
     return row;
 }
 
-conv::Shape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad, int64_t groups = 1,
-                  int dilation = 1)
+cuda::ConvShape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int stride, int pad, int64_t groups = 1,
+                      int dilation = 1)
 {
-    conv::Shape g;
+    cuda::ConvShape g;
     g.n = n;
     g.c = c;
     g.h = g.w = hw;
@@ -109,10 +109,10 @@ conv::Shape shape(int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int s
 
 void convCases(std::vector<Case>& cases)
 {
-    auto add = [&](std::string const& what, conv::Spec s, conv::Shape const& g, bool timed) {
+    auto add = [&](std::string const& what, conv::Spec s, cuda::ConvShape const& g, bool timed) {
         s.activation = cuda::kRelu;
         s.activateLast = true;
-        s.vector = std::min(s.vector, conv::vectorOf(g, s.planar));
+        s.vector = std::min(s.vector, vectorOf(g, s.planar, conv::kMostVector));
         s.aligned = g.k / g.groups % 8 == 0;
         if (char const* why = conv::unsupported(s, g)) {
             std::printf("not a case: %s: %s\n", what.c_str(), why);
@@ -139,7 +139,7 @@ void convCases(std::vector<Case>& cases)
     struct Layer
     {
         char const* what;
-        conv::Shape g;
+        cuda::ConvShape g;
         bool planar;
     };
     for (Layer const& l : {Layer{"stem batch 1", shape(1, 3, 224, 64, 7, 2, 3), true},

@@ -25,6 +25,38 @@ Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Ex
     return ops::geometryOf(WindowKind::kConvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
 }
 
+int64_t filtersOf(Geometry const& g)
+{
+    return g.groups == 1 ? roundUp8(g.k) : g.k;
+}
+
+cuda::ConvShape shapeOf(Geometry const& g)
+{
+    cuda::ConvShape s;
+    s.n = g.batch;
+    s.h = g.in[1];
+    s.w = g.in[2];
+    s.c = g.c;
+    s.k = filtersOf(g);
+    s.r = g.window[1];
+    s.s = g.window[2];
+    s.outH = g.out[1];
+    s.outW = g.out[2];
+    s.groups = g.groups;
+    s.strideH = int(g.stride[1]);
+    s.strideW = int(g.stride[2]);
+    s.padH = int(g.before[1]);
+    s.padW = int(g.before[2]);
+    s.dilationH = int(g.dilation[1]);
+    s.dilationW = int(g.dilation[2]);
+    return s;
+}
+
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
+{
+    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
+}
+
 double estimateUs(Problem const& p, double teraflops)
 {
     constexpr double kBytesPerUs = 3e6, kLeastUs = 2;

@@ -4,6 +4,7 @@
 // round y up to 8 are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
+#include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/epilogue.h"
 #include "ops/activate.h"
 #include "ops/cuda_tactic.h"
@@ -77,6 +78,13 @@ inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
 {
     return geometryOf(node, args.inputs[0].dims, args.inputs[1].dims, args.outputs[0].dims);
 }
+
+// As the implicit products of kernels/cuda take them, and the order of k in their filters (for packFilters()).
+cuda::ConvShape shapeOf(Geometry const& geometry);
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar);
+// Those of one group round up to 8; groups lie one behind the other as they are.
+int64_t filtersOf(Geometry const& geometry);
+constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
 
 // Microseconds that a kernel would take at a rate of operations, or of memory: only to order tactics by.
 double estimateUs(Problem const& problem, double teraflops);

@@ -11,11 +11,12 @@ namespace tw::ops::conv_f32 {
 namespace {
 
 namespace conv = cuda::conv_f32;
+using conv_f16::filtersOf;
 using conv_f16::Geometry;
 using conv_f16::geometryOf;
-using conv_f16::roundUp8;
+using conv_f16::kMostPlanarChannels;
+using conv_f16::shapeOf;
 
-constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
 constexpr size_t kMostConfigs = 5, kMostTexts = 3;
 
 // A config's numbers.
@@ -33,34 +34,6 @@ struct Kind
 {
     bool tf32, planar;
 };
-
-// Filters of one group round up to 8 where there is one group; groups lie one behind the other as they are.
-int64_t filtersOf(Geometry const& g)
-{
-    return g.groups == 1 ? roundUp8(g.k) : g.k;
-}
-
-conv::Shape shapeOf(Geometry const& g)
-{
-    conv::Shape s;
-    s.n = g.batch;
-    s.h = g.in[1];
-    s.w = g.in[2];
-    s.c = g.c;
-    s.k = filtersOf(g);
-    s.r = g.window[1];
-    s.s = g.window[2];
-    s.outH = g.out[1];
-    s.outW = g.out[2];
-    s.groups = g.groups;
-    s.strideH = int(g.stride[1]);
-    s.strideW = int(g.stride[2]);
-    s.padH = int(g.before[1]);
-    s.padW = int(g.before[2]);
-    s.dilationH = int(g.dilation[1]);
-    s.dilationW = int(g.dilation[2]);
-    return s;
-}
 
 bool isEmpty(Geometry const& g)
 {
@@ -102,7 +75,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
     // Copies along a row need to know its width.
     bool const isKnown = p.node->inputs[0]->shape.back().isConst();
     conv::Spec base = baseOf(p, kind);
-    base.vector = kind.planar && !isKnown ? 1 : conv::vectorOf(shapeOf(maximum), kind.planar);
+    base.vector = kind.planar && !isKnown ? 1 : vectorOf(shapeOf(maximum), kind.planar, conv::kMostVector);
     std::vector<Config> list;
     auto add = [&](conv::Spec const& s) {
         if (!unsupportedGeometry(s, maximum))
@@ -137,11 +110,6 @@ Support supports(Problem const& p, Kind kind)
     return configs(p, kind).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
-int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
-{
-    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
-}
-
 double estimate(Problem const& p, Kind kind, Config const& c)
 {
     conv::Spec spec;
@@ -161,7 +129,7 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);
         std::string packed =
-            conv_f16::packFilters(p.inputs[1], filters, conv::paddedK(shapeOf(g)), placeOf, kind.planar);
+            conv_f16::packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), conv_f16::placeOfFilter, kind.planar);
         if (kind.tf32)
             conv::roundAllToTf32(packed);
         return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(packed)};

@@ -10,8 +10,6 @@ namespace {
 
 namespace conv = cuda::conv_f16;
 
-constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
-
 // A config's numbers.
 enum Place
 {
@@ -21,34 +19,6 @@ enum Place
     kVector,
     kPlaces,
 };
-
-// Filters of one group round up to 8 where there is one group; groups lie one behind the other as they are.
-int64_t filtersOf(Geometry const& g)
-{
-    return g.groups == 1 ? roundUp8(g.k) : g.k;
-}
-
-conv::Shape shapeOf(Geometry const& g)
-{
-    conv::Shape s;
-    s.n = g.batch;
-    s.h = g.in[1];
-    s.w = g.in[2];
-    s.c = g.c;
-    s.k = filtersOf(g);
-    s.r = g.window[1];
-    s.s = g.window[2];
-    s.outH = g.out[1];
-    s.outW = g.out[2];
-    s.groups = g.groups;
-    s.strideH = int(g.stride[1]);
-    s.strideW = int(g.stride[2]);
-    s.padH = int(g.before[1]);
-    s.padW = int(g.before[2]);
-    s.dilationH = int(g.dilation[1]);
-    s.dilationW = int(g.dilation[2]);
-    return s;
-}
 
 char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 {
@@ -92,7 +62,7 @@ std::vector<Config> configs(Problem const& p, bool planar)
         tiles.resize(1);
     // Copies along a row need to know its width.
     bool const isKnown = p.node->inputs[0]->shape.back().isConst();
-    int const vector = planar && !isKnown ? 1 : conv::vectorOf(shapeOf(maximum), planar);
+    int const vector = planar && !isKnown ? 1 : vectorOf(shapeOf(maximum), planar, conv::kMostVector);
     std::vector<Config> list;
     for (Tile const& t : tiles)
         list.push_back({t.m, t.n, t.stages, vector});
@@ -116,11 +86,6 @@ Support supports(Problem const& p, bool planar)
     return why ? Support::no(why) : Support::yes();
 }
 
-int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
-{
-    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
-}
-
 CudaKernels generate(Problem const& p, Config const& config, bool planar)
 {
     conv::Spec spec;
@@ -131,7 +96,7 @@ CudaKernels generate(Problem const& p, Config const& config, bool planar)
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);
         return std::vector<std::string>{packBias(p, filters),
-                                        packFilters(p.inputs[1], filters, conv::paddedK(shapeOf(g)), placeOf, planar)};
+                                        packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, planar)};
     };
     out.packedInputs = {1, 2};
     out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {

@@ -32,16 +32,6 @@ enum Place
     kPlaces,
 };
 
-Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
-{
-    return ops::geometryOf(WindowKind::kDeconvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
-}
-Geometry geometryOf(Problem const& p, bool atMaximum)
-{
-    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
-    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
-}
-
 gemm::Spec baseOf(Problem const& p)
 {
     gemm::Spec s;
@@ -95,6 +85,26 @@ char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
 
 } // namespace
 
+Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+{
+    return ops::geometryOf(WindowKind::kDeconvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
+}
+
+Geometry geometryOf(Problem const& p, bool atMaximum)
+{
+    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
+    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
+}
+
+bool areBeside(Geometry const& g, int64_t mostWindow)
+{
+    for (int i = 1; i < 3; ++i)
+        if (g.window[i] != g.stride[i] || g.window[i] > mostWindow || g.before[i] != 0 ||
+            g.out[i] != g.in[i] * g.stride[i])
+            return false;
+    return true;
+}
+
 Support supports(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability != 90)
@@ -109,10 +119,8 @@ Support supports(Problem const& p)
     if (a.groups != 1 || w.dims[0] < kLeastChannels || w.dims[1] == 0)
         return Support::no("takes one group of at least " + std::to_string(kLeastChannels) + " channels");
     Geometry const g = geometryOf(p, true);
-    for (int i = 1; i < 3; ++i)
-        if (g.window[i] != g.stride[i] || g.window[i] > kMostWindow || g.before[i] != 0 ||
-            g.out[i] != g.in[i] * g.stride[i])
-            return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " that lie side by side");
+    if (!areBeside(g, kMostWindow))
+        return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " that lie side by side");
     return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ops/cuda_tactic.h"
+#include "ops/kernel_window.h"
 
 namespace tw::ops::deconv_f16 {
 
@@ -12,5 +13,11 @@ CudaKernels generate(Problem const& problem, Config const& config);
 Support supports(Problem const& problem);
 std::vector<Config> configs(Problem const& problem);
 std::vector<Formats> formats(Problem const& problem);
+
+// What they share with FP32. x, w, y of a problem or a run as numbers.
+KernelWindowGeometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
+KernelWindowGeometry geometryOf(Problem const& problem, bool atMaximum);
+// Whether windows of at most so many positions in each direction lie side by side.
+bool areBeside(KernelWindowGeometry const& geometry, int64_t mostWindow);
 
 } // namespace tw::ops::deconv_f16

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/conv_f32.h"
 #include "ops/cuda_conv_f32.h"
+#include "ops/cuda_deconv_f16.h"
 #include "ops/fused_deconvolution/op.h"
 
 namespace tw::ops::deconv_f32 {
@@ -12,6 +13,7 @@ namespace {
 namespace conv = cuda::conv_f32;
 using Geometry = KernelWindowGeometry;
 using conv_f16::roundUp8;
+using deconv_f16::geometryOf;
 
 constexpr int64_t kMostWindow = 16;
 constexpr size_t kMostConfigs = 4, kMostTexts = 2;
@@ -27,24 +29,15 @@ enum Place
     kPlaces,
 };
 
-Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
-{
-    return ops::geometryOf(WindowKind::kDeconvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
-}
-Geometry geometryOf(Problem const& p, bool atMaximum)
-{
-    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
-    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
-}
 bool isEmpty(Geometry const& g)
 {
     return g.batch * g.in[1] * g.in[2] == 0;
 }
 
 // Positions of the window are groups that read the same x.
-conv::Shape shapeOf(Geometry const& g)
+cuda::ConvShape shapeOf(Geometry const& g)
 {
-    conv::Shape s;
+    cuda::ConvShape s;
     s.n = g.batch;
     s.h = s.outH = g.in[1];
     s.w = s.outW = g.in[2];
@@ -56,10 +49,8 @@ conv::Shape shapeOf(Geometry const& g)
 
 char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 {
-    for (int i = 1; i < 3; ++i)
-        if (g.window[i] != g.stride[i] || g.window[i] > kMostWindow || g.before[i] != 0 ||
-            g.out[i] != g.in[i] * g.stride[i])
-            return "windows of at most 16 x 16 positions lie side by side";
+    if (!deconv_f16::areBeside(g, kMostWindow))
+        return "windows of at most 16 x 16 positions lie side by side";
     return isEmpty(g) ? nullptr : conv::unsupported(spec, shapeOf(g));
 }
 
@@ -121,7 +112,7 @@ std::vector<Config> Beside<tf32>::configs(Problem const& p)
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     conv::Spec base = baseOf(p, tf32);
-    base.vector = conv::vectorOf(shapeOf(maximum), false);
+    base.vector = vectorOf(shapeOf(maximum), false, conv::kMostVector);
     std::vector<Config> list;
     if (isEmpty(optimum))
         return {{base.tileM, base.tileN, base.stages, base.vector, base.split}};
@@ -163,7 +154,7 @@ CudaKernels Beside<tf32>::generate(Problem const& p, Config const& config)
         // w [c, k, r, s] as [r, s, k, c].
         TensorSpec const& w = p.inputs[1];
         int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]), taps = w.dims[2] * w.dims[3],
-                      each = (channels + conv::kStepK - 1) / conv::kStepK * conv::kStepK;
+                      each = (channels + cuda::kConvStepK - 1) / cuda::kConvStepK * cuda::kConvStepK;
         std::string bytes(size_t(taps * filters * each) * sizeof(float), '\0');
         auto* const to = reinterpret_cast<float*>(bytes.data());
         float const* from = w.constant->as<float>();

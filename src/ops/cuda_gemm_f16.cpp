@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/tf32.h"
 #include "kernels/cuda/gemm_f16.h"
 #include "ops/cuda_epilogue.h"
 
@@ -161,14 +162,6 @@ std::string packMatrices(Settled const& s, Blob const& b)
                         to[r * s.paddedB + c] = from[c * rows + r];
     }
     return out;
-}
-
-// To nearest, halves away from zero, as the GPU does.
-float roundToTf32(float v)
-{
-    constexpr uint32_t kHalf = 1U << 12, kDropped = (1U << 13) - 1;
-    uint32_t const bits = std::bit_cast<uint32_t>(v);
-    return std::isfinite(v) ? std::bit_cast<float>((bits + kHalf) & ~kDropped) : v;
 }
 
 // High and low parts of rows that hold numbers in their first half.

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/tf32.h"
 #include "device/cuda/compiler.h"
 #include "kernels/cuda/attention_f32.h"
 #include "kernels/cuda/attention_wgmma_f16.h"
@@ -247,7 +248,6 @@ TEST(CudaConvolution, CompilesSingle)
 
 TEST(CudaConvolution, RoundsToTf32)
 {
-    using cuda::conv_f32::roundToTf32;
     EXPECT_EQ(roundToTf32(1.0f), 1.0f);
     EXPECT_EQ(roundToTf32(1.0f + 0x1p-11f), 1.0f + 0x1p-10f); // ties away from zero
     EXPECT_EQ(roundToTf32(-1.0f - 0x1p-11f), -1.0f - 0x1p-10f);
@@ -259,7 +259,7 @@ TEST(CudaConvolution, RoundsToTf32)
 TEST(CudaConvolution, ChoosesTiles)
 {
     using namespace cuda::conv_f32;
-    Shape g; // the third stage of ResNet-50
+    cuda::ConvShape g; // the third stage of ResNet-50
     g.h = g.w = g.outH = g.outW = 14;
     g.c = g.k = 256;
     g.r = g.s = 3;
@@ -267,7 +267,7 @@ TEST(CudaConvolution, ChoosesTiles)
     for (bool tf32 : {true, false}) {
         Spec base;
         base.tf32 = tf32;
-        base.vector = vectorOf(g, false);
+        base.vector = vectorOf(g, false, cuda::conv_f32::kMostVector);
         EXPECT_EQ(base.vector, 4);
         std::vector<Spec> const shared = candidates(base, g, 132, true, 5, 3);
         ASSERT_FALSE(shared.empty());
@@ -285,7 +285,7 @@ TEST(CudaConvolution, ChoosesTiles)
     Spec s;
     g.c = 6; // copies of 4 elements would leave the pixel
     EXPECT_NE(unsupported(s, g), nullptr);
-    s.vector = vectorOf(g, false);
+    s.vector = vectorOf(g, false, cuda::conv_f32::kMostVector);
     EXPECT_EQ(s.vector, 2);
     EXPECT_EQ(unsupported(s, g), nullptr);
 }
@@ -477,21 +477,21 @@ TEST(CudaGemm, Candidates)
 
 TEST(CudaConvolution, Copies)
 {
-    cuda::conv_f16::Shape g;
+    cuda::ConvShape g;
     g.c = 24;
     g.k = 8;
-    EXPECT_EQ(vectorOf(g, false), 8);
+    EXPECT_EQ(vectorOf(g, false, 8), 8);
     g.groups = 2;
-    EXPECT_EQ(vectorOf(g, false), 4);
+    EXPECT_EQ(vectorOf(g, false, 8), 4);
     g.c = 3;
     g.groups = 1;
-    EXPECT_EQ(vectorOf(g, false), 1);
+    EXPECT_EQ(vectorOf(g, false, 8), 1);
     g.r = g.s = g.strideH = g.strideW = 16;
     g.w = 224;
-    EXPECT_EQ(vectorOf(g, true), 8); // patches
+    EXPECT_EQ(vectorOf(g, true, 8), 8); // patches
     EXPECT_EQ(paddedK(g), 768);
     g.padW = 1;
-    EXPECT_EQ(vectorOf(g, true), 1);
+    EXPECT_EQ(vectorOf(g, true, 8), 1);
 }
 
 TEST(CudaStem, TapsInPairs)

@@ -198,7 +198,7 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return "conv_f16_" + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kStepK) + "_s" +
+    return "conv_f16_" + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kConvStepK) + "_s" +
            std::to_string(stages) + "_v" + std::to_string(vector) + (planar ? "_nchw" : "") + "_sm80";
 }
 
@@ -214,32 +214,13 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
-int vectorOf(Shape const& g, bool planar)
-{
-    for (int v : {8, 4, 2})
-        if (planar ? g.s % v == 0 && g.w % v == 0 && g.strideW % v == 0 && g.padW % v == 0 && g.dilationW == 1
-                   : g.c / g.groups % v == 0)
-            return v;
-    return 1;
-}
-
-int64_t paddedK(Shape const& g)
-{
-    int64_t const k = g.r * g.s * (g.c / g.groups);
-    return (k + kStepK - 1) / kStepK * kStepK;
-}
-
-char const* unsupported(Spec const& s, Shape const& g)
+char const* unsupported(Spec const& s, ConvShape const& g)
 {
     if (char const* const why = unsupported(s))
         return why;
-    constexpr int64_t kLimit = int64_t(1) << 30;
-    if (g.n < 1 || g.c < 1 || g.k < 1 || g.groups < 1 || g.c % g.groups || g.k % g.groups || g.groups > 65535)
-        return "channels and filters come in whole groups, up to 65535";
-    if (g.n * g.outH * g.outW > kLimit || g.h > kLimit || g.w > kLimit || paddedK(g) > kLimit || g.k > kLimit ||
-        g.k / g.groups / s.tileN >= 65535)
-        return "sizes count below 2^30";
-    if (s.vector > vectorOf(g, s.planar))
+    if (char const* const why = unsupportedSizes(g, s.tileN))
+        return why;
+    if (s.vector > vectorOf(g, s.planar, kMostVector))
         return "x has fewer elements in a row than the copies take";
     if (s.aligned && (g.k % 8 || g.k / g.groups % 8))
         return "filters of a group are not in steps of 8";
@@ -255,7 +236,7 @@ std::string source(Spec const& s)
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
-Launch launch(Spec const& s, Shape const& g)
+Launch launch(Spec const& s, ConvShape const& g)
 {
     Launch l;
     Args& a = l.args;
@@ -265,7 +246,7 @@ Launch launch(Spec const& s, Shape const& g)
     a.ldy = a.ldResidual = g.k;
     a.batchY = groupK; // a group's filters are neighbours
     a.paddedK = int32_t(paddedK(g));
-    a.stepsK = a.paddedK / kStepK;
+    a.stepsK = a.paddedK / kConvStepK;
     a.inner = int32_t(s.planar ? g.s : groupC);
     a.middle = int32_t(s.planar ? g.r : g.s);
     a.outer = int32_t(s.planar ? groupC : g.r);

@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tw::cuda::conv_f16 {
 
-constexpr int kStepK = 32;
+constexpr int kMostVector = 8; // 16 bytes
 
 struct Spec : Epilogue
 {
@@ -29,18 +30,7 @@ char const* unsupported(Spec const& spec); // null, or why there is no such kern
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "convolve";
 
-struct Shape
-{
-    int64_t n = 1, h = 1, w = 1, c = 1, k = 1, r = 1, s = 1, outH = 1, outW = 1;
-    int64_t groups = 1;
-    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
-};
-char const* unsupported(Spec const& spec, Shape const& shape);
-// The widest copy that x's layout allows.
-int vectorOf(Shape const& shape, bool planar);
-
-// Filters come as [k, paddedK()], each in the order of k and then zeros, aligned to 16 bytes.
-int64_t paddedK(Shape const& shape);
+char const* unsupported(Spec const& spec, ConvShape const& shape);
 
 struct Args : Output
 {
@@ -59,6 +49,6 @@ struct Launch
     Args args; // without addresses
     LaunchGeometry geometry;
 };
-Launch launch(Spec const& spec, Shape const& shape);
+Launch launch(Spec const& spec, ConvShape const& shape);
 
 } // namespace tw::cuda::conv_f16

@@ -2,8 +2,8 @@
 #include "kernels/cuda/conv_f32.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/tf32.h"
 #include "kernels/cuda/generate.h"
 
 namespace tw::cuda::conv_f32 {
@@ -11,7 +11,7 @@ namespace tw::cuda::conv_f32 {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kRowBytes = kStepK * 4;
+constexpr int64_t kRowBytes = kConvStepK * 4;
 
 int64_t tilesOf(int64_t v, int64_t tile)
 {
@@ -43,7 +43,7 @@ int64_t Spec::sharedBytes() const
 std::string Spec::name() const
 {
     return std::string(tf32 ? "conv_tf32_" : "conv_f32_") + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" +
-           std::to_string(kStepK) + "_s" + std::to_string(stages) + "_v" + std::to_string(vector) +
+           std::to_string(kConvStepK) + "_s" + std::to_string(stages) + "_v" + std::to_string(vector) +
            (planar ? "_nchw" : "") + (aligned ? "" : "_tails") + "_sm80";
 }
 
@@ -62,58 +62,31 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
-int vectorOf(Shape const& g, bool planar)
-{
-    for (int v : {4, 2})
-        if (planar ? g.s % v == 0 && g.w % v == 0 && g.strideW % v == 0 && g.padW % v == 0 && g.dilationW == 1
-                   : g.c / g.groups % v == 0)
-            return v;
-    return 1;
-}
-
-int64_t paddedK(Shape const& g)
-{
-    return tilesOf(g.r * g.s * (g.c / g.groups), kStepK) * kStepK;
-}
-
-float roundToTf32(float v)
-{
-    uint32_t bits;
-    std::memcpy(&bits, &v, sizeof(bits));
-    if ((bits & 0x7F800000u) != 0x7F800000u) // infinities and NaN stay
-        bits = (bits + 0x1000u) & ~0x1FFFu;
-    std::memcpy(&v, &bits, sizeof(bits));
-    return v;
-}
-
 void roundAllToTf32(std::string& bytes)
 {
     auto* const values = reinterpret_cast<float*>(bytes.data());
     std::transform(values, values + bytes.size() / sizeof(float), values, roundToTf32);
 }
 
-char const* unsupported(Spec const& s, Shape const& g)
+char const* unsupported(Spec const& s, ConvShape const& g)
 {
     if (char const* const why = unsupported(s))
         return why;
-    constexpr int64_t kLimit = int64_t(1) << 30;
-    if (g.n < 1 || g.c < 1 || g.k < 1 || g.groups < 1 || g.c % g.groups || g.k % g.groups || g.groups > 65535)
-        return "channels and filters come in whole groups, up to 65535";
-    if (g.n * g.outH * g.outW > kLimit || g.h > kLimit || g.w > kLimit || paddedK(g) > kLimit || g.k > kLimit ||
-        g.k / g.groups / s.tileN >= 65535)
-        return "sizes count below 2^30";
-    if (s.vector > vectorOf(g, s.planar))
+    if (char const* const why = unsupportedSizes(g, s.tileN))
+        return why;
+    if (s.vector > vectorOf(g, s.planar, kMostVector))
         return "x has fewer elements in a row than the copies take";
+    constexpr int64_t kLimit = int64_t(1) << 30;
     if (g.w * g.c > kLimit || g.h * g.w > kLimit)
         return "a row and a plane of x count below 2^30";
     if (s.aligned && g.k / g.groups % 4)
         return "filters of a group are not in steps of 4";
-    if (s.split > paddedK(g) / kStepK)
+    if (s.split > paddedK(g) / kConvStepK)
         return "k has fewer steps than the blocks that would share them";
     return nullptr;
 }
 
-Launch launch(Spec const& s, Shape const& g)
+Launch launch(Spec const& s, ConvShape const& g)
 {
     Launch l;
     Args& a = l.args;
@@ -126,7 +99,7 @@ Launch launch(Spec const& s, Shape const& g)
     a.groupsAcross = int32_t(g.groups);
     a.groupBias = int32_t(groupK);
     a.paddedK = int32_t(paddedK(g));
-    a.stepsK = a.paddedK / kStepK;
+    a.stepsK = a.paddedK / kConvStepK;
     a.inner = int32_t(s.planar ? g.s : groupC);
     a.middle = int32_t(s.planar ? g.r : g.s);
     a.outer = int32_t(s.planar ? groupC : g.r);
@@ -163,14 +136,14 @@ bool setPixels(Args& a, int64_t pixelX, int64_t h, int64_t w)
     return true;
 }
 
-double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
+double estimateUs(Spec const& s, ConvShape const& g, int multiprocessors)
 {
     // Clocks: products at the rate that a multiprocessor reaches (measured on an H200), 50 bytes of operands, waiting
     // for the step.
     constexpr double kClocksPerUs = 1900, kTf32Rate = 650, kRate = 75, kBytes = 50, kWait = 60;
-    int64_t const groupK = g.k / g.groups, steps = tilesOf(paddedK(g) / kStepK, s.split);
+    int64_t const groupK = g.k / g.groups, steps = tilesOf(paddedK(g) / kConvStepK, s.split);
     int64_t const blocks = tilesOf(g.n * g.outH * g.outW, s.tileM) * tilesOf(groupK, s.tileN) * g.groups * s.split;
-    double const products = double(s.tileM) * s.tileN * kStepK / (s.tf32 ? kTf32Rate : kRate);
+    double const products = double(s.tileM) * s.tileN * kConvStepK / (s.tf32 ? kTf32Rate : kRate);
     double const bytes = double(s.tileM + s.tileN) * kRowBytes / kBytes;
     double const step = std::max(products, bytes) + kWait + (s.vector < 4 ? s.tileM * 4 : 0);
     double const sums = double(s.tileM) * s.tileN * s.slices() * 4;
@@ -183,7 +156,7 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     return (2000 + 1500 + rounds * (double(steps) * step + write)) / kClocksPerUs;
 }
 
-std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, bool clusters, size_t most,
+std::vector<Spec> candidates(Spec const& base, ConvShape const& g, int multiprocessors, bool clusters, size_t most,
                              size_t mostTexts)
 {
     std::vector<Guess<Spec>> all;

@@ -13,17 +13,18 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/conv_shape.h"
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/params.h"
 #include "kernels/cuda/tensor_map.h"
 
 namespace tw::cuda::conv_f32 {
 
-constexpr int kStepK = 32; // 128 bytes
+constexpr int kMostVector = 4; // 16 bytes
 
 struct Spec
 {
-    bool tf32 = false;          // filters come rounded (roundToTf32()), x is rounded on its way
+    bool tf32 = false;          // filters come rounded (roundAllToTf32()), x is rounded on its way
     int tileM = 64, tileN = 64; // pixels: 64, 128; filters: 32, 64, 128
     int stages = 4;
     int vector = 4;         // elements of x that one copy takes: 4, 2 or 1
@@ -42,20 +43,8 @@ char const* unsupported(Spec const& spec); // null, or why there is no such kern
 std::string source(Spec const& spec);
 constexpr char const* kKernel = "convolve";
 
-struct Shape
-{
-    int64_t n = 1, h = 1, w = 1, c = 1, k = 1, r = 1, s = 1, outH = 1, outW = 1;
-    int64_t groups = 1;
-    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
-};
-char const* unsupported(Spec const& spec, Shape const& shape);
-// The widest copy that x's layout allows.
-int vectorOf(Shape const& shape, bool planar);
-
-// Filters come as [k, paddedK()], each in the order of k and then zeros, aligned to 16 bytes.
-int64_t paddedK(Shape const& shape);
-// To the nearest with 10 bits of mantissa, ties away from zero; of bytes that are floats, all.
-float roundToTf32(float v);
+char const* unsupported(Spec const& spec, ConvShape const& shape);
+// Bytes that are floats.
 void roundAllToTf32(std::string& bytes);
 
 // Output: a pixel of y is ldy from the one before, and gapY more after each row; bias and residual may be null.
@@ -81,15 +70,15 @@ struct Launch
     Args args; // without addresses
     LaunchGeometry geometry;
 };
-Launch launch(Spec const& spec, Shape const& shape);
+Launch launch(Spec const& spec, ConvShape const& shape);
 // Channels-last x with so many elements from pixel to pixel. False: a row is too long.
 bool setPixels(Args& args, int64_t pixelX, int64_t h, int64_t w);
 
 // A guess of the kernel's time, for ordering.
-double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
+double estimateUs(Spec const& spec, ConvShape const& shape, int multiprocessors);
 // Tiles and splits worth timing, the best guess first, at most so many, of at most so many texts. `clusters`: blocks
 // may share k.
-std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, bool clusters, size_t most,
+std::vector<Spec> candidates(Spec const& base, ConvShape const& shape, int multiprocessors, bool clusters, size_t most,
                              size_t mostTexts);
 
 } // namespace tw::cuda::conv_f32

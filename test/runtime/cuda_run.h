@@ -11,13 +11,13 @@
 #include "runtime/block.h"
 #include "support/cuda_libraries.h"
 
-#ifdef TW_TEST_CUDA
-#define TW_SKIP_ON_GPU(why) GTEST_SKIP() << why
-#else
-#define TW_SKIP_ON_GPU(why) (void)0
-#endif
-
 namespace tw::test {
+
+#ifdef TW_TEST_CUDA
+constexpr bool kOnGpu = true;
+#else
+constexpr bool kOnGpu = false;
+#endif
 
 // Null: the CPU.
 inline Result<std::shared_ptr<cuda::Target const>> testGpu()

@@ -7,7 +7,7 @@ namespace tw::cuda {
 
 char const* const kRelu = "maximumOf(v, 0.0f)";
 char const* const kGeluErf = "geluErfOf(v)";
-char const* const kGeluTanh = "v * sigmoidOf(1.5957691f * (v + 0.044715f * v * v * v))"; // 1 + tanh u = 2 / (1 + e^-2u)
+char const* const kGeluTanh = "geluTanhOf(v)";
 char const* const kSwish = "v * sigmoidOf(v)";
 
 char const* const kAsyncCopies = R"(
@@ -143,12 +143,19 @@ TW_INLINE float maximumOf(float a, float b) { float y; asm("max.NaN.f32 %0, %1, 
 TW_INLINE float powerOf2(float v) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
 TW_INLINE float reciprocalOf(float v) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
 TW_INLINE float sigmoidOf(float v) { return reciprocalOf(1.0f + powerOf2(-1.44269504f * v)); }
-// v Phi(v) with log2(Phi(v) / Phi(-v)) as v times a polynomial of v^2, fitted for |v| < 5.5 (beyond, Phi(-v) < 2e-8):
-// within 4e-5, the twelfth part of what FP16 rounds off at 1.
+TW_INLINE float tanhOf(float v) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; } // within 2^-11
+// v Phi(v) = v / 2 (1 + tanh u) with u as v times a polynomial of v^2, fitted for |v| < 5.5 (beyond, Phi(-v) < 2e-8) to
+// within 2.5e-5; what tanhOf() adds is less than what FP16 rounds off at v. One special function: an exponential and a
+// reciprocal would be two, and they are what an epilogue of GELU waits for.
 TW_INLINE float geluErfOf(float v)
 {
-    float const w = fminf(v * v, 30.0f);
-    return v * reciprocalOf(1.0f + powerOf2(-v * (2.30075158f + w * (0.107096624f + w * -0.00106138021f))));
+    float const w = fminf(v * v, 30.0f), half = 0.5f * v;
+    return fmaf(half, tanhOf(v * (0.797507890f + w * (0.0370056415f + w * -3.51516705e-4f))), half);
+}
+TW_INLINE float geluTanhOf(float v)
+{
+    float const half = 0.5f * v;
+    return fmaf(half, tanhOf(v * (0.797884561f + 0.0356774081f * v * v)), half);
 }
 
 TW_INLINE void storeShared(u32 at, u32 v) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/op.h"
 #include "ops/cuda_pointwise.h"
 #include "ops/kernel_window.h"
 
@@ -38,16 +39,18 @@ TW_INLINE void split(Div const (&v)[3], idx i, off (&at)[3])
     at[1] = off(q - r * idx(v[1].d));
     at[0] = off(r);
 }
-TW_INLINE void finish(Params const& p, idx i, off k, float v)
+)";
+
+constexpr char const* kFinish = R"(TW_INLINE void finish$n$(Params const& p, idx i, off k, float v)
 {
     if (p.bias) v += load<float>(static_cast<T const*>(p.bias)[k]);
     if (p.residual) v += load<float>(static_cast<T const*>(p.residual)[i]);
-    static_cast<T*>(p.y)[i] = store<T>(activate(v));
+    static_cast<T*>(p.y)[i] = store<T>(activate$n$(v));
 }
 )";
 
 constexpr char const* kConvolution = R"(
-TW_KERNEL convolve_direct(const __grid_constant__ Params p)
+TW_KERNEL convolve_direct$n$(const __grid_constant__ Params p)
 {
     idx const i = threadIndex();
     if (i >= p.count) return;
@@ -76,9 +79,9 @@ TW_KERNEL convolve_direct(const __grid_constant__ Params p)
         }
         x += p.in[0] * p.in[1] * p.in[2];
     }
-    finish(p, i, k, sum);
+    finish$n$(p, i, k, sum);
 }
-TW_KERNEL convolve_tile(const __grid_constant__ Params p)
+TW_KERNEL convolve_tile$n$(const __grid_constant__ Params p)
 {
     __shared__ float ws[16][68]; // [reduced, k]
     __shared__ float xs[16][68]; // [reduced, position]
@@ -144,7 +147,7 @@ TW_KERNEL convolve_tile(const __grid_constant__ Params p)
             off const kg = k0 + ty + i;
             if (kg >= groupK) continue;
             off const k = off(group) * groupK + kg;
-            finish(p, (image * idx(p.k) + idx(k)) * plane + (at - image * plane), k, sum[i][j]);
+            finish$n$(p, (image * idx(p.k) + idx(k)) * plane + (at - image * plane), k, sum[i][j]);
         }
     }
 }
@@ -187,15 +190,17 @@ TW_KERNEL deconvolve(const __grid_constant__ Params p)
             }
         }
     }
-    finish(p, i, k, sum);
+    finish$n$(p, i, k, sum);
 }
 )";
 
-Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& launch, RunArgs& args)
+// `first`: position of the first kernel.
+Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& launch,
+                 std::span<TensorRef const> inputs, TensorRef const& y, int first)
 {
-    TensorRef const &x = args.inputs[0], &w = args.inputs[1], &y = args.outputs[0];
+    TensorRef const &x = inputs[0], &w = inputs[1];
     KernelWindowGeometry const g = geometryOf(kind, a, x.dims, w.dims, y.dims);
-    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+    auto optional = [&](size_t i) { return i < inputs.size() ? inputs[i].data : nullptr; };
     int64_t const groupK = g.k / g.groups, plane = g.out[0] * g.out[1] * g.out[2];
     Params p;
     p.x = x.data;
@@ -219,11 +224,33 @@ Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& 
         p.before[i] = g.before[i];
     }
     if (kind == WindowKind::kDeconvolution || groupK < kTileFrom)
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
+        return launch(first, blocksFor(y.count(), kThreads), kThreads, p);
     int64_t const tilesK = blocksFor(groupK, kTile), tilesP = blocksFor(p.positions, kTile);
     p.tilesK = cuda::divBy(tilesK);
     p.tilesP = cuda::divBy(tilesP);
-    return launch(1, tilesK * tilesP * g.groups, kThreads, p);
+    return launch(first + 1, tilesK * tilesP * g.groups, kThreads, p);
+}
+
+// Kernels of one problem have names of their own by `suffix`.
+std::string textOf(char const* kernels, FusedActivation const& f, char const* suffix, DataType type)
+{
+    return activationText((std::string("activate") + suffix).c_str(), f.kind, f.alpha, f.beta) +
+           cuda::expand(std::string(*suffix ? "" : kCommon) + kFinish + kernels,
+                        {{"t", cuda::storageOf(type)}, {"n", suffix}});
+}
+
+bool hasWideWindow(KernelWindowAttrs const& a)
+{
+    for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
+        for (int64_t v : *list)
+            if (v >= kWideWindow)
+                return true;
+    return false;
+}
+
+Extents expandedDims(Extents const& x, Extents const& y)
+{
+    return {y[0], y[1], x[2], x[3]};
 }
 
 } // namespace
@@ -232,18 +259,39 @@ CudaKernels convolveKernels(Problem const& problem, WindowKind kind, FusedActiva
 {
     auto const& a = problem.node->attrsAs<KernelWindowAttrs>();
     CudaKernels out;
-    out.wide = isWide(problem);
-    for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
-        for (int64_t v : *list)
-            out.wide = out.wide || v >= kWideWindow;
+    out.wide = isWide(problem) || hasWideWindow(a);
     bool const forward = kind == WindowKind::kConvolution;
     out.names =
         forward ? std::vector<std::string>{"convolve_direct", "convolve_tile"} : std::vector<std::string>{"deconvolve"};
-    out.source = activationText("activate", activation.kind, activation.alpha, activation.beta) +
-                 cuda::expand(std::string(kCommon) + (forward ? kConvolution : kDeconvolution),
-                              {{"t", cuda::storageOf(problem.outputs[0].type)}}) +
+    out.source = textOf(forward ? kConvolution : kDeconvolution, activation, "", problem.outputs[0].type) +
                  cuda::sizeCheck<Params>();
-    out.run = [&a, kind](CudaLaunch const& launch, RunArgs& args) { return run(a, kind, launch, args); };
+    out.run = [&a, kind](CudaLaunch const& launch, RunArgs& args) {
+        return run(a, kind, launch, args.inputs, args.outputs[0], 0);
+    };
+    return out;
+}
+
+CudaKernels convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
+{
+    auto const& a = problem.node->attrsAs<KernelWindowAttrs>();
+    DataType const type = problem.outputs[0].type;
+    CudaKernels out;
+    out.wide = isWide(problem) || hasWideWindow(a) ||
+               expandedDims(problem.inputs[0].maxDims, problem.outputs[0].maxDims).volume() >= INT32_MAX;
+    out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};
+    out.source =
+        textOf(kConvolution, inner, "", type) + textOf(kConvolution, outer, "_2", type) + cuda::sizeCheck<Params>();
+    out.workspace = [](std::span<TensorRef const> in, std::span<TensorRef const> results) {
+        return TensorRef{results[0].type, expandedDims(in[0].dims, results[0].dims), nullptr}.sizeBytes();
+    };
+    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        TensorRef const z{y.type, expandedDims(x.dims, y.dims), args.workspace};
+        TensorRef const second[] = {z, args.inputs[3], args.inputs[4]};
+        convolution::Attrs const one = convolution::Attrs::plain(2);
+        TW_TRY(run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
+        return run(a, WindowKind::kConvolution, launch, second, y, 2);
+    };
     return out;
 }
 

@@ -13,4 +13,8 @@ namespace tw::ops {
 // Inputs 0 x, 1 w, 2 bias and 3 residual (both optional). Deconvolution has no residual.
 CudaKernels convolveKernels(Problem const& problem, WindowKind kind, FusedActivation const& activation);
 
+// y = g(conv(z, w2) + b2) of z = f(conv(x, w1) + b1), which lies in the workspace: one launch each. Inputs x, w1
+// [m, c, 1, 1], b1, w2, b2; the attributes are those of the second.
+CudaKernels convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer);
+
 } // namespace tw::ops

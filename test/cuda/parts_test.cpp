@@ -120,15 +120,10 @@ TEST(CudaParts, ArchitectureOfKernels)
     EXPECT_EQ(of(10, 0), "sm_100");
 }
 
-// The plain tactic closes each list; every op that has CPU kernels has CUDA ones, but for what a pass makes for the CPU
-// alone: GPU builds leave that pass out.
+// The plain tactic closes each list; every op that has CPU kernels has CUDA ones.
 TEST(CudaParts, EveryOpHasTactics)
 {
     for (ir::OpDef const* op : ops::all()) {
-        if (std::string_view(op->name) == "expanded_depthwise") {
-            EXPECT_EQ(op->cudaTactics, nullptr) << "it has kernels now: the exception can go";
-            continue;
-        }
         EXPECT_EQ(op->cudaTactics == nullptr, op->cpuTactics == nullptr) << op->name;
         if (!op->cudaTactics)
             continue;

@@ -31,5 +31,6 @@ struct Attrs : convolution::Attrs
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
 
 } // namespace tw::ops::expanded_depthwise

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU builds do not make this op: a plan that was built on a CPU may bring it.
+#include "ops/cuda_convolve.h"
+#include "ops/expanded_depthwise/op.h"
+
+namespace tw::ops::expanded_depthwise {
+
+namespace {
+
+CudaKernels generate(Problem const& p, Config const&)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    return convolveTwiceKernels(p, a.inner, a.outer);
+}
+
+constexpr CudaTactic kPlain{"expanded_depthwise_plain_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::expanded_depthwise

@@ -275,7 +275,10 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.maxMemoryBytes = b.maxMemoryBytes;
     TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
     options.tune.heuristicOnly = c.has(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
-    options.tune.minRounds = std::max({3, c.minTimingIterations, c.avgTimingIterations});
+    options.tune.minRounds = std::max(options.tune.minRounds, c.minTimingIterations);
+    options.tune.leastRounds = c.minTimingIterations;
+    options.tune.runsPerRound = c.avgTimingIterations;
+    options.shareTimings = !c.has(BuilderFlag::kDISABLE_TIMING_CACHE);
     options.tune.cacheBytes = device::probeCpu().l2Bytes;
     options.tuningSeconds = b.environment.tuningSeconds;
     options.keepRivals = c.profilingVerbosity == nvinfer1::ProfilingVerbosity::kDETAILED;

@@ -2,6 +2,8 @@
 // IEngineInspector: names only, or everything about a layer, as the engine's profiling verbosity allows.
 #include "api/inspector.h"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "api/io_formats.h"
@@ -60,6 +62,13 @@ Json dimsOf(InspectorObject const& i, ir::Value const& v)
     for (ir::Dim const& k : v.shape)
         d.push_back(k.value());
     return d;
+}
+
+// What plan::Choice says of a time.
+void addTime(Json& j, double microseconds)
+{
+    if (microseconds != 0)
+        j[microseconds > 0 ? "TimeMicroseconds" : "EstimateMicroseconds"] = std::abs(microseconds);
 }
 
 Json tensorJson(InspectorObject const& i, ir::Value const& v)
@@ -126,16 +135,14 @@ std::string InspectorObject::layer(int index, bool json) const
     }
     if (plan::Block const& p = state->core->planned(); index < int(p.steps.size())) {
         plan::Choice const& choice = p.steps[size_t(index)].choice;
-        if (choice.microseconds > 0)
-            j["TimeMicroseconds"] = choice.microseconds;
+        addTime(j, choice.microseconds);
         if (!choice.config.empty())
             j["TacticConfig"] = choice.config;
         if (!choice.rivals.empty())
             j["RunnersUp"] = Json::array();
         for (plan::Rival const& r : choice.rivals) {
             Json rival{{"TacticName", r.name}};
-            if (r.microseconds > 0)
-                rival["TimeMicroseconds"] = r.microseconds;
+            addTime(rival, r.microseconds);
             rival["Reason"] = r.reason;
             j["RunnersUp"].push_back(rival);
         }

@@ -86,6 +86,8 @@ public:
                                                               options_.cuda.get())));
                 if (!options_.keepRivals)
                     s.choice.rivals.clear();
+                if (options_.tune.heuristicOnly)
+                    markAsEstimates(s.choice);
                 if (options_.tune.selector && !step.node->outputs[0]->host) {
                     ops::Problem problem =
                         runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
@@ -112,7 +114,7 @@ public:
         if (options_.tune.selector)
             options_.tune.selector->report(layers_, chosen_);
     }
-    // Equal regions are tuned once. `timeAlways`: also where there is no choice.
+    // Equal regions are tuned once, unless options say otherwise. `timeAlways`: also where there is no choice.
     std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
                                                  bool timeAlways)
     {
@@ -132,7 +134,8 @@ public:
         for (ops::Formats const& f : formats) {
             ops::Problem in = problem;
             ops::setFormats(in, f);
-            keys.push_back((onHost ? "host|" : "") + std::string(isAsked ? problem.node->name + "|" : "") +
+            keys.push_back((onHost ? "host|" : "") +
+                           std::string(isAsked || !options_.shareTimings ? problem.node->name + "|" : "") +
                            tune::regionKey(in, options_.fingerprint));
             if (find(keys.back()) == known_.end())
                 missing.push_back(f);
@@ -166,6 +169,13 @@ public:
     }
 
 private:
+    // Nothing was measured: the inspector says so.
+    static void markAsEstimates(plan::Choice& c)
+    {
+        c.microseconds = -c.microseconds;
+        for (plan::Rival& r : c.rivals)
+            r.microseconds = -r.microseconds;
+    }
     std::vector<Extents> minDimsOf(ops::Problem const& problem) const
     {
         std::vector<Extents> dims;

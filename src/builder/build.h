@@ -26,6 +26,7 @@ struct Options
     FormatPolicy formats = FormatPolicy::kLeastTime;
     IoFormats io;
     bool keepRivals = true;     // what was not chosen, and why, goes into the plan
+    bool shareTimings = true;   // equal layers are tuned once
     double tuningSeconds = 0;   // what timing may take, about; 0: no limit
     int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit
     Log* log = nullptr;

@@ -21,7 +21,7 @@ namespace tw::plan {
 struct Rival // a tactic that was not chosen
 {
     std::string name;        // with its config and, where they differ, formats
-    double microseconds = 0; // 0: not timed
+    double microseconds = 0; // as in Choice
     std::string reason;      // why not, in words for the user
     bool operator==(Rival const&) const = default;
 };
@@ -32,7 +32,7 @@ struct Choice
     int32_t version = 0;
     std::vector<int64_t> config;
     std::string image;
-    double microseconds = 0; // measured when chosen; 0: not measured
+    double microseconds = 0; // measured when chosen; 0: not known; below 0: an estimate, negated
     std::vector<Rival> rivals;
     bool operator==(Choice const&) const = default;
 };

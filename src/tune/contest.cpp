@@ -60,7 +60,7 @@ private:
     bool outOfTime() const
     {
         double const us = std::chrono::duration<double, std::micro>(Clock::now() - begin_).count();
-        return us > rules_.budgetMicroseconds && round_ >= std::max(rules_.minRounds, 1);
+        return us > rules_.budgetMicroseconds && round_ >= std::max({rules_.minRounds, rules_.leastRounds, 1});
     }
     std::vector<int> members(int group) const
     {
@@ -161,6 +161,8 @@ private:
     }
     bool isDecided() const
     {
+        if (round_ < rules_.leastRounds)
+            return false;
         int left = 0;
         bool const isEarly = round_ < std::max(rules_.minRounds, kDecidedRounds);
         for (int g = 0; g < groups_; ++g) {

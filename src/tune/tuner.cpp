@@ -25,8 +25,8 @@ constexpr double kWorthEmitting = 10;  // microseconds by estimate from which pl
 // What a library's kernel costs those in front of it and behind it: they cannot overlap with it as dependent launches
 // do. Measured on an H200: six of them, each 0.5 to 1 us faster by itself, made ResNet-50 10 us slower.
 constexpr double kAlone = 2;
-constexpr int kDependentCapability = 90;                                // of GPUs that have dependent launches
-constexpr size_t kMostRivals = 16, kMostReason = 300, kMostConfig = 16; // kept of each choice
+constexpr int kDependentCapability = 90; // of GPUs that have dependent launches
+constexpr size_t kMostRivals = TimingCache::kMaxRivals, kMostReason = 300, kMostConfig = 16; // kept of each choice
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
 constexpr uint32_t kAllSources = bitOf(ops::Source::kOwn) | bitOf(ops::Source::kCublasLt) | bitOf(ops::Source::kCudnn);
@@ -70,13 +70,25 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
            (options.tf32 ? "|tf32" : "") + (libraries ? "|libraries " + std::to_string(libraries) : "");
 }
 
+// One sample of n runs.
+Sample meanOf(std::function<Sample()> const& once, int n)
+{
+    Sample mean;
+    for (int i = 0; i < n; ++i) {
+        Sample const s = once();
+        mean.microseconds += s.microseconds / n;
+        mean.isDisturbed = mean.isDisturbed || s.isDisturbed;
+    }
+    return mean;
+}
+
 // Tunes one region for several combinations of formats.
 class Tuner
 {
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
         : problem_(problem), options_(options), checker_(problem, *options.buildWorkers), refusals_(formats.size()),
-          rivals_(formats.size())
+          unsupported_(formats.size()), rivals_(formats.size())
     {
         for (ops::Formats const& f : formats) {
             problems_.push_back(problem);
@@ -95,12 +107,19 @@ public:
             if (std::none_of(good_.begin(), good_.end(), [&](Candidate const& g) { return g.group == c.group; }) &&
                 (good_.empty() || problems_.size() == 1))
                 again.push_back(std::move(c));
+            else
+                refuse(c, "held in reserve: generated kernels are there, and it is expected to take longer");
         if (!again.empty())
             keep(build(std::move(again)));
         return decide();
     }
 
 private:
+    struct Refused
+    {
+        std::string name, nameWithFormats, why;
+        int group = 0;
+    };
     std::string where() const { return "layer '" + problem_.node->name + "' (" + problem_.node->op->name + ")"; }
     static std::string describe(Candidate const& c)
     {
@@ -109,30 +128,62 @@ private:
             name += (i ? "," : "[") + std::to_string(c.config[i]);
         return name + (c.config.empty() ? "" : "]");
     }
-    // Those that group g did not choose, fastest first, then those that were refused.
+    std::string describeIn(Candidate const& c) const
+    {
+        ops::Formats const f = ops::formatsOf(problems_[size_t(c.group)]);
+        std::string text = describe(c) + " in ";
+        for (size_t i = 0; i < f.inputs.size(); ++i)
+            text += (i ? "," : "") + std::string(nameOf(f.inputs[i]));
+        for (size_t i = 0; i < f.outputs.size(); ++i)
+            text += (i ? "," : "->") + std::string(nameOf(f.outputs[i]));
+        return text;
+    }
+    // Why good_[i] was not chosen where good_[winner] was.
+    std::string whyLost(size_t i, size_t winner, std::vector<double> const& times) const
+    {
+        bool const isOther = good_[i].group != good_[winner].group;
+        if (times[i] <= 0 || times[winner] <= 0)
+            return isOther ? "other formats, not timed" : "stands behind the chosen one in the list";
+        if (times[i] > times[winner]) {
+            char why[80];
+            std::snprintf(why, sizeof why, "%.2f times the %s of the chosen one%s", times[i] / times[winner],
+                          options_.heuristicOnly ? "estimate" : "time", isOther ? ", in other formats" : "");
+            return why;
+        }
+        if (isOther)
+            return "no slower by itself, but in other formats: those of all layers were chosen together, with what "
+                   "reformats cost";
+        return options_.selector ? "the algorithm selector chose another"
+                                 : "as fast, and stands behind the chosen one in the list";
+    }
+    // Those that group g did not choose, fastest first, then those that were refused; what works in the formats of
+    // other groups with those.
     std::vector<plan::Rival> rivalsOf(size_t g, size_t winner, std::vector<double> const& times) const
     {
         std::vector<plan::Rival> list;
-        for (size_t i = 0; i < good_.size(); ++i) {
-            if (size_t(good_[i].group) != g || i == winner)
-                continue;
-            char why[80];
-            std::snprintf(why, sizeof why, "%.2f times the time of the chosen one", times[i] / times[winner]);
-            bool const isTimed = times[i] > 0 && times[winner] > 0;
-            list.push_back({describe(good_[i]), times[i],
-                            !isTimed                    ? "stands behind the chosen one in the list"
-                            : times[i] <= times[winner] ? "as fast, and stands behind the chosen one in the list"
-                                                        : why});
-        }
+        for (size_t i = 0; i < good_.size(); ++i)
+            if (i != winner)
+                list.push_back({size_t(good_[i].group) == g ? describe(good_[i]) : describeIn(good_[i]), times[i],
+                                whyLost(i, winner, times)});
         std::stable_sort(list.begin(), list.end(),
                          [](plan::Rival const& a, plan::Rival const& b) { return a.microseconds < b.microseconds; });
-        list.insert(list.end(), rivals_[g].begin(), rivals_[g].end());
+        auto add = [&](std::vector<Refused> const& more) {
+            for (Refused const& r : more)
+                list.push_back({size_t(r.group) == g ? r.name : r.nameWithFormats, 0, r.why});
+        };
+        add(rivals_[g]);
+        add(unsupported_[g]);
+        for (size_t other = 0; other < rivals_.size(); ++other)
+            if (other != g)
+                add(rivals_[other]);
         list.resize(std::min(list.size(), kMostRivals));
         return list;
     }
-    void refuse(Candidate const& c, std::string const& why)
+    // `isUnsupported`: there is nothing to build, which in other formats is no news.
+    void refuse(Candidate const& c, std::string const& why, bool isUnsupported = false)
     {
-        rivals_[size_t(c.group)].push_back({describe(c), 0, why.substr(0, kMostReason)});
+        auto& list = isUnsupported ? unsupported_ : rivals_;
+        list[size_t(c.group)].push_back({describe(c), describeIn(c), why.substr(0, kMostReason), c.group});
         refusals_[size_t(c.group)] += std::string("\n  ") + c.tactic->name() + ": " + why;
         if (options_.log)
             options_.log->verbose(where() + ": tactic " + c.tactic->name() + " is out: " + why);
@@ -150,7 +201,7 @@ private:
                 c.isPlain = !own.empty() && t == own.back();
                 ops::Support const s = ops::supportsFormats(*t, problems_[g]);
                 if (!s.ok) {
-                    refuse(c, s.reason);
+                    refuse(c, s.reason, true);
                     continue;
                 }
                 for (ops::Config const& config : t->configs(problems_[g])) {
@@ -224,8 +275,11 @@ private:
         // Estimates decide alone: the first that is right.
         std::vector<bool> done(problems_.size(), false);
         for (Candidate& c : built) {
-            if (options_.heuristicOnly && done[size_t(c.group)])
+            if (options_.heuristicOnly && done[size_t(c.group)]) {
+                refuse(c, "estimated at " + std::to_string(c.estimate) +
+                              " us; the first by estimate that computes the right values is taken");
                 continue;
+            }
             if (!c.refusal.empty()) {
                 refuse(c, c.refusal);
                 continue;
@@ -369,15 +423,21 @@ private:
         }
         ContestRules rules;
         rules.minRounds = options_.minRounds;
-        rules.maxRounds = std::max(rules.maxRounds, options_.minRounds);
+        rules.leastRounds = options_.leastRounds;
+        rules.maxRounds = std::max({rules.maxRounds, options_.minRounds, options_.leastRounds});
         rules.budgetMicroseconds = options_.regionMilliseconds * 1000;
+        for (Contestant& c : contestants)
+            if (options_.runsPerRound > 1)
+                c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
         ContestResult const result = hold(contestants, int(winners.size()), rules);
         for (size_t i = 0; i < good_.size(); ++i) {
             times[i] = result.standings[i].microseconds;
             if (options_.log)
-                options_.log->verbose(where() + ": tactic " + good_[i].tactic->name() + ": " +
-                                      std::to_string(times[i]) + " us, " + std::to_string(result.standings[i].rounds) +
-                                      " of " + std::to_string(result.rounds) + " rounds");
+                options_.log->verbose(
+                    where() + ": tactic " + good_[i].tactic->name() + ": " + std::to_string(times[i]) + " us, " +
+                    std::to_string(result.standings[i].rounds) + " of " + std::to_string(result.rounds) + " rounds" +
+                    (options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs"
+                                               : std::string()));
         }
         winners = result.winners;
     }
@@ -388,7 +448,7 @@ private:
     std::vector<ops::Problem> problems_; // one for each combination of formats
     std::vector<Candidate> list_, reserve_, good_;
     std::vector<std::string> refusals_;
-    std::vector<std::vector<plan::Rival>> rivals_;
+    std::vector<std::vector<Refused>> unsupported_, rivals_;
 };
 
 } // namespace

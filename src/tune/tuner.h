@@ -33,6 +33,8 @@ struct Options
     TimingCache* cache = nullptr;             // read and extended; null: none
     std::string device;                       // fingerprint, part of cache keys
     int minRounds = 3;                        // timing rounds of candidates that are close to each other
+    int leastRounds = 1;                      // and of what is decided earlier, by other means than being far behind
+    int runsPerRound = 1;                     // averaged
     double regionMilliseconds = 250;          // no more rounds when these have passed
     int64_t cacheBytes = 1 << 20;             // of each worker's own: emptied before each run, as other layers do
     bool heuristicOnly = false;               // estimates instead of timing

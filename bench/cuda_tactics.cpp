@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: bench_cuda_tactics [--filter TEXT] [--without TACTIC] [--json FILE]
-// Every CUDA tactic, but those whose name holds TACTIC, on problems of real networks' sizes: microseconds by events,
-// and the share of the GPU's copy bandwidth (read and write of the same bytes, measured here) or operations a second.
-// Status 77: there is no GPU.
+// usage: bench_cuda_tactics [--filter TEXT] [--tactic TACTIC] [--without TACTIC] [--json FILE]
+// Every CUDA tactic (those whose name holds one TACTIC and not the other), on problems of real networks' sizes:
+// microseconds by events, and the share of the GPU's copy bandwidth (read and write of the same bytes, measured here)
+// or operations a second. Status 77: there is no GPU.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -143,6 +143,26 @@ std::vector<Row> rows()
     pool.strides = {2, 2};
     pool.prePadding = pool.postPadding = {1, 1};
     list.push_back({"max_pool_f16", pooling::def(), pool.clone(), {{h, {256, 64, 112, 112}}}});
+    // Network after network: 3x3 step 2, VGG's 2x2, the 3x3 of Inception's blocks, rows of odd width.
+    for (DataType t : {h, f})
+        for (auto const& [name, kind] :
+             {std::pair{"max_pool", pooling::Kind::kMax}, std::pair{"average_pool", pooling::Kind::kAverage}}) {
+            struct Pool
+            {
+                char const* name;
+                int64_t window, step, pad, planes, width;
+            };
+            for (Pool const& w : {Pool{"3x3_s2", 3, 2, 1, 64, 112}, Pool{"2x2_s2", 2, 2, 0, 64, 112},
+                                  Pool{"3x3_s1", 3, 1, 1, 256, 28}, Pool{"3x3_s2_odd", 3, 2, 0, 32, 147}}) {
+                auto a = pooling::Attrs::plain(kind, {w.window, w.window});
+                a.strides = {w.step, w.step};
+                a.prePadding = a.postPadding = {w.pad, w.pad};
+                list.push_back({std::string(name) + "_" + w.name + (t == h ? "_f16" : "_f32"),
+                                pooling::def(),
+                                a.clone(),
+                                {{t, {t == h ? 128 : 64, w.planes, w.width, w.width}}}});
+            }
+        }
     auto conv = convolution::Attrs::plain(2);
     conv.prePadding = conv.postPadding = {1, 1};
     list.push_back({"conv_3x3_64_f16",
@@ -172,6 +192,8 @@ std::vector<Row> rows()
         {"layer_depthwise_112_b128", 128, 96, 112, 96, 3, 1, false, true},
         {"layer_depthwise_s2_b128", 128, 96, 112, 96, 3, 2, false, true},
         {"layer_depthwise_5_b128", 128, 240, 28, 240, 5, 1, false, true},
+        {"layer_depthwise_14_b128", 128, 480, 14, 480, 3, 1, false, true},
+        {"layer_depthwise_7x7_b64", 64, 96, 56, 96, 7, 1, false, true},
     };
     auto layer = [&](Layer const& l, std::string name, DataType t) {
         auto a = convolution::Attrs::plain(2);
@@ -194,8 +216,7 @@ std::vector<Row> rows()
     for (Layer const& l : kLayers)
         layer(l, l.name, h);
     for (Layer const& l : kLayers)
-        if (!l.depthwise || l.n == 1)
-            layer(l, l.name + std::string("_f32"), f);
+        layer(l, l.name + std::string("_f32"), f);
     auto reformats = [] { return std::make_unique<reformat::Attrs>(); };
     list.push_back({"reformat_56_f16", reformat::def(), reformats(), {{h, {128, 256, 56, 56}}}});
     list.push_back({"reformat_14_f16", reformat::def(), reformats(), {{h, {256, 1024, 14, 14}}}});
@@ -328,10 +349,12 @@ int skip(Error const& e)
 
 int main(int argc, char** argv)
 {
-    std::string filter, without, json;
+    std::string filter, only, without, json;
     for (int i = 1; i + 1 < argc; ++i) {
         if (!std::strcmp(argv[i], "--filter"))
             filter = argv[++i];
+        else if (!std::strcmp(argv[i], "--tactic"))
+            only = argv[++i];
         else if (!std::strcmp(argv[i], "--without"))
             without = argv[++i];
         else if (!std::strcmp(argv[i], "--json"))
@@ -416,7 +439,8 @@ int main(int argc, char** argv)
                     ways.emplace_back(t, f);
         for (auto const& [t, formats] : ways) {
             ops::setFormats(problem, formats);
-            if (!t->supports(problem).ok || (!without.empty() && std::strstr(t->name(), without.c_str())))
+            if (!t->supports(problem).ok || !std::strstr(t->name(), only.c_str()) ||
+                (!without.empty() && std::strstr(t->name(), without.c_str())))
                 continue;
             std::vector<Tensor> formatted;
             std::vector<TensorRef> in, out;

@@ -3,6 +3,7 @@
 
 #include "ops/cuda_tactic.h"
 #include "ops/pooling/cuda_pixels.h"
+#include "ops/pooling/cuda_planes.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {
@@ -107,13 +108,14 @@ constexpr CudaTactic kPixels{"pooling_f16_pixels", 1, generatePixels, supportsPi
                              formatsOfPixels};
 constexpr CudaTactic kPixels32{"pooling_f32_pixels", 1, generatePixels, supportsPixels32OnCuda, configsOfPixels,
                                formatsOfPixels};
+constexpr CudaTactic kPlanes{"pooling_planes_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
 constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlanes, &kPlain};
     return kList;
 }
 

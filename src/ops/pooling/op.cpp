@@ -80,6 +80,8 @@ Result<void> infer(ir::InferContext& ctx)
     pool("max_nan", Kind::kMax, {1, 2}, f32({1, 1, 4}, {1, nan, -inf, -inf}), none, {{nan, nan, -inf}});
     pool("max_nan_4d", Kind::kMax, {1, 3}, f32({1, 1, 1, 6}, {1, nan, -inf, -inf, -inf, 2}), none,
          {{nan, nan, -inf, 2}});
+    pool("max_nan_f16", Kind::kMax, {1, 3}, input(DataType::kHalf, {1, 1, 1, 8}, {1, nan, 3, -inf, -inf, -inf, 2, 5}),
+         none, {{nan, nan, 3, -inf, 2, 5}});
     // 1+2 over 2 is 1.5, 2+3 over 2 is 2.5, both to even.
     pool("average_ties_i8", Kind::kAverage, {1, 2}, input(DataType::kInt8, {1, 1, 3}, {1, 2, 3}), none, {{2, 2}});
     for (auto [kindName, kind] : {std::pair{"max", Kind::kMax}, std::pair{"average", Kind::kAverage},
@@ -141,6 +143,33 @@ Result<void> infer(ir::InferContext& ctx)
             });
             pool(k + "_global" + c, kind, {5, 7}, f32({2, channels, 5, 7}), none);
         }
+        // Rows of 16-byte, 8-byte, ... packs and odd ones, of one, two and many threads; rows and columns that end
+        // anywhere.
+        for (DataType t : {DataType::kHalf, DataType::kFloat})
+            for (int64_t width : {3, 14, 28, 35, 64, 272}) {
+                if (kind == Kind::kMaxAverageBlend)
+                    continue;
+                std::string const n =
+                    std::string(t == DataType::kHalf ? "_f16" : "") + "_width" + std::to_string(width);
+                if (width == 14 || width == 64)
+                    pool(k + "_2x2" + n, kind, {2, 2}, input(t, {2, 3, 6, width}), [](Attrs& a) {
+                        a.strides = {2, 2};
+                    });
+                else
+                    pool(k + "_3x3" + n, kind, {3, 3}, input(t, {2, 2, 7, width}), pad1);
+                pool(k + "_3x3_step2" + n, kind, {3, 3}, input(t, {3, 2, 9, width}), [&](Attrs& a) {
+                    a.strides = {2, 2};
+                    if (width % 2 == 0)
+                        pad1Inclusive(a);
+                    else
+                        a.paddingMode = PaddingMode::kExplicitRoundUp;
+                });
+            }
+        pool(k + "_f16_2x3_step3", kind, {2, 3}, input(DataType::kHalf, {2, 3, 7, 50}), [](Attrs& a) {
+            a.strides = {1, 3};
+            a.prePadding = {1, 2};
+            a.postPadding = {0, 1};
+        });
         pool(k + "_5x5", kind, {5, 5}, f32({1, 20, 7, 6}), [](Attrs& a) { a.prePadding = a.postPadding = {2, 2}; });
         pool(k + "_wide_padding", kind, {2, 2}, f32({1, 20, 3, 3}), [](Attrs& a) {
             a.prePadding = a.postPadding = {2, 2};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maximum and average of FP16 and FP32 images in the linear format: rows of a plane by accesses of up to 16 bytes,
+// columns that neighbours hold by exchange within the warp.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::pooling {
+
+CudaKernels generatePlanes(Problem const& problem, Config const& config);
+Support supportsPlanesOnCuda(Problem const& problem);
+std::vector<Config> configsOfPlanes(Problem const& problem);
+
+} // namespace tw::ops::pooling

@@ -26,6 +26,7 @@
 #include "ops/gather/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
+#include "ops/pointwise/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
 #include "ops/reformat/op.h"
@@ -80,6 +81,45 @@ std::vector<Row> rows()
     list.push_back({"relu_f32", activation::def(), relu(), {{f, {128, 256, 56, 56}}}});
     list.push_back(
         {"erf_f16", unary::def(), std::make_unique<unary::Attrs>(unary::Operation::kErf), {{h, {256, 256, 56, 56}}}});
+    for (auto const& [name, operation] : {std::pair{"exp", unary::Operation::kExp},
+                                          {"log", unary::Operation::kLog},
+                                          {"sqrt", unary::Operation::kSqrt},
+                                          {"sin", unary::Operation::kSin},
+                                          {"tan", unary::Operation::kTan},
+                                          {"sinh", unary::Operation::kSinh},
+                                          {"asin", unary::Operation::kAsin},
+                                          {"atan", unary::Operation::kAtan},
+                                          {"asinh", unary::Operation::kAsinh}})
+        list.push_back({std::string("unary_") + name + "_f16",
+                        unary::def(),
+                        std::make_unique<unary::Attrs>(operation),
+                        {{h, {64, 256, 56, 56}}}});
+    for (auto const& [name, operation] : {std::pair{"exp", unary::Operation::kExp},
+                                          {"log", unary::Operation::kLog},
+                                          {"sin", unary::Operation::kSin},
+                                          {"tan", unary::Operation::kTan},
+                                          {"erf", unary::Operation::kErf}})
+        list.push_back({std::string("unary_") + name + "_f32",
+                        unary::def(),
+                        std::make_unique<unary::Attrs>(operation),
+                        {{f, {64, 256, 56, 56}}}});
+    for (auto const& [name, kind] : {std::pair{"sigmoid", activation::Kind::kSigmoid},
+                                     {"tanh", activation::Kind::kTanh},
+                                     {"softplus", activation::Kind::kSoftplus}})
+        list.push_back({std::string(name) + "_f16",
+                        activation::def(),
+                        std::make_unique<activation::Attrs>(kind, 1.0F, 1.0F),
+                        {{h, {64, 256, 56, 56}}}});
+    for (auto const& [name, kind] : {std::pair{"gelu", FusedKind::kGeluErf}, {"swish", FusedKind::kSwish}})
+        list.push_back({std::string("cluster_") + name + "_f16",
+                        pointwise::def(),
+                        with<pointwise::Attrs>([kind = kind](auto& a) {
+                            a.steps = {int64_t(kernels::jit::PointwiseCode::kActivation), 0, 0, int64_t(kind)};
+                            a.parameters = {0, 0};
+                            a.inputs = {int64_t(pointwise::InputKind::kBroadcast), 0};
+                            a.outputType = DataType::kHalf;
+                        }),
+                        {{h, {64, 256, 56, 56}}}});
     list.push_back({"sum_f16", elementwise::def(), sum(), {{h, {256, 256, 56, 56}}, {h, {256, 256, 56, 56}}}});
     list.push_back({"sum_channels_f16", elementwise::def(), sum(), {{h, {256, 256, 56, 56}}, {h, {1, 256, 1, 1}}}});
     list.push_back({"sum_row_f16", elementwise::def(), sum(), {{h, {32, 1024, 3072}}, {h, {1, 1, 3072}}}});
@@ -87,9 +127,18 @@ std::vector<Row> rows()
     list.push_back({"softmax_384_f16", softmax::def(), softmaxOf(2), {{h, {512, 384, 384}}}});
     list.push_back({"softmax_1000_f32", softmax::def(), softmaxOf(1), {{f, {32768, 1000}}}});
     list.push_back({"softmax_channels_f32", softmax::def(), softmaxOf(1), {{f, {32, 21, 256, 256}}}});
+    list.push_back({"softmax_channels_f16", softmax::def(), softmaxOf(1), {{h, {32, 21, 256, 256}}}});
+    list.push_back({"softmax_150_channels_f16", softmax::def(), softmaxOf(1), {{h, {8, 150, 256, 256}}}});
     list.push_back({"average_pool_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 12), {{h, {256, 2048, 7, 7}}}});
     list.push_back({"reduce_rows_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 4), {{h, {256, 384, 768}}}});
     list.push_back({"reduce_columns_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 1), {{f, {4096, 8192}}}});
+    list.push_back({"reduce_columns_f16", reduce::def(), reduceOf(reduce::Kind::kMax, 1), {{h, {8192, 8192}}}});
+    list.push_back({"reduce_channels_f32", reduce::def(), reduceOf(reduce::Kind::kAvg, 2), {{f, {32, 256, 3136}}}});
+    list.push_back({"reduce_channels_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 2), {{h, {64, 256, 3136}}}});
+    list.push_back({"reduce_7x7_f16", reduce::def(), reduceOf(reduce::Kind::kSum, 2), {{h, {512, 2048, 49}}}});
+    list.push_back({"reduce_few_columns_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 1), {{f, {1 << 20, 32}}}});
+    list.push_back({"reduce_3_columns_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 1), {{f, {1 << 23, 3}}}});
+    list.push_back({"reduce_short_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 2), {{f, {1 << 18, 4, 32}}}});
     list.push_back({"nchw_to_nhwc_f16", shuffle::def(), transpose({0, 2, 3, 1}), {{h, {128, 256, 56, 56}}}});
     list.push_back({"nhwc_to_nchw_f32", shuffle::def(), transpose({0, 3, 1, 2}), {{f, {128, 56, 56, 256}}}});
     list.push_back({"heads_f16", shuffle::def(), transpose({0, 2, 1, 3}), {{h, {256, 384, 16, 64}}}});

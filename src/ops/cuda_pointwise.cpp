@@ -336,7 +336,44 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& p)
     return pointwiseFormats(p, inputs);
 }
 
-std::string activationText(char const* name, int kind, float alpha, float beta)
+namespace {
+
+// Of kHalfMath; null: the plain expression is cheap, or exact.
+char const* halfActivation(int kind)
+{
+    switch (FusedKind(kind)) {
+    case FusedKind::kSwish:
+        return "x * halfSigmoid(x)";
+    case FusedKind::kGeluErf:
+        return "halfGelu(x)";
+    case FusedKind::kGeluTanh: // 1 + tanh u = 2 / (1 + exp(-2 u))
+        return "x * halfSigmoid(1.59576912f * (x + 0.044715f * x * x * x))";
+    default:
+        break;
+    }
+    switch (activation::Kind(kind)) {
+    case activation::Kind::kSigmoid:
+        return "halfSigmoid(x)";
+    case activation::Kind::kTanh:
+        return "halfTanh(x)";
+    case activation::Kind::kElu:
+        return "x >= 0 ? x : alpha * halfExpm1(x)";
+    case activation::Kind::kSelu:
+        return "x > 0 ? beta * x : beta * (alpha * halfExpm1(x))";
+    case activation::Kind::kSoftsign:
+        return "x * halfRecip(1 + fabs(x))";
+    case activation::Kind::kSoftplus:
+        return "alpha * halfSoftplus(beta * x)";
+    case activation::Kind::kScaledTanh:
+        return "alpha * halfTanh(beta * x)";
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf)
 {
     // Comparisons are turned so that NaN goes through.
     std::string body;
@@ -398,6 +435,8 @@ std::string activationText(char const* name, int kind, float alpha, float beta)
     default:
         body = body.empty() ? "x" : body;
     }
+    if (char const* half = isHalf ? halfActivation(kind) : nullptr)
+        body = half;
     return std::string("template <class T> TW_INLINE T ") + name +
            "(T x)\n{\n    T const alpha = " + cuda::literal(alpha) + ", beta = " + cuda::literal(beta) +
            ";\n    (void)alpha; (void)beta;\n    return " + body + ";\n}\n";

@@ -36,7 +36,8 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
 // Every shape of the problem is fixed.
 bool isStatic(Problem const& problem);
 
-// Text of `TW_INLINE T name(T x)` for T float and double: an activation function.
-std::string activationText(char const* name, int kind, float alpha, float beta);
+// Text of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
+// that become FP16, behind kHalfMath (kernels/cuda/half_math.h).
+std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf = false);
 
 } // namespace tw::ops

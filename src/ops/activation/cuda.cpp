@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/half_math.h"
 #include "ops/activation/op.h"
 #include "ops/cuda_pointwise.h"
 
@@ -9,10 +10,14 @@ namespace {
 CudaKernels generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    return pointwiseKernels(p, {"activation", {0}, activationText("apply", int(a.kind), a.alpha, a.beta)});
+    bool const isHalf = p.outputs[0].type == DataType::kHalf;
+    return pointwiseKernels(
+        p, {"activation",
+            {0},
+            (isHalf ? cuda::kHalfMath : "") + activationText("apply", int(a.kind), a.alpha, a.beta, isHalf)});
 }
 
-constexpr CudaTactic kPlain{"activation_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"activation_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

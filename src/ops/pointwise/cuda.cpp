@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/half_math.h"
 #include "ops/cuda_pointwise.h"
 #include "ops/pointwise/op.h"
 
@@ -8,7 +9,10 @@ namespace {
 
 using Code = kernels::jit::PointwiseCode;
 
-std::string expression(kernels::jit::PointwiseStep const& step, std::string const& a, std::string const& b, int number)
+// `isHalf`: what is rounded to FP16 in the end. Quotients and roots stay exact, for what may be rounded down after
+// them.
+std::string expression(kernels::jit::PointwiseStep const& step, std::string const& a, std::string const& b, int number,
+                       bool isHalf)
 {
     auto larger = [](std::string const& x, std::string const& y, char const* than) { // NaN on either side wins
         return x + " != " + x + " ? " + x + " : " + y + " != " + y + " ? " + y + " : " + x + than + y + " ? " + x +
@@ -32,9 +36,9 @@ std::string expression(kernels::jit::PointwiseStep const& step, std::string cons
     case Code::kParametricRelu:
         return a + " >= 0 ? " + a + " : " + b + " * " + a;
     case Code::kExp:
-        return "exp(" + a + ")";
+        return (isHalf ? "halfExp(" : "exp(") + a + ")";
     case Code::kLog:
-        return "log(" + a + ")";
+        return (isHalf ? "halfLog(" : "log(") + a + ")";
     case Code::kSqrt:
         return "sqrt(" + a + ")";
     case Code::kReciprocal:
@@ -48,7 +52,7 @@ std::string expression(kernels::jit::PointwiseStep const& step, std::string cons
     case Code::kFloor:
         return "floor(" + a + ")";
     case Code::kErf:
-        return "erf(" + a + ")";
+        return (isHalf ? "halfErf(" : "erf(") + a + ")";
     case Code::kRound:
         return "rint(" + a + ")";
     case Code::kSquare:
@@ -80,7 +84,8 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
 CudaKernels generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
-    Pointwise what{"pointwise", {}, {}, views};
+    bool const isHalf = p.outputs[0].type == DataType::kHalf;
+    Pointwise what{"pointwise", {}, isHalf ? cuda::kHalfMath : "", views};
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {
@@ -91,9 +96,9 @@ CudaKernels generate(Problem const& p, Config const&)
         kernels::jit::PointwiseStep const& step = program.steps[s];
         if (step.code == Code::kActivation)
             what.text +=
-                activationText(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha, step.beta);
+                activationText(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha, step.beta, isHalf);
         body += "    float const " + name(program.inputs + int(s)) + " = " +
-                expression(step, name(step.a), name(step.b), int(s)) + ";\n";
+                expression(step, name(step.a), name(step.b), int(s), isHalf) + ";\n";
     }
     what.text += "TW_INLINE float apply(" + parameters + ")\n{\n" + body + "    return " +
                  name(program.inputs + int(program.steps.size()) - 1) + ";\n}\n";
@@ -108,7 +113,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, inputs, views);
 }
 
-constexpr CudaTactic kPlain{"pointwise_plain_cuda", 1, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"pointwise_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/half_math.h"
 #include "ops/cuda_pointwise.h"
 #include "ops/unary/op.h"
 
@@ -59,16 +60,58 @@ char const* expression(Operation operation)
     return "x";
 }
 
+// Of kHalfMath, where y is FP16; null: there is no need.
+char const* halfFunction(Operation operation)
+{
+    switch (operation) {
+    case Operation::kExp:
+        return "halfExp";
+    case Operation::kLog:
+        return "halfLog";
+    case Operation::kSqrt:
+        return "halfSqrt";
+    case Operation::kRecip:
+        return "halfRecip";
+    case Operation::kSin:
+        return "halfSin";
+    case Operation::kCos:
+        return "halfCos";
+    case Operation::kTan:
+        return "halfTan";
+    case Operation::kSinh:
+        return "halfSinh";
+    case Operation::kCosh:
+        return "halfCosh";
+    case Operation::kAsin:
+        return "halfAsin";
+    case Operation::kAcos:
+        return "halfAcos";
+    case Operation::kAtan:
+        return "halfAtan";
+    case Operation::kAsinh:
+        return "halfAsinh";
+    case Operation::kAcosh:
+        return "halfAcosh";
+    case Operation::kAtanh:
+        return "halfAtanh";
+    case Operation::kErf:
+        return "halfErf";
+    default:
+        return nullptr;
+    }
+}
+
 CudaKernels generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
-    return pointwiseKernels(
-        p, {"unary",
-            {0},
-            std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n"});
+    char const* const half = p.outputs[0].type == DataType::kHalf ? halfFunction(operation) : nullptr;
+    std::string const apply =
+        half ? std::string(cuda::kHalfMath) + "TW_INLINE float apply(float x) { return " + half + "(x); }\n"
+             : std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n";
+    return pointwiseKernels(p, {"unary", {0}, apply});
 }
 
-constexpr CudaTactic kPlain{"unary_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"unary_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

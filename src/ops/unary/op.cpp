@@ -121,6 +121,10 @@ void domain(ir::Node const& node, int, Domain& d)
         }
         list.add(name + "_f32", a, {f32({3, 5, 19})});
         list.add(name + "_f16", a, {input(DataType::kHalf, {7, 41})});
+        list.add(name + "_f16_special", a,
+                 {input(DataType::kHalf, {9}, {0, -0.0, 1, -1, 0.5, -0.5, kInf, -kInf, kNan})});
+        list.add(name + "_f16_wide", a,
+                 {input(DataType::kHalf, {8}, {65504, -65504, 3000, -3000, 20, -20, 6e-8, -6e-8})});
         list.add(name + "_i8", a, {input(DataType::kInt8, {300})});
     }
     list.add("sign_i32", Attrs(Operation::kSign), {input(DataType::kInt32, {2, 33})});

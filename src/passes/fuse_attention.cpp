@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one attention node of what exporters write for it:
 //   s = q k' ; a factor on s, q or k; where(condition, s, number) or where(condition, number, s); s + mask
-//   y = transpose(softmax(s) v, [0,2,1,3]) and perhaps a reshape
-// q, k and v are [B, heads, S, size]. The reshapes, transposes, slices and gathers that take them out of [B, S,
-// columns] (of a tensor each, or all three of one) are read through: the node reads the rows where they lie. What
-// others read too of those stays for them. Expects Form::kCanonical. Stands in front of lift_reshapes and the fusions
-// of matrix products. Leaves alone: scores that others read, masks that are not [B or 1, heads or 1, Si or 1, Sj],
-// wishes of the user that differ.
+//   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]) and perhaps a reshape
+// q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
+// reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
+// one) are read through: the node reads the rows where they lie. What others read too of those stays for them. Where
+// y is not transposed like that, a transpose behind the node puts it back. Expects Form::kCanonical. Stands in front of
+// lift_reshapes and the fusions of matrix products. Leaves alone: scores that others read, masks that are not [B or 1,
+// heads or 1, Si or 1, Sj], wishes of the user that differ.
 #include <algorithm>
 #include <cmath>
 
@@ -18,6 +19,7 @@
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
+#include "passes/attention_weights.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -35,43 +37,39 @@ bool is(ir::Node const* n, Operation operation)
     return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
 }
 
-// A network in FP16 may compute scores or softmax in f32.
-bool isCast(ir::Node const* n)
-{
-    return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
-}
-
-ir::Node* softmaxOf(ir::Node const* product)
-{
-    ir::Node* n = product->inputs[0]->producer;
-    if (isCast(n))
-        n = n->inputs[0]->producer;
-    return n && n->op == &ops::softmax::def() ? n : nullptr;
-}
-
-constexpr int kMostNodes = 8; // between an operand and the tensor it is a part of
+std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
+constexpr int kMostNodes = 8;          // between an operand and the tensor it is a part of
+constexpr int64_t kMostUnmerged = 128; // elements of a lone head that kernels for GPUs take
 
 class Match
 {
 public:
-    Match(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
+    Match(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.cuda) {}
 
     // `product` is softmax(s) v.
     bool from(ir::Node* product)
     {
-        ir::Node* softmax = softmaxOf(product);
-        if (!softmax || product->outputs[0]->rank() != 4 || softmax->attrsAs<ops::softmax::Attrs>().axis != 3)
+        weights_ = weightsOf(product);
+        ir::Node* softmax = weights_.softmax;
+        int const rank = product->outputs[0]->rank();
+        if (!softmax || (rank != 3 && rank != 4) ||
+            softmax->attrsAs<ops::softmax::Attrs>().axis != softmax->outputs[0]->rank() - 1)
             return false;
         auto const& last = product->attrsAs<ops::matrix_multiply::Attrs>();
         if (last.a != MatrixOperation::kNone || last.b == MatrixOperation::kVector)
             return false;
-        ir::Node* shuffle = merging(product);
-        if (!shuffle)
+        ir::Shape const& y = product->outputs[0]->shape;
+        rows_ = y[size_t(rank - 2)];
+        columns_ = product->inputs[0]->shape.back();
+        if (!takeHeads(product))
             return false;
-        core_ = {softmax, product, shuffle};
-        if (softmax != product->inputs[0]->producer)
-            core_.push_back(product->inputs[0]->producer);
-        ir::Node* first = scores(softmax->inputs[0]);
+        core_ = {softmax, product};
+        core_.insert(core_.end(), weights_.between.begin(), weights_.between.end());
+        if (ir::Node* merging = mergingOf(product))
+            core_.push_back(merging);
+        else
+            unmerged_ = product;
+        ir::Node* first = scores(softmax->outputs[0], softmax->inputs[0]);
         if (!first)
             return false;
         DataType const type = first->inputs[0]->type;
@@ -80,19 +78,14 @@ public:
         auto const& a = first->attrsAs<ops::matrix_multiply::Attrs>();
         if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector)
             return false;
-        ir::Shape const& s = first->outputs[0]->shape;
-        batch_ = s[0];
-        rows_ = s[2];
-        columns_ = s[3];
-        if (!s[1].isConst() || !product->outputs[0]->shape[3].isConst() || !isFloating(first->inputs[0]->type) ||
-            batch_.is(0) || rows_.is(0) || columns_.is(0))
+        if (!y.back().isConst() || !isFloating(type) || batch_.is(0) || rows_.is(0) || columns_.is(0))
             return false;
-        attrs.heads = s[1].value();
-        attrs.valueSize = product->outputs[0]->shape[3].value();
+        attrs.valueSize = y.back().value();
         ir::Value* q = withoutFactor(first->inputs[0]);
         ir::Value* k = withoutFactor(first->inputs[1]);
-        ir::Dim const size = q->rank() == 4 ? q->shape[a.a == MatrixOperation::kTranspose ? 2 : 3] : ir::Dim(-1);
-        if (!size.isConst())
+        ir::Dim const size =
+            q->rank() < 3 ? ir::Dim(-1) : q->shape[q->shape.size() - (a.a == MatrixOperation::kTranspose ? 2 : 1)];
+        if (!size.isConst() || (unmerged_ && cuda_ && size.value() > kMostUnmerged))
             return false;
         attrs.size = size.value();
         // What the transpose operations are written as turns over.
@@ -102,37 +95,56 @@ public:
                operand(product->inputs[1], vTurned, columns_, attrs.valueSize, attrs.v) && std::isfinite(attrs.scale);
     }
 
-    Result<bool> fuse()
+    // `isUntidy`: there are dead nodes, or shuffles to join.
+    Result<bool> fuse(bool& isUntidy)
     {
         std::vector<ir::Node*> nodes = core_;
+        if (weights_.guard)
+            nodes.insert(nodes.end(), weights_.guard->nodes.begin(), weights_.guard->nodes.end());
         sortNodes(g_, nodes);
         if (!canFuse(g_, nodes))
             return false;
-        nodes.insert(nodes.end(), moved_.begin(), moved_.end());
-        sortNodes(g_, nodes);
         for (ir::Node const* n : moved_)
             if (!canJoin(*n, *core_[1]))
                 return false;
+        if (unmerged_ && attrs.heads > 1) {
+            isUntidy = true;
+            TW_ASSIGN(bool const isMerged, merge());
+            if (!isMerged)
+                return false;
+        }
+        for (Operand& o : operands_)
+            if (o.turned) {
+                isUntidy = true;
+                TW_TRY(turn(o));
+            }
+        nodes = core_;
+        nodes.insert(nodes.end(), moved_.begin(), moved_.end());
+        sortNodes(g_, nodes);
         std::vector<FusedInput> inputs;
         for (Operand const& o : operands_) {
-            ir::Value* v = o.source;
-            if (!(v->shape == o.shape)) {
-                // Right behind its maker, so that it can be shared.
-                int const position = v->producer ? g_.positionOf(v->producer) + 1 : 0;
-                TW_ASSIGN(v, addReshape(g_, v, o.shape, position));
-                if (!v)
-                    return false;
-            }
+            TW_ASSIGN(ir::Value * v, reshaped(o.source, o.shape));
             inputs.push_back({v, o.source});
         }
-        if (mask_)
-            inputs.push_back({mask_, original_});
-        if (keep_)
-            inputs.push_back({keep_, keep_});
+        for (auto const& [value, original] : {std::pair(mask_, original_), std::pair(keep_, keep_)})
+            if (value) {
+                TW_ASSIGN(ir::Value * v, reshaped(value, maskShape(*value)));
+                inputs.push_back({v, original});
+            }
+        for (FusedInput const& in : inputs)
+            if (!in.value)
+                return false;
+        if (weights_.guard)
+            weights_.guard->reader->inputs[0] = weights_.guard->weights;
         ir::Node* const cast = mask_ != original_ ? original_->producer : nullptr;
         TW_ASSIGN(ir::Node * n, fuseNodes(g_, nodes, ops::attention::def(), attrs.clone(), inputs));
         if (n && cast && g_.useCount(cast->outputs[0]) == 0)
             g_.eraseNode(cast);
+        if (weights_.guard && !n)
+            weights_.guard->reader->inputs[0] = weights_.guard->nodes[0]->outputs[0];
+        isUntidy = isUntidy || weights_.guard;
+        if (weights_.guard && n)
+            TW_TRY(guardResult(g_, *n, *weights_.guard));
         return n != nullptr;
     }
 
@@ -140,58 +152,197 @@ private:
     struct Operand
     {
         ir::Value* source;
-        ir::Shape shape; // that the node wants
+        ir::Shape shape;     // that the node wants
+        bool turned = false; // rows and columns of the source
     };
 
     ir::Graph& g_;
-    bool refittable_;
+    bool refittable_, cuda_;
+    AttentionWeights weights_;
+    ir::Node* unmerged_ = nullptr; // the last product, where no shuffle puts the heads of a row side by side
     std::vector<ir::Node*> core_;  // what computes: nobody else may read it
     std::vector<ir::Node*> moved_; // what moves q, k and v
     std::vector<Operand> operands_;
     ir::Value *mask_ = nullptr, *keep_ = nullptr;
     ir::Value* original_ = nullptr; // of the mask, before it had the type of q
     ir::Dim batch_, rows_, columns_;
+    ir::Dim all_ = -1; // batches and heads as one dimension, where something has it
     ops::attention::Attrs attrs;
 
-    // The shuffle behind the last product that puts the heads of a row side by side.
-    ir::Node* merging(ir::Node const* product) const
+    ir::Shape four(ir::Dim const& rows, ir::Dim const& columns) const { return {batch_, attrs.heads, rows, columns}; }
+
+    // Batches and heads. Of [B * heads, S, size]: as the shuffle behind the last product or a reshape of the scores
+    // take them apart; where none does, each counts as a batch.
+    bool takeHeads(ir::Node const* product)
     {
-        ir::Node* found = nullptr;
-        for (auto const& n : g_.nodes)
-            if (std::find(n->inputs.begin(), n->inputs.end(), product->outputs[0]) != n->inputs.end()) {
-                if (found)
-                    return nullptr;
-                found = n.get();
-            }
-        if (!found || found->op != &ops::shuffle::def() || (found->inputs.size() > 1 && found->inputs[1]))
-            return nullptr;
-        auto const& a = found->attrsAs<ops::shuffle::Attrs>();
-        std::vector<int64_t> const wanted{0, 2, 1, 3};
-        bool const first = a.firstTranspose == wanted && a.secondTranspose.empty();
-        bool const second = !a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty();
-        return first || second ? found : nullptr;
+        ir::Shape const& y = product->outputs[0]->shape;
+        auto take = [&](ir::Dim const& batch, ir::Dim const& heads) {
+            batch_ = batch;
+            attrs.heads = heads.isConst() ? heads.value() : -1;
+            return attrs.heads > 0;
+        };
+        if (y.size() == 4)
+            return take(y[0], y[1]);
+        all_ = y[0];
+        auto fits = [&](ir::Shape const& s, ir::Dim const& last) {
+            return s.size() == 4 && s[0] * s[1] == all_ && s[2] == rows_ && s[3] == last;
+        };
+        ir::Node const* behind = onlyShuffle(product);
+        if (behind) {
+            auto const& a = behind->attrsAs<ops::shuffle::Attrs>();
+            if (a.hasReshape && a.firstTranspose.empty() && a.secondTranspose == kHeadsInside)
+                if (ir::Shape const parts = beforeTranspose(*behind); fits(parts, y[2]))
+                    return take(parts[0], parts[1]);
+        }
+        ir::Value const* v = product->inputs[0];
+        for (int i = 0; i < 2 * kMostNodes && v && v->producer; ++i) {
+            if (fits(v->shape, columns_))
+                return take(v->shape[0], v->shape[1]);
+            ir::Node const* n = v->producer;
+            if (n->inputs.empty() || !n->inputs[0])
+                break;
+            bool const second = n->op == &ops::elementwise::def() && n->inputs[1]->shape == v->shape &&
+                                !(n->inputs[0]->shape == v->shape);
+            if (n->op == &ops::matrix_multiply::def())
+                break;
+            v = n->inputs[n->op == &ops::select::def() ? (n->inputs[1]->shape == v->shape ? 1 : 2) : second];
+        }
+        // One image: [heads, S, size] -> [S, heads, size].
+        if (behind && behind->attrsAs<ops::shuffle::Attrs>().firstTranspose == std::vector<int64_t>{1, 0, 2} &&
+            all_.isConst() && y[2].isConst() &&
+            behind->outputs[0]->shape.back().is(ir::mulSat(all_.value(), y[2].value())))
+            return take(1, all_);
+        return take(all_, 1);
     }
 
+    ir::Node* onlyShuffle(ir::Node const* product) const
+    {
+        std::vector<ir::Node*> const readers = readersOf(g_, product->outputs[0]);
+        ir::Node* n = readers.size() == 1 ? readers[0] : nullptr;
+        return n && n->op == &ops::shuffle::def() && (n->inputs.size() < 2 || !n->inputs[1]) ? n : nullptr;
+    }
+    // The shuffle behind the last product that puts the heads of a row side by side; null: none.
+    ir::Node* mergingOf(ir::Node const* product) const
+    {
+        ir::Node* found = onlyShuffle(product);
+        if (!found)
+            return nullptr;
+        auto const& a = found->attrsAs<ops::shuffle::Attrs>();
+        bool is = false;
+        if (product->outputs[0]->rank() == 4)
+            is = (a.firstTranspose == kHeadsInside && a.secondTranspose.empty()) ||
+                 (!a.hasReshape && a.secondTranspose == kHeadsInside && a.firstTranspose.empty());
+        else if (a.hasReshape && a.firstTranspose.empty() && a.secondTranspose == kHeadsInside)
+            is = beforeTranspose(*found) == four(rows_, product->outputs[0]->shape[2]);
+        else if (batch_.is(1) && attrs.heads > 1)
+            is = a.firstTranspose == std::vector<int64_t>{1, 0, 2} && a.secondTranspose.empty();
+        return is ? found : nullptr;
+    }
+    // [B, heads, S, size] -> [B, S, heads, size] and back, behind the last product; the first of them is taken in.
+    Result<bool> merge()
+    {
+        ir::Value* y = unmerged_->outputs[0];
+        ir::Shape const shape = y->shape;
+        int const at = g_.positionOf(unmerged_) + 1;
+        std::vector<ir::Node*> own;
+        ir::Value* v = y;
+        if (shape.size() == 3) {
+            TW_ASSIGN(v, addReshape(g_, v, four(rows_, shape[2]), at));
+            if (!v)
+                return false;
+            own.push_back(v->producer);
+        }
+        for (int i = 0; i < 2; ++i) {
+            ops::shuffle::Attrs a;
+            a.firstTranspose = kHeadsInside;
+            TW_ASSIGN(ir::Node * n, g_.addNode(ops::shuffle::def(), a.clone(), {v}, unmerged_->name + ".heads", {},
+                                               at + int(own.size())));
+            n->layers = unmerged_->layers;
+            n->device = unmerged_->device;
+            own.push_back(n);
+            v = n->outputs[0];
+        }
+        if (shape.size() == 3) {
+            TW_ASSIGN(v, addReshape(g_, v, shape, at + int(own.size())));
+            if (!v) {
+                while (!own.empty()) {
+                    g_.eraseNode(own.back());
+                    own.pop_back();
+                }
+                return false;
+            }
+        }
+        core_.insert(core_.end(), own.begin(), own.end() - 1);
+        putBehind(g_, y, v, {own[0]});
+        return true;
+    }
+
+    // source -> transposed -> transposed back, which is taken in.
+    Result<void> turn(Operand& o)
+    {
+        ir::Value* v = o.source;
+        int const at = v->producer ? g_.positionOf(v->producer) + 1 : 0;
+        for (int i = 0; i < 2; ++i) {
+            ops::shuffle::Attrs a;
+            a.firstTranspose = v->rank() == 4 ? std::vector<int64_t>{0, 1, 3, 2} : std::vector<int64_t>{0, 2, 1};
+            TW_ASSIGN(ir::Node * n,
+                      g_.addNode(ops::shuffle::def(), a.clone(), {v}, o.source->name + ".turned", {}, at + i));
+            if (v->producer) {
+                n->layers = v->producer->layers;
+                n->device = v->producer->device;
+            }
+            v = n->outputs[0];
+        }
+        for (ir::Node* n : core_)
+            std::replace(n->inputs.begin(), n->inputs.end(), o.source, v);
+        moved_.push_back(v->producer);
+        o.source = v->producer->inputs[0];
+        return {};
+    }
+
+    // `v` itself, or in the shape that is wanted, right behind its maker, so that it can be shared; null: there is no
+    // way to say it.
+    Result<ir::Value*> reshaped(ir::Value* v, ir::Shape const& shape)
+    {
+        if (v->shape == shape)
+            return v;
+        return addReshape(g_, v, shape, v->producer ? g_.positionOf(v->producer) + 1 : 0);
+    }
+
+    // [B or 1, heads or 1, Si or 1, Sj], or the first two as one.
     bool isMask(ir::Value const& m) const
     {
         ir::Shape const& s = m.shape;
-        return s.size() == 4 && s[3] == scores_[3] && (s[0].is(1) || s[0] == scores_[0]) &&
-               (s[1].is(1) || s[1] == scores_[1]) && (s[2].is(1) || s[2] == scores_[2]);
+        if (s.size() == 3)
+            return s[2] == columns_ && (s[0].is(1) || s[0] == all_) && (s[1].is(1) || s[1] == rows_);
+        return s.size() == 4 && s[3] == columns_ && (s[0].is(1) || s[0] == batch_) &&
+               (s[1].is(1) || s[1].is(attrs.heads)) && (s[2].is(1) || s[2] == rows_);
     }
-    ir::Shape scores_;
+    ir::Shape maskShape(ir::Value const& m) const
+    {
+        ir::Shape const& s = m.shape;
+        if (s.size() == 4)
+            return s;
+        return s[0] == all_ ? four(s[1], s[2]) : ir::Shape{1, 1, s[1], s[2]};
+    }
+    bool isShapeOfScores(ir::Shape const& s) const
+    {
+        return s == four(rows_, columns_) || s == ir::Shape{all_, rows_, columns_};
+    }
 
     // From the softmax's input back to the product of q and k; collects mask, condition and factor.
-    ir::Node* scores(ir::Value* v)
+    ir::Node* scores(ir::Value const* y, ir::Value* v)
     {
-        scores_ = v->shape;
+        if (!isShapeOfScores(y->shape))
+            return nullptr;
         for (bool factorSeen = false;;) {
             ir::Node* n = v->producer;
-            if (!n || v->quantization || !(v->shape == scores_))
+            if (!n || v->quantization || !isShapeOfScores(v->shape))
                 return nullptr;
             core_.push_back(n);
             if (n->op == &ops::matrix_multiply::def())
                 return n;
-            if (isCast(n)) {
+            if (isCast(n) || isReshape(n)) {
                 v = n->inputs[0];
             } else if (is(n, Operation::kSum) && !mask_ && !keep_ && !factorSeen) {
                 int const at = isMask(*n->inputs[1]) && !isScores(n->inputs[1]) ? 1 : 0;
@@ -235,7 +386,7 @@ private:
             ir::Node const* n = v->producer;
             if (n->op == &ops::matrix_multiply::def())
                 return true;
-            if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n))
+            if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n) && !isReshape(n))
                 return false;
             v = n->inputs[n->op == &ops::select::def() ? 1 : 0];
         }
@@ -275,11 +426,11 @@ private:
     // Takes the deepest view that the node can read.
     bool operand(ir::Value* v, bool turned, ir::Dim const& rows, int64_t size, ops::attention::Operand& o)
     {
-        if (v->rank() != 4)
+        if (v->rank() != 4 && v->rank() != 3)
             return false;
-        ir::Shape const wanted{batch_, attrs.heads, rows, size};
+        ir::Shape const wanted = four(rows, size);
         for (int depth = kMostNodes; depth >= 0; --depth) {
-            StridedView view = viewOf(v, depth);
+            StridedView view = headsOf(v, depth);
             if (int(view.nodes.size()) < depth)
                 depth = int(view.nodes.size());
             if (turned)
@@ -293,7 +444,49 @@ private:
             moved_.insert(moved_.end(), view.nodes.begin(), view.nodes.end());
             return true;
         }
-        return false;
+        // A transpose of its own, which joins the one that turned the operand.
+        o = {};
+        operands_.push_back({v, wanted, true});
+        ir::Shape const& s = v->shape;
+        return turned && (s == four(size, rows) || s == ir::Shape{all_, size, rows});
+    }
+
+    // The view of a value [B, heads, ., .], or of one that has the first two dimensions as one.
+    StridedView headsOf(ir::Value* v, int depth) const
+    {
+        if (v->rank() == 4)
+            return viewOf(v, depth);
+        ir::Node* n = v->producer;
+        std::vector<int64_t> const turned{0, 2, 1};
+        if (depth > 0 && n && n->op == &ops::shuffle::def() && !v->quantization &&
+            (n->inputs.size() < 2 || !n->inputs[1])) {
+            auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+            ir::Value* x = n->inputs[0];
+            bool const isTurned = a.secondTranspose == turned;
+            if (!a.hasReshape &&
+                ((isTurned && a.firstTranspose.empty()) || (a.firstTranspose == turned && a.secondTranspose.empty()))) {
+                StridedView view = headsOf(x, depth - 1);
+                if (view.sizes.size() == 4)
+                    permute(view, {0, 1, 3, 2});
+                view.nodes.push_back(n);
+                return view;
+            }
+            if (a.hasReshape && x->rank() == 4 && (isTurned || a.secondTranspose.empty())) {
+                ir::Shape const parts = beforeTranspose(*n);
+                StridedView view = viewOf(x, depth - 1);
+                permute(view, a.firstTranspose);
+                if (view.sizes == four(parts[1], parts[2])) {
+                    if (isTurned)
+                        permute(view, {0, 1, 3, 2});
+                    view.nodes.push_back(n);
+                    return view;
+                }
+            }
+        }
+        StridedView view = viewOf(v, depth);
+        if (!reshape(view, four(v->shape[1], v->shape[2])))
+            view.sizes.clear();
+        return view;
     }
 
     // The shape under which the node can read a view's source.
@@ -329,18 +522,24 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> products;
     for (auto const& n : g.nodes)
-        if (n->op == &ops::matrix_multiply::def() && softmaxOf(n.get()))
+        if (n->op == &ops::matrix_multiply::def() && weightsOf(n.get()).softmax)
             products.push_back(n.get());
-    bool changed = false;
+    bool changed = false, isUntidy = false;
     for (ir::Node* product : products) {
-        Match m(g, ctx.refittable);
+        Match m(g, ctx);
         if (!m.from(product))
             continue;
-        TW_ASSIGN(bool const fused, m.fuse());
+        TW_ASSIGN(bool const fused, m.fuse(isUntidy));
         changed = changed || fused;
     }
-    if (changed)
-        g.eraseUnusedValues();
+    if (!changed && !isUntidy)
+        return false;
+    g.eraseUnusedValues();
+    if (isUntidy) {
+        TW_ASSIGN(bool const joined, removeIdentities(g, ctx));
+        TW_ASSIGN(bool const cleaned, removeDead(g, ctx));
+        changed = changed || joined || cleaned;
+    }
     return changed;
 }
 

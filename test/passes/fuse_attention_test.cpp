@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "ops/attention/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
@@ -7,6 +9,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "ops/softmax/op.h"
+#include "ops/unary/op.h"
 #include "pass_test.h"
 
 namespace tw::test {
@@ -51,11 +54,15 @@ public:
         attrs.b = op;
         return add(ops::matrix_multiply::def(), attrs, {a, b}, name);
     }
-    ir::Value* attend(ir::Value* scores, ir::Value* v)
+    ir::Value* softmax(ir::Value* scores)
     {
         ops::softmax::Attrs a;
-        a.axis = 3;
-        ir::Value* y = multiply(add(ops::softmax::def(), a, {scores}, "softmax"), v, "result");
+        a.axis = scores->rank() - 1;
+        return add(ops::softmax::def(), a, {scores}, "softmax");
+    }
+    ir::Value* attend(ir::Value* scores, ir::Value* v)
+    {
+        ir::Value* y = multiply(softmax(scores), v, "result");
         return shuffle(y, {0, 0, kWidth}, {}, "merge", {0, 2, 1, 3});
     }
 };
@@ -178,6 +185,122 @@ TEST(FuseAttention, RowsOfAllBatchesAndHeadsFirst)
     checkPass(m.g, passes::fuseAttention, true);
     ASSERT_NE(only(m.g), nullptr) << nodesOf(m.g);
     EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g); // a reshape in front and one behind
+}
+
+// [B * heads, S, size] as BART, OPT and Whisper have it, the mask between two reshapes.
+TEST(FuseAttention, BatchesAndHeadsAsOne)
+{
+    for (bool masked : {false, true}) {
+        Maker m;
+        auto heads = [&](std::string const& name) {
+            ir::Value* x = m.split(m.input(name, {m.batch, 5, kWidth}), {0, 2, 1, 3}, name + ".heads");
+            return m.shuffle(x, {-1, 5, kSize}, {}, name + ".joined");
+        };
+        ir::Value* q = heads("q");
+        ir::Value* k = m.shuffle(heads("k"), {}, {0, 2, 1}, "k.turned");
+        ir::Value* v = heads("v");
+        ir::Value* s = m.multiply(q, k, "scores");
+        if (masked) {
+            s = m.shuffle(s, {-1, kHeads, 5, 5}, {}, "apart");
+            s = m.apply(Operation::kSum, s, m.input("mask", {m.batch, 1, 5, 5}), "masked");
+            s = m.shuffle(s, {-1, 5, 5}, {}, "together");
+        }
+        ir::Value* y = m.multiply(m.softmax(s), v, "result");
+        y = m.shuffle(y, {-1, kHeads, 5, kSize}, {0, 2, 1, 3}, "merge");
+        m.output(m.shuffle(y, {-1, 5, kWidth}, {}, "rows"), "y");
+        checkPass(m.g, passes::fuseAttention, true, kCheck);
+        auto const* a = only(m.g);
+        ASSERT_NE(a, nullptr) << nodesOf(m.g);
+        EXPECT_EQ(a->heads, kHeads);
+        EXPECT_EQ(m.g.nodes[0]->inputs[0]->name, "q"); // through both shuffles
+        EXPECT_EQ(m.g.nodes[0]->inputs.size(), masked ? 4u : 3u);
+    }
+}
+
+// torch.nn.MultiheadAttention: [S, B, columns], whose rows are not side by side.
+TEST(FuseAttention, SequenceFirst)
+{
+    for (int64_t batch : {1, 2})
+        for (bool merged : {true, false}) {
+            Maker m;
+            int64_t const all = batch * kHeads;
+            auto heads = [&](std::string const& name, Permutation const& p) {
+                return m.shuffle(m.input(name, ir::shapeOf({5, batch, kWidth})), {5, all, kSize}, p, name + ".heads");
+            };
+            ir::Value* q =
+                m.apply(Operation::kProd, heads("q", {1, 0, 2}), m.constant("f", {1, 1, 1}, {0.5}), "factor");
+            ir::Value* s = m.multiply(q, heads("k", {1, 2, 0}), "scores");
+            s = m.apply(Operation::kSum, s, m.input("mask", ir::shapeOf({all, 1, 5})), "masked");
+            ir::Value* y = m.multiply(m.softmax(s), heads("v", {1, 0, 2}), "result");
+            m.output(merged ? m.shuffle(y, {5 * batch, kWidth}, {}, "merge", {1, 0, 2}) : y, "y");
+            checkPass(m.g, passes::fuseAttention, true);
+            ops::attention::Attrs const* a = nullptr;
+            for (auto const& n : m.g.nodes) {
+                EXPECT_NE(n->op, &ops::softmax::def());
+                if (n->op == &ops::attention::def())
+                    a = &n->attrsAs<ops::attention::Attrs>();
+            }
+            ASSERT_NE(a, nullptr) << nodesOf(m.g);
+            EXPECT_EQ(a->heads, batch == 1 && merged ? kHeads : 1);
+        }
+}
+
+// The heads of a result that is transposed in another way, or not at all.
+TEST(FuseAttention, NothingMerges)
+{
+    for (Permutation const& p : {Permutation{2, 0, 1, 3}, Permutation{}}) {
+        Maker m;
+        ir::Value* q = m.split(m.tokens("q"), {0, 2, 1, 3}, "q1");
+        ir::Value* k = m.split(m.tokens("k"), {0, 2, 3, 1}, "k1");
+        ir::Value* v = m.split(m.tokens("v"), {0, 2, 1, 3}, "v1");
+        ir::Value* y = m.multiply(m.softmax(m.multiply(q, k, "scores")), v, "result");
+        m.output(p.empty() ? y : m.shuffle(y, {}, p, "merge"), "y");
+        checkPass(m.g, passes::fuseAttention, true, kCheck);
+        EXPECT_EQ(m.g.nodes.size(), 2u) << nodesOf(m.g);
+        EXPECT_EQ(m.g.nodes[0]->op, &ops::attention::def());
+    }
+}
+
+// where(isnan(p), 0, p): rows without a column give 0, but NaN where v is not finite.
+TEST(FuseAttention, GuardAgainstRowsWithoutColumns)
+{
+    double const inf = std::numeric_limits<double>::infinity();
+    for (bool packed : {false, true})
+        for (bool inverted : {false, true})
+            for (bool finite : {true, false}) {
+                Maker m;
+                ir::Value* x = m.input("x", ir::shapeOf({1, 3, packed ? 3 * kWidth : kWidth}));
+                ir::Value* part[3] = {x, x, x};
+                for (int i = 0; i < 3; ++i) {
+                    std::string const name(1, "qkv"[i]);
+                    ops::slice::Attrs a;
+                    a.start = {0, 0, i * kWidth};
+                    a.stride = {1, 1, 1};
+                    a.size = {1, 3, kWidth};
+                    if (packed)
+                        part[i] = m.add(ops::slice::def(), a, {x}, name + ".part");
+                    if (i == 2 && !finite)
+                        part[i] =
+                            m.apply(Operation::kSum, part[i], m.constant("bad", {1, 1, kWidth}, {0, inf}), "v.bad");
+                    part[i] = m.split(part[i], i == 1 ? Permutation{0, 2, 3, 1} : Permutation{0, 2, 1, 3}, name);
+                }
+                ir::Value* mask = m.constant("mask", {1, 1, 3, 3}, {0, -inf, -inf, -inf, -inf, -inf, 0, 0, -inf});
+                ir::Value* s = m.apply(Operation::kSum, m.multiply(part[0], part[1], "scores"), mask, "masked");
+                ir::Value *p = m.softmax(s), *zero = m.number("zero", 0);
+                ir::Value* test = m.apply(Operation::kEqual, p, p, "equal");
+                if (inverted)
+                    test = m.add(ops::unary::def(), ops::unary::Attrs(ops::unary::Operation::kNot), {test}, "isnan");
+                p = m.add(ops::select::def(), {test, inverted ? zero : p, inverted ? p : zero}, "guarded");
+                ir::Value* y = m.multiply(p, part[2], "result");
+                m.output(m.shuffle(y, {0, 0, kWidth}, {}, "merge", {0, 2, 1, 3}), "y");
+                checkPass(m.g, passes::fuseAttention, true);
+                int attentions = 0;
+                for (auto const& n : m.g.nodes) {
+                    EXPECT_NE(n->op, &ops::softmax::def()) << nodesOf(m.g);
+                    attentions += n->op == &ops::attention::def();
+                }
+                EXPECT_EQ(attentions, 1);
+            }
 }
 
 TEST(FuseAttention, OthersReadKeys)

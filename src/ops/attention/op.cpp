@@ -185,6 +185,7 @@ void fused(Tokens const& tokens, DataType type)
     causal("mild", 70, 70, 1, 0, true, -1e4); // too near to scores to be left out
     causal("added", 150, 150, 0, -INFINITY, false, 0);
     causal("behind", 70, 150, 1, 0, true, kLowest);
+    causal("without_columns", 150, 70, 0, -INFINITY, false, 0); // of the first 80 rows
     add("all_masked", 1, 17, 40, 1, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.fill = kLowest;
         std::vector<double> some(17 * 40);

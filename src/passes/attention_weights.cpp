@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/attention_weights.h"
+
+#include "ops/attention/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/gather/op.h"
+#include "ops/identity/op.h"
+#include "ops/reduce/op.h"
+#include "ops/registry.h"
+#include "ops/select/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/softmax/op.h"
+#include "ops/unary/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using Operation = ops::elementwise::Operation;
+
+constexpr int kMostBetween = 6; // nodes between softmax and product
+
+bool isEqualToItself(ir::Node const* n)
+{
+    return n && n->op == &ops::elementwise::def() &&
+           n->attrsAs<ops::elementwise::Attrs>().operation == Operation::kEqual && n->inputs[0] == n->inputs[1];
+}
+
+// `n` is the selection.
+std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
+{
+    if (n->op != &ops::select::def() || n->outputs[0]->quantization)
+        return std::nullopt;
+    NanGuard guard;
+    guard.nodes = {n};
+    guard.reader = reader;
+    ir::Node* test = n->inputs[0]->producer;
+    bool const isNot = test && test->op == &ops::unary::def() &&
+                       test->attrsAs<ops::unary::Attrs>().operation == ops::unary::Operation::kNot;
+    if (isNot) {
+        guard.nodes.push_back(test);
+        test = test->inputs[0]->producer;
+    }
+    guard.weights = n->inputs[isNot ? 2 : 1];
+    ir::Value const* zero = n->inputs[isNot ? 1 : 2];
+    if (!isEqualToItself(test) || test->inputs[0] != guard.weights || !zero->isConstant() || !allEqual(zero, 0))
+        return std::nullopt;
+    guard.nodes.push_back(test);
+    return guard;
+}
+
+} // namespace
+
+bool isCast(ir::Node const* n)
+{
+    return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
+}
+
+bool isReshape(ir::Node const* n)
+{
+    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
+        return false;
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty();
+}
+
+ir::Shape beforeTranspose(ir::Node const& shuffle)
+{
+    auto const& p = shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose;
+    ir::Shape const& y = shuffle.outputs[0]->shape;
+    ir::Shape out = y;
+    for (size_t i = 0; i < p.size(); ++i)
+        out[size_t(p[i])] = y[i];
+    return out;
+}
+
+AttentionWeights weightsOf(ir::Node* product)
+{
+    AttentionWeights w;
+    ir::Node* reader = product;
+    for (int i = 0; i < kMostBetween; ++i) {
+        ir::Node* n = reader->inputs[0]->producer;
+        if (!n)
+            return {};
+        if (n->op == &ops::softmax::def()) {
+            w.softmax = n;
+            return w;
+        }
+        if (isCast(n) || isReshape(n)) {
+            w.between.push_back(n);
+            reader = n;
+        } else if (auto guard = w.guard ? std::nullopt : guardOf(n, reader); guard && guard->weights->producer) {
+            w.guard = guard;
+            // On from what the guard reads.
+            n = guard->weights->producer;
+            if (n->op == &ops::softmax::def()) {
+                w.softmax = n;
+                return w;
+            }
+            if (!isCast(n) && !isReshape(n))
+                return {};
+            w.between.push_back(n);
+            reader = n;
+        } else {
+            return {};
+        }
+    }
+    return {};
+}
+
+void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Node*> const& readers)
+{
+    std::vector<std::vector<ir::Value*>> inputs;
+    for (ir::Node const* n : readers)
+        inputs.push_back(n->inputs);
+    g.replaceAllUses(v, after);
+    for (size_t i = 0; i < readers.size(); ++i)
+        readers[i]->inputs = inputs[i];
+    std::swap(v->name, after->name);
+    std::swap(v->quantization, after->quantization);
+}
+
+Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard)
+{
+    auto const& a = attention.attrsAs<ops::attention::Attrs>();
+    ir::Value *y = attention.outputs[0], *v = attention.inputs[2];
+    int at = g.positionOf(&attention) + 1;
+    auto add = [&](ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> in) -> Result<ir::Value*> {
+        TW_ASSIGN(ir::Node * n, g.addNode(op, attrs.clone(), in, attention.name + ".guard", {}, at++));
+        n->layers = guard.nodes[0]->layers;
+        n->device = attention.device;
+        return n->outputs[0];
+    };
+    bool const headsFirst = v->rank() == 4;
+    ops::reduce::Attrs mean; // not the sum, which may be too large
+    mean.kind = ops::reduce::Kind::kAvg;
+    mean.axes = headsFirst ? 4 : 2;
+    mean.keepDims = true;
+    TW_ASSIGN(ir::Value * z, add(ops::reduce::def(), mean, {v}));
+    int64_t const columns = a.heads * a.valueSize;
+    if (headsFirst) {
+        // [B, heads, 1, size]: the heads lie side by side.
+        TW_ASSIGN(z, addReshape(g, z, {v->shape[0], 1, columns}, at++));
+        if (!z)
+            return internalError("attention '" + attention.name + "': no reshape gives [B, 1, columns]");
+    } else if (!v->shape[2].is(columns)) {
+        Tensor places(DataType::kInt32, {columns});
+        for (int64_t i = 0; i < columns; ++i)
+            places.ref().setInt(i, a.v.offset + i / a.valueSize * a.v.headStride + i % a.valueSize);
+        ops::gather::Attrs gather;
+        gather.axis = 2;
+        TW_ASSIGN(z, add(ops::gather::def(), gather,
+                         {z, g.addConstant(attention.name + ".columns", DataType::kInt32, {columns}, places.data())}));
+    }
+    Tensor zero(z->type, {1, 1, 1});
+    zero.ref().set(0, 0);
+    TW_ASSIGN(z, add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kProd),
+                     {z, g.addConstant(attention.name + ".zero", z->type, {1, 1, 1}, zero.data())}));
+    TW_ASSIGN(ir::Value * test, add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kEqual), {y, y}));
+    TW_ASSIGN(ir::Value * result, add(ops::select::def(), ops::select::Attrs{}, {test, y, z}));
+    putBehind(g, y, result, {test->producer, result->producer});
+    for (ir::Node* n : guard.nodes)
+        if (g.useCount(n->outputs[0]) == 0)
+            g.eraseNode(n);
+    return {};
+}
+
+} // namespace tw::passes

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between the softmax of an attention and the product that reads its weights, and small questions about
+// shuffles there.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tw::passes {
+
+// A network in FP16 may compute scores or softmax in f32.
+bool isCast(ir::Node const* n);
+// A shuffle that transposes nothing.
+bool isReshape(ir::Node const* n);
+// The shape of a shuffle's result before its second transpose.
+ir::Shape beforeTranspose(ir::Node const& shuffle);
+
+// where(isnan(p), 0, p): what newer exporters write for rows that a mask leaves nothing of.
+struct NanGuard
+{
+    ir::Value* weights = nullptr; // p
+    std::vector<ir::Node*> nodes; // the selection first, what it reads behind it
+    ir::Node* reader = nullptr;   // of the selection, in input 0
+};
+
+struct AttentionWeights
+{
+    ir::Node* softmax = nullptr;    // null: `product` is no softmax(s) v
+    std::vector<ir::Node*> between; // conversions and reshapes
+    std::optional<NanGuard> guard;
+};
+AttentionWeights weightsOf(ir::Node* product);
+
+// Does behind an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
+// that of 0 v there: 0, or NaN where v is not finite. The guard's own nodes go, dead
+// ones in front of them stay.
+Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard);
+
+// `after`, made of `v`, takes the place and the name of `v` for all but `readers`.
+void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Node*> const& readers);
+
+} // namespace tw::passes

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/reduce/cuda_arithmetic.h"
+#include "ops/reduce/cuda_columns.h"
 #include "ops/reduce/cuda_pixels.h"
 #include "ops/reduce/op.h"
 
@@ -59,48 +61,6 @@ TW_KERNEL reduce_blocks(const __grid_constant__ Params p)
 }
 )";
 
-// How numbers of a type are reduced: f32 and f16 in float, integers exactly in 64 bits.
-struct Arithmetic
-{
-    char const *identity, *join, *result;
-};
-
-Arithmetic realArithmetic(Kind kind)
-{
-    switch (kind) {
-    case Kind::kSum:
-        return {"0", "a + b", "v"};
-    case Kind::kProd:
-        return {"1", "a * b", "v"};
-    case Kind::kMax: // NaN wins
-        return {"-__int_as_float(0x7f800000)", "a != a ? a : b != b ? b : a > b ? a : b", "v"};
-    case Kind::kMin:
-        return {"__int_as_float(0x7f800000)", "a != a ? a : b != b ? b : a < b ? a : b", "v"};
-    case Kind::kAvg:
-        return {"0", "a + b", "v / count"};
-    }
-    return {};
-}
-
-Arithmetic wholeArithmetic(Kind kind, bool isWide)
-{
-    switch (kind) {
-    case Kind::kSum:
-        return {"0", "a + b", isWide ? "int(v)" : "int(max(-128ll, min(127ll, v)))"};
-    case Kind::kProd: // i32 wraps; i8 saturates: from 128 on it leaves the range for good, unless a 0 follows
-        return isWide ? Arithmetic{"1", "i64(i32(u32(u64(a) * u64(b))))", "int(v)"}
-                      : Arithmetic{"1", "max(-1000ll, min(1000ll, a * b))", "int(max(-128ll, min(127ll, v)))"};
-    case Kind::kMax:
-        return {isWide ? "-2147483648ll" : "-128", "max(a, b)", "int(v)"};
-    case Kind::kMin:
-        return {isWide ? "2147483647ll" : "127", "min(a, b)", "int(v)"};
-    case Kind::kAvg:
-        return {"0", "a + b",
-                isWide ? "count == 0 ? 0 : int(v / count)" : "count == 0 ? -128.0 : rint(double(v) / double(count))"};
-    }
-    return {};
-}
-
 Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -138,16 +98,16 @@ CudaKernels generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.inputs[0].type;
-    bool const real = isFloating(t);
-    Arithmetic const f = real ? realArithmetic(a.kind) : wholeArithmetic(a.kind, t == DataType::kInt32);
+    CudaArithmetic const f = cudaArithmetic(a.kind, t);
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"reduce_threads", "reduce_blocks"};
-    out.source = cuda::expand(kText, {{"accumulator", real ? "float" : "i64"},
+    out.source = kCudaArithmetic +
+                 cuda::expand(kText, {{"accumulator", f.accumulator},
                                       {"join", f.join},
                                       {"identity", f.identity},
                                       {"result", f.result},
-                                      {"number", real ? "float" : "int"},
+                                      {"number", f.number},
                                       {"x", cuda::storageOf(t)},
                                       {"y", cuda::storageOf(t)},
                                       {"rank", std::to_string(std::max(problem.inputs[0].dims.rank, 1))}}) +
@@ -226,17 +186,17 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.inputs[0].type;
-    bool const real = isFloating(t);
-    Arithmetic const f = real ? realArithmetic(a.kind) : wholeArithmetic(a.kind, t == DataType::kInt32);
+    CudaArithmetic const f = cudaArithmetic(a.kind, t);
     int64_t const width = 16 / sizeOf(t);
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"reduce_warps_packs", "reduce_warps", "reduce_rows_packs", "reduce_rows"};
-    out.source = cuda::expand(kRowsText, {{"accumulator", real ? "float" : "i64"},
+    out.source = kCudaArithmetic +
+                 cuda::expand(kRowsText, {{"accumulator", f.accumulator},
                                           {"join", f.join},
                                           {"identity", f.identity},
                                           {"result", f.result},
-                                          {"number", real ? "float" : "int"},
+                                          {"number", f.number},
                                           {"x", cuda::storageOf(t)},
                                           {"y", cuda::storageOf(t)},
                                           {"width", std::to_string(width)}}) +
@@ -257,132 +217,10 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kRows{"reduce_rows_cuda", 1, generateRows, supportsRows};
-// Axes with kept ones behind them, [outer, n, inner]: lanes walk along inner, 8 warps share the n; each thread has one
-// pack of neighbours.
-constexpr char const* kColumnsText = R"(
-struct Params { void const* x; void* y; i64 outer, n, inner; Div tiles; };
-typedef $accumulator$ A;
-TW_INLINE A join(A a, A b) { return $join$; }
-TW_INLINE $compute$ result(Params const& p, A v)
-{
-    A const count = A(p.n);
-    (void)count;
-    return $result$;
-}
-template <int V> TW_INLINE void columns(Params const& p)
-{
-    __shared__ A part[8][32 * V + 1];
-    idx const outer = divide(blockIdx.x, p.tiles);
-    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    i64 const i0 = i64(blockIdx.x - outer * idx(p.tiles.d)) * 32 * V + lane * V;
-    $x$ const* const x = static_cast<$x$ const*>(p.x) + i64(outer) * p.n * p.inner + i0;
-    A v[V];
-#pragma unroll
-    for (int j = 0; j < V; ++j) v[j] = $identity$;
-    if (i0 < p.inner) {
-#pragma unroll 4
-        for (i64 k = warp; k < p.n; k += 8) {
-            Pack<$x$, V> const pack = *reinterpret_cast<Pack<$x$, V> const*>(x + k * p.inner);
-#pragma unroll
-            for (int j = 0; j < V; ++j) v[j] = join(v[j], A(load<$number$>(pack.v[j])));
-        }
-    }
-#pragma unroll
-    for (int j = 0; j < V; ++j) part[warp][lane * V + j] = v[j];
-    __syncthreads();
-    for (int c = threadIdx.x; c < 32 * V; c += 256) {
-        A sum = part[0][c];
-#pragma unroll
-        for (int w = 1; w < 8; ++w) sum = join(sum, part[w][c]);
-        i64 const i = i0 - lane * V + c;
-        if (i < p.inner) static_cast<$x$*>(p.y)[i64(outer) * p.inner + i] = store<$x$>(result(p, sum));
-    }
-}
-TW_KERNEL reduce_columns_packs(const __grid_constant__ Params p) { columns<$width$>(p); }
-TW_KERNEL reduce_columns(const __grid_constant__ Params p) { columns<1>(p); }
-)";
-
-struct ColumnParams
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    int64_t outer = 1, n = 1, inner = 1;
-    cuda::Div tiles;
-};
-
-constexpr int64_t kColumnsFrom = 32; // elements behind the reduced axes
-
-// x as [outer, n, inner] with n reduced; false when the reduced axes do not lie together or nothing lies behind them.
-bool columnsOf(Attrs const& a, Extents const& x, ColumnParams& p)
-{
-    int state = 0; // 0: in front of the reduced axes, 1: among them, 2: behind
-    for (int d = 0; d < x.rank; ++d) {
-        if (x[d] == 1)
-            continue;
-        if (a.has(d)) {
-            if (state == 2)
-                return false;
-            state = 1;
-            p.n *= x[d];
-        } else {
-            state = state == 0 ? 0 : 2;
-            (state == 0 ? p.outer : p.inner) *= x[d];
-        }
-    }
-    return state == 2;
-}
-
-Support supportsColumns(Problem const& problem)
-{
-    // The shapes of a run may have other dimensions of size 1, so only one shape is taken.
-    ColumnParams p;
-    if (!(problem.inputs[0].dims == problem.inputs[0].maxDims) ||
-        !columnsOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].dims, p) || p.inner < kColumnsFrom)
-        return Support::no("reduces neighbouring axes with at least " + std::to_string(kColumnsFrom) +
-                           " elements behind them, of a fixed shape");
-    return Support::yes();
-}
-
-CudaKernels generateColumns(Problem const& problem, Config const&)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.inputs[0].type;
-    bool const real = isFloating(t);
-    Arithmetic const f = real ? realArithmetic(a.kind) : wholeArithmetic(a.kind, t == DataType::kInt32);
-    int64_t const width = std::min<int64_t>(16 / sizeOf(t), 8); // 64-bit sums of 16 bytes do not fit into shared memory
-    CudaKernels out;
-    out.wide = isWide(problem);
-    out.names = {"reduce_columns_packs", "reduce_columns"};
-    out.source = cuda::expand(kColumnsText, {{"accumulator", real ? "float" : "i64"},
-                                             {"join", f.join},
-                                             {"identity", f.identity},
-                                             {"result", f.result},
-                                             {"compute", real                                           ? "float"
-                                                         : t == DataType::kInt8 && a.kind == Kind::kAvg ? "double"
-                                                                                                        : "int"},
-                                             {"number", real ? "float" : "int"},
-                                             {"x", cuda::storageOf(t)},
-                                             {"width", std::to_string(width)}}) +
-                 cuda::sizeCheck<ColumnParams>();
-    out.run = [&a, width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        ColumnParams p;
-        if (!columnsOf(a, x.dims, p))
-            return internalError("a reduction of columns runs on another shape than it was built for");
-        p.x = x.data;
-        p.y = y.data;
-        bool const packs = p.inner % width == 0 && cuda::addressOf(x.data) % uint64_t(width * sizeOf(x.type)) == 0;
-        int64_t const tiles = blocksFor(p.inner, int(packs ? 32 * width : 32));
-        p.tiles = cuda::divBy(tiles);
-        return launch(packs ? 0 : 1, p.outer * tiles, kThreads, p);
-    };
-    return out;
-}
-
 constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kPixels32{"reduce_f32_pixels", 1, generatePixels, supportsPixels32, configsOfPixels,
                                formatsOfPixels};
-constexpr CudaTactic kColumns{"reduce_columns_cuda", 1, generateColumns, supportsColumns};
+constexpr CudaTactic kColumns{"reduce_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
 } // namespace

@@ -142,6 +142,16 @@ void domain(ir::Node const& node, int, Domain& d)
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
         reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));
     }
+    // Rows that blocks and clusters of them share; few columns; many short ones.
+    for (auto [kindName, kind] : {kinds[0], kinds[2], kinds[4]})
+        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32}) {
+            std::string const k = std::string(kindName) + "_" + nameOf(t);
+            reduce(k + "_tall", kind, 1, false, input(t, {3000, 136}));
+            reduce(k + "_tall_3", kind, 1, false, input(t, {20011, 3}));
+            reduce(k + "_tall_8", kind, 1, false, input(t, {9001, 8}));
+            reduce(k + "_tall_middle", kind, 2, false, input(t, {3, 700, 129}));
+            reduce(k + "_short", kind, 2, false, input(t, {301, 5, 24}));
+        }
     reduce("max_infinities", Kind::kMax, 2, false, f32({2, 2}, {-inf, -inf, inf, 0}), {{-inf, inf}});
     reduce("sum_i8_saturates", Kind::kSum, 2, false, input(DataType::kInt8, {2, 3}, {100, 100, 1, -100, -100, 1}),
            {{127, -128}});

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/softmax/cuda_columns.h"
 #include "ops/softmax/op.h"
 
 namespace tw::ops::softmax {
@@ -228,97 +229,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kRows{"softmax_rows_cuda", 2, generateRows, supportsRows};
-// An axis with elements behind it: a thread has one slice (or a pack of neighbouring ones) in its registers.
-constexpr char const* kColumnsText = R"(
-struct Params { void const* x; void* y; u64 slices, n; Div inner; };
-typedef $t$ T;
-template <int V> TW_INLINE void columns(Params const& p)
-{
-    idx const i = threadIndex() * V; // p.inner counts elements, whole packs of them in a row
-    if (i >= p.slices) return;
-    idx const o = divide(i, p.inner);
-    i64 const inner = i64(p.inner.d), begin = i64(o) * p.n * inner + i64(i - o * idx(p.inner.d));
-    T const* const x = static_cast<T const*>(p.x) + begin;
-    T* const y = static_cast<T*>(p.y) + begin;
-    float v[$n$][V], m[V], s[V];
-#pragma unroll
-    for (int k = 0; k < V; ++k) { m[k] = -__int_as_float(0x7f800000); s[k] = 0; }
-#pragma unroll
-    for (int j = 0; j < $n$; ++j) {
-        if (j >= p.n) break;
-        Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(x + j * inner);
-#pragma unroll
-        for (int k = 0; k < V; ++k) { v[j][k] = load<float>(pack.v[k]); m[k] = v[j][k] > m[k] ? v[j][k] : m[k]; }
-    }
-#pragma unroll
-    for (int j = 0; j < $n$; ++j) {
-        if (j >= p.n) break;
-#pragma unroll
-        for (int k = 0; k < V; ++k) { v[j][k] = $exp$(v[j][k] - m[k]); s[k] += v[j][k]; }
-    }
-#pragma unroll
-    for (int k = 0; k < V; ++k) s[k] = 1 / s[k];
-#pragma unroll
-    for (int j = 0; j < $n$; ++j) {
-        if (j >= p.n) break;
-        Pack<T, V> pack;
-#pragma unroll
-        for (int k = 0; k < V; ++k) pack.v[k] = store<T>(v[j][k] * s[k]);
-        *reinterpret_cast<Pack<T, V>*>(y + j * inner) = pack;
-    }
-}
-TW_KERNEL softmax_columns_packs(const __grid_constant__ Params p) { columns<$width$>(p); }
-TW_KERNEL softmax_columns(const __grid_constant__ Params p) { columns<1>(p); }
-)";
-
-constexpr int64_t kMostInColumn = 64; // numbers in the registers of a thread
-
-Support supportsColumns(Problem const& problem)
-{
-    TensorSpec const& x = problem.inputs[0];
-    int const axis = int(problem.node->attrsAs<Attrs>().axis);
-    if (x.maxDims[axis] > kMostInColumn)
-        return Support::no("takes at most " + std::to_string(kMostInColumn) + " elements along the axis");
-    if (x.dims.volume(axis + 1, x.dims.rank) < 32)
-        return Support::no("takes at least 32 elements behind the axis");
-    return Support::yes();
-}
-
-CudaKernels generateColumns(Problem const& problem, Config const&)
-{
-    TensorSpec const& x = problem.inputs[0];
-    int const axis = int(problem.node->attrsAs<Attrs>().axis);
-    int64_t const n = std::max<int64_t>(x.maxDims[axis], 1);
-    int64_t width = widthOf(x.type); // a power of two
-    while (width > 1 && width * n > kMostInColumn)
-        width /= 2;
-    CudaKernels out;
-    out.wide = isWide(problem);
-    out.names = {"softmax_columns_packs", "softmax_columns"};
-    out.source = cuda::expand(kColumnsText, {{"t", cuda::storageOf(x.type)},
-                                             {"n", std::to_string(n)},
-                                             {"width", std::to_string(width)},
-                                             {"exp", x.type == DataType::kHalf ? "__expf" : "exp"}}) +
-                 cuda::sizeCheck<Params>();
-    out.run = [axis, width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-        int64_t const inner = in.dims.volume(axis + 1, in.dims.rank);
-        Params p;
-        p.x = in.data;
-        p.y = y.data;
-        p.slices = uint64_t(in.dims.volume(0, axis) * inner);
-        p.n = uint64_t(in.dims[axis]);
-        p.inner = cuda::divBy(inner);
-        bool const packs =
-            inner % width == 0 &&
-            (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % uint64_t(width * sizeOf(in.type)) == 0;
-        int64_t const threads = packs ? int64_t(p.slices) / width : int64_t(p.slices);
-        return launch(packs ? 0 : 1, blocksFor(threads, kThreads), kThreads, p);
-    };
-    return out;
-}
-
-constexpr CudaTactic kColumns{"softmax_columns_cuda", 1, generateColumns, supportsColumns};
+constexpr CudaTactic kColumns{"softmax_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
 
 } // namespace

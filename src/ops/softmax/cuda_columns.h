@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax along an axis with others behind it: in one pass over memory, the axis in registers.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::softmax {
+
+CudaKernels generateColumns(Problem const& problem, Config const& config);
+Support supportsColumns(Problem const& problem);
+std::vector<Config> configsOfColumns(Problem const& problem);
+
+} // namespace tw::ops::softmax

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: run.sh check|bench|peers [OPTIONS]      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
+# usage: run.sh check|bench|profile|peers [OPTIONS]      in a folder made by scripts/gpu/stage.sh, on a machine with a GPU, its driver
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
 #   check     every op case by every CUDA tactic against the reference, graphs and an engine, the trained models, large
-#             networks against ONNX Runtime (where Python has it), a sample of the cases under compute-sanitizer
-#   bench     every CUDA tactic on large problems, then times of the trained models
+#             networks in FP32, TF32 and FP16 against ONNX Runtime (where Python has it), a sample of the cases under
+#             compute-sanitizer, for memory and for races
+#   bench     every CUDA tactic on large problems, kernels outside of engines, then times of the trained models
+#   profile   whole networks layer by layer (profile_networks.py says how, and takes the OPTIONS: names or ONNX files)
 #   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
 # ended after its own time limit. Where there are several GPUs, parts of `check` run at a time. Status 1 when something failed.
@@ -54,6 +56,8 @@ check_engines() {
     step runtime 120 "$here/bin/test_runtime_cuda"
     step engine 60 "$here/bin/test_engine_gpu"
     step cuda13compat 30 "$here/bin/test_cuda13compat"
+    [ ! -e "$here/bin/test_engine_nvtx_gpu" ] ||
+        step nvtx 30 "$here/bin/test_engine_nvtx_gpu" "$here/lib/libnvtx_profiler.so"
     step cpu_engine 60 "$here/bin/test_engine_real_cuda"
     if [ -d "$here/models" ]; then
         step models 200 python3 "$here/run_models.py" --bin "$here/bin" --models "$here/models" --trtexec-only
@@ -61,16 +65,26 @@ check_engines() {
 }
 check_networks() {
     if python3 -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
-        step networks 500 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json"
+        step networks 590 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json" \
+            --gpus "$(seq -s, 0 $((gpus - 1)))"
         cat "$out/networks.log"
     fi
 }
+# Small cases of each kind of kernel, at most about 20 s each: every filter takes all tactics, formats and configs of its cases.
 check_memory() {
-    if command -v compute-sanitizer >/dev/null; then
-        for filter in activation.half slice. gather.by softmax.by fused_convolution.residual matrix_multiply.by concat reformat.half; do
-            step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
-        done
-    fi
+    command -v compute-sanitizer >/dev/null || return 0
+    local filter
+    for filter in activation.half slice. gather.by softmax.by softmax.half_row fused_convolution.residual convolution.half_1x1_tails \
+        convolution.half_3x3_tails convolution.half_7x7_first convolution.half_depthwise_tails matrix_multiply.by matrix_multiply.half_odd \
+        matrix_multiply.half_residual attention.half attention.f16_size layer_norm.half pooling.max_f16 reduce.sum_last reduce.sum_columns_f16 \
+        concat reformat.half; do
+        step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
+    done
+    for filter in convolution.half_3x3_tails matrix_multiply.half_odd attention.half layer_norm.half_768 softmax.half_row_1024 \
+        reduce.sum_last; do
+        step "races_${filter%.*}_${filter#*.}" 100 compute-sanitizer --tool racecheck --error-exitcode 9 "$here/bin/test_cuda_cases" \
+            --filter "$filter"
+    done
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
@@ -85,11 +99,26 @@ check)
 bench)
     step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"
     cat "$out/tactics.log"
+    # These kernels' binaries are made there and then: NVRTC is faster than carrying them.
+    kernels=$(mktemp -d)
+    step gpu_kernels_compile 200 "$here/bin/bench_gpu_kernels" --compile "$kernels"
+    OUT=$out step gpu_kernels 200 "$here/bin/bench_gpu_kernels" --run "$kernels"
+    cat "$out/gpu_kernels.log"
+    rm -rf "$kernels"
     for model in "$here"/models/*/model.onnx; do
         name=$(basename "$(dirname "$model")")
         step "bench_$name" 60 "$here/bin/trtexec" --onnx="$model" --iterations=100 --warmUp=100 --duration=1
     done
     grep -h -E "GPU Compute Time|Throughput" "$out"/bench_*.log | head -60
+    ;;
+profile)
+    shift
+    # Without Python's onnx there are no large networks: the trained models take their place.
+    if [ $# -eq 0 ] && ! python3 -c 'import onnx, numpy' 2>/dev/null; then
+        set -- "$here"/models/*/model.onnx
+    fi
+    step profile 560 python3 "$here/profile_networks.py" --bin "$here/bin" --models "$here/bench_models" --out "$out" "$@"
+    cat "$out/profile.log"
     ;;
 peers)
     shift
@@ -99,7 +128,7 @@ peers)
     status=${PIPESTATUS[0]}
     ;;
 *)
-    echo "usage: $0 check|bench|peers [OPTIONS]" >&2
+    echo "usage: $0 check|bench|profile|peers [OPTIONS]" >&2
     exit 2
     ;;
 esac

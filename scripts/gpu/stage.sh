@@ -8,9 +8,10 @@ cd "$(dirname "$0")/../.."
 
 folder=${1:-build/gpu}
 build=build/release
-programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda test_cuda13compat bench_cuda_tactics trtexec)
+programs=(test_cuda_cases test_runtime_cuda test_engine_gpu test_engine_real_cuda test_cuda13compat test_engine_nvtx_gpu bench_cuda_tactics
+    bench_gpu_kernels trtexec)
 cmake --preset release >/dev/null
-ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}" tensorwright_gpu_engine
+ninja -C "$build" -j "${JOBS:-$(nproc)}" "${programs[@]}" tensorwright_gpu_engine nvtx_profiler
 
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib"
@@ -24,9 +25,10 @@ for program in "${programs[@]}"; do
     done
 done
 strip -o "$folder/lib/libtensorwright_gpu_engine.so" "$build/lib/libtensorwright_gpu_engine.so"
+strip -o "$folder/lib/libnvtx_profiler.so" "$build/lib/libnvtx_profiler.so"
 mkdir "$folder/peers"
 cp bench/gpu_fp32.py bench/gpu_peers.py bench/gpu_row.py bench/gpu_engine.py bench/gpu_networks.py bench/gpu_inductor_cache.py "$folder/peers/"
-cp scripts/gpu/run.sh scripts/gpu/networks.py test/models/run_models.py "$folder/"
+cp scripts/gpu/run.sh scripts/gpu/networks.py scripts/gpu/profile_networks.py test/models/run_models.py "$folder/"
 cp -r bench/models "$folder/bench_models"
 models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}
 if [ -d "$models" ]; then

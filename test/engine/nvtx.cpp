@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges for profilers, in a process of their own: which profiler there is counts once. usage: test_engine_nvtx
-// PROFILER
+// PROFILER. Built twice: the engine is the CPU's, or a GPU's (TW_NVTX_ON_GPU; needs the CUDA runtime; status 77: no
+// GPU).
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -10,6 +11,9 @@
 #include <dlfcn.h>
 
 #include "NvInfer.h"
+#ifdef TW_NVTX_ON_GPU
+#include <cuda_runtime_api.h>
+#endif
 
 namespace {
 
@@ -56,7 +60,23 @@ int main(int argc, char** argv)
 {
     if (argc != 2)
         return 2;
+#ifdef TW_NVTX_ON_GPU
+    setenv("TENSORWRIGHT_DEVICE", "cuda", 1);
+    int gpus = 0;
+    cudaError_t const status = cudaGetDeviceCount(&gpus);
+    if (status != cudaSuccess || gpus == 0) {
+        std::printf("SKIP: no GPU that the CUDA runtime can use (%s)\n", cudaGetErrorString(status));
+        return 77;
+    }
+    void* bindings[2] = {};
+    for (void*& memory : bindings)
+        if (cudaMalloc(&memory, 32 * sizeof(float)) != cudaSuccess)
+            return 1;
+#else
     setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
+    std::vector<float> x(32, 1), y(18, 0);
+    void* bindings[] = {x.data(), y.data()};
+#endif
     setenv("NVTX_INJECTION64_PATH", argv[1], 1);
     Logger logger;
     void* const profiler = dlopen(argv[1], RTLD_NOW);
@@ -65,8 +85,6 @@ int main(int argc, char** argv)
         std::printf("FAILED: %s\n", dlerror());
         return 1;
     }
-    std::vector<float> x(32, 1), y(18, 0);
-    void* bindings[] = {x.data(), y.data()};
     auto run = [&](IExecutionContext& c) {
         recorded();
         failures += !c.executeV2(bindings);

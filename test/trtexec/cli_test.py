@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as scripts see it: exit status, first and last line, where each line goes.
 usage: cli_test.py TRTEXEC"""
+import os
 import re
 import subprocess
 import sys
@@ -11,8 +12,9 @@ TOOL = sys.argv.pop(1) if len(sys.argv) > 1 else "trtexec"
 PREFIX = r"\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] "
 
 
-def run(*arguments):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+def run(*arguments, **variables):
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**os.environ, **variables})
 
 
 class CommandLine(unittest.TestCase):
@@ -22,8 +24,8 @@ class CommandLine(unittest.TestCase):
     def banner(self, word, *arguments):
         return f"&&&& {word} TensorRT.trtexec [TensorRT v8503] # {' '.join([TOOL, *arguments])}"
 
-    def fails(self, *arguments):
-        result = run(*arguments)
+    def fails(self, *arguments, **variables):
+        result = run(*arguments, **variables)
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         self.assertEqual(self.lines(result)[0], self.banner("RUNNING", *arguments))
         self.assertEqual(self.lines(result)[-1], self.banner("FAILED", *arguments))
@@ -80,6 +82,21 @@ class CommandLine(unittest.TestCase):
 
     def test_devices(self):
         self.assertIn("no such device", self.fails("--onnx=m.onnx", "--device=63").stderr)
+
+    def test_devices_from_the_environment(self):
+        def said(device, *arguments):
+            return self.fails("--onnx=no such file.onnx", *arguments, TENSORWRIGHT_DEVICE=device).stderr
+
+        for bad in ("bogus", "cuda:", "cuda:x", "cuda:-1", "cuda0", "CPU", "cuda:99999999999"):
+            self.assertIn(f"TENSORWRIGHT_DEVICE={bad} is no device (allowed: cpu, cuda, cuda:N)", said(bad))
+        self.assertIn("no such file.onnx", said("cpu"))
+        self.assertIn("no such file.onnx", said(""))
+        # With or without a GPU there are not that many.
+        self.assertRegex(said("cuda:63"), r"TENSORWRIGHT_DEVICE=cuda:63(: no such device| asks for a GPU)")
+        self.assertIn("no such device", said("cpu", "--device=63"))
+        self.assertIn("no such file.onnx", said("cuda:63", "--device=cpu"))
+        if "TENSORWRIGHT_DEVICE=cuda asks for a GPU, and there is none" not in said("cuda"):
+            self.assertIn("no such file.onnx", said("cuda"), "there is a GPU")
 
     def test_what_is_not_possible_says_so(self):
         self.assertIn("--safe", self.fails("--onnx=m.onnx", "--safe").stderr)

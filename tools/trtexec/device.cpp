@@ -8,9 +8,11 @@
 
 #include <NvInfer.h>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 namespace tw::trtexec {
@@ -43,6 +45,36 @@ CpuFacts readCpuFacts()
     return facts;
 }
 
+// What TENSORWRIGHT_DEVICE asks for.
+struct Wish
+{
+    std::string text;
+    bool cpu = false, gpu = false;
+    int32_t ordinal = -1; // of the GPU; -1: none is named
+};
+
+Wish wishFromOutside()
+{
+    Wish wish;
+    const char* variable = std::getenv("TENSORWRIGHT_DEVICE");
+    wish.text = variable ? variable : "";
+    if (wish.text.empty())
+        return wish;
+    std::string_view rest = wish.text;
+    wish.cpu = rest == "cpu";
+    wish.gpu = rest.starts_with("cuda");
+    rest.remove_prefix(std::min<size_t>(rest.size(), 4));
+    bool known = wish.cpu || (wish.gpu && rest.empty());
+    if (wish.gpu && rest.starts_with(":")) {
+        rest.remove_prefix(1);
+        const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), wish.ordinal);
+        known = error == std::errc() && end == rest.data() + rest.size() && wish.ordinal >= 0;
+    }
+    if (!known)
+        throw Failure("TENSORWRIGHT_DEVICE=" + wish.text + " is no device (allowed: cpu, cuda, cuda:N)");
+    return wish;
+}
+
 } // namespace
 
 void selectDevice(const SystemOptions& system)
@@ -56,17 +88,24 @@ void selectDevice(const SystemOptions& system)
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
 
-    const char* fromOutside = std::getenv("TENSORWRIGHT_DEVICE");
-    const bool cpu = system.cpu || (!system.deviceGiven && fromOutside && std::string(fromOutside) == "cpu");
+    const Wish wish = wishFromOutside();
+    const bool cpu = system.cpu || (!system.deviceGiven && wish.cpu);
     if (!cpu) {
         const int32_t gpus = countGpus();
         const int32_t last = std::max(gpus, 1) - 1; // without a GPU the CPU is device 0, so that scripts run unedited
-        if (system.device > last)
-            throw Failure("--device=" + std::to_string(system.device) + ": no such device (allowed: 0" +
+        const bool named = !system.deviceGiven && wish.ordinal >= 0;
+        const int32_t device = named ? wish.ordinal : system.device;
+        if (gpus == 0 && wish.gpu)
+            throw Failure(
+                "TENSORWRIGHT_DEVICE=" + wish.text +
+                " asks for a GPU, and there is none that the CUDA driver offers; --device=cpu runs on the CPU");
+        if (device > last)
+            throw Failure((named ? "TENSORWRIGHT_DEVICE=" + wish.text : "--device=" + std::to_string(device)) +
+                          ": no such device (allowed: " + (named ? "cuda:0" : "0") +
                           (last > 0 ? " to " + std::to_string(last) : std::string()) + ", cpu)");
         if (gpus > 0) {
-            useGpu(system.device);
-            setenv("TENSORWRIGHT_DEVICE", ("cuda:" + std::to_string(system.device)).c_str(), 1);
+            useGpu(device);
+            setenv("TENSORWRIGHT_DEVICE", ("cuda:" + std::to_string(device)).c_str(), 1);
             return;
         }
     }

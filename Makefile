@@ -31,8 +31,7 @@ test test-all:
 	@scripts/setup.sh build test $(if $(filter test-all,$@),fuzz)
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
-	@scripts/test.sh $(if $(filter test,$@),-LE '^long$$')
-	@$(if $(filter test-all,$@),scripts/sanitize.sh)
+	@$(if $(filter test,$@),scripts/test.sh -LE '^long$$',status=0; scripts/test.sh || status=1; scripts/sanitize.sh || status=1; exit $$status)
 
 bench:
 	@scripts/setup.sh build

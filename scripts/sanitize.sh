@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: scripts/sanitize.sh
 # The tests again under AddressSanitizer and UBSan (the clang build that `make fuzz` uses too), and those with threads under
-# ThreadSanitizer: a part of `make test-all`.
+# ThreadSanitizer: a part of `make test-all`. The second runs too when the first found something; status 1 then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -13,12 +13,14 @@ programs=(test_ir test_ops test_passes test_runtime test_api test_engine test_pl
     fuzz_replay_parse_and_build fuzz_replay_text fuzz_replay_timing_cache test_cuda_configs)
 tests='^(ir|ops|passes|runtime|api|engine|plan|tune|bad_input|trtexec_test|hostcuda_test|onnx_parser|onnx_backend_cases|fuzz_seeds|fuzz_replay_(plan|onnx|parse_and_build|text|timing_cache)|cuda\.configs)$'
 
+status=0
 cmake --preset fuzz
 cmake --build --preset fuzz -j "$jobs" --target "${programs[@]}"
 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    ctest --test-dir build/fuzz -R "$tests" --output-on-failure --timeout 1800 -j "$jobs" </dev/null
+    ctest --test-dir build/fuzz -R "$tests" --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
 
 cmake --preset tsan
 cmake --build --preset tsan -j "$jobs" --target test_engine test_api hostcuda_test
 TSAN_OPTIONS=halt_on_error=1 \
-    ctest --test-dir build/tsan -R '^(engine|api|hostcuda_test)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null
+    ctest --test-dir build/tsan -R '^(engine|api|hostcuda_test)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
+exit $status

@@ -4,7 +4,8 @@
 
 Where the time of whole networks goes: makes each NAME with its seeded weights (bench/models/make.py in --models), or takes it
 as an ONNX file when it is the path of one, and has trtexec time it in a CUDA graph and then, in a run of its own, layer by
-layer (--dumpProfile --exportProfile --separateProfileRun). --flags are more of trtexec's (default "--fp16"). Writes profile.json
+layer (--dumpProfile --exportProfile --separateProfileRun; events between layers cost some microseconds each, so these add up to
+more than the graph's time). --flags are more of trtexec's (default "--fp16"). Writes profile.json
 (layers with op, tactic and median milliseconds) and profile_NAME.log to --out; a short table comes last. Status 1: a network failed.
 """
 import argparse

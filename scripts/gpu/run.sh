@@ -74,14 +74,14 @@ check_networks() {
 check_memory() {
     command -v compute-sanitizer >/dev/null || return 0
     local filter
-    for filter in activation.half slice. gather.by softmax.by softmax.half_row fused_convolution.residual convolution.half_1x1_tails \
-        convolution.half_3x3_tails convolution.half_7x7_first convolution.half_depthwise_tails matrix_multiply.by matrix_multiply.half_odd \
-        matrix_multiply.half_residual attention.half attention.f16_size layer_norm.half pooling.max_f16 reduce.sum_last reduce.sum_columns_f16 \
-        concat reformat.half; do
+    for filter in activation.half slice. gather.by softmax.by softmax.half fused_convolution.residual convolution.half_1x1 \
+        convolution.half_3x3 convolution.half_7x7 convolution.half_depthwise convolution.half_groups matrix_multiply.by \
+        matrix_multiply.half attention.by attention.half attention.f16 layer_norm.half pooling.max_f16 pooling.average_f16 \
+        reduce.sum_last reduce.sum_columns concat reformat.half; do
         step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
     done
-    for filter in convolution.half_3x3_tails matrix_multiply.half_odd attention.half layer_norm.half_768 softmax.half_row_1024 \
-        reduce.sum_last; do
+    for filter in convolution.half_3x3 matrix_multiply.half_odd matrix_multiply.half_steps attention.half attention.f16 layer_norm.half \
+        softmax.half reduce.sum_last; do
         step "races_${filter%.*}_${filter#*.}" 100 compute-sanitizer --tool racecheck --error-exitcode 9 "$here/bin/test_cuda_cases" \
             --filter "$filter"
     done

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--report FILE]
-// Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once. --sample takes N
-// cases, by a seed that is today's date unless given. Exit status 77, with the reason: there is no NVRTC.
+// usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
+// Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
+// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given. Reports
+// registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <mutex>
 #include <random>
+#include <thread>
+
+#include <dlfcn.h>
 
 #include "device/cuda/target.h"
 
@@ -17,17 +24,70 @@ namespace {
 
 using namespace tw;
 
+constexpr char const* kArchitectures[] = {"sm_80", "sm_90a"};
+
+struct Source
+{
+    std::string text, label; // label: of the first case that has the text
+    std::string tactic;
+    int architecture = 0;
+};
+
 struct Total
 {
     int kernels = 0, spilling = 0, mostRegisters = 0;
     double seconds = 0;
 };
 
+// What the tactics' build() would have compiled. Failures are printed and counted.
+std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& failures)
+{
+    std::vector<Source> list;
+    void* const recorder = dlopen(TW_NVRTC_RECORDER, RTLD_NOW | RTLD_LOCAL);
+    auto const take =
+        recorder ? reinterpret_cast<void (*)(std::vector<std::string>*)>(dlsym(recorder, "twTakeTexts")) : nullptr;
+    if (!take) {
+        std::printf("FAILED: %s\n", dlerror());
+        ++failures;
+        return list;
+    }
+    auto const compiler = std::make_shared<cuda::LazyCompiler>(cuda::SearchPath{{TW_NVRTC_RECORDER}, {}, {}});
+    std::vector<std::string> texts;
+    for (int a = 0; a < int(std::size(kArchitectures)); ++a) {
+        cuda::Target target;
+        target.compiler = compiler;
+        target.architecture = kArchitectures[a];
+        target.capability = target.architecture == "sm_90a" ? 90 : 80;
+        target.multiprocessors = target.capability == 90 ? 132 : 108; // H200, A100: configs depend on it
+        for (test::CudaCase const& c : cases) {
+            ops::Problem problem = c.problem;
+            problem.cuda = &target;
+            for (ops::Tactic const* t : c.op->cudaTactics()) {
+                if (!t->supports(problem).ok)
+                    continue;
+                for (ops::Config const& config : t->configs(problem)) {
+                    std::string const label = c.name + " " + t->name() + " " + kArchitectures[a];
+                    auto const image = t->build(problem, config);
+                    if (!image.ok()) {
+                        std::printf("FAILED %s: %s\n", label.c_str(), image.error().message.c_str());
+                        ++failures;
+                    }
+                    take(&texts); // the compiler asks for each text once
+                    for (std::string& text : texts)
+                        list.push_back({std::move(text), label, t->name(), a});
+                }
+            }
+        }
+    }
+    return list;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
     size_t sample = 60;
+    int threads = int(std::max(1U, std::thread::hardware_concurrency()));
     std::time_t const now = std::time(nullptr);
     std::tm day{};
     gmtime_r(&now, &day);
@@ -43,11 +103,13 @@ int main(int argc, char** argv)
             seed = uint64_t(std::atoll(next()));
         else if (!std::strcmp(argv[i], "--filter"))
             filter = next();
+        else if (!std::strcmp(argv[i], "--threads"))
+            threads = std::clamp(std::atoi(next()), 1, 256);
         else if (!std::strcmp(argv[i], "--report"))
             report = next();
     }
-    auto const lazy = std::make_shared<cuda::LazyCompiler>(test::testSearchPath());
-    auto compiler = lazy->get();
+    auto const begin = std::chrono::steady_clock::now();
+    auto compiler = cuda::Compiler::open(test::testSearchPath());
     if (!compiler.ok()) {
         std::printf("skipped: %s\n", compiler.error().message.c_str());
         return 77;
@@ -59,62 +121,67 @@ int main(int argc, char** argv)
     if (cases.size() > sample)
         cases.erase(cases.begin() + std::ptrdiff_t(sample), cases.end());
 
-    std::map<std::string, std::map<std::string, Total>> totals; // tactic -> architecture
-    for (char const* architecture : {"sm_80", "sm_90a"}) {
-        cuda::Target target;
-        target.compiler = lazy;
-        target.architecture = architecture;
-        target.capability = architecture[3] == '9' ? 90 : 80;
-        target.multiprocessors = target.capability == 90 ? 132 : 108; // H200, A100: configs depend on it
-        for (test::CudaCase const& c : cases) {
-            ops::Problem problem = c.problem;
-            problem.cuda = &target;
-            for (ops::Tactic const* t : c.op->cudaTactics()) {
-                if (!t->supports(problem).ok)
-                    continue;
-                for (ops::Config const& config : t->configs(problem)) {
-                    size_t const before = (*compiler)->compiledCount();
-                    auto image = t->build(problem, config);
-                    if (!image.ok()) {
-                        std::printf("FAILED %s %s %s: %s\n", c.name.c_str(), t->name(), architecture,
-                                    image.error().message.c_str());
-                        ++failures;
-                        continue;
-                    }
-                    if ((*compiler)->compiledCount() == before)
-                        continue;
-                    auto const last = (*compiler)->lastCompiled();
-                    Total& total = totals[t->name()][architecture];
-                    total.seconds += last->seconds;
-                    for (cuda::KernelResources const& k : last->kernels) {
-                        ++total.kernels;
-                        total.spilling += k.spillBytes > 0;
-                        total.mostRegisters = std::max(total.mostRegisters, k.registers);
-                    }
-                }
+    std::vector<Source> sources = sourcesOf(cases, failures);
+    // The long ones first: threads end together.
+    std::stable_sort(sources.begin(), sources.end(),
+                     [](Source const& a, Source const& b) { return a.text.size() > b.text.size(); });
+    std::map<std::string, Total[std::size(kArchitectures)]> totals; // by tactic
+    std::mutex mutex;
+    std::atomic<size_t> next{0};
+    auto work = [&] {
+        for (size_t i; (i = next++) < sources.size();) {
+            Source const& source = sources[i];
+            auto const made = (*compiler)->compile(source.label, source.text, kArchitectures[source.architecture]);
+            std::lock_guard lock(mutex);
+            if (!made.ok()) {
+                std::printf("FAILED %s\n", made.error().message.c_str());
+                ++failures;
+                continue;
+            }
+            Total& total = totals[source.tactic][source.architecture];
+            total.seconds += (*made)->seconds;
+            for (cuda::KernelResources const& k : (*made)->kernels) {
+                ++total.kernels;
+                total.spilling += k.spillBytes > 0;
+                total.mostRegisters = std::max(total.mostRegisters, k.registers);
             }
         }
-    }
-    std::string text;
-    Total sum;
+    };
+    std::vector<std::thread> pool;
+    for (int i = 0; i < threads; ++i)
+        pool.emplace_back(work);
+    for (std::thread& t : pool)
+        t.join();
+
     char line[256];
-    for (auto const& [tactic, of] : totals)
-        for (auto const& [architecture, t] : of) {
-            std::snprintf(line, sizeof(line), "%-36s %-7s %4d kernels %4d registers %3d spilling %6.2f s\n",
-                          tactic.c_str(), architecture.c_str(), t.kernels, t.mostRegisters, t.spilling, t.seconds);
+    std::snprintf(line, sizeof(line), "%-40s %27s %29s\n", "kernels, most registers, spilling, seconds", "sm_80",
+                  "sm_90a");
+    std::string text = line;
+    Total sum;
+    for (auto const& [tactic, of] : totals) {
+        std::snprintf(line, sizeof(line), "%-40s", tactic.c_str());
+        text += line;
+        for (Total const& t : of) {
+            std::snprintf(line, sizeof(line), "  %5d %5d %5d %7.2f s", t.kernels, t.mostRegisters, t.spilling,
+                          t.seconds);
             text += line;
             sum.kernels += t.kernels;
             sum.spilling += t.spilling;
             sum.seconds += t.seconds;
         }
+        text += "\n";
+    }
     std::snprintf(line, sizeof(line),
-                  "%zu of %zu cases (seed %llu): %zu sources, %d kernels compiled, %d spill, %.1f s; %d failed\n",
+                  "%zu of %zu cases (seed %llu): %zu sources, %d kernels compiled, %d spill, %.1f s in %d threads, "
+                  "%.1f s in all; %d failed\n",
                   cases.size(), all, (unsigned long long)seed, (*compiler)->compiledCount(), sum.kernels, sum.spilling,
-                  sum.seconds, failures);
-    std::printf("%s%s", text.c_str(), line);
+                  sum.seconds, threads, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+                  failures);
+    text += line;
+    std::printf("%s", text.c_str());
     if (!report.empty())
         if (std::FILE* f = std::fopen(report.c_str(), "w")) {
-            std::fputs(line, f);
+            std::fputs(text.c_str(), f);
             std::fclose(f);
         }
     return failures ? 1 : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "kernels/rows.h"
 #include "ops/element.h"
 #include "ops/reduce/op.h"
 #include "ops/vector_tactic.h"
@@ -155,17 +156,27 @@ typename Op::Acc joinRow(T const* x, int64_t n)
     return lanes[0];
 }
 
+// Where the piece of x begins that kept index `k` stands for.
+int64_t keptOffset(Loops const& loops, int64_t k)
+{
+    int64_t offset = 0;
+    for (int i = loops.kept.rank - 1; i >= 0; --i) {
+        offset += k % loops.kept[i] * loops.keptStrides[i];
+        k /= loops.kept[i];
+    }
+    return offset;
+}
+
+// For the kept indices [begin, end).
 template <class Op, class T>
-void reduceWith(Loops const& loops, T const* x, T* y, int64_t outputs)
+void reduceWith(Loops const& loops, T const* x, T* y, int64_t begin, int64_t end)
 {
     using Acc = typename Op::Acc;
     constexpr int64_t kBlock = 256; // columns that are reduced together
-    if (outputs == 0)
-        return;
     bool const nothing = loops.count == 0;
-    Counter kept(loops.kept);
-    do {
-        T const* from = x + kept.offset(loops.keptStrides);
+    y += begin * (loops.innerReduced ? 1 : loops.inner);
+    for (int64_t k = begin; k < end; ++k) {
+        T const* from = nothing ? x : x + keptOffset(loops, k);
         if (loops.innerReduced) {
             Acc acc = Op::first();
             Counter reduced(loops.reduced);
@@ -190,25 +201,30 @@ void reduceWith(Loops const& loops, T const* x, T* y, int64_t outputs)
             for (int64_t i = 0; i < width; ++i)
                 Op::finish(*y++, acc[i], loops.count);
         }
-    } while (kept.next());
+    }
 }
 
 template <class T>
-void reduceAs(Attrs const& a, TensorRef const& x, TensorRef const& y)
+void reduceAs(Attrs const& a, TensorRef const& x, TensorRef const& y, Workers& workers)
 {
+    if (y.count() == 0)
+        return;
     Loops const loops(a, x.dims);
-    int64_t const outputs = y.count();
+    auto with = [&](auto reduce) {
+        inPieces(workers, loops.kept.volume(), x.sizeBytes(),
+                 [&](int64_t begin, int64_t end) { reduce(loops, x.as<T>(), y.as<T>(), begin, end); });
+    };
     switch (a.kind) {
     case Kind::kSum:
-        return reduceWith<Sum<T>>(loops, x.as<T>(), y.as<T>(), outputs);
+        return with(reduceWith<Sum<T>, T>);
     case Kind::kProd:
-        return reduceWith<Product<T>>(loops, x.as<T>(), y.as<T>(), outputs);
+        return with(reduceWith<Product<T>, T>);
     case Kind::kMax:
-        return reduceWith<Extreme<T, 1>>(loops, x.as<T>(), y.as<T>(), outputs);
+        return with(reduceWith<Extreme<T, 1>, T>);
     case Kind::kMin:
-        return reduceWith<Extreme<T, -1>>(loops, x.as<T>(), y.as<T>(), outputs);
+        return with(reduceWith<Extreme<T, -1>, T>);
     case Kind::kAvg:
-        return reduceWith<Average<T>>(loops, x.as<T>(), y.as<T>(), outputs);
+        return with(reduceWith<Average<T>, T>);
     }
 }
 
@@ -217,17 +233,19 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     if (x.type == DataType::kFloat)
-        reduceAs<float>(a, x, y);
+        reduceAs<float>(a, x, y, *args.workers);
     else if (x.type == DataType::kHalf)
-        reduceAs<uint16_t>(a, x, y);
+        reduceAs<uint16_t>(a, x, y, *args.workers);
     else if (x.type == DataType::kInt8)
-        reduceAs<int8_t>(a, x, y);
+        reduceAs<int8_t>(a, x, y, *args.workers);
     else
-        reduceAs<int32_t>(a, x, y);
+        reduceAs<int32_t>(a, x, y, *args.workers);
     return {};
 }
 
 constexpr PlainTactic kPlain{"reduce_plain", 1, run};
+
+constexpr int64_t kPiece = 4096; // floats that are summed in float
 
 // ---- Sums and averages of f32 in vectors: rows of linear tensors, and all pixels of channels-last ones.
 
@@ -267,7 +285,6 @@ Result<void> runRows(ir::Node const& node, kernels::ChannelsLastKernels const& k
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const rows = rowsOf(a, x.dims), n = rows > 0 ? x.count() / rows : 0;
-    constexpr int64_t kPiece = 4096;
     inPieces(*args.workers, rows, x.sizeBytes(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
             double sum = 0; // of pieces that are short enough for float
@@ -324,7 +341,146 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
     return {};
 }
 
+// ---- f32 over any axes in vectors: runs of reduced elements are joined into one, runs of kept ones into each other.
+
+using kernels::Join;
+using kernels::RowKernels;
+
+Support supportsAxes(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Loops const loops(a, p.inputs[0].dims);
+    if (a.kind == Kind::kProd && !loops.innerReduced)
+        return Support::no("takes products of the last axes only");
+    return Support::yes();
+}
+
+Join joinOf(Kind kind)
+{
+    return kind == Kind::kMax ? Join::kMax : kind == Kind::kMin ? Join::kMin : Join::kSum;
+}
+
+double joined(Join join, double a, double b)
+{
+    if (join == Join::kSum)
+        return a + b;
+    return b != b || (join == Join::kMax ? b > a : b < a) ? b : a;
+}
+
+// A run of any length.
+double joinRun(RowKernels const& k, Kind kind, float const* x, int64_t n)
+{
+    if (kind == Kind::kProd)
+        return k.productRow(x, n);
+    Join const join = joinOf(kind);
+    auto const row = k.joinRow[int(join)];
+    if (n <= kPiece || join != Join::kSum)
+        return double(row(x, n));
+    double sum = 0;
+    for (int64_t at = 0; at < n; at += kPiece)
+        sum += double(row(x + at, std::min(kPiece, n - at)));
+    return sum;
+}
+
+float finished(Kind kind, double v, int64_t count)
+{
+    return float(kind == Kind::kAvg ? v / double(count) : v); // 0 / 0 is NaN
+}
+
+void joinInner(RowKernels const& k, Kind kind, Loops const& loops, TensorRef const& x, float* y, Workers& workers)
+{
+    constexpr int64_t kParts = 64;
+    int64_t const outputs = loops.kept.volume();
+    auto const join = [&](double a, double b) { return kind == Kind::kProd ? a * b : joined(joinOf(kind), a, b); };
+    if (outputs == 1 && loops.reduced.rank == 0 && loops.inner > kParts * kPiece) {
+        double parts[kParts];
+        inPieces(workers, kParts, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                int64_t const at = loops.inner * i / kParts;
+                parts[i] = joinRun(k, kind, x.as<float>() + at, loops.inner * (i + 1) / kParts - at);
+            }
+        });
+        for (int64_t i = 1; i < kParts; ++i)
+            parts[0] = join(parts[0], parts[i]);
+        y[0] = finished(kind, parts[0], loops.count);
+        return;
+    }
+    inPieces(workers, outputs, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            float const* from = x.as<float>() + keptOffset(loops, i);
+            Counter reduced(loops.reduced);
+            double acc = joinRun(k, kind, from, loops.inner);
+            while (reduced.next())
+                acc = join(acc, joinRun(k, kind, from + reduced.offset(loops.reducedStrides), loops.inner));
+            y[i] = finished(kind, acc, loops.count);
+        }
+    });
+}
+
+void joinOuter(RowKernels const& k, Kind kind, Loops loops, TensorRef const& x, float* y, Workers& workers)
+{
+    constexpr int64_t kColumns = 512; // of accumulators and eight rows, 18 KiB, in L1
+    constexpr int64_t kRun = 512;     // rows that are summed apart, which bounds the error
+    Join const join = joinOf(kind);
+    float const first = join == Join::kMax   ? -std::numeric_limits<float>::infinity()
+                        : join == Join::kMin ? std::numeric_limits<float>::infinity()
+                                             : 0.f;
+    // The last reduced axis makes the rows of a call.
+    int64_t rows = 1, step = 0;
+    if (loops.reduced.rank > 0) {
+        rows = loops.reduced[--loops.reduced.rank];
+        step = loops.reducedStrides[--loops.reducedStrides.rank];
+    }
+    int64_t const n = loops.inner, kept = loops.kept.volume();
+    int64_t const wanted = workers.count() > kept ? (workers.count() + kept - 1) / kept : 1; // blocks of columns
+    int64_t const even = ((n + wanted - 1) / wanted + 15) / 16 * 16, width = std::min(kColumns, even);
+    int64_t const blocks = (n + width - 1) / width;
+    inPieces(workers, kept * blocks, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+        float acc[kColumns], run[kColumns];
+        for (int64_t i = begin; i < end; ++i) {
+            int64_t const column = i % blocks * width, columns = std::min(width, n - column);
+            float const* from = x.as<float>() + keptOffset(loops, i / blocks) + column;
+            std::fill_n(acc, columns, first);
+            Counter reduced(loops.reduced);
+            do {
+                float const* at = from + reduced.offset(loops.reducedStrides);
+                if (join != Join::kSum || rows < 8) {
+                    k.joinRows[int(join)](at, step, rows, columns, acc);
+                    continue;
+                }
+                for (int64_t r = 0; r < rows; r += kRun) {
+                    std::fill_n(run, columns, 0.f);
+                    k.joinRows[int(join)](at + r * step, step, std::min(kRun, rows - r), columns, run);
+                    k.joinRows[int(join)](run, 0, 1, columns, acc);
+                }
+            } while (reduced.next());
+            float* to = y + i / blocks * n + column;
+            float const count = float(loops.count);
+            for (int64_t c = 0; c < columns; ++c)
+                to[c] = kind == Kind::kAvg ? acc[c] / count : acc[c];
+        }
+    });
+}
+
+template <RowKernels const& k>
+Result<void> runAxes(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Loops const loops(a, x.dims);
+    if (loops.count == 0 || (a.kind == Kind::kProd && !loops.innerReduced)) // this shape's axes of one element
+        return run(node, args);
+    if (loops.innerReduced)
+        joinInner(k, a.kind, loops, x, y.as<float>(), *args.workers);
+    else
+        joinOuter(k, a.kind, loops, x, y.as<float>(), *args.workers);
+    return {};
+}
+
 using kernels::jit::Isa;
+constexpr VectorTactic kAxesAvx512{
+    "reduce_f32_axes_avx512", 1, Isa::kAvx512, runAxes<avx512::kRows>, supportsAxes, onlyLinear};
+constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
 constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kAvx512{"reduce_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, pixelFormats};
@@ -334,7 +490,8 @@ constexpr VectorTactic kAvx2{"reduce_f32_pixels_avx2", 1, Isa::kAvx2, runPixels,
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kRowsAvx512, &kRowsAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512,     &kAvx2,     &kRowsAvx512, &kRowsAvx2,
+                                              &kAxesAvx512, &kAxesAvx2, &kPlain};
     return kList;
 }
 

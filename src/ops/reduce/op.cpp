@@ -138,6 +138,12 @@ void domain(ir::Node const& node, int, Domain& d)
         reduce(k + "_f16_pixels", kind, 12, true, input(DataType::kHalf, {3, 20, 9, 7}));
         reduce(k + "_f16_pixels_no_batch", kind, 6, false, input(DataType::kHalf, {72, 5, 8}));
         reduce(k + "_f16_many_pixels", kind, 12, false, input(DataType::kHalf, {2, 72, 25, 24}));
+        for (int64_t n : {1, 23, 64, 1000})
+            for (int64_t r : {3, 16, 19})
+                reduce(k + "_middle_" + std::to_string(r) + "x" + std::to_string(n), kind, 2, false, f32({3, r, n}));
+        reduce(k + "_two_outer", kind, 5, false, f32({5, 3, 9, 70}));
+        reduce(k + "_first_and_last", kind, 9, false, f32({3, 2, 5, 67}));
+        reduce(k + "_nan_columns", kind, 1, false, f32({3, 2}, {1, nan, nan, 2, 3, 4}), {{nan, nan}});
         reduce(k + "_long", kind, 2, false, f32({2, 2052}));
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
         reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));

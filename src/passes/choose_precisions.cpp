@@ -82,6 +82,16 @@ bool isSquare(ir::Node const* n)
     return Code(last[0]) == Code::kSquare || (Code(last[0]) == Code::kMul && last[1] == last[2]);
 }
 
+// x * x, x * x * x: what expand_powers makes of powers.
+bool isLonePower(ir::Node const& n)
+{
+    if (!isElementwise(&n, Operation::kProd))
+        return false;
+    ir::Node const* square = n.inputs[0]->producer;
+    return n.inputs[0] == n.inputs[1] ||
+           (isElementwise(square, Operation::kProd) && square->inputs[0] == n.inputs[1] && isSquare(square));
+}
+
 bool isLongReduction(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::reduce::Attrs>();
@@ -105,7 +115,7 @@ char const* wideResult(ir::Node const& n)
     using namespace ops;
     if (n.op == &unary::def() && isWide(n.attrsAs<unary::Attrs>().operation))
         return "its results leave the range or the digits of FP16";
-    if (isElementwise(&n, Operation::kPow) || isElementwise(&n, Operation::kFloorDiv) ||
+    if (isElementwise(&n, Operation::kPow) || isElementwise(&n, Operation::kFloorDiv) || isLonePower(n) ||
         (n.op == &scale::def() && n.inputs.size() > 3 && n.inputs[3]))
         return "powers leave the range of FP16";
     if (n.op == &pointwise::def() && isWide(codesOf(n).back()))

@@ -10,6 +10,7 @@ namespace tw::passes {
 Result<bool> removeDead(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
 Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
+Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
 Result<bool> skipUnreadRows(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);

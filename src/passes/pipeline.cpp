@@ -17,6 +17,7 @@ std::vector<Pass> const& pipeline()
         {"remove_dead", removeDead, Form::kImported, Form::kImported, 1},
         {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
+        {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"skip_unread_rows", skipUnreadRows, Form::kCanonical, Form::kCanonical, 0},

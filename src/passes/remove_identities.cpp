@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes nodes that give their input back, and joins shuffles.
 //   identity of the same type, shuffle / slice / resize / padding / pooling that changes nothing, concatenation of one,
-//   scale by 1 and 0, x + 0, x * 1, reduction of no axis, relu(relu(x))        ->  the input
+//   scale by 1 and 0, x + 0, x * 1, x^1, reduction of no axis, relu(relu(x))        ->  the input
 //   shuffle(shuffle(x))  ->  shuffle(x), where one can say both
 // Any form. Stands behind simplify_shapes, which turns dynamic parameters into attributes. A graph output keeps its
 // name and stays the output of a node: one fed by a graph input or a constant keeps its identity.
@@ -119,7 +119,7 @@ int neutralInput(ir::Node const& n, ir::Value const& y)
     using enum ops::elementwise::Operation;
     auto const op = n.attrsAs<ops::elementwise::Attrs>().operation;
     bool const symmetric = op == kSum || op == kProd;
-    if (!symmetric && op != kSub && op != kDiv)
+    if (!symmetric && op != kSub && op != kDiv && op != kPow)
         return -1;
     double const neutral = op == kSum || op == kSub ? 0 : 1;
     for (int i = 0; i < (symmetric ? 2 : 1); ++i) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/blocks.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise/op.h"
 #include "ops/pointwise_kernel.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::elementwise {
 
@@ -115,14 +117,49 @@ Loop<uint8_t, uint8_t> logicLoop(Operation operation)
     }
 }
 
+// Powers with the same exponent everywhere; what std::pow gives, to its last bits.
+Loop<float, float> powerLoop(float exponent)
+{
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    if (exponent == 2)
+        return loopOf<float, float>([](float a, float) { return a * a; });
+    if (exponent == 3)
+        return loopOf<float, float>([](float a, float) { return float(double(a) * double(a) * double(a)); });
+    if (exponent == 1)
+        return loopOf<float, float>([](float a, float) { return a; });
+    if (exponent == -1)
+        return loopOf<float, float>([](float a, float) { return 1 / a; });
+    if (exponent == 0.5f) // 0 and infinity of -0 and -infinity
+        return loopOf<float, float>([](float a, float) { return a == -kInf ? kInf : std::sqrt(a + 0.f); });
+    if (exponent == -0.5f)
+        return loopOf<float, float>([](float a, float) { return a == -kInf ? 0.f : 1 / std::sqrt(a + 0.f); });
+    return realLoop(Operation::kPow);
+}
+
 // Calls block(y, a, b, n) with the first element in each tensor, for blocks of at most kBlock elements of a row.
 template <class Block>
-void forEachBlock(BroadcastLoop const& loop, Block const& block)
+void forEachBlock(Workers& workers, BroadcastLoop const& loop, Block const& block)
 {
+    constexpr int64_t kPart = 64 * kBlock; // of a row, that one worker takes
     int64_t const row = loop.rowLength(), aStep = loop.rowStride(0), bStep = loop.rowStride(1);
-    loop.forEachRow([&](int64_t y, int64_t const* from) {
-        for (int64_t i = 0; i < row; i += kBlock)
-            block(y + i, from[0] + i * aStep, from[1] + i * bStep, std::min(kBlock, row - i));
+    int64_t const rows = loop.rows(), parts = (row + kPart - 1) / kPart;
+    auto const blocks = [&](int64_t from, int64_t to, int64_t y, int64_t const* at) {
+        for (int64_t e = from; e < to; e += kBlock)
+            block(y + e, at[0] + e * aStep, at[1] + e * bStep, std::min(kBlock, to - e));
+    };
+    if (parts == 1) {
+        inPieces(workers, rows, 4 * rows * row, [&](int64_t begin, int64_t end) {
+            loop.forRows(begin, end, [&](int64_t y, int64_t const* at) { blocks(0, row, y, at); });
+        });
+        return;
+    }
+    inPieces(workers, rows * parts, 4 * rows * row, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end;) {
+            int64_t const r = i / parts, first = i % parts, last = std::min(parts, first + end - i);
+            int64_t const from = first * kPart, to = std::min(row, last * kPart);
+            i += last - first;
+            loop.forRows(r, r + 1, [&](int64_t y, int64_t const* at) { blocks(from, to, y, at); });
+        }
     });
 }
 
@@ -130,13 +167,16 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     Operation const operation = node.attrsAs<Attrs>().operation;
     TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
+    if (y.count() == 0)
+        return {};
     BroadcastLoop const loop = broadcastLoop(y.dims, {&a.dims, &b.dims});
     int64_t const aStep = loop.rowStride(0), bStep = loop.rowStride(1);
     if (isFloating(a.type)) {
-        float aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
         auto const compare = isComparison(operation) ? comparison<float>(operation) : nullptr;
-        auto const compute = realLoop(operation);
-        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+        bool const power = operation == Operation::kPow && b.count() == 1;
+        auto const compute = power ? powerLoop(float(b.get(0))) : realLoop(operation);
+        forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            float aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
             float const* av = loadFloats(a.type, a.data, ai, aStep, n, aBlock);
             float const* bv = loadFloats(b.type, b.data, bi, bStep, n, bBlock);
             if (compare) {
@@ -148,17 +188,17 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             }
         });
     } else if (a.type == DataType::kBool) {
-        uint8_t aBlock[kBlock], bBlock[kBlock];
         auto const compute = logicLoop(operation);
-        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+        forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            uint8_t aBlock[kBlock], bBlock[kBlock];
             compute(loadBytes(a.data, ai, aStep, n, aBlock), loadBytes(b.data, bi, bStep, n, bBlock),
                     y.as<uint8_t>() + yi, n);
         });
     } else {
-        int32_t aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
         auto const compare = isComparison(operation) ? comparison<int32_t>(operation) : nullptr;
         auto const compute = a.type == DataType::kInt8 ? smallLoop(operation) : wholeLoop(operation);
-        forEachBlock(loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+        forEachBlock(*args.workers, loop, [&](int64_t yi, int64_t ai, int64_t bi, int64_t n) {
+            int32_t aBlock[kBlock], bBlock[kBlock], yBlock[kBlock];
             int32_t const* av = loadInts(a.type, a.data, ai, aStep, n, aBlock);
             int32_t const* bv = loadInts(b.type, b.data, bi, bStep, n, bBlock);
             if (compare) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/op.h"
 
+#include <cmath>
 #include <limits>
 
 #include "ops/broadcast.h"
@@ -216,6 +217,20 @@ void domain(ir::Node const& node, int i, Domain& d)
             list.add(name + suffix + "_outer", a, {input(t, {4, 1, 3}), input(t, {1, 5, 3})});
         }
     }
+    // Exponents with loops of their own.
+    std::pair<double, std::vector<double>> const powers[] = {{2, {9, 0, kInf, 2.25, kNan}},
+                                                             {3, {-27, -0.0, -kInf, 3.375, kNan}},
+                                                             {1, {-3, -0.0, -kInf, 1.5, kNan}},
+                                                             {-1, {-1.0 / 3, -kInf, -0.0, 2.0 / 3, kNan}},
+                                                             {0.5, {kNan, 0, kInf, std::sqrt(1.5), kNan}},
+                                                             {-0.5, {kNan, kInf, 0, 1 / std::sqrt(1.5), kNan}},
+                                                             {1.5, {kNan, 0, kInf, 1.5 * std::sqrt(1.5), kNan}}};
+    for (auto const& [e, y] : powers)
+        for (DataType t : {DataType::kFloat, DataType::kHalf})
+            list.add("pow_" + std::to_string(e) + "_" + nameOf(t), Attrs(O::kPow),
+                     {input(t, {5}, {-3, -0.0, -kInf, 1.5, kNan}), input(t, {1}, {e})}, {y});
+    list.add("pow_long_row", Attrs(O::kPow), {f32({2, 16400}), f32({1, 1}, {0.5})});
+    list.add("pow_many_rows", Attrs(O::kPow), {f32({700, 3}), f32({700, 1})});
     list.add("both_sides", Attrs(O::kSum), {f32({2, 1, 3, 1}), f32({1, 4, 1, 5})});
     list.add("scalar", Attrs(O::kSum), {f32({}), f32({})});
     list.add("ones", Attrs(O::kSum), {f32({1, 1}), f32({1, 1})});

@@ -23,7 +23,62 @@ inline void store(float* p, V v)
     *reinterpret_cast<V*>(p) = v;
 }
 
-// T: a vector or one float.
+// Maxima and minima as the instruction gives them, which loses NaN of `a`: pairs of vectors are looked at for it.
+#if TW_FLOATS == 16
+using Mask = __mmask16;
+inline V largest(V a, V b) // masked: the plain one makes GCC 12 warn of its own header
+{
+    return V(_mm512_mask_max_ps(__m512(a), 0xffff, __m512(a), __m512(b)));
+}
+inline V smallest(V a, V b)
+{
+    return V(_mm512_mask_min_ps(__m512(a), 0xffff, __m512(a), __m512(b)));
+}
+inline Mask anyNan(V a, V b)
+{
+    return _mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_UNORD_Q);
+}
+inline bool isSet(Mask m)
+{
+    return m != 0;
+}
+inline V withNan(V v, Mask m)
+{
+    return V(_mm512_mask_mov_ps(__m512(v), m, _mm512_set1_ps(__builtin_nanf(""))));
+}
+#else
+using Mask = __m256;
+inline V largest(V a, V b)
+{
+    return V(_mm256_max_ps(__m256(a), __m256(b)));
+}
+inline V smallest(V a, V b)
+{
+    return V(_mm256_min_ps(__m256(a), __m256(b)));
+}
+inline Mask anyNan(V a, V b)
+{
+    return _mm256_cmp_ps(__m256(a), __m256(b), _CMP_UNORD_Q);
+}
+inline bool isSet(Mask m)
+{
+    return _mm256_movemask_ps(m) != 0;
+}
+inline V withNan(V v, Mask m) // ones are a NaN
+{
+    return V(_mm256_or_ps(__m256(v), m));
+}
+#endif
+inline Mask either(Mask a, Mask b)
+{
+#if TW_FLOATS == 16
+    return Mask(a | b);
+#else
+    return _mm256_or_ps(a, b);
+#endif
+}
+
+// T: a vector or one float. choose: of numbers alone.
 struct Sum
 {
     static constexpr float kFirst = 0;
@@ -36,6 +91,7 @@ struct Sum
 struct Max
 {
     static constexpr float kFirst = -__builtin_inff();
+    static V choose(V a, V b) { return largest(a, b); }
     template <class T>
     static T join(T a, T b)
     {
@@ -46,6 +102,7 @@ struct Max
 struct Min
 {
     static constexpr float kFirst = __builtin_inff();
+    static V choose(V a, V b) { return smallest(a, b); }
     template <class T>
     static T join(T a, T b)
     {
@@ -78,6 +135,35 @@ float joinRow(float const* x, int64_t n)
     return joined;
 }
 
+template <class Op>
+float extremeOfRow(float const* x, int64_t n)
+{
+    constexpr int64_t kStep = 4 * kFloats;
+    if (n < kStep)
+        return joinRow<Op>(x, n);
+    V acc[4];
+    for (int k = 0; k < 4; ++k)
+        acc[k] = load(x + k * kFloats);
+    Mask nan = either(anyNan(acc[0], acc[1]), anyNan(acc[2], acc[3]));
+    for (int64_t i = kStep; i < n; i += kStep) {
+        int64_t const at = i + kStep <= n ? i : n - kStep; // the last ones once more
+        V v[4];
+        for (int k = 0; k < 4; ++k) {
+            v[k] = load(x + at + k * kFloats);
+            acc[k] = Op::choose(acc[k], v[k]);
+        }
+        nan = either(nan, either(anyNan(v[0], v[1]), anyNan(v[2], v[3])));
+    }
+    if (isSet(nan))
+        return __builtin_nanf("");
+    float lanes[TW_FLOATS];
+    store(lanes, Op::choose(Op::choose(acc[0], acc[1]), Op::choose(acc[2], acc[3])));
+    for (int width = TW_FLOATS / 2; width > 0; width /= 2)
+        for (int k = 0; k < width; ++k)
+            lanes[k] = Op::join(lanes[k], lanes[k + width]);
+    return lanes[0];
+}
+
 // kRows rows as a tree, then joined with y: the rows come as streams, y stays in L1.
 template <class Op, int kRows, class T>
 void joinGroup(float const* x, int64_t step, float* y)
@@ -94,12 +180,32 @@ void joinGroup(float const* x, int64_t step, float* y)
     __builtin_memcpy(y, &to, sizeof(T));
 }
 
+// The same of eight rows of numbers, with a look for NaN.
+template <class Op>
+void chooseGroup(float const* x, int64_t step, float* y)
+{
+    V r[8];
+    for (int k = 0; k < 8; ++k)
+        r[k] = load(x + k * step);
+    V const old = load(y);
+    Mask nan = anyNan(old, old);
+    for (int k = 0; k < 4; ++k) {
+        nan = either(nan, anyNan(r[k], r[k + 4]));
+        r[k] = Op::choose(r[k], r[k + 4]);
+    }
+    V const all = Op::choose(Op::choose(r[0], r[1]), Op::choose(r[2], r[3]));
+    store(y, withNan(Op::choose(all, old), nan));
+}
+
 template <class Op, int kRows>
 void joinGroups(float const* x, int64_t step, int64_t n, float* y)
 {
     int64_t i = 0;
     for (; i + kFloats <= n; i += kFloats)
-        joinGroup<Op, kRows, V>(x + i, step, y + i);
+        if constexpr (kRows == 8 && Op::kFirst != 0)
+            chooseGroup<Op>(x + i, step, y + i);
+        else
+            joinGroup<Op, kRows, V>(x + i, step, y + i);
     if (i + kFloats / 2 <= n) {
         joinGroup<Op, kRows, Half>(x + i, step, y + i);
         i += kFloats / 2;
@@ -140,6 +246,6 @@ double productRow(float const* x, int64_t n)
 } // namespace
 
 extern kernels::RowKernels const kRows = {
-    {joinRow<Sum>, joinRow<Max>, joinRow<Min>}, {joinRows<Sum>, joinRows<Max>, joinRows<Min>}, productRow};
+    {joinRow<Sum>, extremeOfRow<Max>, extremeOfRow<Min>}, {joinRows<Sum>, joinRows<Max>, joinRows<Min>}, productRow};
 
 } // namespace tw::TW_ISA

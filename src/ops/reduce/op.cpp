@@ -127,7 +127,7 @@ void domain(ir::Node const& node, int, Domain& d)
         reduce(k + "_outer_and_inner", kind, 5, true, f32({3, 4, 5}));
         reduce(k + "_alternating", kind, 0b10101010, false, f32({2, 3, 2, 3, 2, 3, 2, 3}));
         reduce(k + "_ones", kind, 6, false, f32({3, 1, 4, 1}));
-        for (int64_t n : {7, 8, 9, 257})
+        for (int64_t n : {7, 8, 9, 33, 64, 257})
             reduce(k + "_last_" + std::to_string(n), kind, 2, false, f32({3, n}));
         for (int64_t n : {255, 256, 257})
             reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
@@ -144,6 +144,13 @@ void domain(ir::Node const& node, int, Domain& d)
         reduce(k + "_two_outer", kind, 5, false, f32({5, 3, 9, 70}));
         reduce(k + "_first_and_last", kind, 9, false, f32({3, 2, 5, 67}));
         reduce(k + "_nan_columns", kind, 1, false, f32({3, 2}, {1, nan, nan, 2, 3, 4}), {{nan, nan}});
+        std::vector<double> wide(2 * 150, 0.5); // NaN in a vector, in the part that is read twice, in none
+        wide[40] = wide[149] = wide[170] = nan;
+        if (kind != Kind::kProd)
+            reduce(k + "_nan_rows", kind, 2, false, f32({4, 75}, wide),
+                   {{nan, nan, nan, i == size_t(Kind::kSum) ? 37.5 : 0.5}});
+        reduce(k + "_nan_groups", kind, 1, false, f32({8, 32}, std::vector<double>(256, nan)),
+               {std::vector<double>(32, nan)});
         reduce(k + "_long", kind, 2, false, f32({2, 2052}));
         reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
         reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));

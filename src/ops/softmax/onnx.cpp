@@ -17,13 +17,14 @@ ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
     return ctx.out(layer);
 }
 
-// d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf.
+// d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf. Each d is
+// made where it is read, so that neither reaches memory.
 ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
 {
     ITensor& largest = ctx.reduce(x, ReduceOperation::kMAX, {axis}, true);
-    ITensor& d = ctx.elementwise(x, largest, ElementWiseOperation::kSUB);
-    ITensor& sum = ctx.reduce(ctx.unary(d, UnaryOperation::kEXP), ReduceOperation::kSUM, {axis}, true);
-    return ctx.elementwise(d, ctx.unary(sum, UnaryOperation::kLOG), ElementWiseOperation::kSUB);
+    auto d = [&]() -> ITensor& { return ctx.elementwise(x, largest, ElementWiseOperation::kSUB); };
+    ITensor& sum = ctx.reduce(ctx.unary(d(), UnaryOperation::kEXP), ReduceOperation::kSUM, {axis}, true);
+    return ctx.elementwise(d(), ctx.unary(sum, UnaryOperation::kLOG), ElementWiseOperation::kSUB);
 }
 
 void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, int))

@@ -30,6 +30,18 @@ Result<void> openLibrary(Source source, cuda::Target const& target)
     return {};
 }
 
+std::string versionOf(Source source, cuda::Target const& target)
+{
+    std::string version = "none";
+    if (openLibrary(source, target).ok()) {
+        if (source == Source::kCublasLt)
+            version = std::to_string((*target.libraries->cublasLt())->version());
+        else if (source == Source::kCudnn)
+            version = std::to_string((*target.libraries->cudnn())->version());
+    }
+    return std::string(nameOf(source)) + " " + version;
+}
+
 Support supportsLibrary(Source source, Problem const& problem)
 {
     if (!problem.cuda)

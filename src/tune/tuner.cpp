@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/cuda/compiler.h"
+#include "device/cuda/driver.h"
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
+#include "ops/cuda_library.h"
 #include "ops/winograd.h"
 #include "tune/bench.h"
 #include "tune/check.h"
@@ -60,14 +63,6 @@ std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backen
 {
     auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
     return list ? list() : std::span<ops::Tactic const* const>();
-}
-
-std::string cacheKey(ops::Problem const& problem, Options const& options)
-{
-    uint32_t const libraries =
-        options.backend == ops::Backend::kCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
-    return regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") +
-           (options.tf32 ? "|tf32" : "") + (libraries ? "|libraries " + std::to_string(libraries) : "");
 }
 
 // One sample of n runs.
@@ -478,6 +473,28 @@ std::string regionKey(ops::Problem const& problem, std::string const& device)
         key += f.text + ";";
     }
     return key + "|" + typesAndShapes(problem.inputs) + "|" + typesAndShapes(problem.outputs);
+}
+
+std::string cacheKey(ops::Problem const& problem, Options const& options)
+{
+    bool const isCuda = options.backend == ops::Backend::kCuda;
+    uint32_t const libraries = isCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
+    std::string key = regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") +
+                      (options.tf32 ? "|tf32" : "") + (libraries ? "|libraries " + std::to_string(libraries) : "");
+    cuda::Target const* target = isCuda ? options.cuda : nullptr;
+    if (!target)
+        return key;
+    if (target->device)
+        key += "|driver " + std::to_string(target->device->driver().version());
+    if (auto const compiler = target->compiler->get(); compiler.ok())
+        key += "|compiler " + std::to_string((*compiler)->version());
+    uint32_t seen = bitOf(ops::Source::kOwn);
+    for (ops::Tactic const* t : candidates(*problem.node, options))
+        if (!(seen & bitOf(t->source()))) {
+            seen |= bitOf(t->source());
+            key += "|" + ops::versionOf(t->source(), *target);
+        }
+    return key;
 }
 
 std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,

@@ -55,6 +55,10 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 // What identifies a region in the timing cache: op, attributes, types, shapes.
 std::string regionKey(ops::Problem const& problem, std::string const& device);
 
+// regionKey and what else decides between tactics: which are allowed, and on GPUs the versions of driver, compiler and
+// of the libraries whose kernels are candidates (a library that is not there yet may be tomorrow).
+std::string cacheKey(ops::Problem const& problem, Options const& options);
+
 // The best tactic for each of several combinations of formats, timed against each other so that their times can be
 // compared. Combinations with nothing but a plain tactic come out as errors where others have emitted kernels.
 std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,

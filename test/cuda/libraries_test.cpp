@@ -175,6 +175,37 @@ TEST(CudaLibraries, SourcesAreChosen)
     }
 }
 
+// A timing cache that was made without a library, or with another version of it, does not decide when it is there.
+TEST(CudaLibraries, KeysOfTheTimingCacheNameVersions)
+{
+    ir::Node node;
+    auto const target = targetWith(kNowhere, kNowhere);
+    tune::Options options;
+    options.backend = ops::Backend::kCuda;
+    options.cuda = target.get();
+    auto keyOf = [&](char const* op) {
+        node.op = ops::find(op);
+        node.attrs = node.op->makeAttrs();
+        ops::Problem problem;
+        problem.node = &node;
+        return tune::cacheKey(problem, options);
+    };
+    auto has = [](std::string const& key, std::string const& part) { return key.find(part) != std::string::npos; };
+    EXPECT_TRUE(has(keyOf("matrix_multiply"), "|cuBLASLt none")) << keyOf("matrix_multiply");
+    EXPECT_FALSE(has(keyOf("matrix_multiply"), "cuDNN"));
+    EXPECT_TRUE(has(keyOf("convolution"), "|cuDNN none"));
+    EXPECT_FALSE(has(keyOf("softmax"), "none")) << "no kernel of a library is a candidate";
+    auto const compiler = target->compiler->get();
+    std::string const version = compiler.ok() ? std::to_string((*compiler)->version()) : "";
+    EXPECT_EQ(has(keyOf("softmax"), "|compiler " + version), compiler.ok());
+    auto const real = testLibraries();
+    auto const lt = real->cublasLt();
+    if (!lt.ok())
+        GTEST_SKIP() << lt.error().message;
+    target->libraries = real;
+    EXPECT_TRUE(has(keyOf("matrix_multiply"), "|cuBLASLt " + std::to_string((*lt)->version())));
+}
+
 // An engine whose kernels are the library's does not run slowly without it, it says what is missing.
 TEST(CudaLibraries, PlansNameTheLibraryTheyNeed)
 {

@@ -14,7 +14,7 @@ namespace tw::plan {
 
 inline constexpr char kMagic[8] = {'T', 'W', 'P', 'L', 'A', 'N', '\r', '\n'};
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 2;
+inline constexpr uint16_t kMinor = 3;
 inline constexpr uint32_t kLibraryVersion[4] = {8, 5, 3, 1}; // what 8.5 calls major.minor.patch.build
 inline constexpr uint64_t kAlignment = 256;                  // of every section
 inline constexpr uint32_t kMaxSections = 64;
@@ -55,8 +55,9 @@ struct Section
 };
 
 // Of a whole file, its hash field left out. `sizeBytes` is at least the header's. Tells `pages` what it has read.
-//   minor 0: one hash over all. From minor 1 on: the bytes behind the header in pieces of 1 MiB; word i of a piece goes
-//   to lane i mod 4, so that multiplications overlap; the lanes' values are hashed in order. Workers share the pieces.
+//   minor 0: one hash over all. From minor 1 on: the bytes behind the header in pieces of 1 MiB, which workers share; a
+//   piece has lanes that do not depend on each other: 4, each of every 4th word, or, from minor 3 on, 8, each of every
+//   8th pair of words. The lanes' values are hashed in order, then what is left behind the last whole round of lanes.
 uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr,
                   Workers& workers = serialWorkers());
 // Sections in the order given.

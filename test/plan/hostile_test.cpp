@@ -74,11 +74,11 @@ TEST(PlanHostile, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.2 got 2.2, please rebuild");
+    expectError(b, "expecting format version 1.3 got 2.3, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.2 got 1.3, please rebuild");
+    expectError(b, "expecting format version 1.3 got 1.4, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

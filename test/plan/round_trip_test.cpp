@@ -224,23 +224,48 @@ TEST(PlanRoundTrip, SectionsAreAligned)
     EXPECT_EQ(bytes.size() % plan::kAlignment, 0u);
 }
 
-// The hash as plan/file.h describes it, in the plainest way.
-uint64_t plainFileHash(std::string const& bytes)
+uint64_t wordAt(std::string const& bytes, size_t at)
 {
-    constexpr size_t kPiece = 1 << 20, kLanes = 4;
+    uint64_t word;
+    std::memcpy(&word, bytes.data() + at, 8);
+    return word;
+}
+// High half of a product.
+uint64_t highProduct(uint64_t a, uint64_t b)
+{
+    uint64_t const aLow = uint32_t(a), aHigh = a >> 32, bLow = uint32_t(b), bHigh = b >> 32;
+    uint64_t const middle = aHigh * bLow + (aLow * bLow >> 32), other = aLow * bHigh + uint32_t(middle);
+    return aHigh * bHigh + (middle >> 32) + (other >> 32);
+}
+
+// The hash as plan/file.h describes it, in the plainest way.
+uint64_t plainFileHash(std::string const& bytes, int minor)
+{
+    constexpr size_t kPiece = 1 << 20;
+    size_t const lanes = minor < 3 ? 4 : 8, step = minor < 3 ? 32 : 128;
     Hasher h;
     h.bytes(bytes.data(), offsetof(plan::FileHeader, hash));
     for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); at += kPiece) {
-        size_t const size = std::min(kPiece, bytes.size() - at), words = size / 8 / kLanes * kLanes;
-        Hasher lanes[kLanes];
-        for (size_t i = 0; i < words; ++i) {
-            uint64_t word;
-            std::memcpy(&word, bytes.data() + at + 8 * i, 8);
-            lanes[i % kLanes].number(word);
+        size_t const size = std::min(kPiece, bytes.size() - at), whole = size / step * step;
+        Hasher seeds;
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            seeds.number(lane);
+            uint64_t state = seeds.value();
+            seeds.number(lane);
+            uint64_t const key = seeds.value();
+            Hasher words;
+            for (size_t i = 0; i < whole; i += step) {
+                if (minor < 3) {
+                    words.number(wordAt(bytes, at + i + 8 * lane));
+                    continue;
+                }
+                uint64_t const w = wordAt(bytes, at + i + 16 * lane), v = wordAt(bytes, at + i + 16 * lane + 8);
+                uint64_t const x = state ^ w, y = key ^ v;
+                state = ((x * y) ^ highProduct(x, y)) + w + v;
+            }
+            h.number(minor < 3 ? words.value() : state);
         }
-        for (Hasher const& lane : lanes)
-            h.number(lane.value());
-        h.bytes(bytes.data() + at + 8 * words, size - 8 * words);
+        h.bytes(bytes.data() + at + whole, size - whole);
     }
     return h.value();
 }
@@ -255,10 +280,24 @@ TEST(PlanFile, HashDoesNotDependOnWorkers)
     for (size_t size : {size_t(0), size_t(1), size_t(40), piece - 1, piece, piece + 31, piece + 33, 2 * piece,
                         3 * piece - 8, 3 * piece, 4 * piece + 100}) {
         std::string const file = bytes.substr(0, header + size);
-        uint64_t const want = plainFileHash(file);
-        EXPECT_EQ(plan::fileHash(file.data(), file.size(), plan::kMinor), want) << size;
-        EXPECT_EQ(plan::fileHash(file.data(), file.size(), plan::kMinor, nullptr, pool.workers()), want) << size;
+        for (uint16_t minor : {uint16_t(1), uint16_t(2), plan::kMinor}) {
+            uint64_t const want = plainFileHash(file, minor);
+            EXPECT_EQ(plan::fileHash(file.data(), file.size(), minor), want) << size;
+            EXPECT_EQ(plan::fileHash(file.data(), file.size(), minor, nullptr, pool.workers()), want) << size;
+        }
     }
+}
+
+TEST(PlanFile, HashFindsEveryFlippedBit)
+{
+    std::string bytes(sizeof(plan::FileHeader) + 3 * 128 + 21, '\0'); // of zeros: factors may be zero too
+    uint64_t const before = plan::fileHash(bytes.data(), bytes.size(), plan::kMinor);
+    for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); ++at)
+        for (int bit = 0; bit < 8; ++bit) {
+            bytes[at] = char(1 << bit);
+            EXPECT_NE(plan::fileHash(bytes.data(), bytes.size(), plan::kMinor), before) << at << ", bit " << bit;
+            bytes[at] = 0;
+        }
 }
 
 // Plans of each minor version stay readable and keep their meaning, on any CPU.

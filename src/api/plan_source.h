@@ -12,9 +12,9 @@ namespace tw::api {
 
 // The engine reads from data() while it is loaded; then close() gives the memory back where the bytes can be had again.
 // Clients that map a plan file read-only pay for its pages once at most: the file is opened here again, and pages are
-// dropped as they have been packed; large tables that kernels read as they are (embeddings) stay in the file, so
-// it may be replaced or removed while the engine lives, but not shortened in place. Other memory is copied, since
-// the caller may free it, and the copy is kept.
+// dropped as they have been packed; large tables that kernels read as they are (embeddings) and weights in the order of
+// their kernels stay in the file, so it may be replaced or removed while the engine lives, but not changed or shortened
+// in place. Other memory is copied, since the caller may free it, and the copy is kept.
 class PlanSource : public PageKeeper
 {
 public:

@@ -47,7 +47,8 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     options.threads = pool.threads();
     options.workers = maxThreads > 0 ? &pool.workers(maxThreads) : &pool.workers();
     TW_ASSIGN(plan::Contents contents,
-              plan::read(source->data(), sizeBytes, {source, source.get(), options.workers, environment.strictPlan}));
+              plan::read(source->data(), sizeBytes,
+                         {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;

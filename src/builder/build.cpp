@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "builder/compile_ahead.h"
 #include "builder/confirm.h"
+#include "builder/panels.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "kernels/jit/emitter.h"
@@ -498,6 +499,9 @@ Result<void> build(plan::Contents& contents, Options const& options)
                              mebibytes(max.arenaBytes) + " at its maximum shapes, the limit is " +
                              mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
         recordMemory(target.root, max);
+        if (p == 0 && !cuda && !options.refittable)
+            contents.panels =
+                choosePanels(*best.graph, *best.block, target.root, *shapes.at[1], max, options.tune.workers->count());
         arena = std::max(arena, max.arenaBytes);
         bound = std::max(bound, max.arenaLowerBound);
     }

@@ -7,6 +7,7 @@
 #include "kernels/jit/emitter.h"
 #include "ops/activate.h"
 #include "ops/convolution/op.h"
+#include "ops/panel_order.h"
 #include "ops/tactic.h"
 
 namespace tw::ops {
@@ -41,7 +42,7 @@ private:
 
 // Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
 // pixels stay in L1 instead of L2}.
-class DirectTactic final : public Tactic
+class DirectTactic final : public Tactic, public PanelTactic
 {
 public:
     enum Input
@@ -60,6 +61,9 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
+                                               BlobPtr const& panels) const override;
 
 private:
     kernels::jit::Isa isa_;

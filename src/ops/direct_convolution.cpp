@@ -160,6 +160,34 @@ public:
                 if (bias)
                     std::copy_n(bias + group * groupK_ + first, exist, bias_.data() + group * lanes + first);
             }
+        filters_ = weights_.data();
+        return {};
+    }
+
+    // The order of pack() where nothing is added to the filters.
+    static std::optional<PanelOrder> panelOrder(Problem const& p, Isa isa, Input input, Config const& config)
+    {
+        Extents const& w = p.inputs[1].dims;
+        int64_t const width = kernels::jit::vectorWidth(isa);
+        if (input != Input::kPixels || p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
+            return std::nullopt;
+        PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
+        Blocks const blocks(w[0] / width, config[0]);
+        for (int64_t i = 0; i < blocks.count; ++i)
+            order.panels.push_back(int32_t(blocks.size(i) * width));
+        return order;
+    }
+    // The filters lie in that order; the bias is copied.
+    Result<void> takePanels(BlobPtr const& panels, float const* bias)
+    {
+        panels_ = panels;
+        filters_ = panels->as<float>();
+        hasBias_ = bias != nullptr;
+        bias_ = device::PackedFloats(groupK_);
+        if (!bias_.data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for " + std::to_string(groupK_ * 4) + " bytes"};
+        if (bias)
+            std::copy_n(bias, groupK_, bias_.data());
         return {};
     }
 
@@ -337,7 +365,7 @@ private:
         int64_t const blockLanes = blocks_.size(block) * width_, taps = int64_t(columns.axis.offsets.size());
         Tiling const& t = columns.tilings[blocks_.size(block) == columns.tilings[0].vectors ? 0 : 1];
         float const* w =
-            weights_.data() + (group * lanes + first) * groupC_ * window_ +
+            filters_ + (group * lanes + first) * groupC_ * window_ +
             classBegin_[rows.axis.tapClass * columnClasses_.size() + columns.axis.tapClass] * groupC_ * blockLanes;
         float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
         float* y = args.outputs[0].as<float>() + group * groupK_ + first;
@@ -398,6 +426,8 @@ private:
     std::vector<int64_t> classBegin_; // [class of rows][of columns]: elements of the window before it
     bool hasBias_ = false;
     device::PackedFloats weights_, bias_;
+    BlobPtr panels_;                 // filters that another keeps
+    float const* filters_ = nullptr; // in weights_ or panels_
 };
 
 } // namespace
@@ -471,15 +501,39 @@ double DirectTactic::estimate(Problem const& p, Config const& config) const
     return tiles * blocks * (perStep * depth / 3000 + 0.02) / p.threads;
 }
 
+namespace {
+
+bool isKnown(Config const& config)
+{
+    return config.size() == 2 && config[0] >= 1 && config[0] <= 4;
+}
+
+} // namespace
+
 Result<std::unique_ptr<Kernel>> DirectTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    if (config.size() != 2 || config[0] < 1 || config[0] > 4)
+    return loadPanels(p, config, nullptr);
+}
+
+std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
+{
+    return isKnown(config) ? DirectConvolution::panelOrder(p, isa_, input_, config) : std::nullopt;
+}
+
+Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
+                                                         BlobPtr const& panels) const
+{
+    if (!isKnown(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
     auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config,
                                                       activationOf_ ? jitActivation(activationOf_(*p.node))
                                                                     : std::optional<kernels::jit::Activation>());
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
-    TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), bias ? bias->as<float>() : nullptr));
+    float const* const biases = bias ? bias->as<float>() : nullptr;
+    if (panels)
+        TW_TRY(kernel->takePanels(panels, biases));
+    else
+        TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), biases));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

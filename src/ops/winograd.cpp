@@ -97,12 +97,31 @@ double WinogradTactic::estimate(Problem const& p, Config const& config) const
     return std::max(cycles / 3000. / p.threads, bytes / 20000.) + 5;
 }
 
+namespace {
+
+bool isKnown(Config const& config)
+{
+    return config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
+           config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
+           config[3] % kColumns == 0 && config[4] >= 16 && config[4] <= kMaxChannels;
+}
+
+} // namespace
+
 Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    bool const known = config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
-                       config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
-                       config[3] % kColumns == 0 && config[4] >= 16 && config[4] <= kMaxChannels;
-    if (!known)
+    return loadPanels(p, config, nullptr);
+}
+
+std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
+{
+    return isKnown(config) ? winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]) : std::nullopt;
+}
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Config const& config,
+                                                           BlobPtr const& panels) const
+{
+    if (!isKnown(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
                                std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
                                "}");
@@ -132,7 +151,8 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config co
         return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
                                std::to_string(rowFloats) + " channels are 2 GiB or more");
     bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
-    return makeWinogradKernel(s, p.inputs[1].constant->as<float>(), bias ? p.inputs[2].constant->as<float>() : nullptr);
+    return makeWinogradKernel(s, p.inputs[1].constant->as<float>(), bias ? p.inputs[2].constant->as<float>() : nullptr,
+                              panels);
 }
 
 bool isWinograd(Tactic const& tactic)

@@ -9,6 +9,7 @@
 
 #include "ops/activate.h"
 #include "ops/jit_support.h"
+#include "ops/panel_order.h"
 #include "ops/tactic.h"
 
 namespace tw::ops {
@@ -18,7 +19,7 @@ namespace tw::ops {
 // block, then take blocks of columns; without it they take blocks of tiles, each transforms its own. Bit 1: weights
 // stay as they are and are transformed each time they are used (once for each block of tiles): a quarter of the memory,
 // and of what is read of it, for m = 4.
-class WinogradTactic final : public Tactic
+class WinogradTactic final : public Tactic, public PanelTactic
 {
 public:
     using ActivationOf = FusedActivation const& (*)(ir::Node const&);
@@ -32,6 +33,9 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
+                                               BlobPtr const& panels) const override;
 
 private:
     kernels::jit::Isa isa_;

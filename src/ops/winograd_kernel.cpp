@@ -124,34 +124,45 @@ public:
             columnBlocks_.push_back({k, std::min(s.columns, paddedK() - k)});
     }
 
-    Result<void> pack(float const* w, float const* bias)
+    // panels: the filters in winogradPanels(); null: they are in w.
+    Result<void> pack(float const* w, float const* bias, BlobPtr const& panels)
     {
         zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
         bias_ = device::PackedFloats(hasBias_ ? paddedK() : 0);
-        weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
-        if (!zeros_.data() || !bias_.data() || !weights_.data())
+        bool const asTheyLie = s_.inPlace && panels;
+        if (!asTheyLie)
+            weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
+        if (!zeros_.data() || !bias_.data() || (!asTheyLie && !weights_.data()))
             return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
         if (bias)
             std::copy(bias, bias + s_.k, static_cast<float*>(bias_.data()));
+        taps_ = weights_.data();
+        if (asTheyLie) {
+            panels_ = panels;
+            taps_ = panels->as<float>();
+            return {};
+        }
         std::vector<float> panelTaps;
         for (ColumnBlock const& b : columnBlocks_) {
             WinogradFilter filter[kPanelVectors + 1];
             for (int64_t at = 0; at < b.columns; at += panelColumns()) {
                 int64_t const columns = std::min(panelColumns(), b.columns - at), k = b.begin + at;
-                float* to = s_.inPlace ? taps(b, at) : nullptr;
-                if (!s_.inPlace) {
+                float* to = s_.inPlace ? weights_.data() + s_.c * 9 * k : nullptr;
+                if (!s_.inPlace && !panels) {
                     panelTaps.resize(size_t(s_.c * 9 * columns));
                     to = panelTaps.data();
                 }
-                gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
+                if (to)
+                    gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
                 if (s_.inPlace)
                     continue;
+                float const* const from = panels ? panels->as<float>() + s_.c * 9 * k : to;
                 WinogradFilter& f = filter[columns / width_];
                 if (!f) {
                     jit::WinogradFilterSpec const spec{s_.m, int(columns / width_), bytes(s_.c * b.columns)};
                     TW_ASSIGN(f, WinogradFilter::emit(s_.isa, spec));
                 }
-                f(jit::WinogradFilterArgs{to, packed(b, 0, at), s_.c});
+                f(jit::WinogradFilterArgs{from, packed(b, 0, at), s_.c});
             }
         }
         return {};
@@ -241,6 +252,8 @@ private:
     bool hasBias_;
     std::vector<ColumnBlock> columnBlocks_;
     device::PackedFloats weights_, bias_;
+    BlobPtr panels_;              // filters that another keeps
+    float const* taps_ = nullptr; // of kernels in place: in weights_ or panels_
     Tensor zeros_;
 
     int64_t paddedK() const { return roundUp(s_.k, width_); }
@@ -250,10 +263,7 @@ private:
     {
         return static_cast<float*>(weights_.data()) + s_.c * (s_.positions() * b.begin + position * b.columns + column);
     }
-    float* taps(ColumnBlock const& b, int64_t column) const
-    {
-        return static_cast<float*>(weights_.data()) + s_.c * 9 * (b.begin + column);
-    }
+    float const* taps(ColumnBlock const& b, int64_t column) const { return taps_ + s_.c * 9 * (b.begin + column); }
 
     // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
     void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
@@ -427,10 +437,24 @@ int64_t winogradTiles(int m, Extents const& y)
     return y[0] * divideUp(y[2], m) * divideUp(y[3], m);
 }
 
-Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias)
+std::optional<PanelOrder> winogradPanels(jit::Isa isa, int64_t k, int64_t c, int64_t columns)
+{
+    int64_t const width = jit::vectorWidth(isa);
+    if (k % width != 0)
+        return std::nullopt;
+    PanelOrder order;
+    order.channels = int32_t(c * 9);
+    for (int64_t at = 0; at < k; at += columns)
+        for (int32_t panel : panelsOf(std::min(columns, k - at), kPanelVectors * width))
+            order.panels.push_back(panel);
+    return order;
+}
+
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
+                                                   BlobPtr const& panels)
 {
     auto kernel = std::make_unique<WinogradKernel>(spec, bias != nullptr);
-    TW_TRY(kernel->pack(w, bias));
+    TW_TRY(kernel->pack(w, bias, panels));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -165,16 +165,22 @@ std::string packFile(std::vector<Section> const& sections)
     return out;
 }
 
-Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
-                                        PageKeeper const* pages, Workers& workers)
+namespace {
+
+uint64_t tableEnd(FileHeader const& h)
 {
-    auto const* p = static_cast<char const*>(bytes);
+    return sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
+}
+
+// What is read before the hash is known to be right; the section table fits.
+Result<FileHeader> headerOf(void const* bytes, size_t sizeBytes, bool strictVersion)
+{
     FileHeader h;
     if (!bytes)
         return damaged("it is a null pointer");
     if (sizeBytes < sizeof h)
         return damaged("it has " + std::to_string(sizeBytes) + " bytes, fewer than its header");
-    std::memcpy(&h, p, sizeof h);
+    std::memcpy(&h, bytes, sizeof h);
     if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0)
         return damaged("it does not begin with a plan's magic bytes");
     if (h.major != kMajor || h.minor > kMinor)
@@ -191,16 +197,18 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
                        " bytes");
     if (h.sectionCount > kMaxSections)
         return damaged("it lists " + std::to_string(h.sectionCount) + " sections");
-    uint64_t const tableEnd = sizeof h + uint64_t(h.sectionCount) * sizeof(SectionEntry);
-    if (h.fileBytes < tableEnd)
+    if (h.fileBytes < tableEnd(h))
         return damaged("its section table does not fit");
-    if (fileHash(p, size_t(h.fileBytes), h.minor, pages, workers) != h.hash)
-        return damaged("its contents do not match their hash");
+    return h;
+}
+
+Result<std::vector<Section>> sectionsOf(FileHeader const& h, char const* p)
+{
     std::vector<Section> sections;
     for (uint32_t i = 0; i < h.sectionCount; ++i) {
         SectionEntry e;
         std::memcpy(&e, p + sizeof h + i * sizeof e, sizeof e);
-        if (e.offset < tableEnd || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
+        if (e.offset < tableEnd(h) || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
             e.offset % kAlignment != 0)
             return damaged("section " + std::to_string(i) + " lies outside the file");
         bool const oneOf =
@@ -213,6 +221,23 @@ Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, boo
         sections.push_back(Section{static_cast<SectionKind>(e.kind), p + e.offset, e.sizeBytes});
     }
     return sections;
+}
+
+} // namespace
+
+Result<std::vector<Section>> listSections(void const* bytes, size_t sizeBytes)
+{
+    TW_ASSIGN(FileHeader const h, headerOf(bytes, sizeBytes, false));
+    return sectionsOf(h, static_cast<char const*>(bytes));
+}
+
+Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
+                                        PageKeeper const* pages, Workers& workers)
+{
+    TW_ASSIGN(FileHeader const h, headerOf(bytes, sizeBytes, strictVersion));
+    if (fileHash(bytes, size_t(h.fileBytes), h.minor, pages, workers) != h.hash)
+        return damaged("its contents do not match their hash");
+    return sectionsOf(h, static_cast<char const*>(bytes));
 }
 
 } // namespace tw::plan

@@ -65,5 +65,7 @@ std::string packFile(std::vector<Section> const& sections);
 // Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.
 Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
                                         PageKeeper const* pages = nullptr, Workers& workers = serialWorkers());
+// Of a file whose hash has not been compared yet: for what may turn out wrong.
+Result<std::vector<Section>> listSections(void const* bytes, size_t sizeBytes);
 
 } // namespace tw::plan

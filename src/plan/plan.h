@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/workers.h"
 #include "ir/graph.h"
+#include "ops/panel_order.h"
 
 namespace tw::plan {
 
@@ -120,6 +121,10 @@ struct Contents
     int32_t profilingVerbosity = 0;
     int32_t engineCapability = 0;
     uint32_t tacticSources = 0;
+    // Constants of `graph` (not of graphs within) that the file holds in panels. With `panelsKept` their data here are
+    // in that order too; only what is made to run, by runtime::Engine, wants that.
+    std::map<ir::Value const*, ops::PanelOrder> panels;
+    bool panelsKept = false;
     std::map<std::string, std::string> notes; // builder version, host, ... (never read by the runtime)
 };
 
@@ -132,6 +137,7 @@ struct ReadOptions
     std::shared_ptr<void const> owner;
     PageKeeper const* pages = nullptr;
     Workers* workers = &serialWorkers();
+    bool keepPanels = false;    // see Contents::panels; else all constants are in the order of their shape
     bool strictVersion = false; // refuse plans of another TensorRT version as 8.5 does, instead of re-targeting
 };
 Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options = {});

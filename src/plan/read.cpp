@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "device/large_pages.h"
 #include "ops/registry.h"
 #include "plan/file.h"
 #include "plan/plan.h"
@@ -93,9 +95,11 @@ Result<DataType> typeOf(uint8_t t)
 class GraphReader
 {
 public:
-    GraphReader(Section weights, std::shared_ptr<void const> owner, Copier& copy)
-        : weights_(weights), owner_(std::move(owner)), copy_(copy)
+    GraphReader(Section weights, std::shared_ptr<void const> owner, bool keepPanels, Copier& copy)
+        : weights_(weights), owner_(std::move(owner)), keepPanels_(keepPanels), copy_(copy)
     {}
+    // Of the constants read.
+    std::map<ir::Value const*, ops::PanelOrder> panels;
 
     Result<std::unique_ptr<ir::Graph>> graph(fb::Graph const& in, int depth)
     {
@@ -117,7 +121,7 @@ public:
         std::vector<fb::ValueKind> kinds;
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.values()); ++i) {
             fb::Value const* v = in.values()->Get(i);
-            TW_ASSIGN(ir::Value * made, value(*g, *v));
+            TW_ASSIGN(ir::Value * made, value(*g, *v, depth));
             TW_TRY(copy_.status());
             values.push_back(made);
             kinds.push_back(v->kind());
@@ -161,7 +165,7 @@ private:
         return out;
     }
 
-    Result<ir::Value*> value(ir::Graph& g, fb::Value const& in)
+    Result<ir::Value*> value(ir::Graph& g, fb::Value const& in, int depth)
     {
         std::string const name = copy_.text(in.name());
         TW_ASSIGN(DataType const type, typeOf(in.type()));
@@ -201,7 +205,19 @@ private:
         if (in.role() < 0 || in.role() > static_cast<int32_t>(ir::WeightsRole::kAny))
             return bad("constant '" + name + "' has an unknown role");
         auto c = std::make_shared<ir::Constant>();
-        TW_ASSIGN(c->data, blob(offset, size));
+        TW_ASSIGN(c->data, blob(offset, size, in.panels() != nullptr));
+        if (fb::Panels const* p = in.panels()) {
+            ops::PanelOrder order{copy_.list(p->panels()), p->channels(),    p->rows(), p->taps(),
+                                  p->together(),           p->outputs_last()};
+            TW_TRY(copy_.status());
+            if (depth > 0)
+                return bad("constant '" + name + "' of a region or body lies in panels");
+            if (type != DataType::kFloat || !order.fits(bytes / int64_t(sizeof(float))))
+                return bad("the panels of constant '" + name + "' do not fit its shape");
+            if (!keepPanels_)
+                c->data = plainOf(*c->data, order);
+            panels.emplace(v, std::move(order));
+        }
         c->layer = copy_.text(in.layer());
         c->role = static_cast<ir::WeightsRole>(in.role());
         c->weightsName = copy_.text(in.weights_name());
@@ -209,15 +225,24 @@ private:
         return v;
     }
 
+    static BlobPtr plainOf(Blob const& inPanels, ops::PanelOrder const& order)
+    {
+        std::vector<std::byte> plain(inPanels.sizeBytes());
+        ops::fromPanels(order, inPanels.as<float>(), reinterpret_cast<float*>(plain.data()));
+        return Blob::own(std::move(plain));
+    }
+
     // A range of the weights that several constants name is kept once; ranges that overlap otherwise are no plan of
-    // ours and could ask for any amount of memory.
-    Result<BlobPtr> blob(uint64_t offset, uint64_t size)
+    // ours and could ask for any amount of memory. One in panels is never shared: each reader might unfold its own.
+    Result<BlobPtr> blob(uint64_t offset, uint64_t size, bool inPanels)
     {
         auto [it, isNew] = blobs_.try_emplace({offset, size});
-        if (!isNew)
+        if (!isNew && !inPanels && !alone_.contains(offset))
             return it->second;
-        if (size > weights_.sizeBytes - blobBytes_)
+        if (!isNew || size > weights_.sizeBytes - blobBytes_)
             return bad("constants overlap in the weights");
+        if (inPanels)
+            alone_.insert(offset);
         blobBytes_ += size;
         void const* data = static_cast<char const*>(weights_.data) + offset;
         bool const inPlace = owner_ && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0; // the widest type
@@ -286,8 +311,10 @@ private:
 
     Section weights_;
     std::shared_ptr<void const> owner_;
+    bool keepPanels_;
     Copier& copy_;
     std::map<std::pair<uint64_t, uint64_t>, BlobPtr> blobs_; // (offset, size)
+    std::set<uint64_t> alone_;                               // offsets of those that one constant may name
     uint64_t blobBytes_ = 0;
 };
 
@@ -461,6 +488,12 @@ Result<void> checkAgainstGraph(Contents const& c)
     return {};
 }
 
+Section const* find(std::vector<Section> const& sections, SectionKind kind)
+{
+    auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
+    return it == sections.end() ? nullptr : &*it;
+}
+
 template <class Table>
 Result<Table const*> verified(Section const& s, char const* name)
 {
@@ -475,6 +508,55 @@ Result<Table const*> verified(Section const& s, char const* name)
 
 } // namespace
 
+namespace {
+
+// Passes on which pages have been read, but for those that kernels will use where they lie.
+class AllButPanels final : public PageKeeper
+{
+public:
+    // Looks for constants in panels in a file that may still prove damaged: then it finds none, or others.
+    AllButPanels(PageKeeper const& pages, std::vector<Section> const& sections) : pages_(pages)
+    {
+        Section const *graph = find(sections, SectionKind::kGraph), *weights = find(sections, SectionKind::kWeights);
+        if (!graph || !weights)
+            return;
+        auto const root = verified<fb::Graph>(*graph, "GRAPH");
+        if (!root.ok())
+            return;
+        for (flatbuffers::uoffset_t i = 0; i < sizeOf((*root)->values()); ++i) {
+            fb::Value const& v = *(*root)->values()->Get(i);
+            bool const inside =
+                v.weights_offset() <= weights->sizeBytes && v.weights_size() <= weights->sizeBytes - v.weights_offset();
+            uintptr_t const begin = reinterpret_cast<uintptr_t>(weights->data) + v.weights_offset();
+            if (v.panels() && inside)
+                kept_.push_back({begin, begin + v.weights_size()});
+        }
+        std::sort(kept_.begin(), kept_.end());
+    }
+    void done(void const* data, size_t sizeBytes) const override
+    {
+        uintptr_t at = reinterpret_cast<uintptr_t>(data);
+        uintptr_t const end = at + sizeBytes;
+        for (auto const& [keptBegin, keptEnd] : kept_) {
+            pass(at, std::min(keptBegin, end));
+            at = std::max(at, keptEnd);
+        }
+        pass(at, end);
+    }
+
+private:
+    void pass(uintptr_t begin, uintptr_t end) const
+    {
+        // Less would tear large pages of the file apart that panels lie in too.
+        if (begin < end && (kept_.empty() || end - begin >= device::kLargePageBytes))
+            pages_.done(reinterpret_cast<void const*>(begin), end - begin);
+    }
+    PageKeeper const& pages_;
+    std::vector<std::pair<uintptr_t, uintptr_t>> kept_;
+};
+
+} // namespace
+
 Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options)
 {
     // Sections are read in place, so they must be aligned; a blob from a client may lie anywhere.
@@ -483,14 +565,13 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
         aligned.assign(static_cast<char const*>(bytes), sizeBytes);
         bytes = aligned.data();
     }
-    TW_ASSIGN(std::vector<Section> sections, unpackFile(bytes, sizeBytes, options.strictVersion,
-                                                        aligned.empty() ? options.pages : nullptr, *options.workers));
-    auto find = [&](SectionKind kind) -> Section const* {
-        auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
-        return it == sections.end() ? nullptr : &*it;
-    };
-    Section const *meta = find(SectionKind::kMeta), *graph = find(SectionKind::kGraph),
-                  *weights = find(SectionKind::kWeights);
+    std::optional<AllButPanels> pages;
+    if (auto listed = listSections(bytes, sizeBytes); listed.ok() && aligned.empty() && options.pages)
+        pages.emplace(*options.pages, *listed);
+    TW_ASSIGN(std::vector<Section> sections,
+              unpackFile(bytes, sizeBytes, options.strictVersion, pages ? &*pages : nullptr, *options.workers));
+    Section const *meta = find(sections, SectionKind::kMeta), *graph = find(sections, SectionKind::kGraph),
+                  *weights = find(sections, SectionKind::kWeights);
     if (!meta || !graph || !weights)
         return bad("a section is missing");
     Contents c;
@@ -499,8 +580,10 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
     TW_TRY(readMeta(*m, metaCopy, c));
     TW_ASSIGN(fb::Graph const* g, verified<fb::Graph>(*graph, "GRAPH"));
     Copier graphCopy(graph->sizeBytes);
-    GraphReader reader(*weights, aligned.empty() ? options.owner : nullptr, graphCopy);
+    c.panelsKept = options.keepPanels;
+    GraphReader reader(*weights, aligned.empty() ? options.owner : nullptr, c.panelsKept, graphCopy);
     TW_ASSIGN(c.graph, reader.graph(*g, 0));
+    c.panels = std::move(reader.panels);
     TW_TRY(ir::verify(*c.graph));
     TW_TRY(checkAgainstGraph(c));
     for (Section const& s : sections) {

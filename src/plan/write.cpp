@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
+#include <tuple>
 
 #include "base/check.h"
 #include "device/large_pages.h"
@@ -21,11 +22,17 @@ using Vector = Offset<flatbuffers::Vector<T>>;
 class Weights
 {
 public:
-    std::pair<uint64_t, uint64_t> add(BlobPtr const& blob, uint64_t sizeBytes)
+    // panels: to store it in that order; null: as it is.
+    std::pair<uint64_t, uint64_t> add(BlobPtr const& blob, uint64_t sizeBytes, ops::PanelOrder const* panels)
     {
-        auto [it, isNew] = known_.try_emplace({blob->data(), sizeBytes}, bytes.size());
-        if (isNew) {
+        auto [it, isNew] = known_.try_emplace({blob->data(), sizeBytes, panels}, bytes.size());
+        if (isNew && panels) {
+            bytes.resize(bytes.size() + size_t(sizeBytes)); // an offset that is a multiple of kBlobAlignment
+            ops::toPanels(*panels, blob->as<float>(), reinterpret_cast<float*>(bytes.data() + it->second));
+        } else if (isNew) {
             bytes.append(static_cast<char const*>(blob->data()), size_t(sizeBytes));
+        }
+        if (isNew) {
             bytes.resize((bytes.size() + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment, '\0');
         }
         return {it->second, sizeBytes};
@@ -34,13 +41,13 @@ public:
 
 private:
     static constexpr size_t kBlobAlignment = 256;
-    std::map<std::pair<void const*, uint64_t>, uint64_t> known_;
+    std::map<std::tuple<void const*, uint64_t, ops::PanelOrder const*>, uint64_t> known_;
 };
 
 class GraphWriter
 {
 public:
-    GraphWriter(FlatBufferBuilder& b, Weights& w) : b_(b), weights_(w) {}
+    GraphWriter(FlatBufferBuilder& b, Weights& w, Contents const& c) : b_(b), weights_(w), contents_(c) {}
 
     Offset<fb::Graph> graph(ir::Graph const& g)
     {
@@ -95,10 +102,17 @@ private:
             content = dims(*v.content);
         uint64_t offset = 0, size = 0;
         Offset<flatbuffers::String> layer, weightsName;
+        Offset<fb::Panels> panels;
         int32_t role = 0;
         if (v.isConstant()) {
+            auto const order = contents_.panels.find(&v);
+            ops::PanelOrder const* const wanted = order == contents_.panels.end() ? nullptr : &order->second;
+            if (wanted)
+                panels = fb::CreatePanels(b_, b_.CreateVector(wanted->panels), wanted->channels, wanted->rows,
+                                          wanted->taps, wanted->together, wanted->outputsLast);
             std::tie(offset, size) =
-                weights_.add(v.constant->data, uint64_t(ir::extentsOf(v.shape).volume() * sizeOf(v.type)));
+                weights_.add(v.constant->data, uint64_t(ir::extentsOf(v.shape).volume() * sizeOf(v.type)),
+                             contents_.panelsKept ? nullptr : wanted);
             layer = b_.CreateString(v.constant->layer);
             weightsName = b_.CreateString(v.constant->weightsName);
             role = static_cast<int32_t>(v.constant->role);
@@ -108,7 +122,7 @@ private:
                                          : fb::ValueKind_Input;
         return fb::CreateValue(b_, name, static_cast<uint8_t>(v.type), shape, kind, v.host, q, content,
                                v.content.has_value(), offset, size, layer, role, weightsName,
-                               static_cast<int32_t>(v.format));
+                               static_cast<int32_t>(v.format), panels);
     }
     Offset<fb::Node> node(ir::Node const& n, Vector<int32_t> inputs, Vector<int32_t> outputs)
     {
@@ -147,6 +161,7 @@ private:
     }
     FlatBufferBuilder& b_;
     Weights& weights_;
+    Contents const& contents_;
 };
 
 std::vector<int64_t> listOf(Extents const& e)
@@ -255,7 +270,10 @@ Result<std::string> write(Contents const& contents)
     Weights weights;
     weights.bytes.reserve(constantBytes(*contents.graph));
     device::preferLargePages(weights.bytes.data(), weights.bytes.capacity());
-    GraphWriter writer(graphBuffer, weights);
+    for (auto const& [value, order] : contents.panels)
+        if (value->type != DataType::kFloat || !order.fits(ir::extentsOf(value->shape).volume()))
+            return internalError("the panels of constant '" + value->name + "' do not fit its shape");
+    GraphWriter writer(graphBuffer, weights, contents);
     graphBuffer.Finish(writer.graph(*contents.graph));
     std::vector<FlatBufferBuilder> targets(contents.targets.size());
     for (size_t i = 0; i < targets.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
@@ -11,6 +12,7 @@
 #include "runtime/linear_adapter.h"
 #include "runtime/make_linear.h"
 #include "runtime/release_constants.h"
+#include "runtime/unfold_panels.h"
 
 namespace tw::runtime {
 
@@ -103,7 +105,7 @@ public:
             if (auto done = loadStep(t); !done.ok())
                 t.error = done.error();
             for (ir::Value const* v : t.step->node->inputs)
-                if (options_.pages && v && v->constant)
+                if (options_.pages && v && v->constant && !(t.usesPanels && options_.panels->contains(v)))
                     options_.pages->done(v->constant->data->data(), v->constant->data->sizeBytes());
         });
         for (Task const& t : tasks_)
@@ -115,9 +117,10 @@ public:
                                       " of the plan cannot run here (" + t.refusal + "); the plain one is used");
         return {};
     }
-    int replaced() const
+    Loaded loaded() const
     {
-        return int(std::count_if(tasks_.begin(), tasks_.end(), [](Task const& t) { return t.isReplaced; }));
+        auto count = [&](auto const& isOne) { return int(std::count_if(tasks_.begin(), tasks_.end(), isOne)); };
+        return {count([](Task const& t) { return t.isReplaced; }), count([](Task const& t) { return t.usesPanels; })};
     }
 
 private:
@@ -127,9 +130,10 @@ private:
         plan::Choice const* choice = nullptr;
         ops::Problem problem;
         int64_t constantBytes = 0;
-        bool isReplaced = false;
+        bool isReplaced = false, usesPanels = false;
         std::string refusal; // why the plan's choice cannot run
         std::optional<Error> error;
+        std::set<ir::Value const*> unfolded; // constants whose data are no longer in panels
     };
 
     Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
@@ -157,16 +161,55 @@ private:
         }
         return {};
     }
+    // Of a task's constants in panels, all but input `except`.
+    void unfoldPanels(Task& task, size_t except = SIZE_MAX) const
+    {
+        for (size_t i = 0; options_.panels && i < task.step->node->inputs.size(); ++i) {
+            ir::Value* const v = task.step->node->inputs[i];
+            auto const order = options_.panels->find(v);
+            if (i == except || order == options_.panels->end() || task.unfolded.contains(v))
+                continue;
+            runtime::unfoldPanels(*v, order->second);
+            task.unfolded.insert(v);
+            task.problem.inputs[i].constant = v->constant->data.get();
+        }
+    }
+    // A kernel that reads the panels of the plan; null: there is none, or another order is wanted.
+    Result<std::unique_ptr<ops::Kernel>> loadPanels(Task& task, ops::Tactic const& tactic) const
+    {
+        constexpr size_t kInput = ops::PanelTactic::kPanelInput, kAlignment = 64;
+        ir::Node const& node = *task.step->node;
+        auto const* reader = options_.panels ? dynamic_cast<ops::PanelTactic const*>(&tactic) : nullptr;
+        if (!reader || node.inputs.size() <= kInput || !node.inputs[kInput])
+            return std::unique_ptr<ops::Kernel>();
+        auto const order = options_.panels->find(node.inputs[kInput]);
+        if (order == options_.panels->end())
+            return std::unique_ptr<ops::Kernel>();
+        Blob const& data = *node.inputs[kInput]->constant->data;
+        if (reinterpret_cast<uintptr_t>(data.data()) % kAlignment != 0 ||
+            reader->panelOrder(task.problem, task.choice->config) != order->second)
+            return std::unique_ptr<ops::Kernel>();
+        unfoldPanels(task, kInput);
+        auto const lent = std::make_shared<Blob const>(data.data(), data.sizeBytes(), node.inputs[kInput]->constant);
+        TW_ASSIGN(auto kernel, reader->loadPanels(task.problem, task.choice->config, lent));
+        task.usesPanels = lent.use_count() > 1; // else the kernel has made something else of them
+        return kernel;
+    }
     Result<void> loadStep(Task& task) const
     {
         LoadedStep& step = *task.step;
         ops::Problem const& problem = task.problem;
         if (plan::Choice const* choice = task.choice; choice && choice->tactic != 0) {
             ops::Tactic const* t = findTactic(step, choice->tactic, options_);
+            // Which looks at no constant.
             ops::Support const s =
                 t ? ops::supportsFormats(*t, problem) : ops::Support::no("this library does not have it");
             if (s.ok) {
-                auto kernel = t->load(problem, choice->config, choice->image);
+                auto kernel = loadPanels(task, *t);
+                if (kernel.ok() && !*kernel) {
+                    unfoldPanels(task);
+                    kernel = t->load(problem, choice->config, choice->image);
+                }
                 if (kernel.ok()) {
                     step.tactic = t;
                     step.kernel = std::move(*kernel);
@@ -178,6 +221,7 @@ private:
             }
         }
         task.isReplaced = true;
+        unfoldPanels(task);
         ops::Backend const backend = backendOf(step, options_);
         auto const list = ownTactics(*step.node, backend);
         if (list.empty())
@@ -267,12 +311,12 @@ Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, si
     return states;
 }
 
-Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
-                        LoadOptions const& options)
+Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                           LoadOptions const& options)
 {
     Loader loader(options);
     TW_TRY(loader.load(block, planned, opt, max));
-    return loader.replaced();
+    return loader.loaded();
 }
 
 int Engine::ioIndex(std::string const& name) const
@@ -281,8 +325,9 @@ int Engine::ioIndex(std::string const& name) const
     return it == ioIndex_.end() ? -1 : it->second;
 }
 
-Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& options)
+Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& given)
 {
+    LoadOptions options = given;
     std::shared_ptr<Engine> e(new Engine);
     e->threads_ = options.threads;
     e->contents_ = std::move(contents);
@@ -319,6 +364,10 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     e->cuda_ = options.cuda;
     if (options.cuda && !e->planned_)
         makeLinear(*c.graph);
+    if (c.panelsKept) {
+        unfoldOtherPanels(*c.graph, c.panels, options.cuda != nullptr);
+        options.panels = &c.panels;
+    }
     int replaced = 0;
     auto loadAll = [&]() -> Result<void> {
         e->block_ = outlineBlock(*c.graph);
@@ -330,7 +379,9 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
             TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
             TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
             if (p == 0) {
-                TW_ASSIGN(replaced, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+                TW_ASSIGN(Loaded const loaded, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+                replaced = loaded.replaced;
+                e->usesPanels_ = loaded.inPanels > 0;
             }
             TW_TRY(placeInArena(*max, {.workers = options.cuda ? &serialWorkers() : options.workers}));
             e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "ops/panel_order.h"
 #include "ops/tactic.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
@@ -24,6 +25,8 @@ struct LoadOptions
     PageKeeper const* pages = nullptr; // told which weights have been read
     // Where weights that kernels read as they are shall stay, when the plan's bytes go; null: in a copy.
     std::function<BlobPtr(Blob const&)> keep;
+    // Constants whose data lie in panels: kernels that read these use them where they lie, others get them in order.
+    std::map<ir::Value const*, ops::PanelOrder> const* panels = nullptr;
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
@@ -54,7 +57,7 @@ public:
     // Workers that kernels were loaded for: execute() may be given fewer, not more.
     int threads() const { return threads_; }
     // Its weights still lie in the bytes that the plan was read from.
-    bool borrowsPlan() const { return contents_.refittable; }
+    bool borrowsPlan() const { return contents_.refittable || usesPanels_; }
     // With the shapes of static inputs, placed; null when there are others.
     Instance const* example() const { return example_.get(); }
     // Index into contents().io, -1 when there is none.
@@ -73,6 +76,7 @@ private:
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
     int threads_ = 1;
+    bool usesPanels_ = false;
     std::shared_ptr<cuda::Target const> cuda_;
     std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };
@@ -81,10 +85,14 @@ private:
 Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
                                               std::vector<Tensor>& storage);
 
-// Loads the kernels of every step, regions included. `planned` may be null: plain kernels. Returns how many steps got
-// the plain kernel because the planned one cannot run here.
-Result<int> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
-                        LoadOptions const& options);
+// Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
+struct Loaded
+{
+    int replaced = 0; // steps that got the plain kernel because the planned one cannot run here
+    int inPanels = 0; // kernels that use constants where they lie
+};
+Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                           LoadOptions const& options);
 
 // The problem that the tuner and load() see for a step, from the dimensions at optimum and maximum.
 // `cuda` is what the problem's own CUDA tactics are for.

@@ -33,9 +33,18 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
     auto same = plan::write(*again);
     if (!same.ok() || *same != *bytes)
         std::abort();
-    auto engine = runtime::Engine::load(std::move(*again), runtime::LoadOptions{{}, "fuzz", nullptr});
-    if (engine.ok())
-        test::runSmall(*engine);
+    // As the runtime does it: weights in panels are used where they lie.
+    auto const held = std::make_shared<Tensor>(DataType::kInt8, Extents{int64_t(size)});
+    std::memcpy(held->data(), data, size);
+    plan::ReadOptions options;
+    options.owner = held;
+    options.keepPanels = true;
+    auto kept = plan::read(held->data(), size, options);
+    if (!kept.ok())
+        std::abort();
+    for (plan::Contents* c : {&*again, &*kept})
+        if (auto engine = runtime::Engine::load(std::move(*c), runtime::LoadOptions{{}, "fuzz", nullptr}); engine.ok())
+            test::runSmall(*engine);
     return 0;
 }
 

@@ -51,13 +51,20 @@ void expectError(std::string const& bytes, std::string const& part)
 // Nothing may happen but an error or a plan that can be loaded and run or refused.
 void survive(std::string const& bytes)
 {
-    auto r = plan::read(bytes.data(), bytes.size());
-    if (!r.ok()) {
-        EXPECT_FALSE(r.error().message.empty());
-        return;
+    for (bool keepPanels : {false, true}) {
+        auto const held = std::make_shared<std::string>(bytes);
+        plan::ReadOptions options;
+        options.keepPanels = keepPanels;
+        if (keepPanels)
+            options.owner = held;
+        auto r = plan::read(held->data(), held->size(), options);
+        if (!r.ok()) {
+            EXPECT_FALSE(r.error().message.empty());
+            return;
+        }
+        if (auto engine = loadEngine(std::move(*r)); engine.ok())
+            runSmall(*engine);
     }
-    if (auto engine = loadEngine(std::move(*r)); engine.ok())
-        runSmall(*engine);
 }
 
 TEST(PlanHostile, NotAPlan)
@@ -230,6 +237,9 @@ struct Spec
     fb::ValueKind secondKind = fb::ValueKind_Produced;
     int64_t lo = 0, hi = 1;
     int depth = 0, values = 2, constants = 0, outputTypes = 1;
+    std::vector<int32_t> panels; // of constants; empty: none
+    int32_t channels = 1, taps = 1, together = 1;
+    bool outputsLast = false;
 };
 
 flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int depth)
@@ -240,6 +250,9 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
         auto name = b.CreateString(i == 0 ? s.xName : i == 1 ? "y" : "v" + std::to_string(i));
         auto shape = b.CreateVectorOfStrings(i == 0 ? s.shape : yShape);
         auto q = fb::CreateQuantization(b, 0, s.quantizedAxis, s.origin);
+        flatbuffers::Offset<fb::Panels> panels;
+        if (i >= 2 && !s.panels.empty())
+            panels = fb::CreatePanels(b, b.CreateVector(s.panels), s.channels, 1, s.taps, s.together, s.outputsLast);
         values.push_back(fb::CreateValue(b, name, s.type, shape,
                                          i == 0   ? fb::ValueKind_Input
                                          : i == 1 ? s.secondKind
@@ -247,7 +260,8 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
                                          i == 0 && s.xOnHost, q, 0, false, s.weightsOffset, s.weightsSize, 0, s.role, 0,
                                          i == 0   ? s.xFormat
                                          : i == 1 ? s.yFormat
-                                                  : 0));
+                                                  : 0,
+                                         panels));
     }
     auto integers = b.CreateVector(s.fieldValues);
     std::vector<flatbuffers::Offset<fb::Field>> fields{fb::CreateField(b, s.fieldNumber, s.fieldKind, integers)};
@@ -374,6 +388,28 @@ TEST(PlanHostile, Graphs)
             s.role = 99;
         },
         "unknown role");
+    auto panels = [&](std::vector<int32_t> list, auto const& change) {
+        return [=](Spec& s) {
+            constant(0, 8)(s);
+            s.panels = list;
+            change(s);
+        };
+    };
+    auto asIs = [](Spec&) {};
+    bad(panels({2}, asIs), "optimization profile 0"); // right
+    bad(panels({1, 1}, asIs), "optimization profile 0");
+    bad(panels({3}, asIs), "do not fit its shape");
+    bad(panels({1}, asIs), "do not fit its shape");
+    bad(panels({2, 0}, asIs), "do not fit its shape");
+    bad(panels({4, -2}, asIs), "do not fit its shape");
+    bad(panels({2}, [](Spec& s) { s.channels = 2; }), "do not fit its shape");
+    bad(panels({2}, [](Spec& s) { s.channels = s.taps = INT32_MIN; }), "do not fit its shape");
+    bad(panels({2}, [](Spec& s) { s.taps = 0; }), "do not fit its shape");
+    bad(panels({2}, [](Spec& s) { s.together = -1; }), "do not fit its shape");
+    bad(panels({1}, [](Spec& s) { s.taps = 2, s.outputsLast = true; }), "do not fit its shape");
+    bad(panels({1}, [](Spec& s) { s.type = 3, s.channels = 2; }), "do not fit its shape"); // i32
+    bad(panels({2}, [](Spec& s) { s.values = 4; }), "overlap");
+    bad(panels({2}, [](Spec& s) { s.depth = 1; }), "overlap");
 }
 
 // A few bytes that name gigabytes: a text or list that everything shares.

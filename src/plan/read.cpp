@@ -7,29 +7,17 @@
 #include <optional>
 #include <set>
 
-#include "device/large_pages.h"
 #include "ops/registry.h"
+#include "plan/all_but_panels.h"
 #include "plan/file.h"
 #include "plan/plan.h"
-#include "plan_generated.h"
+#include "plan/verified.h"
 
 namespace tw::plan {
 
 namespace {
 
-constexpr int kMaxNesting = 32;
 constexpr size_t kMaxProfiles = 1024;
-
-Error bad(std::string const& what)
-{
-    return Error{ErrorCode::kFailedInitialization, "the plan is damaged: " + what};
-}
-
-template <class V>
-auto sizeOf(V const* v) -> flatbuffers::uoffset_t
-{
-    return v ? v->size() : 0;
-}
 
 // Copies texts and lists out of one section. Flatbuffers may share them, so that a few bytes could name gigabytes: what
 // is copied is limited by the section's size.
@@ -487,73 +475,6 @@ Result<void> checkAgainstGraph(Contents const& c)
     }
     return {};
 }
-
-Section const* find(std::vector<Section> const& sections, SectionKind kind)
-{
-    auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
-    return it == sections.end() ? nullptr : &*it;
-}
-
-template <class Table>
-Result<Table const*> verified(Section const& s, char const* name)
-{
-    // A table has at least an offset that names it and one to its fields; ours are never named twice.
-    constexpr uint64_t kMinTableBytes = 8;
-    flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting,
-                            flatbuffers::uoffset_t(s.sizeBytes / kMinTableBytes));
-    if (s.sizeBytes < kMinTableBytes || s.sizeBytes > FLATBUFFERS_MAX_BUFFER_SIZE || !v.VerifyBuffer<Table>(nullptr))
-        return bad(std::string("section ") + name + " is malformed");
-    return flatbuffers::GetRoot<Table>(s.data);
-}
-
-} // namespace
-
-namespace {
-
-// Passes on which pages have been read, but for those that kernels will use where they lie.
-class AllButPanels final : public PageKeeper
-{
-public:
-    // Looks for constants in panels in a file that may still prove damaged: then it finds none, or others.
-    AllButPanels(PageKeeper const& pages, std::vector<Section> const& sections) : pages_(pages)
-    {
-        Section const *graph = find(sections, SectionKind::kGraph), *weights = find(sections, SectionKind::kWeights);
-        if (!graph || !weights)
-            return;
-        auto const root = verified<fb::Graph>(*graph, "GRAPH");
-        if (!root.ok())
-            return;
-        for (flatbuffers::uoffset_t i = 0; i < sizeOf((*root)->values()); ++i) {
-            fb::Value const& v = *(*root)->values()->Get(i);
-            bool const inside =
-                v.weights_offset() <= weights->sizeBytes && v.weights_size() <= weights->sizeBytes - v.weights_offset();
-            uintptr_t const begin = reinterpret_cast<uintptr_t>(weights->data) + v.weights_offset();
-            if (v.panels() && inside)
-                kept_.push_back({begin, begin + v.weights_size()});
-        }
-        std::sort(kept_.begin(), kept_.end());
-    }
-    void done(void const* data, size_t sizeBytes) const override
-    {
-        uintptr_t at = reinterpret_cast<uintptr_t>(data);
-        uintptr_t const end = at + sizeBytes;
-        for (auto const& [keptBegin, keptEnd] : kept_) {
-            pass(at, std::min(keptBegin, end));
-            at = std::max(at, keptEnd);
-        }
-        pass(at, end);
-    }
-
-private:
-    void pass(uintptr_t begin, uintptr_t end) const
-    {
-        // Less would tear large pages of the file apart that panels lie in too.
-        if (begin < end && (kept_.empty() || end - begin >= device::kLargePageBytes))
-            pages_.done(reinterpret_cast<void const*>(begin), end - begin);
-    }
-    PageKeeper const& pages_;
-    std::vector<std::pair<uintptr_t, uintptr_t>> kept_;
-};
 
 } // namespace
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sections of a plan as FlatBuffers, whose offsets have been checked.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/file.h"
+#include "plan_generated.h"
+
+namespace tw::plan {
+
+inline constexpr int kMaxNesting = 32; // of graphs
+
+inline Error bad(std::string const& what)
+{
+    return Error{ErrorCode::kFailedInitialization, "the plan is damaged: " + what};
+}
+
+template <class V>
+auto sizeOf(V const* v) -> flatbuffers::uoffset_t
+{
+    return v ? v->size() : 0;
+}
+
+inline Section const* find(std::vector<Section> const& sections, SectionKind kind)
+{
+    auto it = std::find_if(sections.begin(), sections.end(), [&](Section const& s) { return s.kind == kind; });
+    return it == sections.end() ? nullptr : &*it;
+}
+
+template <class Table>
+Result<Table const*> verified(Section const& s, char const* name)
+{
+    // A table has at least an offset that names it and one to its fields; ours are never named twice.
+    constexpr uint64_t kMinTableBytes = 8;
+    flatbuffers::Verifier v(static_cast<uint8_t const*>(s.data), size_t(s.sizeBytes), 4 * kMaxNesting,
+                            flatbuffers::uoffset_t(s.sizeBytes / kMinTableBytes));
+    if (s.sizeBytes < kMinTableBytes || s.sizeBytes > FLATBUFFERS_MAX_BUFFER_SIZE || !v.VerifyBuffer<Table>(nullptr))
+        return bad(std::string("section ") + name + " is malformed");
+    return flatbuffers::GetRoot<Table>(s.data);
+}
+
+} // namespace tw::plan

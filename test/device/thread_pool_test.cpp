@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -125,6 +126,87 @@ TEST(ThreadPool, CallerKeepsItsAffinity)
     EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
+// What each worker of the pool may run on; a worker that does not come within 10 s is missing.
+std::vector<cpu_set_t> affinities(ThreadPool& pool)
+{
+    int const count = pool.threads();
+    std::vector<cpu_set_t> sets(static_cast<size_t>(count));
+    std::atomic<int> here{0};
+    auto const begin = std::chrono::steady_clock::now();
+    pool.workers().run(count, [&](int64_t, int worker) {
+        CPU_ZERO(&sets[size_t(worker)]);
+        EXPECT_EQ(sched_getaffinity(0, sizeof(cpu_set_t), &sets[size_t(worker)]), 0);
+        ++here;
+        while (here < count && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10))
+            std::this_thread::yield();
+    });
+    EXPECT_EQ(here.load(), count);
+    return sets;
+}
+
+TEST(ThreadPool, WorkersArePinnedToOneCpuEach)
+{
+    if (availableCpus() < 2)
+        GTEST_SKIP() << "one CPU: there is nobody to pin";
+    cpu_set_t allowed, taken;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    ThreadPool pool(0);
+    std::vector<cpu_set_t> const sets = affinities(pool);
+    EXPECT_TRUE(CPU_EQUAL(&sets[0], &allowed)) << "the caller is not";
+    CPU_ZERO(&taken);
+    for (size_t w = 1; w < sets.size(); ++w) {
+        EXPECT_EQ(CPU_COUNT(&sets[w]), 1) << "worker " << w;
+        CPU_OR(&taken, &taken, &sets[w]);
+    }
+    EXPECT_EQ(CPU_COUNT(&taken), int(sets.size()) - 1) << "two workers on one CPU";
+    cpu_set_t outside;
+    CPU_XOR(&outside, &allowed, &taken);
+    EXPECT_EQ(CPU_COUNT(&outside), availableCpus() - int(sets.size()) + 1) << "on a CPU that is not ours";
+}
+
+TEST(ThreadPool, MoreThreadsThanCpusAreNotPinned)
+{
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    ThreadPool pool(availableCpus() + 1);
+    for (cpu_set_t const& set : affinities(pool))
+        EXPECT_TRUE(CPU_EQUAL(&set, &allowed));
+}
+
+// Callers at once, each with the same work: all get on, and the free worker helps all of them. A factor of 8 leaves
+// room for a machine that others use.
+TEST(ThreadPool, CallersShareFairly)
+{
+    constexpr int kCallers = 4;
+    ThreadPool pool(2);
+    std::atomic<int> jobs[kCallers]{}, helped[kCallers]{};
+    std::vector<std::thread> callers;
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(600);
+    for (int c = 0; c < kCallers; ++c)
+        callers.emplace_back([&, c] {
+            for (; std::chrono::steady_clock::now() < end; ++jobs[c]) {
+                std::atomic<int> parts{0};
+                pool.workers().run(64, [&](int64_t p, int worker) {
+                    double sum = 0;
+                    for (int i = 0; i < 200; ++i)
+                        sum += std::sin(double(p * 200 + i));
+                    parts += worker > 0 && sum < 1e9;
+                });
+                helped[c] += parts > 0;
+            }
+        });
+    for (std::thread& t : callers)
+        t.join();
+    auto expectFair = [&](std::atomic<int> const(&counts)[kCallers], char const* what) {
+        auto const [least, most] = std::minmax_element(std::begin(counts), std::end(counts));
+        EXPECT_GE(8 * least->load(), most->load())
+            << what << ": " << counts[0] << " " << counts[1] << " " << counts[2] << " " << counts[3];
+        EXPECT_GT(least->load(), 0) << what;
+    };
+    expectFair(jobs, "jobs");
+    expectFair(helped, "jobs that the worker helped with");
+}
+
 // Runs `body` in a child; its return value is the exit status. A child that hangs is killed.
 template <class F>
 pid_t forked(F body)
@@ -161,6 +243,30 @@ TEST(ThreadPool, ChildOfForkGetsItsOwn)
     EXPECT_EQ(sumOfSines(parents.workers()), want);
     EXPECT_EQ(statusOf(child), 0);
     EXPECT_EQ(&processThreadPool(), &parents);
+}
+
+// The parent's workers are in the middle of something, and its locks may be held by nobody in the child.
+TEST(ThreadPool, ForkWhileTheParentWorks)
+{
+    double const want = sumOfSines(serialWorkers());
+    std::atomic<bool> stop{false};
+    std::atomic<int> wrong{0};
+    std::thread busy([&] {
+        while (!stop)
+            wrong += sumOfSines(processThreadPool().workers()) != want;
+    });
+    for (int i = 0; i < 10; ++i) {
+        pid_t const child = forked([&] {
+            for (int k = 0; k < 20; ++k)
+                if (sumOfSines(processThreadPool().workers()) != want)
+                    return 1;
+            return 0;
+        });
+        EXPECT_EQ(statusOf(child), 0) << "child " << i;
+    }
+    stop = true;
+    busy.join();
+    EXPECT_EQ(wrong.load(), 0);
 }
 
 // Two processes with as many threads each as there are CPUs: both end, right, in reasonable time.

@@ -73,6 +73,25 @@ class Flow(unittest.TestCase):
             self.assertGreaterEqual(found, 0, f"'{label}' is missing or out of order in\n{text}")
             at = found + len(label)
 
+    def test_switches_of_the_tuner(self):
+        def built(*switches):
+            layers = self.folder / "layers.json"
+            log = self.passes(f"--onnx={MODEL}", "--shapes=image:2x1x8x8", "--buildOnly", "--verbose",
+                              "--profilingVerbosity=detailed", f"--exportLayerInfo={layers}", *switches).stdout
+            return log, layers.read_text()
+        timed = re.compile(r" us, \d+ of \d+ rounds")
+        log, layers = built()
+        self.assertIn("winograd", layers, "chosen or named among the losers")
+        self.assertIn("TimeMicroseconds", layers)
+        self.assertRegex(log, timed)
+        log, layers = built("--noWinograd", "--avgTiming=2")
+        self.assertNotIn("winograd", layers)
+        self.assertRegex(log, timed.pattern + " of 2 runs")
+        log, layers = built("--heuristic")
+        self.assertNotIn("TimeMicroseconds", layers)
+        self.assertIn("EstimateMicroseconds", layers)
+        self.assertNotRegex(log, timed)
+
     def test_half_inputs_and_outputs(self):
         wide, narrow = self.folder / "wide.json", self.folder / "half.json"
         shape = "--shapes=image:2x1x8x8"

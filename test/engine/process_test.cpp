@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine and the threads of its process: after fork, beside another process on the same CPUs, with several contexts
+// at once, and what setMaxThreads limits.
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "engine/engines.h"
+
+using namespace tw::test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin)
+{
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Layers of 256 x 256 weights on 32 rows: enough work for all threads, a fraction of a millisecond.
+struct Products : Maker
+{
+    static constexpr int32_t kRows = 32, kWidth = 256;
+    std::vector<float> weights = std::vector<float>(size_t(kWidth) * kWidth);
+
+    explicit Products(int layers = 3)
+    {
+        for (size_t i = 0; i < weights.size(); ++i)
+            weights[i] = std::sin(float(i)) * 0.1F;
+        ITensor* x = input("x", {kRows, kWidth});
+        for (int i = 0; i < layers; ++i) {
+            ITensor* w =
+                network->addConstant(Dims2(kWidth, kWidth), {DataType::kFLOAT, weights.data(), int64_t(weights.size())})
+                    ->getOutput(0);
+            x = relu(network->addMatrixMultiply(*x, MatrixOperation::kNONE, *w, MatrixOperation::kNONE)->getOutput(0));
+        }
+        output(x, "y");
+        config->setFlag(BuilderFlag::kENABLE_TACTIC_HEURISTIC);
+    }
+};
+
+std::vector<float> run(IExecutionContext& c)
+{
+    std::vector<float> x = ramp(size_t(Products::kRows) * Products::kWidth), y(x.size(), -1);
+    for (float& v : x)
+        v = std::sin(v);
+    c.setTensorAddress("x", x.data());
+    c.setTensorAddress("y", y.data());
+    return c.enqueueV3(nullptr) ? y : std::vector<float>();
+}
+
+// The exit status of a child that runs `body`; one that hangs is killed.
+template <class F>
+pid_t forked(F body)
+{
+    pid_t const pid = fork();
+    if (pid == 0) {
+        alarm(30);
+        _exit(body());
+    }
+    return pid;
+}
+int statusOf(pid_t pid)
+{
+    int status = -1;
+    if (waitpid(pid, &status, 0) != pid)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+TEST(Process, EngineWorksInAChildOfFork)
+{
+    Products m;
+    std::unique_ptr<ICudaEngine> engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    Context before = contextOf(*engine);
+    std::vector<float> const want = run(*before);
+    ASSERT_FALSE(want.empty());
+    for (int i = 0; i < 3; ++i) {
+        pid_t const child = forked([&] {
+            Context after = contextOf(*engine);
+            for (int k = 0; k < 50; ++k)
+                if (run(*before) != want || run(*after) != want)
+                    return 1;
+            return 0;
+        });
+        EXPECT_EQ(run(*before), want) << "the parent goes on";
+        EXPECT_EQ(statusOf(child), 0) << "round " << i;
+    }
+    EXPECT_EQ(run(*before), want);
+    EXPECT_EQ(m.errors(), "");
+}
+
+// Two processes with two threads each on the same two CPUs: right, and without waiting for each other's time slices.
+TEST(Process, TwoOnTheSameCpus)
+{
+    Products m;
+    std::unique_ptr<IHostMemory> const plan = m.plan();
+    ASSERT_TRUE(plan) << m.errors();
+    auto work = [&] {
+        cpu_set_t allowed, two;
+        CPU_ZERO(&two);
+        if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+            return 1;
+        for (int c = 0; c < CPU_SETSIZE && CPU_COUNT(&two) < 2; ++c)
+            if (CPU_ISSET(c, &allowed))
+                CPU_SET(c, &two);
+        if (sched_setaffinity(0, sizeof two, &two) != 0)
+            return 2;
+        std::unique_ptr<IRuntime> const runtime(createInferRuntime(m.logger));
+        std::unique_ptr<ICudaEngine> const engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+        if (!engine)
+            return 3;
+        Context c = contextOf(*engine);
+        std::vector<float> const want = run(*c);
+        for (int i = 0; i < 500; ++i)
+            if (want.empty() || run(*c) != want)
+                return 4;
+        return 0;
+    };
+    auto const begin = Clock::now();
+    ASSERT_EQ(statusOf(forked(work)), 0);
+    double const alone = secondsSince(begin);
+    auto const both = Clock::now();
+    pid_t const a = forked(work), b = forked(work);
+    EXPECT_EQ(statusOf(a), 0);
+    EXPECT_EQ(statusOf(b), 0);
+    EXPECT_LT(secondsSince(both), 20 * alone + 2) << "alone: " << alone << " s";
+}
+
+// Equal work on as many threads: none may starve. A factor of 8 leaves room for a machine that others use.
+TEST(Process, ContextsShareFairly)
+{
+    constexpr int kContexts = 4;
+    Products m;
+    std::unique_ptr<ICudaEngine> engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    std::vector<Context> contexts;
+    for (int i = 0; i < kContexts; ++i)
+        contexts.push_back(contextOf(*engine));
+    std::vector<float> const want = run(*contexts[0]);
+    std::vector<int> runs(kContexts, 0);
+    std::vector<std::thread> threads;
+    auto const begin = Clock::now();
+    for (int i = 0; i < kContexts; ++i)
+        threads.emplace_back([&, i] {
+            for (; secondsSince(begin) < 0.5; ++runs[size_t(i)])
+                EXPECT_EQ(run(*contexts[size_t(i)]), want);
+        });
+    for (std::thread& t : threads)
+        t.join();
+    auto const [least, most] = std::minmax_element(runs.begin(), runs.end());
+    EXPECT_GE(8 * *least, *most) << "runs: " << runs[0] << " " << runs[1] << " " << runs[2] << " " << runs[3];
+}
+
+// Nanoseconds on a CPU of every thread of this process but the calling one.
+std::map<std::string, int64_t> otherThreads()
+{
+    std::map<std::string, int64_t> out;
+    for (auto const& t : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(t.path() / "schedstat");
+        int64_t ns = 0;
+        if (t.path().filename() != std::to_string(gettid()) && file >> ns)
+            out[t.path().filename()] = ns;
+    }
+    return out;
+}
+// What they ran while `body` did.
+template <class F>
+double othersMilliseconds(F body)
+{
+    std::this_thread::sleep_for(std::chrono::milliseconds(5)); // workers go to sleep
+    auto const before = otherThreads();
+    body();
+    double ms = 0;
+    for (auto const& [thread, ns] : otherThreads())
+        ms += double(ns - (before.count(thread) ? before.at(thread) : 0)) * 1e-6;
+    return ms;
+}
+
+TEST(Process, MaxThreadsOfARuntimeLimitsLoading)
+{
+    if (std::thread::hardware_concurrency() < 2 || otherThreads().empty())
+        GTEST_SKIP() << "one CPU, or /proc/self/task/*/schedstat cannot be read";
+    Products m(24);
+    std::unique_ptr<IHostMemory> const plan = m.plan();
+    ASSERT_TRUE(plan) << m.errors();
+    std::unique_ptr<IRuntime> runtime(createInferRuntime(m.logger));
+    std::unique_ptr<ICudaEngine> engine;
+    auto load = [&] { engine.reset(runtime->deserializeCudaEngine(plan->data(), plan->size())); };
+    double shared = 0;
+    for (int i = 0; i < 50 && shared == 0; ++i) // a worker may come too late
+        shared = othersMilliseconds(load);
+    EXPECT_GT(shared, 0);
+    ASSERT_TRUE(runtime->setMaxThreads(1));
+    EXPECT_EQ(runtime->getMaxThreads(), 1);
+    double limited = 1;
+    for (int i = 0; i < 10 && limited > 0; ++i) // on a busy machine a worker may still be on its way to sleep
+        limited = othersMilliseconds(load);
+    EXPECT_EQ(limited, 0);
+    ASSERT_TRUE(engine);
+    // It limits loading only.
+    Context c = contextOf(*engine);
+    double running = 0;
+    for (int i = 0; i < 50 && running == 0; ++i)
+        running = othersMilliseconds([&] { EXPECT_FALSE(run(*c).empty()); });
+    EXPECT_GT(running, 0);
+    EXPECT_EQ(m.errors(), "");
+    EXPECT_FALSE(runtime->setMaxThreads(0));
+    EXPECT_TRUE(m.oneError("at least 1"));
+    EXPECT_EQ(runtime->getMaxThreads(), 1);
+}
+
+TEST(Process, MaxThreadsOfABuilder)
+{
+    Products one, all;
+    EXPECT_FALSE(one.builder->setMaxThreads(0));
+    EXPECT_TRUE(one.oneError("at least 1"));
+    ASSERT_TRUE(one.builder->setMaxThreads(1));
+    EXPECT_EQ(one.builder->getMaxThreads(), 1);
+    std::unique_ptr<ICudaEngine> const a = one.engine(), b = all.engine();
+    ASSERT_TRUE(a && b) << one.errors() << all.errors();
+    Context x = contextOf(*a), y = contextOf(*b);
+    EXPECT_EQ(run(*x), run(*y));
+    one.builder->reset();
+    EXPECT_TRUE(one.builder->setMaxThreads(2));
+    EXPECT_EQ(one.builder->getMaxThreads(), 2);
+}
+
+} // namespace

@@ -56,7 +56,10 @@ int compileAll(std::vector<Case> const& cases, std::string const& folder)
                     ++bad;
             }
             std::fflush(stdout);
-            std::ofstream(file, std::ios::binary) << (*made)->cubin;
+            if (!(std::ofstream(file, std::ios::binary) << (*made)->cubin)) {
+                std::printf("%s cannot be written\n", file.c_str());
+                ++bad;
+            }
         }
     };
     std::thread other(work);

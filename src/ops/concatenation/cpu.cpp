@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 
 #include "ops/concatenation/op.h"
@@ -8,21 +9,34 @@ namespace tw::ops::concatenation {
 
 namespace {
 
-// Input k is [outer, its bytes behind the axis]; its pieces stand side by side in the output's rows.
-Result<void> run(ir::Node const& node, RunArgs& args)
+// Bytes [begin, end) of y. Input k is [outer, its bytes behind the axis]; its pieces stand side by side in y's rows.
+void place(RunArgs const& args, int axis, int64_t rowBytes, int64_t begin, int64_t end)
 {
-    int const axis = node.attrsAs<Attrs>().axis;
-    TensorRef const& y = args.outputs[0];
-    int64_t const outer = y.dims.volume(0, axis), rowBytes = y.dims.volume(axis, y.dims.rank) * sizeOf(y.type);
-    if (y.sizeBytes() == 0)
-        return {};
+    char* y = args.outputs[0].as<char>();
     int64_t before = 0; // bytes of a row that earlier inputs fill
     for (TensorRef const& x : args.inputs) {
         int64_t const bytes = x.dims.volume(axis, x.dims.rank) * sizeOf(x.type);
-        for (int64_t r = 0; r < outer && bytes > 0; ++r)
-            std::memcpy(y.as<char>() + r * rowBytes + before, x.as<char>() + r * bytes, size_t(bytes));
+        for (int64_t r = begin / rowBytes; bytes > 0 && r * rowBytes + before < end; ++r) {
+            int64_t const at = r * rowBytes + before;
+            int64_t const first = std::max(at, begin), last = std::min(at + bytes, end);
+            if (first < last)
+                std::memcpy(y + first, x.as<char>() + r * bytes + first - at, size_t(last - first));
+        }
         before += bytes;
     }
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    constexpr int64_t kUnit = 4096; // bytes, so that pieces begin on cache lines
+    int const axis = node.attrsAs<Attrs>().axis;
+    TensorRef const& y = args.outputs[0];
+    int64_t const total = y.sizeBytes(), rowBytes = y.dims.volume(axis, y.dims.rank) * sizeOf(y.type);
+    if (total == 0)
+        return {};
+    inPieces(*args.workers, (total + kUnit - 1) / kUnit, 2 * total, [&](int64_t begin, int64_t end) {
+        place(args, axis, rowBytes, begin * kUnit, std::min(total, end * kUnit));
+    });
     return {};
 }
 

@@ -99,6 +99,8 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     list.add("channels_half", Attrs(1), {input(h, {2, 16, 5, 3}), input(h, {2, 8, 5, 3}), input(h, {2, 40, 5, 3})});
     list.add("channels_half_tail", Attrs(1), {input(h, {2, 16, 5, 3}), input(h, {2, 19, 5, 3})});
     list.add("channels_half_odd", Attrs(1), {input(h, {2, 5, 3, 3}), input(h, {2, 19, 3, 3}), input(h, {2, 8, 3, 3})});
+    list.add("large_rows", Attrs(2), {f32({3, 50, 90}), f32({3, 50, 0}), f32({3, 50, 201})});
+    list.add("large_outer", Attrs(0), {input(DataType::kHalf, {3, 50, 91}), input(DataType::kHalf, {8, 50, 91})});
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
 }
 

@@ -29,7 +29,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     Span const rows = insideOf(h, outH, a.pre[0]), columns = insideOf(w, outW, a.pre[1]);
     int64_t const size = sizeOf(x.type); // zero is all bits zero in every type
     auto zero = [size](char* to, int64_t count) { std::memset(to, 0, size_t(count * size)); };
-    for (int64_t n = 0; n < x.dims.volume(0, rank - 2); ++n) {
+    auto const image = [&](int64_t n) {
         char const* in = x.as<char const>() + n * h * w * size;
         char* out = y.as<char>() + n * outH * outW * size;
         zero(out, rows.begin * outW);
@@ -42,7 +42,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             zero(row + columns.end * size, outW - columns.end);
         }
         zero(out + rows.end * outW * size, (outH - rows.end) * outW);
-    }
+    };
+    inPieces(*args.workers, x.dims.volume(0, rank - 2), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n)
+            image(n);
+    });
     return {};
 }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <emmintrin.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "ops/element.h"
@@ -57,43 +60,76 @@ int64_t nearestOf(Attrs const& a, Axis const& axis, int64_t o)
 
 // ---- Nearest: rows of gathered elements, whole runs where the last axis keeps its size.
 
+// One row: element o of it is from[table[o]]; `factor`: each element as often as that, 0: no such pattern.
+template <class T>
+void nearestRow(T const* from, int64_t const* table, int64_t width, int64_t factor, T* to)
+{
+    if (factor == 1) {
+        std::memcpy(to, from, size_t(width) * sizeof(T));
+    } else if (factor == 2) {
+        int64_t const n = width / 2;
+        int64_t i = 0;
+        if constexpr (sizeof(T) == 4)
+            for (; i + 4 <= n; i += 4) {
+                __m128i const v = _mm_loadu_si128(reinterpret_cast<__m128i const*>(from + i));
+                _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i), _mm_unpacklo_epi32(v, v));
+                _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i + 4), _mm_unpackhi_epi32(v, v));
+            }
+        for (; i < n; ++i)
+            to[2 * i] = to[2 * i + 1] = from[i];
+    } else if (factor > 0) {
+        for (int64_t o = 0; o < width; o += factor)
+            std::fill_n(to + o, factor, from[o / factor]);
+    } else {
+        for (int64_t o = 0; o < width; ++o)
+            to[o] = from[table[o]];
+    }
+}
+
 // offsets[i]: element offset in x that output index o of axis i adds, for all axes one after another.
 template <class T> // an unsigned integer of the element's size
-void nearest(Attrs const& a, TensorRef const& x, TensorRef const& y, int64_t* offsets)
+void nearest(Attrs const& a, TensorRef const& x, TensorRef const& y, int64_t* offsets, Workers& workers)
 {
     int const rank = x.dims.rank, last = rank - 1;
     Extents const strides = stridesOf(x.dims);
     int64_t* table[kMaxRank];
-    bool sameRow = true; // the last axis is copied as it is
     for (int i = 0; i < rank; ++i) {
         table[i] = offsets;
         Axis const axis = axisOf(a, x.dims, y.dims, i);
-        for (int64_t o = 0; o < y.dims[i]; ++o) {
+        for (int64_t o = 0; o < y.dims[i]; ++o)
             offsets[o] = nearestOf(a, axis, o) * strides[i];
-            sameRow = sameRow && (i < last || offsets[o] == o);
-        }
         offsets += y.dims[i];
     }
     int64_t const width = y.dims[last];
-    Extents outer = y.dims;
-    outer.rank = last;
-    T const* before = nullptr; // row of x that made the row of y just written
-    T* to = y.as<T>();
-    Counter at(outer);
-    do {
-        T const* from = x.as<T>();
-        for (int i = 0; i < last; ++i)
-            from += table[i][at.at[i]];
-        if (from == before)
-            std::memcpy(to, to - width, size_t(width) * sizeof(T));
-        else if (sameRow)
-            std::memcpy(to, from, size_t(width) * sizeof(T));
-        else
-            for (int64_t o = 0; o < width; ++o)
-                to[o] = from[table[last][o]];
-        before = from;
-        to += width;
-    } while (at.next());
+    int64_t factor = x.dims[last] > 0 && width % x.dims[last] == 0 ? width / x.dims[last]
+                                                                   : 0; // elements of y for each of x in a row
+    for (int64_t o = 0; o < width && factor > 0; ++o)
+        if (table[last][o] != o / factor)
+            factor = 0;
+    int64_t const height = last > 0 ? y.dims[last - 1] : 1, only = 0; // rows that differ in one axis
+    int64_t const* const heights = last > 0 ? table[last - 1] : &only;
+    inPieces(workers, y.dims.volume(0, last), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        T const* before = nullptr; // row of x that made the row of y just written
+        T* to = y.as<T>() + begin * width;
+        for (int64_t row = begin; row < end;) {
+            T const* image = x.as<T>();
+            int64_t rest = row / height;
+            for (int i = last - 2; i >= 0; --i) {
+                image += table[i][rest % y.dims[i]];
+                rest /= y.dims[i];
+            }
+            int64_t const first = row % height, rows = std::min(height - first, end - row);
+            for (int64_t i = first; i < first + rows; ++i, to += width) {
+                T const* from = image + heights[i];
+                if (from == before)
+                    std::memcpy(to, to - width, size_t(width) * sizeof(T));
+                else
+                    nearestRow(from, table[last], width, factor, to);
+                before = from;
+            }
+            row += rows;
+        }
+    });
 }
 
 // ---- Linear and cubic: rows of x are mixed into one row, then elements of that row.
@@ -224,11 +260,11 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     if (a.mode == Mode::kNearest) {
         auto* offsets = static_cast<int64_t*>(args.workspace);
         if (x.type == DataType::kFloat)
-            nearest<uint32_t>(a, x, y, offsets);
+            nearest<uint32_t>(a, x, y, offsets, *args.workers);
         else if (x.type == DataType::kHalf)
-            nearest<uint16_t>(a, x, y, offsets);
+            nearest<uint16_t>(a, x, y, offsets, *args.workers);
         else
-            nearest<uint8_t>(a, x, y, offsets);
+            nearest<uint8_t>(a, x, y, offsets, *args.workers);
     } else if (x.type == DataType::kFloat) {
         mix<float, float>(a, x, y, args.workspace);
     } else if (x.type == DataType::kHalf) {

@@ -137,6 +137,9 @@ void domain(ir::Node const& node, int input, Domain& d)
     by("linear_channels", f32({2, 35, 3, 5}), {1, 1, 2, 2}, linearHalf);
     to("linear_channels_align", f32({1, 16, 4, 5}), {1, 16, 7, 3}, linearAlign);
     to("nearest_channels_down", f32({1, 70, 7, 5}), {1, 70, 3, 4}, none);
+    for (double f : {1., 2., 3.})
+        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
+            by("nearest_by_" + std::to_string(int(f)) + "_" + nameOf(t), input(t, {2, 3, 50, 67}), {1, 1, 2, f}, none);
     CaseInput const two = f32({1, 2}, {0, 4}), four = f32({4}, {1, 2, 3, 4});
     to("nearest_by_hand", f32({2, 2}, {1, 2, 3, 4}), {4, 4}, none, {{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}});
     to("linear_half_pixel_by_hand", two, {1, 4}, linearHalf, {{0, 1, 3, 4}});

@@ -109,7 +109,9 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     if (second)
         transposeBytes(size, reshaped, y.data, unpermuted(y.dims, a.secondTranspose), a.secondTranspose);
     if (!first && !second && y.data != x.data)
-        std::memcpy(y.data, x.data, size_t(y.sizeBytes()));
+        inPieces(*args.workers, y.sizeBytes(), 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+            std::memcpy(y.as<char>() + begin, x.as<char const>() + begin, size_t(end - begin));
+        });
     return {};
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "ops/slice/op.h"
 #include "ops/vector_tactic.h"
@@ -33,28 +35,55 @@ int64_t sourceIndex(Mode mode, int64_t p, int64_t size)
     }
 }
 
-// Rows of `n` blocks of `block` elements: block j of y is block at[j] of x, or the fill value.
-template <class T>
-void copyRow(T const* x, T* y, int64_t const* at, int64_t n, int64_t block, bool contiguous, T fill)
+// What blocks of a row of y come from: consecutive ones of x, one of x again and again, or nowhere (fill).
+struct Run
 {
-    if (contiguous) {
-        std::copy_n(x + at[0] * block, n * block, y);
-    } else if (block == 1) {
+    int64_t from, step, length; // in blocks; from: kOutside for fill; step: 0 or 1
+};
+
+// The runs of a row whose block j is block at[j] of x; returns their number, at most n.
+int64_t runsOf(int64_t const* at, int64_t n, Run* runs)
+{
+    int64_t count = 0;
+    for (int64_t j = 0; j < n;) {
+        int64_t end = j + 1;
+        int64_t const step = end < n && at[j] >= 0 && at[end] == at[j] + 1 ? 1 : 0;
+        while (end < n && at[end] == at[j] + step * (end - j))
+            ++end;
+        runs[count++] = Run{at[j], step, end - j};
+        j = end;
+    }
+    return count;
+}
+
+template <class T>
+void copyRow(T const* x, T* y, std::span<Run const> runs, int64_t const* at, int64_t n, int64_t block, T fill)
+{
+    constexpr int64_t kFewBlocks = 4; // a copy of fewer elements costs more than loops over them
+    if (block == 1 && int64_t(runs.size()) * kFewBlocks > n) {
         for (int64_t j = 0; j < n; ++j)
             y[j] = at[j] < 0 ? fill : x[at[j]];
-    } else {
-        for (int64_t j = 0; j < n; ++j, y += block) {
-            if (at[j] < 0)
-                std::fill_n(y, block, fill);
-            else
-                std::copy_n(x + at[j] * block, block, y);
-        }
+        return;
+    }
+    for (Run const& r : runs) {
+        int64_t const elements = r.length * block;
+        if (r.from < 0)
+            std::fill_n(y, elements, fill);
+        else if (r.step == 1 || r.length == 1)
+            std::memcpy(y, x + r.from * block, size_t(elements) * sizeof(T));
+        else if (block == 1)
+            std::fill_n(y, elements, x[r.from]);
+        else
+            for (int64_t j = 0; j < r.length; ++j)
+                std::memcpy(y + j * block, x + r.from * block, size_t(block) * sizeof(T));
+        y += elements;
     }
 }
 
-// `table`: for each dimension of y, the coordinate of x (or kOutside) of each of its coordinates.
+// `table`: for each dimension of y, the coordinate of x (or kOutside) of each of its coordinates; then the runs.
 template <class T>
-void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps const& steps, Mode mode, T fill)
+void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps const& steps, Mode mode, T fill,
+                   Workers& workers)
 {
     int const rank = x.dims.rank;
     int64_t* row[kMaxRank + 1] = {table};
@@ -74,31 +103,43 @@ void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps
         *py = *px;
         return;
     }
-    int64_t const n = y.dims[last];
     int64_t const* at = row[last];
-    bool contiguous = true;
-    for (int64_t j = 0; j < n; ++j)
-        contiguous = contiguous && at[j] >= 0 && at[j] == at[0] + j;
     Extents const strides = stridesOf(x.dims);
-    Extents outer;
-    outer.rank = last;
-    for (int d = 0; d < last; ++d)
-        outer[d] = y.dims[d];
-    Counter c(outer);
-    do {
-        int64_t from = 0;
-        bool inside = true;
-        for (int d = 0; d < last; ++d) {
-            int64_t const p = row[d][c.at[d]];
-            inside = inside && p >= 0;
-            from += p * strides[d];
+    auto* runs = reinterpret_cast<Run*>(row[rank]);
+    int64_t count = runsOf(at, y.dims[last], runs), n = y.dims[last];
+    // A row that repeats one element, and so do the dimensions around it: one longer row.
+    auto repeats = [&](int d) {
+        return std::all_of(row[d], row[d] + y.dims[d], [&](int64_t p) { return p >= 0 && p == row[d][0]; });
+    };
+    if (block == 1 && count == 1 && repeats(last))
+        for (; last > 0 && repeats(last - 1); --last) {
+            px += row[last - 1][0] * strides[last - 1];
+            n = runs[0].length *= y.dims[last - 1];
         }
-        if (inside)
-            copyRow(px + from, py, at, n, block, contiguous, fill);
-        else
-            std::fill_n(py, n * block, fill);
-        py += n * block;
-    } while (c.next());
+    int64_t const rowLength = n * block, height = last > 0 ? y.dims[last - 1] : 1; // rows that differ in one dimension
+    int64_t const step = last > 0 ? strides[last - 1] : 0, only = 0;
+    int64_t const* const heights = last > 0 ? row[last - 1] : &only;
+    inPieces(workers, y.dims.volume(0, last), 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        T* to = py + begin * rowLength;
+        for (int64_t r = begin; r < end;) {
+            int64_t from = 0, rest = r / height;
+            bool inside = true;
+            for (int d = last - 2; d >= 0; --d) {
+                int64_t const p = row[d][rest % y.dims[d]];
+                rest /= y.dims[d];
+                inside = inside && p >= 0;
+                from += p * strides[d];
+            }
+            int64_t const first = r % height, rows = std::min(height - first, end - r);
+            for (int64_t i = first; i < first + rows; ++i, to += rowLength)
+                if (inside && heights[i] >= 0)
+                    copyRow(px + from + heights[i] * step, to, std::span<Run const>(runs, size_t(count)), at, n, block,
+                            fill);
+                else
+                    std::fill_n(to, rowLength, fill);
+            r += rows;
+        }
+    });
 }
 
 Result<void> run(ir::Node const& node, RunArgs& args)
@@ -113,13 +154,16 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     auto* table = static_cast<int64_t*>(args.workspace);
     switch (sizeOf(x.type)) {
     case 4:
-        sliceElements<uint32_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint32_t const*>(fill) : 0);
+        sliceElements<uint32_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint32_t const*>(fill) : 0,
+                                *args.workers);
         break;
     case 2:
-        sliceElements<uint16_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint16_t const*>(fill) : 0);
+        sliceElements<uint16_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint16_t const*>(fill) : 0,
+                                *args.workers);
         break;
     default:
-        sliceElements<uint8_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint8_t const*>(fill) : 0);
+        sliceElements<uint8_t>(x, y, table, steps, a.mode, fill ? *static_cast<uint8_t const*>(fill) : 0,
+                               *args.workers);
         break;
     }
     return {};
@@ -130,7 +174,7 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorR
     int64_t entries = 0;
     for (int64_t d : out[0].dims)
         entries += d;
-    return entries * int64_t(sizeof(int64_t));
+    return entries * int64_t(sizeof(int64_t) + sizeof(Run));
 }
 
 constexpr PlainTactic kPlain{"slice_plain", 1, run, workspace};

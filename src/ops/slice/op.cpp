@@ -243,6 +243,14 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
         slice("aligned_" + type, input(t, {4, 6, 64}), {1, 5, 16}, {3, 3, 32}, {1, -2, 1});
         slice("aligned_fill_" + type, input(t, {3, 32}), {-1, 0}, {5, 32}, {1, 1}, Mode::kFill);
     }
+    slice("expand_rows", f32({2, 5, 1}), {0, 0, 0}, {2, 5, 19}, {1, 1, 0});
+    slice("expand_images", f32({2, 3, 1, 1}), {0, 1, 0, 0}, {2, 4, 5, 19}, {1, 0, 0, 0});
+    slice("expand_blocks", f32({2, 1, 3, 4}), {0, 0, 0, 0}, {2, 5, 3, 4}, {1, 0, 1, 1});
+    slice("fill_constant_rows", f32({2, 1}), {-1, 0}, {4, 9}, {1, 0}, Mode::kFill);
+    slice("large_tile", f32({2, 3, 40, 33}), {0, 0, 0, 0}, {2, 3, 80, 99}, {1, 1, 1, 1}, Mode::kWrap);
+    slice("large_pad", input(DataType::kHalf, {3, 70, 180}), {0, -3, -2}, {3, 76, 185}, {1, 1, 1}, Mode::kFill);
+    slice("large_reflect", f32({40, 3, 180}), {-2, 0, -2}, {44, 3, 185}, {1, 1, 1}, Mode::kReflect);
+    slice("large_expand", f32({1, 7, 1, 1}), {0, 0, 0, 0}, {3, 7, 60, 61}, {0, 1, 0, 0});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},

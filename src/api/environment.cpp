@@ -47,6 +47,8 @@ Result<Environment> readEnvironment()
     e.cublasLt = variable("TENSORWRIGHT_CUBLASLT");
     e.cudnn = variable("TENSORWRIGHT_CUDNN");
     e.virtualEnvironment = variable("VIRTUAL_ENV");
+    e.condaPrefix = variable("CONDA_PREFIX");
+    e.path = variable("PATH");
     e.nvtxInjection = variable("NVTX_INJECTION64_PATH");
     std::string_view const strict = variable("TENSORWRIGHT_STRICT_PLAN");
     if (!strict.empty() && strict != "0" && strict != "1")

@@ -25,8 +25,9 @@ struct Environment
     std::string nvrtc;
     // TENSORWRIGHT_CUBLASLT, TENSORWRIGHT_CUDNN: the same of the libraries whose kernels compete with ours.
     std::string cublasLt, cudnn;
-    std::string virtualEnvironment; // VIRTUAL_ENV: whose packages may hold it
-    std::string nvtxInjection;      // NVTX_INJECTION64_PATH: the library of a profiler that wants ranges
+    // Whose packages may hold them: VIRTUAL_ENV and CONDA_PREFIX; PATH finds the Python that runs us.
+    std::string virtualEnvironment, condaPrefix, path;
+    std::string nvtxInjection; // NVTX_INJECTION64_PATH: the library of a profiler that wants ranges
     // TENSORWRIGHT_STRICT_PLAN=1: plans of another version or another device are refused, as 8.5 does.
     bool strictPlan = false;
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.

@@ -2,8 +2,10 @@
 #include "api/gpu.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "api/stream.h"
 #include "device/cpu.h"
@@ -23,6 +25,17 @@ std::string libraryFolder()
     std::string const file = info.dli_fname;
     size_t const slash = file.rfind('/');
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
+}
+
+// The Python that this process is, when it is one: the file of the program, and what it was called.
+std::vector<std::string> runningPython(std::string const& path)
+{
+    std::string file(4096, 0), command;
+    ssize_t const length = readlink("/proc/self/exe", file.data(), file.size());
+    file.resize(size_t(std::max<ssize_t>(length, 0)));
+    std::ifstream line("/proc/self/cmdline", std::ios::binary);
+    std::getline(line, command, '\0');
+    return cuda::pythonPrefixes(file, command, path);
 }
 
 // The device that the client has made current in this thread; -1 when there is none.
@@ -87,8 +100,11 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     if (!device.ok())
         return none(device.error());
     log.verbose("The GPU is used: " + (*device)->info().fingerprint());
+    std::vector<std::string> prefixes = runningPython(environment.path);
+    prefixes.push_back(environment.virtualEnvironment);
+    prefixes.push_back(environment.condaPrefix);
     auto pathOf = [&](std::string const& given, std::initializer_list<char const*> packages) {
-        return cuda::searchPathFor({given, libraryFolder(), environment.virtualEnvironment}, packages);
+        return cuda::searchPathFor({given, libraryFolder(), prefixes}, packages);
     };
     return std::shared_ptr<cuda::Target const>(std::make_shared<cuda::Target>(cuda::Target::of(
         *device, std::make_shared<cuda::LazyCompiler>(pathOf(environment.nvrtc, {"cu13/lib", "cuda_nvrtc/lib"})),

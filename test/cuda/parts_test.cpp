@@ -88,21 +88,41 @@ TEST(CudaParts, LibrariesAreSearchedInOrder)
     EXPECT_EQ(fileOf(onPath, {{}, {}, {after}}), onPath) << "the loader's path";
     EXPECT_EQ(fileOf(unknown, {{}, {before}, {after}}), after + "/" + unknown) << "folders behind it";
 
-    fs::create_directories(root / "venv/lib/python3.9");
-    fs::create_directories(root / "venv/lib/python3.11");
+    for (char const* folder : {"venv/lib/python3.9/site-packages", "venv/lib/python3.11/site-packages",
+                               "conda/lib/python3.12/site-packages", "debian/lib/python3/dist-packages"})
+        fs::create_directories(root / folder);
+    std::string const at = root.string();
     cuda::SearchPath const path = cuda::searchPathFor(
-        {"", "/opt/py/site-packages/tensorrt/lib", (root / "venv").string()}, {"cu13/lib", "cuda_nvrtc/lib"});
+        {"", "/opt/py/site-packages/tensorrt/lib", {at + "/venv", "", at + "/conda", at + "/venv", at + "/debian"}},
+        {"cu13/lib", "cuda_nvrtc/lib"});
     EXPECT_TRUE(path.given.empty());
     EXPECT_EQ(path.before, std::vector<std::string>{"/opt/py/site-packages/tensorrt/lib"});
-    std::string const venv = (root / "venv/lib").string();
-    EXPECT_EQ(path.after, (std::vector<std::string>{"/usr/local/cuda/lib64", "/usr/local/cuda/lib",
-                                                    "/opt/py/site-packages/nvidia/cu13/lib",
-                                                    "/opt/py/site-packages/nvidia/cuda_nvrtc/lib",
-                                                    venv + "/python3.11/site-packages/nvidia/cu13/lib",
-                                                    venv + "/python3.11/site-packages/nvidia/cuda_nvrtc/lib",
-                                                    venv + "/python3.9/site-packages/nvidia/cu13/lib",
-                                                    venv + "/python3.9/site-packages/nvidia/cuda_nvrtc/lib"}));
-    EXPECT_EQ(cuda::searchPathFor({"/named", "", ""}, {}).given, std::vector<std::string>{"/named"});
+    EXPECT_EQ(path.after, (std::vector<std::string>{
+                              "/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/py/site-packages/nvidia/cu13/lib",
+                              "/opt/py/site-packages/nvidia/cuda_nvrtc/lib", at + "/venv/lib",
+                              at + "/venv/lib/python3.11/site-packages/nvidia/cu13/lib",
+                              at + "/venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib",
+                              at + "/venv/lib/python3.9/site-packages/nvidia/cu13/lib",
+                              at + "/venv/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib", at + "/conda/lib",
+                              at + "/conda/lib/python3.12/site-packages/nvidia/cu13/lib",
+                              at + "/conda/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib", at + "/debian/lib",
+                              at + "/debian/lib/python3/dist-packages/nvidia/cu13/lib",
+                              at + "/debian/lib/python3/dist-packages/nvidia/cuda_nvrtc/lib"}));
+    EXPECT_EQ(cuda::searchPathFor({"/named", "", {}}, {}).given, std::vector<std::string>{"/named"});
+
+    using List = std::vector<std::string>;
+    fs::create_directories(root / "venv/bin");
+    fs::create_symlink("/bin/sh", root / "venv/bin/python"); // any program
+    auto prefixes = cuda::pythonPrefixes;
+    EXPECT_EQ(prefixes("/opt/conda/bin/python3.12", "/home/me/venv/bin/python", ""),
+              (List{"/home/me/venv", "/opt/conda"}));
+    EXPECT_EQ(prefixes("/usr/bin/python3.11", "venv/bin/python", ""), (List{"venv", "/usr", "/usr/local"}));
+    EXPECT_EQ(prefixes("/opt/conda/bin/python3.12", "python", "/nowhere:" + at + "/venv/bin:/usr/bin"),
+              (List{at + "/venv", "/opt/conda"}));
+    EXPECT_EQ(prefixes("/opt/conda/bin/python3.12", "", ""), List{"/opt/conda"});
+    EXPECT_EQ(prefixes("/usr/bin/trtexec", "/opt/conda/bin/python3.12", "/usr/bin"), List{}) << "it is no Python";
+    EXPECT_EQ(prefixes("", "", ""), List{});
+    EXPECT_EQ(prefixes("/python", "python", "::/"), List{});
     fs::remove_all(root);
 }
 

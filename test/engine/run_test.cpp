@@ -127,6 +127,24 @@ TEST_F(Runs, EnqueueV3)
     cudaStreamDestroy(stream);
 }
 
+// A limit of something that a CPU does not have: kept, and without effect.
+TEST_F(Runs, PersistentCacheLimit)
+{
+    Context c(engine->createExecutionContext());
+    ASSERT_TRUE(c);
+    EXPECT_EQ(c->getPersistentCacheLimit(), 0U);
+    for (size_t limit : {size_t(1) << 20, ~size_t(0), size_t(0)}) {
+        c->setPersistentCacheLimit(limit);
+        EXPECT_EQ(c->getPersistentCacheLimit(), limit);
+        void* bindings[] = {x.data(), y.data()};
+        EXPECT_TRUE(c->executeV2(bindings));
+        EXPECT_EQ(y, expected);
+    }
+    Context other(engine->createExecutionContext());
+    c->setPersistentCacheLimit(5);
+    EXPECT_EQ(other->getPersistentCacheLimit(), 0U) << "each context has its own";
+}
+
 TEST_F(Runs, MemoryOfTheClient)
 {
     size_t const size = engine->getDeviceMemorySize();

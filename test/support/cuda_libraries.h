@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where tests and benchmarks look for the libraries that are opened at run time: what the environment names, else the
-// loader's path, the toolkit's folder, the packages of the Python environment.
+// loader's path, the toolkit's folder, the packages of the Python environments.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace tw::test {
 inline cuda::SearchPath searchPathOf(char const* variable, std::initializer_list<char const*> packages)
 {
     auto read = [](char const* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-    return cuda::searchPathFor({read(variable), "", read("VIRTUAL_ENV")}, packages);
+    return cuda::searchPathFor({read(variable), "", {read("VIRTUAL_ENV"), read("CONDA_PREFIX")}}, packages);
 }
 
 inline cuda::SearchPath testSearchPath()

@@ -55,6 +55,10 @@ class Flow(unittest.TestCase):
         self.assertRegex(result.stdout.splitlines()[-1], "^&&&& PASSED ")
         return result
 
+    def test_persistent_cache(self):
+        result = self.passes(f"--loadEngine={self.plan}", "--persistentCacheRatio=0.5", "--device=cpu", *QUICK)
+        self.assertIn("Setting persistentCacheLimit to 0 bytes.", result.stdout)
+
     def fails(self, *arguments):
         result = self.tool(*arguments)
         self.assertEqual(result.returncode, 1, result.stdout[-3000:] + result.stderr)

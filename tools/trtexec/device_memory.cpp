@@ -143,6 +143,7 @@ GpuFacts gpuFacts()
     f.major = attribute(75);
     f.minor = attribute(76);
     f.sharedKiB = attribute(81) / 1024;
+    f.persistingL2Bytes = static_cast<size_t>(attribute(108));
     return f;
 }
 

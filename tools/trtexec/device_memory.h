@@ -25,6 +25,7 @@ struct GpuFacts
     int major = 0, minor = 0, multiprocessors = 0, clockKHz = 0, sharedKiB = 0; // shared: of one multiprocessor
     int busBits = 0, memoryClockKHz = 0;
     bool hasEcc = false;
+    size_t persistingL2Bytes = 0; // the most that accesses can keep in the L2 cache; 0: it has no such part
 };
 GpuFacts gpuFacts();
 // A stream of work with a clock of its own. On the CPU device it is the null stream, and work is done when it has been

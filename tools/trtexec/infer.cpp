@@ -78,8 +78,9 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
         if (!implicit)
             selectProfile(engine, *stream.context, s);
         if (inference.persistentCacheRatio > 0) {
-            // The largest persisting L2 size is a property of GPUs; a CPU has none.
-            const size_t limit = 0;
+            // A CPU has no such part of a cache.
+            const double most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
+            const auto limit = static_cast<size_t>(most * inference.persistentCacheRatio);
             if (s == 0)
                 log.info("Setting persistentCacheLimit to " + std::to_string(limit) + " bytes.");
             stream.context->setPersistentCacheLimit(limit);

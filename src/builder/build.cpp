@@ -13,6 +13,7 @@
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "kernels/jit/emitter.h"
+#include "ops/convolution/op.h"
 #include "ops/jit_support.h"
 #include "runtime/engine.h"
 #include "tune/timing_cache.h"
@@ -287,15 +288,16 @@ Result<ProfileShapes> resolveProfile(plan::Contents const& contents, runtime::Lo
 class AttemptMaker
 {
 public:
-    AttemptMaker(plan::Contents const& contents, Options const& options, Chooser& chooser)
-        : contents_(contents), options_(options), chooser_(chooser)
+    // `apart`: the contents' graph without bands; null: it has none.
+    AttemptMaker(plan::Contents const& contents, ir::Graph const* apart, Options const& options, Chooser& chooser)
+        : contents_(contents), apart_(apart), options_(options), chooser_(chooser)
     {}
 
-    Result<Attempt> make(FormatPolicy policy)
+    Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph)
     {
         Attempt a;
         a.policy = policy;
-        a.graph = contents_.graph->clone();
+        a.graph = graph.clone();
         a.block = runtime::outlineBlock(*a.graph);
         TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents_, *a.block, 0));
         if (options_.maxMemoryBytes > 0)
@@ -330,7 +332,7 @@ public:
         return a;
     }
 
-    // The best of the assignments that are worth a try, by the time of the whole engine.
+    // The best of the graphs and assignments that are worth a try, by the time of the whole engine.
     Result<Attempt> makeBest(Log& log)
     {
         bool const isDirect =
@@ -338,43 +340,61 @@ public:
         bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda &&
                             !isDirect; // which leaves no assignment but by least time
         std::string const key = isFree ? graphKey() : std::string();
+        ir::Graph const* graph = contents_.graph.get();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
             FormatPolicy const known = hit->config[0] == int64_t(FormatPolicy::kLinear) ? FormatPolicy::kLinear
                                        : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
                                            ? FormatPolicy::kChannelsLast
                                            : FormatPolicy::kLeastTime;
-            return make(known);
+            return make(known, apart_ && hit->config.size() > 1 && hit->config[1] ? *apart_ : *graph);
         }
-        TW_ASSIGN(Attempt first, make(options_.formats));
+        TW_ASSIGN(Attempt first, make(options_.formats, *graph));
         logSummary(first.summary, log);
         if (!isFree || options_.tune.heuristicOnly || first.summary.nodes == 0 ||
             first.summary.microseconds > kMostMicroseconds)
             return first;
-        FormatSummary const s = first.summary;
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
+        bool isApart = false;
+        if (apart_)
+            if (auto other = make(options_.formats, *apart_); other.ok()) {
+                attempts.push_back(std::move(*other));
+                TW_ASSIGN(Confirmation const c, time(attempts));
+                isApart = c.fastest == 1;
+                if (!c.microseconds.empty())
+                    log.info("Expansions and depthwise convolutions in bands: the engine takes " +
+                             std::to_string(c.microseconds[0]) + " us, layer by layer " +
+                             std::to_string(c.microseconds[1]) + " us" + (isApart ? ", apart" : ", in bands"));
+                attempts.erase(attempts.begin() + !isApart);
+                graph = isApart ? apart_ : graph;
+            }
+        FormatSummary const s = attempts[0].summary;
         if (s.nonLinear < s.nodes && s.nonLinear > 0)
-            if (auto other = make(FormatPolicy::kChannelsLast); other.ok())
+            if (auto other = make(FormatPolicy::kChannelsLast, *graph); other.ok())
                 attempts.push_back(std::move(*other));
         if (s.nonLinear > 0 && s.linearMicroseconds < kWorthTrying * s.microseconds)
-            if (auto other = make(FormatPolicy::kLinear); other.ok())
+            if (auto other = make(FormatPolicy::kLinear, *graph); other.ok())
                 attempts.push_back(std::move(*other));
-        Confirmation c;
-        if (attempts.size() > 1) {
-            std::vector<Tensor> storage;
-            TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
-            c = confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds);
-        }
+        TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
             log.info(std::string("Formats ") + nameOf(attempts[i].policy) + ": the engine takes " +
                      std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
+        Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
-            cache->insert(key, tune::CacheEntry{0, {int64_t(attempts[size_t(c.fastest)].policy)}, 0, {}});
-        return std::move(attempts[size_t(c.fastest)]);
+            cache->insert(key, tune::CacheEntry{0, {int64_t(best.policy), isApart}, 0, {}});
+        return std::move(best);
     }
 
 private:
+    Result<Confirmation> time(std::vector<Attempt> const& attempts)
+    {
+        if (attempts.size() < 2)
+            return Confirmation{};
+        std::vector<Tensor> storage;
+        TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
+        return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds);
+    }
     static char const* nameOf(FormatPolicy p)
     {
         return p == FormatPolicy::kLinear         ? "all linear"
@@ -415,6 +435,7 @@ private:
     static constexpr double kBudgetMilliseconds = 1000;
     static constexpr double kWorthTrying = 1.3;
     plan::Contents const& contents_;
+    ir::Graph const* apart_;
     Options const& options_;
     Chooser& chooser_;
 };
@@ -432,6 +453,25 @@ void recordMemory(plan::Block& out, runtime::Instance const& inst)
 } // namespace
 
 namespace {
+
+constexpr char const* kBandsPass = "fuse_expanded_depthwise";
+
+// Whether the pass may find something: a copy of the graph keeps weights that passes replace.
+bool hasGroups(ir::Graph const& g)
+{
+    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+        return (n->op == &ops::convolution::def() && n->template attrsAs<ops::convolution::Attrs>().groups > 1) ||
+               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasGroups(*r); });
+    });
+}
+
+bool hasBands(ir::Graph const& g)
+{
+    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+        return n->op == ops::find("expanded_depthwise") ||
+               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasBands(*r); });
+    });
+}
 
 // Fusions whose op has no kernel on the device are left out: the parts have one.
 passes::Options passesFor(Options const& options)
@@ -460,21 +500,34 @@ Result<void> build(plan::Contents& contents, Options const& options)
     bool const cuda = options.cuda != nullptr;
     // Tensors of 4.6 times L2 gained 8 to 12 %, of 1.8 times lost 3 to 9 % (Zen 4, 1 MiB of L2, an L3 at 98 GB/s).
     bool const bands = !cuda && kernels::jit::isaOf(ops::thisCpu()).has_value();
-    passes::PassContext const context{log,
-                                      options.refittable,
-                                      options.half && cuda,
-                                      options.constraints,
-                                      cuda,
-                                      bands ? 2 * ops::thisCpu().l2Bytes : 0};
-    TW_TRY(passes::run(g, context, passesFor(options)));
-    for (ir::Value* v : g.outputs)
-        v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
-                      return !t.isInput && t.isShapeTensor && t.name == v->name;
-                  });
-    for (ir::Value const* v : ir::shapeValues(g))
-        const_cast<ir::Value*>(v)->host = true;
-    g.form = ir::Form::kScheduled;
-    TW_TRY(ir::verify(g));
+    auto lower = [&](ir::Graph& graph, passes::Options const& list, Log& messages) -> Result<void> {
+        passes::PassContext const context{messages,
+                                          options.refittable,
+                                          options.half && cuda,
+                                          options.constraints,
+                                          cuda,
+                                          bands ? 2 * ops::thisCpu().l2Bytes : 0};
+        TW_TRY(passes::run(graph, context, list));
+        for (ir::Value* v : graph.outputs)
+            v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
+                          return !t.isInput && t.isShapeTensor && t.name == v->name;
+                      });
+        for (ir::Value const* v : ir::shapeValues(graph))
+            const_cast<ir::Value*>(v)->host = true;
+        graph.form = ir::Form::kScheduled;
+        return ir::verify(graph);
+    };
+    passes::Options list = passesFor(options);
+    std::unique_ptr<ir::Graph> apart = bands && hasGroups(g) ? g.clone() : nullptr;
+    TW_TRY(lower(g, list, log));
+    // Whether bands are faster is for the clock to say.
+    if (apart && !hasBands(g))
+        apart.reset();
+    if (apart) {
+        list.disabled.push_back(kBandsPass);
+        list.dumpFolder = nullptr;
+        TW_TRY(lower(*apart, list, quiet));
+    }
 
     plan::Target target;
     target.backend = options.cuda ? "cuda" : "cpu";
@@ -485,7 +538,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     withDevice.tune.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
-    TW_ASSIGN(Attempt best, AttemptMaker(contents, withDevice, chooser).makeBest(log));
+    TW_ASSIGN(Attempt best, AttemptMaker(contents, apart.get(), withDevice, chooser).makeBest(log));
     chooser.report();
     target.root = std::move(best.root);
     int64_t arena = 0, bound = 0;

@@ -2,6 +2,7 @@
 // Makes one node of a convolution of one element and the depthwise convolution that reads its result.
 //   before: z = f(conv1x1(x, w1, b1)), y = g(depthwise(z, w2, b2))    after: y = expanded_depthwise(x, w1, b1, w2, b2)
 // Where z takes more than ctx.bandBytes: its rows are then used before they leave L2. Smaller ones gain nothing.
+// The builder times whole engines with and without.
 // Expects Form::kFused: convolutions have their activations. Stands behind the other fusions. Leaves alone: results
 // that others read too, residual sums, other types than f32, nodes whose wishes of the user differ.
 #include "ops/expanded_depthwise/op.h"

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/functions.h"
 #include "ops/blocks.h"
 #include "ops/pointwise_kernel.h"
 #include "ops/unary/op.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::unary {
 
@@ -75,20 +77,23 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     Operation const operation = node.attrsAs<Attrs>().operation;
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const count = y.count();
+    int64_t const count = y.count(), bytes = x.sizeBytes() + y.sizeBytes();
     switch (x.type) {
     case DataType::kFloat:
-        compute(operation, x.as<float>(), y.as<float>(), count);
+        inPieces(*args.workers, count, bytes, [&](int64_t begin, int64_t end) {
+            compute(operation, x.as<float>() + begin, y.as<float>() + begin, end - begin);
+        });
         break;
-    case DataType::kHalf: {
-        float in[kBlock], out[kBlock];
-        for (int64_t at = 0; at < count; at += kBlock) {
-            int64_t const n = std::min(kBlock, count - at);
-            compute(operation, loadFloats(x.type, x.data, at, 1, n, in), out, n);
-            storeFloats(y.type, y.data, at, n, out);
-        }
+    case DataType::kHalf:
+        inPieces(*args.workers, count, bytes, [&](int64_t begin, int64_t end) {
+            float in[kBlock], out[kBlock];
+            for (int64_t at = begin; at < end; at += kBlock) {
+                int64_t const n = std::min(kBlock, end - at);
+                compute(operation, loadFloats(x.type, x.data, at, 1, n, in), out, n);
+                storeFloats(y.type, y.data, at, n, out);
+            }
+        });
         break;
-    }
     case DataType::kInt8: {
         double from[256], to[256];
         int8_t table[256]; // by the byte of x
@@ -130,11 +135,71 @@ using kernels::jit::Isa;
 constexpr PointwiseTactic kAvx512{"unary_f32_jit_avx512", 1, Isa::kAvx512, specOf};
 constexpr PointwiseTactic kAvx2{"unary_f32_jit_avx2", 1, Isa::kAvx2, specOf};
 
+// ---- Functions of angles and hyperbolic ones, in vectors.
+
+kernels::RowFunction functionOf(kernels::RowFunctions const& f, Operation operation)
+{
+    switch (operation) {
+    case Operation::kSin:
+        return f.sin;
+    case Operation::kCos:
+        return f.cos;
+    case Operation::kTan:
+        return f.tan;
+    case Operation::kSinh:
+        return f.sinh;
+    case Operation::kCosh:
+        return f.cosh;
+    case Operation::kAsin:
+        return f.asin;
+    case Operation::kAcos:
+        return f.acos;
+    case Operation::kAtan:
+        return f.atan;
+    case Operation::kAsinh:
+        return f.asinh;
+    case Operation::kAcosh:
+        return f.acosh;
+    case Operation::kAtanh:
+        return f.atanh;
+    default:
+        return nullptr;
+    }
+}
+
+Support supportsFunction(Problem const& p)
+{
+    bool const known = functionOf(avx2::kFunctions, p.node->attrsAs<Attrs>().operation);
+    return known ? Support::yes() : Support::no("takes functions of angles and hyperbolic ones only");
+}
+
+template <kernels::RowFunctions const& f>
+Result<void> runFunction(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    Operation const operation = node.attrsAs<Attrs>().operation;
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    auto const function = functionOf(f, operation);
+    inPieces(*args.workers, y.count(), 4 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at += kBlock) {
+            int64_t const n = std::min(kBlock, end - at);
+            float const* from = x.as<float>() + at;
+            if (!function(from, y.as<float>() + at, n))
+                compute(operation, from, y.as<float>() + at, n);
+        }
+    });
+    return {};
+}
+
+constexpr VectorTactic kRowsAvx512{"unary_f32_rows_avx512", 1,         Isa::kAvx512, runFunction<avx512::kFunctions>,
+                                   supportsFunction,        onlyLinear};
+constexpr VectorTactic kRowsAvx2{"unary_f32_rows_avx2", 1,         Isa::kAvx2, runFunction<avx2::kFunctions>,
+                                 supportsFunction,      onlyLinear};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kRowsAvx512, &kRowsAvx2, &kPlain};
     return kList;
 }
 

@@ -126,6 +126,14 @@ void domain(ir::Node const& node, int, Domain& d)
         list.add(name + "_f16_wide", a,
                  {input(DataType::kHalf, {8}, {65504, -65504, 3000, -3000, 20, -20, 6e-8, -6e-8})});
         list.add(name + "_i8", a, {input(DataType::kInt8, {300})});
+        if (a.operation >= Operation::kSin && a.operation <= Operation::kAtanh) {
+            list.add(name + "_f32_special", a,
+                     {f32({4, 4}, {0, -0.0, 1, -1, 0.5, -0.5, kInf, -kInf, kNan, 1e-10, -1e-30, 0.4142, 2.4142, -0.125,
+                                   0.9999999, 1.0000001})});
+            list.add(name + "_f32_wide", a,
+                     {f32({9}, {3e38, 1e7, -2e6, 999999, -300, 20, -20, 3.1415927, -1.5707964})});
+            list.add(name + "_f32_long", a, {f32({3, 10007})});
+        }
     }
     list.add("sign_i32", Attrs(Operation::kSign), {input(DataType::kInt32, {2, 33})});
     list.add("scalar", Attrs(Operation::kExp), {f32({})});

@@ -189,11 +189,11 @@ double othersMilliseconds(F body)
 
 TEST(Process, MaxThreadsOfARuntimeLimitsLoading)
 {
-    if (std::thread::hardware_concurrency() < 2 || otherThreads().empty())
-        GTEST_SKIP() << "one CPU, or /proc/self/task/*/schedstat cannot be read";
     Products m(24);
     std::unique_ptr<IHostMemory> const plan = m.plan();
     ASSERT_TRUE(plan) << m.errors();
+    if (otherThreads().empty())
+        GTEST_SKIP() << "one CPU, or /proc/self/task/*/schedstat cannot be read";
     std::unique_ptr<IRuntime> runtime(createInferRuntime(m.logger));
     std::unique_ptr<ICudaEngine> engine;
     auto load = [&] { engine.reset(runtime->deserializeCudaEngine(plan->data(), plan->size())); };
@@ -204,7 +204,7 @@ TEST(Process, MaxThreadsOfARuntimeLimitsLoading)
     ASSERT_TRUE(runtime->setMaxThreads(1));
     EXPECT_EQ(runtime->getMaxThreads(), 1);
     double limited = 1;
-    for (int i = 0; i < 10 && limited > 0; ++i) // on a busy machine a worker may still be on its way to sleep
+    for (int i = 0; i < 50 && limited > 0; ++i) // on a busy machine a worker may still be on its way to sleep
         limited = othersMilliseconds(load);
     EXPECT_EQ(limited, 0);
     ASSERT_TRUE(engine);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"
 #include "ops/convert_format.h"
 #include "ops/registry.h"
+#include "ops/run_case.h"
 #include "ops/tactic.h"
 #include "support/case_problem.h"
 
@@ -130,11 +134,17 @@ void runWidened(CaseGraph& g, ops::Kernel const& kernel, std::vector<TensorRef> 
     }
 }
 
+constexpr char kLacks[] = "needs a CPU with "; // as supportsIsa() begins
+
 // One tactic in one combination of formats.
 void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> const& want, ops::Problem const& problem)
 {
     if (ops::Support s = ops::supportsFormats(tactic, problem); !s.ok) {
         EXPECT_FALSE(s.reason.empty()) << tactic.name() << " refuses without a reason";
+        if (s.reason.rfind(kLacks, 0) == 0) {
+            ++caseCounts().skips;
+            caseCounts().skippedFor.insert(s.reason.substr(std::strlen(kLacks)));
+        }
         return;
     }
     std::vector<Tensor> copies;
@@ -176,6 +186,7 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
                 << name << ", output " << i;
         }
         runWidened(g, **kernel, *inputs, outputs, want, tactic.name());
+        ++caseCounts().kernels;
     }
 }
 
@@ -203,8 +214,40 @@ void checkAliases(CaseGraph const& g, std::vector<Tensor> const& want)
     }
 }
 
+// The counts, on the screen and, where TW_TEST_REPORT names a file, in it.
+class Report final : public testing::Environment
+{
+public:
+    void TearDown() override
+    {
+        CaseCounts const& n = caseCounts();
+        std::string lacks;
+        for (std::string const& s : n.skippedFor)
+            lacks += (lacks.empty() ? ": no " : "; no ") + s;
+        std::string const line = std::to_string(n.cases) + " cases, " + std::to_string(n.kernels) +
+                                 " kernels run and compared, " + std::to_string(n.skips) +
+                                 " skipped for instructions that this CPU lacks" + lacks + "\n";
+        std::fputs(line.c_str(), stdout);
+        char const* const path = std::getenv("TW_TEST_REPORT");
+        if (std::FILE* f = path ? std::fopen(path, "w") : nullptr) {
+            std::fputs(line.c_str(), f);
+            std::fclose(f);
+        }
+    }
+};
+[[maybe_unused]] testing::Environment* const report = testing::AddGlobalTestEnvironment(new Report);
+
+} // namespace
+
+CaseCounts& caseCounts()
+{
+    static CaseCounts counts;
+    return counts;
+}
+
 void runCase(ir::OpDef const& op, ops::Case const& c)
 {
+    ++caseCounts().cases;
     SCOPED_TRACE(std::string(op.name) + "." + c.name);
     auto made = makeCase(op, c);
     ASSERT_TRUE(made.ok()) << made.error().message;
@@ -235,8 +278,6 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
     EXPECT_TRUE(ops::supportsFormats(*tactics.back(), problemOf(g, *want)).ok)
         << "the last tactic must accept everything";
 }
-
-} // namespace
 
 // One test for each op, so that a failure names it.
 class OpCases : public testing::TestWithParam<ir::OpDef const*>

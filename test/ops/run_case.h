@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case of an op by every tactic, in all formats and configs, against the reference, with guard bytes.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "ir/op_def.h"
+#include "ops/cases.h"
+
+namespace tw::test {
+
+void runCase(ir::OpDef const& op, ops::Case const& c);
+
+// What runCase() did since the program began.
+struct CaseCounts
+{
+    int cases = 0;
+    int kernels = 0;                  // run and compared
+    int skips = 0;                    // of tactics, for want of instructions that this CPU lacks
+    std::set<std::string> skippedFor; // what it lacks
+};
+CaseCounts& caseCounts();
+
+} // namespace tw::test

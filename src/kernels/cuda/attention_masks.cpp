@@ -88,21 +88,22 @@ struct Masks {
     TW_INLINE void apply(Args const& a, int r, int key0, int n, int t, float& s0, float& s1) const
     {
         int const key = key0 + n * 8 + t * 2, known = min(r, a.sq - 1);
-        s0 *= a.scale;
-        s1 *= a.scale;
-        if constexpr (KEEP) {
-            u32 pair;
-            if constexpr (KEEP_ROWS) pair = keepPair(keep + i64(known) * a.keeps.row, key, a.sk);
-            else pair = keeps[n];
-            if (((pair & 255) == 0) != INVERTED) s0 = a.fill;
-            if ((pair >> 8 == 0) != INVERTED) s1 = a.fill;
-        }
+        float add0 = 0, add1 = 0;
         if constexpr (MASK) {
             MaskPair pair;
             if constexpr (MASK_ROWS) pair = maskPair(mask + i64(known) * a.ms.row, key, a.sk);
             else pair = adds[n];
-            s0 += lowOf(pair) * LOG2E;
-            s1 += highOf(pair) * LOG2E;
+            add0 = lowOf(pair) * LOG2E;
+            add1 = highOf(pair) * LOG2E;
+        }
+        s0 = fmaf(s0, a.scale, add0);
+        s1 = fmaf(s1, a.scale, add1);
+        if constexpr (KEEP) {
+            u32 pair;
+            if constexpr (KEEP_ROWS) pair = keepPair(keep + i64(known) * a.keeps.row, key, a.sk);
+            else pair = keeps[n];
+            if (((pair & 255) == 0) != INVERTED) s0 = a.fill + add0;
+            if ((pair >> 8 == 0) != INVERTED) s1 = a.fill + add1;
         }
     }
 };

@@ -286,6 +286,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (!c.has(BuilderFlag::kDISABLE_TIMING_CACHE))
         cache = c.timingCache ? c.timingCache->cache : std::make_shared<tune::TimingCache>(options.fingerprint);
     options.tune.cache = cache.get();
+    // A limit that nobody set is the device's memory, which arenas are held against.
+    if (auto const limit = c.poolLimits[size_t(nvinfer1::MemoryPoolType::kWORKSPACE)])
+        options.tune.workspaceBytes = int64_t(std::min(*limit, size_t(INT64_MAX)));
     options.tune.winograd = b.environment.winograd;
     options.tune.tf32 = b.gpu && c.has(BuilderFlag::kTF32) && b.environment.tf32;
     options.tune.sources = sourcesOf(c);

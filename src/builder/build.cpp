@@ -428,6 +428,7 @@ private:
             for (Format f : io.allowed)
                 h.text(tw::nameOf(f));
         }
+        h.number(uint64_t(options_.tune.workspaceBytes));
         return options_.fingerprint + "|formats of a graph|" + std::to_string(h.value());
     }
 

@@ -44,6 +44,7 @@ struct Candidate
     std::string image;
     std::unique_ptr<ops::Kernel> kernel;
     std::string refusal;
+    bool isTooLarge = false; // its workspace is
 };
 
 std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
@@ -63,6 +64,18 @@ std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backen
 {
     auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
     return list ? list() : std::span<ops::Tactic const* const>();
+}
+
+int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kernel)
+{
+    auto refs = [](std::vector<ops::TensorSpec> const& specs) {
+        std::vector<TensorRef> out;
+        for (ops::TensorSpec const& t : specs)
+            out.push_back(t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{});
+        return out;
+    };
+    std::vector<TensorRef> const in = refs(problem.inputs), out = refs(problem.outputs);
+    return kernel.workspaceBytes(in, out);
 }
 
 // One sample of n runs.
@@ -256,10 +269,16 @@ private:
             }
             c.image = std::move(*image);
             auto kernel = c.tactic->load(p, c.config, c.image);
-            if (kernel.ok())
-                c.kernel = std::move(*kernel);
-            else
+            if (!kernel.ok()) {
                 c.refusal = kernel.error().message;
+                return;
+            }
+            c.kernel = std::move(*kernel);
+            int64_t const needed = c.isPlain ? 0 : workspaceAtMaximum(p, *c.kernel);
+            c.isTooLarge = needed > options_.workspaceBytes;
+            if (c.isTooLarge)
+                c.refusal = "it needs a workspace of " + std::to_string(needed) + " bytes, the limit is " +
+                            std::to_string(options_.workspaceBytes);
         });
         return list;
     }
@@ -277,6 +296,12 @@ private:
             }
             if (!c.refusal.empty()) {
                 refuse(c, c.refusal);
+                if (c.isTooLarge && !leftOut_ && options_.log)
+                    options_.log->info(where() + ": kernels that need more workspace than " +
+                                       std::to_string(options_.workspaceBytes) +
+                                       " bytes are left out; IBuilderConfig::setMemoryPoolLimit() with more may make "
+                                       "the engine faster");
+                leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
             auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
@@ -335,9 +360,10 @@ private:
                     options_.cache->insert(cacheKey(problems_[g], options_), CacheEntry{kNone, {}, 0, {}});
                 out.push_back(Error{ErrorCode::kInternal, "could not find any implementation for node " +
                                                               problem_.node->name +
-                                                              ". Try increasing the workspace size with "
-                                                              "IBuilderConfig::setMemoryPoolLimit(). Candidates:" +
-                                                              refusals_[g]});
+                                                              (leftOut_ ? ". Try increasing the workspace size with "
+                                                                          "IBuilderConfig::setMemoryPoolLimit()"
+                                                                        : "") +
+                                                              ". Candidates:" + refusals_[g]});
                 continue;
             }
             size_t const w = size_t(winners[size_t(position[g])]);
@@ -440,6 +466,7 @@ private:
     ops::Problem const& problem_;
     Options const& options_;
     Checker checker_;
+    bool leftOut_ = false;               // a kernel, because of its workspace
     std::vector<ops::Problem> problems_; // one for each combination of formats
     std::vector<Candidate> list_, reserve_, good_;
     std::vector<std::string> refusals_;
@@ -479,8 +506,10 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
 {
     bool const isCuda = options.backend == ops::Backend::kCuda;
     uint32_t const libraries = isCuda ? options.sources & ~bitOf(ops::Source::kOwn) & kAllSources : 0;
-    std::string key = regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") +
-                      (options.tf32 ? "|tf32" : "") + (libraries ? "|libraries " + std::to_string(libraries) : "");
+    std::string key =
+        regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
+        (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
+        (libraries ? "|libraries " + std::to_string(libraries) : "");
     cuda::Target const* target = isCuda ? options.cuda : nullptr;
     if (!target)
         return key;

@@ -42,6 +42,7 @@ struct Options
     bool winograd = true;                     // its convolutions are candidates
     bool tf32 = false;                        // so are tactics that round to TF32
     uint32_t sources = ~0u;                   // bitOf() of those whose tactics are candidates
+    int64_t workspaceBytes = INT64_MAX;       // the most that a kernel may need, but for an op's plain one
     Workers* workers = &serialWorkers();      // those that the engine will run on
     Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
     Selector* selector = nullptr;             // asked for every layer; then the cache is not used

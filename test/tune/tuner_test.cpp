@@ -89,7 +89,7 @@ private:
 };
 
 Result<plan::Choice> chooseWith(ops::Problem const& problem, std::vector<ops::Tactic const*> extra, Messages& log,
-                                TimingCache* cache = nullptr)
+                                TimingCache* cache = nullptr, int64_t workspaceBytes = INT64_MAX)
 {
     Provider const provider(std::move(extra));
     ops::TacticProvider const* const providers[] = {&provider};
@@ -98,6 +98,7 @@ Result<plan::Choice> chooseWith(ops::Problem const& problem, std::vector<ops::Ta
     options.log = &log;
     options.cache = cache;
     options.device = "test";
+    options.workspaceBytes = workspaceBytes;
     return choose(problem, options);
 }
 
@@ -139,6 +140,33 @@ TEST(Tuner, NoCandidateLeftNamesEveryReason)
     ASSERT_FALSE(chosen.ok());
     EXPECT_NE(chosen.error().message.find("could not find any implementation for node relu"), std::string::npos);
     EXPECT_NE(chosen.error().message.find("relu_fails: it fails"), std::string::npos) << chosen.error().message;
+    EXPECT_EQ(chosen.error().message.find("workspace"), std::string::npos) << "that would not help";
+}
+
+// IBuilderConfig::setMemoryPoolLimit(kWORKSPACE). Keys differ: the cache of one limit says nothing of another.
+TEST(Tuner, WorkspacesHaveALimit)
+{
+    static constexpr ops::PlainTactic kNeedy{"relu_needy", 1, right,
+                                             [](ir::Node const&, auto, auto) { return int64_t(1000); }};
+    Relu relu(64);
+    ir::OpDef lonely = ops::activation::def();
+    lonely.cpuTactics = nullptr;
+    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    TimingCache cache("test");
+    Messages log;
+    auto const fits = chooseWith(relu.problem, {&kNeedy}, log, &cache, 1000);
+    ASSERT_TRUE(fits.ok()) << fits.error().message;
+    EXPECT_EQ(fits->name, "relu_needy");
+    EXPECT_EQ(log.text.find("workspace"), std::string::npos) << log.text;
+    auto const chosen = chooseWith(relu.problem, {&kNeedy}, log, &cache, 999);
+    ASSERT_FALSE(chosen.ok());
+    for (char const* part : {"relu_needy: it needs a workspace of 1000 bytes, the limit is 999",
+                             "Try increasing the workspace size with IBuilderConfig::setMemoryPoolLimit()"})
+        EXPECT_NE(chosen.error().message.find(part), std::string::npos) << chosen.error().message;
+    EXPECT_NE(log.text.find("more workspace than 999 bytes are left out"), std::string::npos) << log.text;
+    // An op's own plain kernel stays.
+    Relu const plain(64);
+    EXPECT_TRUE(chooseWith(plain.problem, {&kNeedy}, log, nullptr, 0).ok());
 }
 
 TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)

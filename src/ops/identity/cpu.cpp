@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/casts.h"
 #include "ops/blocks.h"
 #include "ops/identity/op.h"
+#include "ops/jit_support.h"
+#include "ops/vector_tactic.h"
 
 namespace tw::ops::identity {
 
@@ -23,20 +26,14 @@ uint8_t toUInt8(float v)
     return v >= 255 ? 255 : v > 0 ? uint8_t(v) : 0;
 }
 
-Result<void> run(ir::Node const&, RunArgs& args)
+// Elements [begin, end).
+void convert(TensorRef const& x, TensorRef const& y, int64_t begin, int64_t end)
 {
-    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int64_t const count = y.count();
-    if (x.type == y.type && x.type != DataType::kBool) {
-        if (count > 0 && x.data != y.data)
-            std::memcpy(y.data, x.data, size_t(x.sizeBytes()));
-        return {};
-    }
     bool const whole = !isFloating(x.type) && !isFloating(y.type); // i32 and b among themselves
     float floats[kBlock];
     int32_t ints[kBlock];
-    for (int64_t at = 0; at < count; at += kBlock) {
-        int64_t const n = std::min(kBlock, count - at);
+    for (int64_t at = begin; at < end; at += kBlock) {
+        int64_t const n = std::min(kBlock, end - at);
         if (whole) {
             int32_t const* from = loadInts(x.type, x.data, at, 1, n, ints);
             for (int64_t i = 0; i < n; ++i) {
@@ -69,16 +66,105 @@ Result<void> run(ir::Node const&, RunArgs& args)
             break;
         }
     }
+}
+
+Result<void> run(ir::Node const&, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    bool const copies = x.type == y.type && x.type != DataType::kBool;
+    int64_t const size = sizeOf(x.type);
+    if (y.count() == 0 || (copies && x.data == y.data))
+        return {};
+    inPieces(*args.workers, y.count(), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        if (copies)
+            std::memcpy(y.as<char>() + begin * size, x.as<char const>() + begin * size, size_t((end - begin) * size));
+        else
+            convert(x, y, begin, end);
+    });
     return {};
 }
 
 constexpr PlainTactic kPlain{"identity_plain", 1, run};
 
+// ---- Conversions from and to f32 in vectors.
+
+// One of the pairs of types; false: there is no kernel for them. x, y: null to ask.
+bool castRun(kernels::CastKernels const& k, DataType from, DataType to, void const* x, void* y, int64_t n)
+{
+    auto with = [&](auto kernel, auto const* in, auto* out) {
+        if (x)
+            kernel(in, out, n);
+        return true;
+    };
+    auto const* floats = static_cast<float const*>(x);
+    auto* results = static_cast<float*>(y);
+    if (from == DataType::kFloat && to == DataType::kInt32)
+        return with(k.floatToInt, floats, static_cast<int32_t*>(y));
+    if (from == DataType::kFloat && to == DataType::kHalf)
+        return with(k.floatToHalf, floats, static_cast<uint16_t*>(y));
+    if (from == DataType::kFloat && to == DataType::kBool)
+        return with(k.floatToBool, floats, static_cast<uint8_t*>(y));
+    if (from == DataType::kInt32 && to == DataType::kFloat)
+        return with(k.intToFloat, static_cast<int32_t const*>(x), results);
+    if (from == DataType::kHalf && to == DataType::kFloat)
+        return with(k.halfToFloat, static_cast<uint16_t const*>(x), results);
+    if (from == DataType::kBool && to == DataType::kFloat)
+        return with(k.boolToFloat, static_cast<uint8_t const*>(x), results);
+    return false;
+}
+
+class CastKernel final : public Kernel
+{
+public:
+    explicit CastKernel(kernels::CastKernels const& kernels) : kernels_(kernels) {}
+    Result<void> run(RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        int64_t const from = sizeOf(x.type), to = sizeOf(y.type);
+        inPieces(*args.workers, y.count(), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
+            if (begin < end)
+                castRun(kernels_, x.type, y.type, x.as<char const>() + begin * from, y.as<char>() + begin * to,
+                        end - begin);
+        });
+        return {};
+    }
+
+private:
+    kernels::CastKernels const& kernels_;
+};
+
+class CastTactic final : public Tactic
+{
+public:
+    constexpr CastTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    Support supports(Problem const& p) const override
+    {
+        if (Support isa = supportsIsa(isa_); !isa.ok)
+            return isa;
+        if (!thisCpu().f16c)
+            return Support::no("needs F16C");
+        return castRun(avx2::kCasts, p.inputs[0].type, p.outputs[0].type, nullptr, nullptr, 0)
+                   ? Support::yes()
+                   : Support::no("converts between f32 and f16, i32 or bool only");
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
+    {
+        bool const wide = isa_ == kernels::jit::Isa::kAvx512;
+        return std::unique_ptr<Kernel>(std::make_unique<CastKernel>(wide ? avx512::kCasts : avx2::kCasts));
+    }
+
+private:
+    kernels::jit::Isa isa_;
+};
+
+constexpr CastTactic kAvx512{"identity_cast_avx512", kernels::jit::Isa::kAvx512};
+constexpr CastTactic kAvx2{"identity_cast_avx2", kernels::jit::Isa::kAvx2};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -85,6 +85,13 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
             if (converts(DataType(from), DataType(to)))
                 list.add(std::string(nameOf(DataType(from))) + "_to_" + nameOf(DataType(to)), Attrs(DataType(to)),
                          {input(DataType(from), {3, 7, 29})});
+    for (DataType t : {DataType::kInt32, DataType::kHalf, DataType::kBool}) {
+        std::string const name = nameOf(t);
+        list.add("long_f32_to_" + name, Attrs(t), {f32({3, 20011})});
+        list.add("long_" + name + "_to_f32", Attrs(DataType::kFloat), {input(t, {3, 20011})});
+    }
+    list.add("f16_to_f32_by_hand", Attrs(DataType::kFloat), {input(DataType::kHalf, {5}, {1.5, -inf, nan, 6e-8, -0.0})},
+             {{1.5, -inf, nan, 0x1p-24, 0}});
     list.add("same", Attrs(), {f32({2, 300})});
     list.add("scalar", Attrs(DataType::kInt32), {f32({})});
     list.add("empty", Attrs(DataType::kHalf), {f32({0, 3})});

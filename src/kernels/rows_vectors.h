@@ -180,21 +180,21 @@ void joinGroup(float const* x, int64_t step, float* y)
     __builtin_memcpy(y, &to, sizeof(T));
 }
 
-// The same of eight rows of numbers, with a look for NaN.
-template <class Op>
+// The same of rows of numbers, with a look for NaN.
+template <class Op, int kRows>
 void chooseGroup(float const* x, int64_t step, float* y)
 {
-    V r[8];
-    for (int k = 0; k < 8; ++k)
+    V r[kRows];
+    for (int k = 0; k < kRows; ++k)
         r[k] = load(x + k * step);
     V const old = load(y);
-    Mask nan = anyNan(old, old);
-    for (int k = 0; k < 4; ++k) {
-        nan = either(nan, anyNan(r[k], r[k + 4]));
-        r[k] = Op::choose(r[k], r[k + 4]);
-    }
-    V const all = Op::choose(Op::choose(r[0], r[1]), Op::choose(r[2], r[3]));
-    store(y, withNan(Op::choose(all, old), nan));
+    Mask nan = anyNan(old, r[0]);
+    for (int k = 0; k + 1 < kRows; k += 2)
+        nan = either(nan, anyNan(r[k], r[k + 1]));
+    for (int width = kRows / 2; width > 0; width /= 2)
+        for (int k = 0; k < width; ++k)
+            r[k] = Op::choose(r[k], r[k + width]);
+    store(y, withNan(Op::choose(r[0], old), nan));
 }
 
 template <class Op, int kRows>
@@ -202,8 +202,8 @@ void joinGroups(float const* x, int64_t step, int64_t n, float* y)
 {
     int64_t i = 0;
     for (; i + kFloats <= n; i += kFloats)
-        if constexpr (kRows == 8 && Op::kFirst != 0)
-            chooseGroup<Op>(x + i, step, y + i);
+        if constexpr (Op::kFirst != 0)
+            chooseGroup<Op, kRows>(x + i, step, y + i);
         else
             joinGroup<Op, kRows, V>(x + i, step, y + i);
     if (i + kFloats / 2 <= n) {
@@ -220,7 +220,11 @@ void joinRows(float const* x, int64_t step, int64_t rows, int64_t n, float* y)
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8)
         joinGroups<Op, 8>(x + r * step, step, n, y);
-    for (; r < rows; ++r)
+    for (; r + 4 <= rows; r += 4)
+        joinGroups<Op, 4>(x + r * step, step, n, y);
+    for (; r + 2 <= rows; r += 2)
+        joinGroups<Op, 2>(x + r * step, step, n, y);
+    if (r < rows)
         joinGroups<Op, 1>(x + r * step, step, n, y);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "kernels/rows.h"
 #include "ops/element.h"
 #include "ops/pooling/op.h"
 #include "ops/vector_tactic.h"
@@ -162,16 +165,138 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
     return {};
 }
 
+// ---- Linear: the input rows of a window joined in vectors, then outputs of the row in vectors too, from the row's
+// elements of even and of odd number where windows go by two.
+
+using kernels::Join;
+using kernels::RowKernels;
+constexpr int64_t kMostColumns = 2048; // of the joined row, on the stack
+
+Support supportsPlanes(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (a.kind == Kind::kMaxAverageBlend)
+        return Support::no("does not blend maximum and average");
+    int const rank = p.inputs[0].dims.rank;
+    int64_t const width = std::max(p.inputs[0].maxDims[rank - 1], p.inputs[0].dims[rank - 1]);
+    if (width > kMostColumns)
+        return Support::no("takes rows of " + std::to_string(kMostColumns) + " elements; these have " +
+                           std::to_string(width));
+    return Support::yes();
+}
+
+// Elements `first`, first + 2, ... of x.
+void everyOther(float const* x, int64_t first, int64_t n, float* y)
+{
+    for (int64_t i = 0; first + 2 * i < n; ++i)
+        y[i] = x[first + 2 * i];
+}
+
+// Outputs [begin, end) of a row have their whole window inside.
+std::pair<int64_t, int64_t> wholeWindows(Geometry const& g)
+{
+    int64_t const stride = g.stride[2], begin = std::min((g.before[2] + stride - 1) / stride, g.out[2]);
+    int64_t const room = g.in[2] + g.before[2] - g.window[2];
+    return {begin, room < 0 ? begin : std::clamp(room / stride + 1, begin, g.out[2])};
+}
+
+// One row of outputs from the joined row; the first and last ones, whose windows reach into the padding, by loops.
+void poolJoined(RowKernels const& k, Join join, Geometry const& g, float const* row, float* y)
+{
+    float const lowest = join == Join::kMax ? -std::numeric_limits<float>::infinity() : 0;
+    int64_t const stride = g.stride[2], window = g.window[2], before = g.before[2], in = g.in[2], out = g.out[2];
+    std::fill_n(y, out, lowest);
+    auto const [begin, end] = wholeWindows(g);
+    bool const vectors = stride <= 2 && end - begin >= 4;
+    auto const slowly = [&](int64_t from, int64_t to) {
+        for (int64_t o = from; o < to; ++o) {
+            Part const p = partOf(g, 2, o);
+            float v = lowest;
+            for (int64_t i = p.begin; i < p.end; ++i)
+                if (join == Join::kSum)
+                    v += row[i];
+                else
+                    v = row[i] > v || row[i] != row[i] ? row[i] : v;
+            y[o] = v;
+        }
+    };
+    if (!vectors)
+        return slowly(0, out);
+    slowly(0, begin);
+    slowly(end, out);
+    float halves[2][kMostColumns / 2];
+    if (stride == 2)
+        for (int64_t first : {0, 1})
+            everyOther(row, first, in, halves[first]);
+    int64_t const start = begin * stride - before;
+    for (int64_t t = 0; t < window; ++t) {
+        int64_t const at = start + t;
+        float const* from = stride == 1 ? row + at : halves[at % 2] + at / 2;
+        k.joinRows[int(join)](from, 0, 1, end - begin, y + begin);
+    }
+}
+
+template <RowKernels const& k>
+Result<void> runPlanes(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(a, x.dims, y.dims);
+    Join const join = a.kind == Kind::kMax ? Join::kMax : Join::kSum;
+    float const lowest = join == Join::kMax ? -std::numeric_limits<float>::infinity() : 0;
+    int64_t const width = g.in[2], image = g.in[0] * g.in[1] * width;
+    auto const one = [&](int64_t index) {
+        int64_t const o1 = index % g.out[1], o0 = index / g.out[1] % g.out[0], n = index / g.out[1] / g.out[0];
+        Part const p0 = partOf(g, 0, o0), p1 = partOf(g, 1, o1);
+        float row[kMostColumns];
+        std::fill_n(row, width, lowest);
+        for (int64_t i0 = p0.begin; i0 < p0.end; ++i0)
+            k.joinRows[int(join)](x.as<float>() + n * image + (i0 * g.in[1] + p1.begin) * width, width,
+                                  p1.end - p1.begin, width, row);
+        float* to = y.as<float>() + index * g.out[2];
+        poolJoined(k, join, g, row, to);
+        if (join == Join::kMax)
+            return;
+        float const rows = float((p0.end - p0.begin) * (p1.end - p1.begin));
+        float const paddedRows = float(p0.padded) * float(p1.padded);
+        auto const divisor = [&](int64_t columns, int64_t padded) {
+            return a.excludePadding ? rows * float(columns) : paddedRows * float(padded);
+        };
+        auto const [begin, end] = wholeWindows(g);
+        auto const finish = [&](int64_t o) {
+            Part const p2 = partOf(g, 2, o);
+            to[o] = rows * float(p2.end - p2.begin) == 0 ? 0 : to[o] / divisor(p2.end - p2.begin, p2.padded);
+        };
+        for (int64_t o = 0; o < begin; ++o)
+            finish(o);
+        for (int64_t o = end; o < g.out[2]; ++o)
+            finish(o);
+        float const whole = rows == 0 ? 1 : divisor(g.window[2], g.window[2]);
+        for (int64_t o = begin; o < end; ++o)
+            to[o] /= whole;
+    };
+    inPieces(*args.workers, g.batch * g.out[0] * g.out[1], x.sizeBytes() + y.sizeBytes(),
+             [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                     one(i);
+             });
+    return {};
+}
+
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{
     "pooling_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
 constexpr VectorTactic kAvx2{"pooling_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kPlanesAvx512{
+    "pooling_f32_planes_avx512", 1, Isa::kAvx512, runPlanes<avx512::kRows>, supportsPlanes, onlyLinear};
+constexpr VectorTactic kPlanesAvx2{
+    "pooling_f32_planes_avx2", 1, Isa::kAvx2, runPlanes<avx2::kRows>, supportsPlanes, onlyLinear};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlanesAvx512, &kPlanesAvx2, &kPlain};
     return kList;
 }
 

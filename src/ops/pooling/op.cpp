@@ -91,6 +91,17 @@ Result<void> infer(ir::InferContext& ctx)
         pool(k + "_3x3_pad1", kind, {3, 3}, f32({2, 3, 9, 8}), pad1);
         pool(k + "_3x3_pad1_inclusive", kind, {3, 3}, f32({1, 3, 9, 8}), pad1Inclusive);
         pool(k + "_global", kind, {7, 9}, f32({2, 5, 7, 9}), blend);
+        for (int64_t stride : {1, 2})
+            for (int64_t w : {8, 37, 70})
+                for (int64_t window : {2, 3, 5})
+                    pool(k + "_rows_" + std::to_string(w) + "_by_" + std::to_string(window) + "_stride_" +
+                             std::to_string(stride),
+                         kind, {2, window}, f32({2, 3, 9, w}), [&](Attrs& a) {
+                             a.prePadding = {1, window - 1};
+                             a.postPadding = {0, 1};
+                             a.strides = {1, stride};
+                         });
+        pool(k + "_volume", kind, {2, 2, 2}, f32({2, 3, 6, 8, 37}), [](Attrs& a) { a.strides = {2, 2, 2}; });
         pool(k + "_asymmetric", kind, {3, 2}, f32({1, 2, 10, 11}), [&](Attrs& a) {
             a.prePadding = {0, 1};
             a.postPadding = {2, 0};

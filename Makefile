@@ -12,7 +12,7 @@ export JOBS
 
 # What these targets need, and no more.
 DEMO_TARGETS := trtexec digits
-PEERS_TARGETS := engine_worker fma_peak
+PEERS_TARGETS := engine_worker fma_peak bench_gemm
 
 .PHONY: build demo test test-all bench bench-peers format fuzz train clean
 

@@ -13,8 +13,12 @@ JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
   commit, dirty, date, cpu, cpus, load_average, peers {name: version}, options, interpreter_kib
   geometric_mean {threads: ratio over the models that have one}
   goals [{name, threads, value, must, aim, unit, verdict: aim|pass|miss}]
-  runs [{model, threads, macs, rounds, record (20 rounds or more), fma_gflops (median),
-         best_peer, ratio, share {engine: of the FMA peak of the same rounds, median},
+  products [{m, n, k, isa, threads, fma_gflops, shares {tile: of the FMA loop of the same rounds}, best}]: bench_gemm's
+  runs [{model, threads, macs, bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
+         fma_gflops (median), copy_gbs, best_peer, ratio,
+         share {engine: attainable time / its time, median}, attainable being 2 macs over the FMA rate of the round or
+         bytes over the rate of a copy, whichever takes longer (above 1 where Winograd saves multiplications; tensors inside the network may stay in caches: account.py
+         counts them, region by region), share_fma {engine: by macs alone}, bound ("work" or "bytes"),
          engines {name: {median_s, times_s [per round], error_l2, ready {load_s, context_s, total_s, ...} (medians),
                          peak_kib (process start to tenth inference, median of peaks_kib), inferences_at_peak,
                          failure (why it was not timed)}},
@@ -27,6 +31,7 @@ import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -36,11 +41,13 @@ import time
 import numpy as np
 import onnx
 
+import account
 import engines
 import report
 
 RECORD_ROUNDS = 20
 LARGEST_ERROR = 1e-3
+PRODUCTS = ((128, 768, 768), (1024, 1024, 1024))
 
 
 def arguments():
@@ -84,13 +91,19 @@ def make_script():
 
 
 def prepare(name, options):
-    """The model's path and its metadata."""
+    """The model's path, its metadata, its inputs, and the bytes that no engine can do without: weights, inputs, outputs."""
     path = os.path.join(options.models_dir, name + ".onnx")
     if not os.path.exists(path):
         subprocess.run([sys.executable, make_script(), name, "--out", options.models_dir], check=True)
     model = onnx.load(path)
     shapes = [(i.name, [d.dim_value for d in i.type.tensor_type.shape.dim]) for i in model.graph.input]
-    return path, {p.key: p.value for p in model.metadata_props}, shapes
+    moved = sum(math.prod(w.dims) * onnx.helper.tensor_dtype_to_np_dtype(w.data_type).itemsize
+                for w in model.graph.initializer)
+    for tensor in [*model.graph.input, *model.graph.output]:
+        kind = tensor.type.tensor_type
+        moved += (math.prod(d.dim_value for d in kind.shape.dim) *
+                  onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize)
+    return path, {p.key: p.value for p in model.metadata_props}, shapes, moved
 
 
 def write_inputs(folder, shapes, metadata):
@@ -161,8 +174,9 @@ def start_engine(start, options, facts):
 
 
 def measure(name, threads, options):
-    path, metadata, shapes = prepare(name, options)
-    run = {"model": name, "threads": threads, "macs": int(metadata["macs"]), "engines": {}, "order_seed": 1}
+    path, metadata, shapes, moved = prepare(name, options)
+    run = {"model": name, "threads": threads, "macs": int(metadata["macs"]), "bytes": moved, "engines": {},
+           "order_seed": 1, "copy_gbs": account.copy_rate() / 1e9}
     workers = {}
     with tempfile.TemporaryDirectory() as folder:
         inputs = write_inputs(folder, shapes, metadata)
@@ -246,18 +260,42 @@ def play_rounds(workers, threads, options, run):
 def summarize(run):
     rates = [run["fma_flops"] / t for t in run["fma_times_s"]]
     run["fma_gflops"] = statistics.median(rates) / 1e9 if rates else None
-    run["share"] = {}
+    run["share"], run["share_fma"] = {}, {}
+    by_bytes = run["bytes"] / (run["copy_gbs"] * 1e9)
+    run["bound"] = ("work" if 2 * run["macs"] / statistics.median(rates) >= by_bytes else "bytes") if rates else None
     for name, facts in run["engines"].items():
         times = facts.get("times_s")
         if times:
             facts["median_s"] = statistics.median(times)
-            run["share"][name] = statistics.median(2 * run["macs"] / t / rate for t, rate in zip(times, rates))
+            pairs = [(2 * run["macs"] / rate, t) for t, rate in zip(times, rates)]
+            run["share_fma"][name] = statistics.median(by_work / t for by_work, t in pairs)
+            run["share"][name] = statistics.median(max(by_work, by_bytes) / t for by_work, t in pairs)
     peers = [n for n, facts in run["engines"].items() if n != "ours" and "median_s" in facts]
     run["best_peer"] = min(peers, key=lambda n: run["engines"][n]["median_s"], default=None)
     run["ratio"] = None
     if peers and "median_s" in run["engines"].get("ours", {}):
         pairs = zip(run["engines"][run["best_peer"]]["times_s"], run["engines"]["ours"]["times_s"])
         run["ratio"] = statistics.median(theirs / ours for theirs, ours in pairs)
+
+
+def measure_products(bin_dir):
+    """What bench_gemm prints of PRODUCTS, for the widest instructions."""
+    rows = []
+    for shape in PRODUCTS:
+        done = subprocess.run([os.path.join(bin_dir, "bench_gemm"), *map(str, shape)], capture_output=True, text=True,
+                              check=True, timeout=600)
+        for line in done.stdout.splitlines():
+            head = re.match(r" *(\d+) x +(\d+) x +(\d+) +(.+?) (\d+)T +peak +([\d.]+) GFLOP/s \|", line)
+            if not head:
+                continue
+            m, n, k, threads = (int(head.group(i)) for i in (1, 2, 3, 5))
+            if rows and rows[-1]["isa"] != head.group(4) and (rows[-1]["m"], rows[-1]["n"], rows[-1]["k"]) == (m, n, k):
+                break
+            shares = {tile: round(float(share) / 100, 4) for tile, share in re.findall(r"(\d+x\d+) +([\d.]+) %", line)}
+            rows.append({"m": m, "n": n, "k": k, "isa": head.group(4), "threads": threads,
+                         "fma_gflops": float(head.group(6)), "shares": shares, "best": max(shares.values())})
+            print(f"product {m}x{n}x{k}, {head.group(4)}, {threads} threads: {100 * rows[-1]['best']:.1f} % of the FMA loop")
+    return rows
 
 
 def commit():
@@ -283,7 +321,7 @@ def versions(peers):
 
 def main():
     options = arguments()
-    for program in ("engine_worker", "fma_peak"):
+    for program in ("engine_worker", "fma_peak", "bench_gemm"):
         if not os.path.exists(os.path.join(options.bin_dir, program)):
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
     head, dirty = commit()
@@ -297,6 +335,7 @@ def main():
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     print(f"{record['cpu']}, {record['cpus']} CPUs, load {record['load_average'][0]:.1f}; commit {head}"
           f"{' with changes' if dirty else ''}; " + ", ".join(f"{n} {v}" for n, v in record["peers"].items()))
+    record["products"] = measure_products(options.bin_dir) if options.rounds and not options.peers_only else []
     report.print_header(options.peers)
     for name in options.models:
         for threads in options.threads:

@@ -14,6 +14,8 @@ GEOMETRIC_MEAN = (1.15, 1.22)
 # ResNet-50: seconds of a build on two threads, cold and with the cache; seconds of a load, and as a share of the best
 # peer's.
 BUILD_COLD, BUILD_CACHED, LOAD, LOAD_SHARE = (15.0, 8.0), (1.0, 0.5), (0.150, 0.060), (0.5, 0.5)
+# Products on one core, of the FMA loop timed in the same rounds.
+PRODUCT = (0.92, 0.95)
 # Peak resident memory as a share of the leaner peer's.
 MEMORY = (0.85, 0.7)
 
@@ -30,6 +32,9 @@ def judge(record):
         goals.append({"name": name, "threads": run_threads, "value": value, "must": must, "aim": aim, "unit": unit,
                       "verdict": verdict})
 
+    for row in record.get("products", []):
+        if row["threads"] == 1:
+            goal(f"{row['m']}x{row['n']}x{row['k']}: of the FMA loop", 1, row["best"], PRODUCT, "x", True)
     ratios = {}
     for run in record["runs"]:
         model, threads, ours = run["model"], run["threads"], run["engines"].get("ours", {})

@@ -61,12 +61,14 @@ struct EpilogueOp
     EpilogueOp(Activation const& a) : kind(kActivation), activation(a) {}
 };
 
-// Types that a tile can be stored as.
+// Types that a tile can be stored as. Only FP32 is emitted: on the CPU FP16 and INT8 are permissions without effect
+// (docs/compat.md), FP16 products take the plain tactics, and AVX2 has no masked store of 16-bit elements, so that the
+// tail of a row would need code of its own.
 enum class StoreType
 {
     kFloat,
-    kHalf, // refused for now
-    kInt8, // refused for now
+    kHalf, // refused
+    kInt8, // refused
 };
 
 struct GemmKernelSpec

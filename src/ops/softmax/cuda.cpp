@@ -118,18 +118,23 @@ template <class F> TW_INLINE float reduceRow(float v, float identity, F f)
     return blockReduce(v, identity, scratch, f);
 #endif
 }
-// V elements in each of P packs a thread.
-template <int V, int P> TW_INLINE void rows(Params const& p)
+// V elements in each of P packs a thread. EDGES: rows begin at any element; what lies before the first whole pack and
+// behind the last one, fewer than V elements each, is one more for some of the threads.
+template <int V, int P, bool EDGES> TW_INLINE void rows(Params const& p)
 {
     releaseDependents();
     waitForPrevious();
     // Threads behind the last row do as the last one does, for all of a warp exchange, and store nothing.
     idx const wanted = blockIdx.x * ($threads$ / $row$) + threadIdx.x / $row$, slice = min(wanted, idx(p.slices) - 1);
-    idx const lane = threadIdx.x % $row$, packs = idx(p.n) / V;
-    T const* const x = static_cast<T const*>(p.x) + i64(slice) * p.n;
-    T* const y = static_cast<T*>(p.y) + i64(slice) * p.n;
-    float v[P][V];
-    float m = TW_LOWEST, s = 0;
+    idx const lane = threadIdx.x % $row$, n = idx(p.n);
+    T const* x = static_cast<T const*>(p.x) + i64(slice) * p.n;
+    T* y = static_cast<T*>(p.y) + i64(slice) * p.n;
+    idx const head = EDGES ? min(n, idx(-(i64(slice) * i64(p.n)) & (V - 1))) : 0, packs = (n - head) / V;
+    idx const tail = EDGES ? n - head - packs * V : 0, behind = head + packs * V + lane;
+    float v[P][V], m = TW_LOWEST, s = 0, first = TW_LOWEST, last = TW_LOWEST;
+    if (EDGES && lane < head) first = load<float>(x[lane]);
+    if (EDGES && lane < tail) last = load<float>(x[behind]);
+    x += head;
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         idx const at = i * $row$ + lane;
@@ -138,6 +143,7 @@ template <int V, int P> TW_INLINE void rows(Params const& p)
 #pragma unroll
         for (int j = 0; j < V; ++j) { v[i][j] = load<float>(pack.v[j]); m = larger(m, v[i][j]); }
     }
+    if (EDGES) m = larger(m, larger(first, last));
     m = reduceRow(m, TW_LOWEST, larger);
 #pragma unroll
     for (int i = 0; i < P; ++i) {
@@ -145,19 +151,29 @@ template <int V, int P> TW_INLINE void rows(Params const& p)
 #pragma unroll
         for (int j = 0; j < V; ++j) { v[i][j] = $exp$(v[i][j] - m); s += v[i][j]; }
     }
+    if (EDGES) { // 0 where a thread has none
+        first = $exp$(first - m);
+        last = $exp$(last - m);
+        s += first + last;
+    }
     s = 1 / reduceRow(s, 0.0f, sum);
+    if (wanted != slice) return;
+    if (EDGES && lane < head) y[lane] = store<T>(first * s);
+    if (EDGES && lane < tail) y[behind] = store<T>(last * s);
+    y += head;
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         idx const at = i * $row$ + lane;
-        if (at >= packs || wanted != slice) continue;
+        if (at >= packs) continue;
         Pack<T, V> pack;
 #pragma unroll
         for (int j = 0; j < V; ++j) pack.v[j] = store<T>(v[i][j] * s);
         reinterpret_cast<Pack<T, V>*>(y)[at] = pack;
     }
 }
-TW_KERNEL softmax_packs(const __grid_constant__ Params p) { rows<$width$, $packs$>(p); }
-TW_KERNEL softmax_elements(const __grid_constant__ Params p) { rows<1, $packs$ * $width$>(p); }
+TW_KERNEL softmax_packs(const __grid_constant__ Params p) { rows<$width$, $packs$, false>(p); }
+TW_KERNEL softmax_edges(const __grid_constant__ Params p) { rows<$width$, $packs$, true>(p); }
+TW_KERNEL softmax_elements(const __grid_constant__ Params p) { rows<1, $packs$ * $width$, false>(p); }
 )";
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
@@ -207,7 +223,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
-    out.names = {"softmax_packs", "softmax_elements"};
+    out.names = {"softmax_packs", "softmax_edges", "softmax_elements"};
     out.source = cuda::expand(kRowsText, {{"t", cuda::storageOf(x.type)},
                                           {"row", std::to_string(s.row)},
                                           {"threads", std::to_string(threads)},
@@ -222,13 +238,14 @@ CudaKernels generateRows(Problem const& problem, Config const&)
         p.y = y.data;
         p.slices = uint64_t(in.dims.volume(0, axis));
         p.n = uint64_t(in.dims[axis]);
-        bool const packs = in.dims[axis] % width == 0 && (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
-        return launch(packs ? 0 : 1, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
+        bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
+        int const kernel = !isAligned || row < width ? 2 : in.dims[axis] % width == 0 ? 0 : 1;
+        return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
     };
     return out;
 }
 
-constexpr CudaTactic kRows{"softmax_rows_cuda", 2, generateRows, supportsRows};
+constexpr CudaTactic kRows{"softmax_rows_cuda", 3, generateRows, supportsRows};
 constexpr CudaTactic kColumns{"softmax_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
 

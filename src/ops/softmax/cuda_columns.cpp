@@ -39,12 +39,23 @@ template <int V, class F> TW_INLINE void share(float (&v)[V], float (&part)[Y][V
 #pragma unroll
     for (int k = 0; k < V; ++k) part[cy][k][cx] = v[k];
     __syncthreads();
+    if (Y >= 8) { // else every thread would read as much as it has
+        float* const all = &part[0][0][0];
+        for (int c = threadIdx.x; c < V * X; c += X * Y) {
+            float sum = all[c];
+#pragma unroll
+            for (int r = 1; r < Y; ++r) sum = f(sum, all[r * V * X + c]);
+            all[c] = sum;
+        }
+        __syncthreads();
+    }
 #pragma unroll
     for (int k = 0; k < V; ++k) v[k] = part[0][k][cx];
+    if (Y < 8)
 #pragma unroll
-    for (int r = 1; r < Y; ++r)
+        for (int r = 1; r < Y; ++r)
 #pragma unroll
-        for (int k = 0; k < V; ++k) v[k] = f(v[k], part[r][k][cx]);
+            for (int k = 0; k < V; ++k) v[k] = f(v[k], part[r][k][cx]);
 }
 template <int V> TW_INLINE void columns(Params const& p)
 {

@@ -57,6 +57,10 @@ void domain(ir::Node const&, int, Domain& d)
     softmax("half_rows", 1, input(DataType::kHalf, {3, 33}));
     for (int64_t n : {128, 1024, 4104})
         softmax("half_row_" + std::to_string(n), 1, input(DataType::kHalf, {3, n}));
+    for (int64_t n : {65, 197, 1001, 4101, 16383}) { // rows that begin at any element
+        softmax("odd_row_" + std::to_string(n), 1, f32({19, n}));
+        softmax("half_odd_row_" + std::to_string(n), 1, input(DataType::kHalf, {19, n}));
+    }
     softmax("half_many_rows", 1, input(DataType::kHalf, {77, 128}));
     softmax("half_columns_64", 1, input(DataType::kHalf, {2, 9, 64}));
     softmax("many_channels", 1, f32({2, 64, 36}));

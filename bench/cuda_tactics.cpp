@@ -125,12 +125,17 @@ std::vector<Row> rows()
     list.push_back({"sum_row_f16", elementwise::def(), sum(), {{h, {32, 1024, 3072}}, {h, {1, 1, 3072}}}});
     list.push_back({"softmax_128_f16", softmax::def(), softmaxOf(2), {{h, {4096, 128, 128}}}});
     list.push_back({"softmax_384_f16", softmax::def(), softmaxOf(2), {{h, {512, 384, 384}}}});
+    list.push_back({"softmax_197_f16", softmax::def(), softmaxOf(1), {{h, {64 * 12 * 197, 197}}}});
     list.push_back({"softmax_1000_f32", softmax::def(), softmaxOf(1), {{f, {32768, 1000}}}});
     list.push_back({"softmax_channels_f32", softmax::def(), softmaxOf(1), {{f, {32, 21, 256, 256}}}});
     list.push_back({"softmax_channels_f16", softmax::def(), softmaxOf(1), {{h, {32, 21, 256, 256}}}});
+    list.push_back({"softmax_600_channels_f16", softmax::def(), softmaxOf(1), {{h, {4, 600, 128, 128}}}});
     list.push_back({"softmax_150_channels_f16", softmax::def(), softmaxOf(1), {{h, {8, 150, 256, 256}}}});
     list.push_back({"average_pool_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 12), {{h, {256, 2048, 7, 7}}}});
     list.push_back({"reduce_rows_f16", reduce::def(), reduceOf(reduce::Kind::kAvg, 4), {{h, {256, 384, 768}}}});
+    list.push_back({"reduce_rows_64_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 2), {{f, {1 << 19, 64}}}});
+    list.push_back({"reduce_all_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 3), {{f, {4096, 8192}}}});
+    list.push_back({"reduce_rows_1023_f16", reduce::def(), reduceOf(reduce::Kind::kSum, 2), {{h, {1 << 16, 1023}}}});
     list.push_back({"reduce_columns_f32", reduce::def(), reduceOf(reduce::Kind::kSum, 1), {{f, {4096, 8192}}}});
     list.push_back({"reduce_columns_f16", reduce::def(), reduceOf(reduce::Kind::kMax, 1), {{h, {8192, 8192}}}});
     list.push_back({"reduce_channels_f32", reduce::def(), reduceOf(reduce::Kind::kAvg, 2), {{f, {32, 256, 3136}}}});

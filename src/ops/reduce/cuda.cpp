@@ -5,6 +5,7 @@
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/cuda_columns.h"
 #include "ops/reduce/cuda_pixels.h"
+#include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {
@@ -116,107 +117,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-// Rows that lie together: a warp or a block for each, in packs of 16 bytes where sizes and addresses allow them.
-constexpr char const* kRowsText = R"(
-struct Params { void const* x; void* y; u64 results, count; Loop<1> kept, reduced; };
-typedef $accumulator$ A;
-TW_INLINE A join(A a, A b) { return $join$; }
-TW_INLINE void finish(Params const& p, idx i, A v)
-{
-    A const count = A(p.count);
-    (void)count;
-    static_cast<$y$*>(p.y)[i] = store<$y$>($result$);
-}
-template <int V> TW_INLINE A part(Params const& p, idx row, idx lane, idx lanes)
-{
-    Pack<$x$, V> const* const x = reinterpret_cast<Pack<$x$, V> const*>(static_cast<$x$ const*>(p.x) + i64(row) * p.count);
-    idx const packs = idx(p.count) / V;
-    A v[V];
-#pragma unroll
-    for (int j = 0; j < V; ++j) v[j] = $identity$;
-#pragma unroll 4
-    for (idx k = lane; k < packs; k += lanes) {
-        Pack<$x$, V> const pack = x[k];
-#pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = join(v[j], A(load<$number$>(pack.v[j])));
-    }
-#pragma unroll
-    for (int j = 1; j < V; ++j) v[0] = join(v[0], v[j]);
-    return v[0];
-}
-template <int V> TW_INLINE void warps(Params const& p)
-{
-    idx const row = threadIndex() / 32;
-    if (row >= p.results) return;
-    A const v = warpReduce(part<V>(p, row, threadIdx.x % 32, 32), [](A a, A b) { return join(a, b); });
-    if (threadIdx.x % 32 == 0) finish(p, row, v);
-}
-template <int V> TW_INLINE void blocks(Params const& p)
-{
-    __shared__ A scratch[32];
-    A const v = blockReduce(part<V>(p, blockIdx.x, threadIdx.x, blockDim.x), A($identity$), scratch,
-                            [](A a, A b) { return join(a, b); });
-    if (threadIdx.x == 0) finish(p, blockIdx.x, v);
-}
-TW_KERNEL reduce_warps_packs(const __grid_constant__ Params p) { warps<$width$>(p); }
-TW_KERNEL reduce_warps(const __grid_constant__ Params p) { warps<1>(p); }
-TW_KERNEL reduce_rows_packs(const __grid_constant__ Params p) { blocks<$width$>(p); }
-TW_KERNEL reduce_rows(const __grid_constant__ Params p) { blocks<1>(p); }
-)";
-
-constexpr int64_t kBlockRows = 2048; // elements of a row from which a block works on it
-
-Support supportsRows(Problem const& problem)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    Extents const& x = problem.inputs[0].maxDims;
-    bool inner = true; // only axes behind the kept ones
-    for (int d = x.rank - 1, seenKept = 0; d >= 0; --d) {
-        if (x[d] == 1)
-            continue;
-        if (!a.has(d))
-            seenKept = 1;
-        else
-            inner = inner && !seenKept;
-    }
-    return inner ? Support::yes() : Support::no("reduces the innermost axes only");
-}
-
-CudaKernels generateRows(Problem const& problem, Config const&)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.inputs[0].type;
-    CudaArithmetic const f = cudaArithmetic(a.kind, t);
-    int64_t const width = 16 / sizeOf(t);
-    CudaKernels out;
-    out.wide = isWide(problem);
-    out.names = {"reduce_warps_packs", "reduce_warps", "reduce_rows_packs", "reduce_rows"};
-    out.source = kCudaArithmetic +
-                 cuda::expand(kRowsText, {{"accumulator", f.accumulator},
-                                          {"join", f.join},
-                                          {"identity", f.identity},
-                                          {"result", f.result},
-                                          {"number", f.number},
-                                          {"x", cuda::storageOf(t)},
-                                          {"y", cuda::storageOf(t)},
-                                          {"width", std::to_string(width)}}) +
-                 cuda::sizeCheck<Params>();
-    out.run = [width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.results = uint64_t(y.count());
-        p.count = uint64_t(x.count() / y.count());
-        bool const packs = int64_t(p.count) % width == 0 && cuda::addressOf(x.data) % 16 == 0;
-        if (int64_t(p.count) >= kBlockRows)
-            return launch(packs ? 2 : 3, y.count(), kThreads, p);
-        return launch(packs ? 0 : 1, blocksFor(y.count() * 32, kThreads), kThreads, p);
-    };
-    return out;
-}
-
-constexpr CudaTactic kRows{"reduce_rows_cuda", 1, generateRows, supportsRows};
+constexpr CudaTactic kShortRows{"reduce_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
+constexpr CudaTactic kRows{"reduce_rows_cuda", 2, generateRows, supportsRows, configsOfRows};
 constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kPixels32{"reduce_f32_pixels", 1, generatePixels, supportsPixels32, configsOfPixels,
                                formatsOfPixels};
@@ -227,7 +129,7 @@ constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kRows, &kColumns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kShortRows, &kRows, &kColumns, &kPlain};
     return kList;
 }
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <numeric>
 
-#include "ops/cuda_pointwise.h"
 #include "ops/reduce/cuda_arithmetic.h"
 
 namespace tw::ops::reduce {
@@ -136,24 +135,32 @@ TW_COLUMNS reduce_columns(const __grid_constant__ Params p) { columns<$x$, 1, 32
 TW_COLUMNS reduce_columns_finish(const __grid_constant__ Params p) { columns<A, 1, 8, false, 1>(p); }
 )";
 
-// False when the reduced axes do not lie together or nothing lies behind them.
-bool columnsOf(Attrs const& a, Extents const& x, Columns& c)
+// The first of the reduced axes and the one behind the last; axes of size 1 at the most are left out.
+struct Axes
 {
-    int state = 0; // 0: in front of the reduced axes, 1: among them, 2: behind
+    int begin = 0, end = 0;
+
+    Columns of(Extents const& x) const { return {x.volume(0, begin), x.volume(begin, end), x.volume(end, x.rank)}; }
+};
+
+// False when the reduced axes do not lie together or nothing lies behind them. `x`: the largest dimensions.
+bool axesOf(Attrs const& a, Extents const& x, Axes& axes)
+{
+    bool any = false, behind = false;
     for (int d = 0; d < x.rank; ++d) {
         if (x[d] == 1)
             continue;
-        if (a.has(d)) {
-            if (state == 2)
-                return false;
-            state = 1;
-            c.n *= x[d];
-        } else {
-            state = state == 0 ? 0 : 2;
-            (state == 0 ? c.outer : c.inner) *= x[d];
+        if (!a.has(d)) {
+            behind = behind || any;
+            continue;
         }
+        if (behind)
+            return false;
+        axes.begin = any ? axes.begin : d;
+        axes.end = d + 1;
+        any = true;
     }
-    return state == 2;
+    return behind;
 }
 
 // How columns become packs: `fold` rows lie side by side as one, so that rows end with packs.
@@ -216,11 +223,10 @@ Choice choiceOf(Config const& config, Columns const& c, DataType t)
 
 Support supportsColumns(Problem const& problem)
 {
-    // The shapes of a run may have other dimensions of size 1, so only one shape is taken.
-    Columns c;
-    if (!isStatic(problem) || !columnsOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].dims, c))
-        return Support::no("reduces neighbouring axes with others behind them, of a fixed shape");
-    if (c.n > INT32_MAX / 2)
+    Axes axes;
+    if (!axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes))
+        return Support::no("reduces neighbouring axes with others behind them");
+    if (axes.of(problem.inputs[0].maxDims).n > INT32_MAX / 2)
         return Support::no("counts rows in 32 bits");
     return Support::yes();
 }
@@ -228,8 +234,9 @@ Support supportsColumns(Problem const& problem)
 // {lanes along the columns, packs ahead, blocks that share rows, whether a block has whole matrices}
 std::vector<Config> configsOfColumns(Problem const& problem)
 {
-    Columns c;
-    columnsOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].dims, c);
+    Axes axes;
+    axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes);
+    Columns const c = axes.of(problem.inputs[0].dims);
     Packing const packing = packingOf(c, problem.inputs[0].type, true);
     int64_t const width = packsOfRow(c, packing), rows = c.n / packing.fold,
                   processors = problem.cuda ? problem.cuda->multiprocessors : 1;
@@ -265,10 +272,11 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.inputs[0].type;
     CudaArithmetic const f = cudaArithmetic(a.kind, t);
-    Columns c;
-    columnsOf(a, problem.inputs[0].dims, c);
-    Choice const choice = choiceOf(config, c, t);
-    Packing const packing = packingOf(c, t, mayFold(c, choice));
+    Axes axes;
+    axesOf(a, problem.inputs[0].maxDims, axes);
+    Columns const optimum = axes.of(problem.inputs[0].dims);
+    Choice const choice = choiceOf(config, optimum, t);
+    Packing const packing = packingOf(optimum, t, mayFold(optimum, choice));
     // Of each column, what the first kernel leaves.
     int64_t const folded = choice.isWhole ? 1 : packing.fold, sums = choice.shares * folded,
                   accumulatorBytes = isFloating(t) ? 4 : 8;
@@ -295,9 +303,13 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
         out.workspace = [sums, accumulatorBytes](std::span<TensorRef const>, std::span<TensorRef const> y) {
             return y[0].count() * sums * accumulatorBytes;
         };
-    out.run = [c, packing, choice, folded](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [axes, packing, choice, folded](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const& x = args.inputs[0];
-        bool const isPacked = cuda::addressOf(x.data) % uint64_t(packing.width * sizeOf(x.type)) == 0;
+        Columns const c = axes.of(x.dims);
+        bool const isPacked = cuda::addressOf(x.data) % uint64_t(packing.width * sizeOf(x.type)) == 0 &&
+                              c.n % packing.fold == 0 && c.inner * packing.fold % packing.width == 0 &&
+                              (packing.fold == 1 || mayFold(c, choice)) &&
+                              (!choice.isWhole || choice.lanes == packsOfRow(c, packing));
         Packing const by = isPacked ? packing : Packing{};
         int64_t const lanes = isPacked ? choice.lanes : kPlainLanes, sums = choice.shares * (isPacked ? folded : 1);
         Params p;

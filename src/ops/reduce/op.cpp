@@ -163,6 +163,12 @@ void domain(ir::Node const& node, int, Domain& d)
             reduce(k + "_tall_3", kind, 1, false, input(t, {20011, 3}));
             reduce(k + "_tall_8", kind, 1, false, input(t, {9001, 8}));
             reduce(k + "_tall_middle", kind, 2, false, input(t, {3, 700, 129}));
+            for (int64_t n : {3, 49, 64, 196}) // rows that begin at any element
+                reduce(k + "_rows_of_" + std::to_string(n), kind, 2, false, input(t, {1101, n}));
+            reduce(k + "_all_of_many", kind, 3, false, input(t, {67, 1009}));
+            reduce(k + "_rows_of_40007", kind, 2, false, input(t, {3, 40007}));
+            reduce(k + "_rows_of_331", kind, 2, false, input(t, {65, 331}));
+            reduce(k + "_rows_of_2051", kind, 2, false, input(t, {17, 2051}));
             reduce(k + "_short", kind, 2, false, input(t, {301, 5, 24}));
         }
     reduce("max_infinities", Kind::kMax, 2, false, f32({2, 2}, {-inf, -inf, inf, 0}), {{-inf, inf}});

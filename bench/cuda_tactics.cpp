@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda_row.h"
 #include "device/cuda/target.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
@@ -41,24 +42,8 @@ namespace {
 
 using namespace tw;
 
-struct Row
-{
-    std::string name;
-    ir::OpDef const& op;
-    std::unique_ptr<ir::AttrsBase> attrs;
-    std::vector<std::pair<DataType, Extents>> inputs;
-    double operations = 0; // 0: bytes count
-    size_t constants = 0;  // of the last inputs
-    size_t behind = 0;     // inputs behind those
-};
-
-template <class A>
-std::unique_ptr<ir::AttrsBase> with(std::function<void(A&)> const& set)
-{
-    auto a = std::make_unique<A>();
-    set(*a);
-    return a;
-}
+using bench::Row;
+using bench::with;
 
 std::vector<Row> rows()
 {
@@ -362,6 +347,8 @@ std::vector<Row> rows()
     linear("linear_4096x768x3072_f32", 4096, 768, 3072);
     linear("linear_4096x3072x768_f32", 4096, 3072, 768);
     linear("linear_4096x4096x4096_f32", 4096, 4096, 4096);
+    for (Row& row : bench::movingRows())
+        list.push_back(std::move(row));
     return list;
 }
 
@@ -442,6 +429,8 @@ int main(int argc, char** argv)
             for (int64_t i = 0, v = 12345; i < t.count(); ++i, v = v * 1103515245 + 12345)
                 if (type == DataType::kInt32)
                     t.as<int32_t>()[i] = int32_t((v >> 8 & 0xffffff) % 30000);
+                else if (sizeOf(type) == 1)
+                    t.as<uint8_t>()[i] = uint8_t(v >> 16 & 1);
                 else if (type == DataType::kFloat)
                     t.as<float>()[i] = float(v >> 8 & 0xffff) / 65536.0F - 0.5F;
                 else
@@ -483,7 +472,9 @@ int main(int argc, char** argv)
             problem.outputs.push_back(spec);
             bytes += double(outputs.back().sizeBytes());
         }
-        if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
+        if (row.bytes > 0)
+            bytes = row.bytes;
+        else if (std::strcmp(row.op.name, "gather") == 0) // only the rows that are taken
             bytes = 2 * double(outputs[0].sizeBytes());
         std::vector<std::pair<ops::Tactic const*, ops::Formats>> ways;
         for (ops::Tactic const* t : row.op.cudaTactics())

@@ -248,6 +248,33 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
         shuffle((std::string("tiles_") + nameOf(t)).c_str(), input(t, {2, 33, 65}), first({0, 2, 1}));
         shuffle((std::string("rows_") + nameOf(t)).c_str(), input(t, {2, 4, 3, 32}), first({0, 2, 1, 3}));
     }
+    // Axes that change places: rows that begin at packs of 16 bytes or anywhere, several tiles, one axis short.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
+        for (auto [a, b] : {std::pair<int64_t, int64_t>{64, 144},
+                            {65, 129},
+                            {200, 72},
+                            {136, 328},
+                            {3, 701},
+                            {701, 3},
+                            {2, 512},
+                            {512, 2},
+                            {49, 96},
+                            {96, 49},
+                            {5, 1000},
+                            {1000, 6},
+                            {47, 15},
+                            {270, 24}}) {
+            std::string const name = "places_" + std::to_string(a) + "x" + std::to_string(b) + "_" + nameOf(t);
+            shuffle(name.c_str(), input(t, {2, a, b}), first({0, 2, 1}));
+        }
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        shuffle((std::string("far_") + nameOf(t)).c_str(), input(t, {33, 3, 2, 40}), first({3, 1, 2, 0}));
+        shuffle((std::string("scattered_") + nameOf(t)).c_str(), input(t, {7, 3, 5, 6}), first({3, 1, 0, 2}));
+        shuffle((std::string("odd_rows_") + nameOf(t)).c_str(), input(t, {3, 5, 4, 7}), first({2, 1, 0, 3}));
+    }
+    // So many that threads of a GPU move several.
+    shuffle("many_rows", f32({270, 19, 113}), first({1, 0, 2}));
+    shuffle("many_odd_rows", input(DataType::kInt8, {900, 22, 111}), first({1, 0, 2}));
     // An input of [3,0] with reshape dimensions [0,0]: copied, or sizes of zero.
     shuffle("empty_placeholder", f32({3, 0}), reshape({0, 0}), {{}});
     shuffle("empty_no_placeholder", f32({3, 0}), [](Attrs& a) {

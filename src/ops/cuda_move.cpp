@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cuda_move.h"
+
+#include <algorithm>
+
+#include "ops/cuda_move_tiles.h"
+
+namespace tw::ops {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostUnit = 16, kStoreBytes = 4;
+constexpr int kEach = 4;         // units for a thread, in flight together
+constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
+constexpr int64_t kLeastTile = 256;
+
+struct Params
+{
+    void const *x = nullptr, *fill = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;
+    int32_t first = 0, each = 1; // the first dimension that counts; units of a thread
+    cuda::Loop<2> loop;          // x, y
+    int64_t low[kMaxRank] = {}, span[kMaxRank] = {};
+};
+
+constexpr char const* kText = R"(
+struct Params { void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8]; };
+typedef $unit$ Element;
+constexpr bool kBordered = $bordered$;
+constexpr int kEach = 4, kPerStore = 4 / sizeof(Element);
+struct Place { off from, to; idx column; bool inside; };
+TW_INLINE Place placeOf(Params const& p, idx i)
+{
+    Place at = {0, 0, 0, true};
+#pragma unroll
+    for (int r = 7; r >= 0; --r) {
+        bool const isFirst = r == 0 || r == p.first;
+        idx const q = isFirst ? 0 : divide(i, p.loop.dim[r]), c = isFirst ? i : i - q * idx(p.loop.dim[r].d);
+        if (r == 7) at.column = c;
+        if constexpr (kBordered) {
+            idx const there = c - idx(p.low[r]);
+            at.inside = at.inside && there < idx(p.span[r]);
+            at.from += off(there) * off(p.loop.stride[0][r]);
+        } else {
+            at.from += off(c) * off(p.loop.stride[0][r]);
+        }
+        at.to += off(c) * off(p.loop.stride[1][r]);
+        if (isFirst) break;
+        i = q;
+    }
+    return at;
+}
+template <class U> TW_INLINE U filling(Params const& p)
+{
+    Pack<Element, sizeof(U) / sizeof(Element)> v = {};
+    if (kBordered && p.fill) {
+        Element const one = *static_cast<Element const*>(p.fill);
+#pragma unroll
+        for (int i = 0; i < int(sizeof(U) / sizeof(Element)); ++i) v.v[i] = one;
+    }
+    return *reinterpret_cast<U const*>(&v);
+}
+// Each unit lies together on both sides.
+template <class U> TW_INLINE void moveUnits(Params const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
+    U const fill = filling<U>(p);
+    U v[kEach];
+    off to[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        idx const i = begin + k * 256;
+        v[k] = fill;
+        to[k] = 0;
+        if (k < p.each && i < p.count) {
+            Place const at = placeOf(p, i);
+            to[k] = at.to;
+            if (at.inside) v[k] = static_cast<U const*>(p.x)[at.from];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        if (k < p.each && begin + k * 256 < p.count) static_cast<U*>(p.y)[to[k]] = v[k];
+}
+// y is dense: 4 bytes of it at a time, elements from anywhere.
+TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
+    Element const fill = filling<Element>(p);
+    Element const* const x = static_cast<Element const*>(p.x);
+    Pack<Element, kPerStore> v[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        idx const i = (begin + k * 256) * kPerStore;
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e) v[k].v[e] = fill;
+        if (k >= p.each || i >= p.count) continue;
+        Place at = placeOf(p, i);
+        if (at.inside) v[k].v[0] = x[at.from];
+#pragma unroll
+        for (int e = 1; e < kPerStore; ++e) {
+            if (i + e >= p.count) break;
+            if (kBordered || ++at.column == idx(p.loop.dim[7].d)) at = placeOf(p, i + e);
+            else at.from += off(p.loop.stride[0][7]);
+            if (at.inside) v[k].v[e] = x[at.from];
+        }
+    }
+    Element* const y = static_cast<Element*>(p.y);
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        idx const i = (begin + k * 256) * kPerStore;
+        if (k >= p.each || i >= p.count) continue;
+        if (i + kPerStore <= p.count) *reinterpret_cast<Pack<Element, kPerStore>*>(y + i) = v[k];
+        else
+#pragma unroll
+            for (int e = 0; e < kPerStore; ++e)
+                if (i + e < p.count) y[i + e] = v[k].v[e];
+    }
+}
+)";
+
+// Kernels, in this order: scattered, units of 1 << shift bytes from the element's size on, tiles.
+constexpr int kScattered = 0, kUnits = 1;
+
+int shiftOf(int64_t elementBytes)
+{
+    return elementBytes == 4 ? 2 : elementBytes == 2 ? 1 : 0;
+}
+int tilesAt(int64_t elementBytes)
+{
+    return kUnits + 5 - shiftOf(elementBytes);
+}
+
+// Without dimensions of size 1, neighbours merged where both sides permit it.
+Box simplified(Box const& box)
+{
+    Box out = box;
+    out.dims = out.from = out.to = out.low = out.high = {};
+    bool const bordered = box.low.rank > 0;
+    bool anyBorder = false;
+    for (int d = 0; d < box.dims.rank; ++d) {
+        int64_t const n = box.dims[d], low = bordered ? std::clamp<int64_t>(box.low[d], 0, n) : 0,
+                      high = bordered ? std::clamp<int64_t>(box.high[d], low, n) : n;
+        bool const whole = low == 0 && high == n;
+        anyBorder = anyBorder || !whole;
+        if (n == 1 && whole)
+            continue;
+        int const last = out.dims.rank - 1;
+        if (last >= 0 && whole && out.from[last] == box.from[d] * n && out.to[last] == box.to[d] * n) {
+            out.dims[last] *= n;
+            out.low[last] *= n;
+            out.high[last] *= n;
+            out.from[last] = box.from[d];
+            out.to[last] = box.to[d];
+        } else {
+            out.dims.push(n);
+            out.from.push(box.from[d]);
+            out.to.push(box.to[d]);
+            out.low.push(low);
+            out.high.push(high);
+        }
+    }
+    if (out.dims.rank == 0)
+        out.add(1, 1, 1);
+    if (!anyBorder)
+        out.low = out.high = {};
+    return out;
+}
+
+// Bytes that everything is a multiple of where rows are dense on both sides.
+int64_t unitBytes(Box const& b)
+{
+    int const last = b.dims.rank - 1;
+    if (b.from[last] != 1 || b.to[last] != 1)
+        return b.elementBytes;
+    uint64_t all = uint64_t(b.dims[last]);
+    for (int d = 0; d < last; ++d)
+        all |= uint64_t(b.from[d]) | uint64_t(b.to[d]);
+    if (b.low.rank)
+        all |= uint64_t(b.low[last]) | uint64_t(b.high[last]);
+    all = all * uint64_t(b.elementBytes) | cuda::addressOf(b.x) | cuda::addressOf(b.y);
+    int64_t unit = b.elementBytes;
+    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
+        unit *= 2;
+    return unit;
+}
+
+bool isDense(Extents const& dims, Extents const& steps)
+{
+    int64_t step = 1;
+    for (int d = dims.rank - 1; d >= 0; --d) {
+        if (steps[d] != step)
+            return false;
+        step *= dims[d];
+    }
+    return true;
+}
+
+} // namespace
+
+void Box::add(int64_t n, int64_t xStep, int64_t yStep)
+{
+    dims.push(n);
+    from.push(xStep);
+    to.push(yStep);
+}
+
+CudaKernels moveKernels(int64_t elementBytes, bool bordered)
+{
+    CudaKernels out;
+    out.isDependent = true;
+    out.names = {"move_scattered"};
+    out.source =
+        cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)}, {"bordered", bordered ? "true" : "false"}}) +
+        cuda::sizeCheck<Params>();
+    for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
+        std::string const bytes = std::to_string(unit);
+        out.names.push_back("move_" + bytes);
+        out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
+                      "(const __grid_constant__ Params p) { moveUnits<unit" + bytes + ">(p); }\n";
+    }
+    addTileKernels(out);
+    return out;
+}
+
+Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const& shape)
+{
+    if (whole.dims.volume() == 0)
+        return {};
+    Box b = simplified(whole);
+    int const last = b.dims.rank - 1;
+    bool const bordered = b.low.rank > 0;
+    if (!bordered && last == 0 && b.from[0] == 1 && b.to[0] == 1) {
+        cuda::Driver const& driver = launch.device().driver();
+        TW_CUDA(driver, cuMemcpyDtoDAsync(cuda::addressOf(b.y), cuda::addressOf(b.x),
+                                          size_t(b.dims[0] * b.elementBytes), launch.stream()));
+        return {};
+    }
+    if (!bordered && b.from[last] != 1 && b.to[last] == 1)
+        for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
+            if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
+                return moveTiles(launch, tilesAt(b.elementBytes), b, d, shape);
+    int64_t const unit = unitBytes(b);
+    bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
+    int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements
+    Params p;
+    p.x = b.x;
+    p.y = b.y;
+    p.fill = b.fill;
+    for (int d = 0; d < b.dims.rank; ++d) {
+        int const at = kMaxRank - b.dims.rank + d;
+        int64_t const low = bordered ? b.low[d] : 0, high = bordered ? b.high[d] : b.dims[d];
+        p.low[at] = d == last ? low / wide : low;
+        p.span[at] = (d == last ? high / wide : high) - p.low[at];
+        if (d == last)
+            b.dims[d] /= wide;
+        else
+            b.from[d] /= wide, b.to[d] /= wide;
+    }
+    p.first = kMaxRank - b.dims.rank;
+    p.loop.set(b.dims);
+    p.loop.setStrides(0, b.from);
+    p.loop.setStrides(1, b.to);
+    p.count = uint64_t(b.dims.volume());
+    int64_t const stores =
+        scattered ? (int64_t(p.count) * b.elementBytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
+    p.each = stores >= kWaves * launch.multiprocessors() ? kEach : 1;
+    int kernel = kScattered;
+    if (!scattered)
+        for (int64_t bytes = b.elementBytes, k = kUnits; bytes <= unit; bytes *= 2)
+            kernel = int(k++);
+    return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
+}
+
+} // namespace tw::ops

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves a box of elements from one tensor to another: any order of the axes, any steps, perhaps a border that is
+// filled.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops {
+
+struct Box
+{
+    int64_t elementBytes = 1;   // 1, 2 or 4
+    void const* x = nullptr;    // where coordinate 0 comes from, or `low` where there is a border
+    void* y = nullptr;          // where coordinate 0 goes
+    Extents dims, from, to;     // in y's order, the last running fastest; steps in elements in x and y
+    Extents low, high;          // [low, high) come from x, the others are filled; rank 0: all from x
+    void const* fill = nullptr; // one element in GPU memory; null: zeros
+    void add(int64_t n, int64_t xStep, int64_t yStep); // one more dimension, without a border
+};
+
+// The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile.
+struct TileShape
+{
+    int64_t runBytes = 128, bytes = 16 << 10;
+};
+
+// Kernels of `elementBytes`; `bordered`: they can fill. The caller sets `wide` and `run`, which calls move().
+CudaKernels moveKernels(int64_t elementBytes, bool bordered);
+Result<void> move(CudaLaunch const& launch, Box const& box, TileShape const& shape = {});
+
+} // namespace tw::ops

@@ -26,12 +26,12 @@ struct Params
 };
 
 constexpr char const* kText = R"(
-struct Params { void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8]; };
+struct MoveParams { void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8]; };
 typedef $unit$ Element;
 constexpr bool kBordered = $bordered$;
 constexpr int kEach = 4, kPerStore = 4 / sizeof(Element);
 struct Place { off from, to; idx column; bool inside; };
-TW_INLINE Place placeOf(Params const& p, idx i)
+TW_INLINE Place placeOf(MoveParams const& p, idx i)
 {
     Place at = {0, 0, 0, true};
 #pragma unroll
@@ -52,7 +52,7 @@ TW_INLINE Place placeOf(Params const& p, idx i)
     }
     return at;
 }
-template <class U> TW_INLINE U filling(Params const& p)
+template <class U> TW_INLINE U filling(MoveParams const& p)
 {
     Pack<Element, sizeof(U) / sizeof(Element)> v = {};
     if (kBordered && p.fill) {
@@ -63,7 +63,7 @@ template <class U> TW_INLINE U filling(Params const& p)
     return *reinterpret_cast<U const*>(&v);
 }
 // Each unit lies together on both sides.
-template <class U> TW_INLINE void moveUnits(Params const& p)
+template <class U> TW_INLINE void moveUnits(MoveParams const& p)
 {
     waitForPrevious();
     releaseDependents();
@@ -87,7 +87,7 @@ template <class U> TW_INLINE void moveUnits(Params const& p)
         if (k < p.each && begin + k * 256 < p.count) static_cast<U*>(p.y)[to[k]] = v[k];
 }
 // y is dense: 4 bytes of it at a time, elements from anywhere.
-TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MoveParams p)
 {
     waitForPrevious();
     releaseDependents();
@@ -202,7 +202,22 @@ bool isDense(Extents const& dims, Extents const& steps)
     return true;
 }
 
+constexpr TileShape kShapes[] = {{128, 16 << 10}, {256, 16 << 10}, {64, 16 << 10}, {128, 32 << 10}, {256, 32 << 10}};
+
 } // namespace
+
+std::vector<Config> configsOfTiles(Problem const&)
+{
+    std::vector<Config> list;
+    for (size_t i = 0; i < std::size(kShapes); ++i)
+        list.push_back({int64_t(i)});
+    return list;
+}
+
+TileShape tileShapeOf(Config const& config)
+{
+    return kShapes[isConfig(config, 1, 0, std::size(kShapes) - 1) ? size_t(config[0]) : 0];
+}
 
 void Box::add(int64_t n, int64_t xStep, int64_t yStep)
 {
@@ -211,25 +226,27 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-CudaKernels moveKernels(int64_t elementBytes, bool bordered)
+CudaKernels moveKernels(int64_t elementBytes, Moves what)
 {
     CudaKernels out;
     out.isDependent = true;
     out.names = {"move_scattered"};
-    out.source =
-        cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)}, {"bordered", bordered ? "true" : "false"}}) +
-        cuda::sizeCheck<Params>();
+    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)},
+                                      {"bordered", what == Moves::kBordered ? "true" : "false"}}) +
+                 "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) +
+                 ", \"layout of MoveParams\");\n";
     for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
         std::string const bytes = std::to_string(unit);
         out.names.push_back("move_" + bytes);
         out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
-                      "(const __grid_constant__ Params p) { moveUnits<unit" + bytes + ">(p); }\n";
+                      "(const __grid_constant__ MoveParams p) { moveUnits<unit" + bytes + ">(p); }\n";
     }
-    addTileKernels(out);
+    if (what == Moves::kTiled)
+        addTileKernels(out);
     return out;
 }
 
-Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const& shape)
+Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* tiles)
 {
     if (whole.dims.volume() == 0)
         return {};
@@ -242,10 +259,10 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const& s
                                           size_t(b.dims[0] * b.elementBytes), launch.stream()));
         return {};
     }
-    if (!bordered && b.from[last] != 1 && b.to[last] == 1)
+    if (tiles && !bordered && b.from[last] != 1 && b.to[last] == 1)
         for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
             if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
-                return moveTiles(launch, tilesAt(b.elementBytes), b, d, shape);
+                return moveTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
     int64_t const unit = unitBytes(b);
     bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
     int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements

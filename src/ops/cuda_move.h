@@ -23,9 +23,18 @@ struct TileShape
 {
     int64_t runBytes = 128, bytes = 16 << 10;
 };
+std::vector<Config> configsOfTiles(Problem const& problem);
+TileShape tileShapeOf(Config const& config);
 
-// Kernels of `elementBytes`; `bordered`: they can fill. The caller sets `wide` and `run`, which calls move().
-CudaKernels moveKernels(int64_t elementBytes, bool bordered);
-Result<void> move(CudaLaunch const& launch, Box const& box, TileShape const& shape = {});
+// Kernels of `elementBytes`. The caller sets `wide` and `run`, which calls move().
+enum class Moves
+{
+    kPlain,
+    kBordered, // and fill
+    kTiled,    // and let axes change places by tiles
+};
+CudaKernels moveKernels(int64_t elementBytes, Moves what);
+// `tiles`: of kTiled, null without.
+Result<void> move(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 
 } // namespace tw::ops

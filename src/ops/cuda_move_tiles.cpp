@@ -136,11 +136,12 @@ void addTileKernels(CudaKernels& out)
         for (int y = 0; y < 3; ++y) {
             std::string const name = "move_tiles_" + std::to_string(x) + std::to_string(y);
             out.names.push_back(name);
-            out.source += "TW_KERNEL __launch_bounds__(256, 4) " + name +
+            out.source += "TW_KERNEL __launch_bounds__(256) " + name +
                           "(const __grid_constant__ TileParams p) { moveTiles<" + (x ? "true" : "false") + ", " +
                           std::to_string(y) + ">(p); }\n";
         }
-    out.source += "static_assert(sizeof(TileParams) == " + std::to_string(sizeof(Params)) + ", \"layout\");\n";
+    out.source +=
+        "static_assert(sizeof(TileParams) == " + std::to_string(sizeof(Params)) + ", \"layout of TileParams\");\n";
     out.sharedBytes = kMostShared;
 }
 

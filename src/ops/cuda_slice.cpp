@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/cuda_move.h"
+
 namespace tw::ops {
 
 namespace {
@@ -11,48 +13,38 @@ constexpr int kThreads = 256;
 
 struct Params
 {
-    void const *x = nullptr, *fill = nullptr;
+    void const* x = nullptr;
     void* y = nullptr;
     uint64_t count = 0;
     cuda::Div dim[kMaxRank]; // of y, the last running fastest
     int64_t size[kMaxRank] = {}, start[kMaxRank] = {}, step[kMaxRank] = {}, stride[kMaxRank] = {}; // in x
-    int64_t yGap = 0; // behind the last dimension of y, where y is a part of a wider tensor
 };
 
+// Coordinates outside x that come from inside.
 constexpr char const* kText = R"(
-struct Params {
-    void const *x, *fill; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8], yGap;
-};
+struct Params { void const* x; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8]; };
 TW_INLINE i64 modulo(i64 p, i64 n) { i64 const r = p % n; return r < 0 ? r + n : r; }
 TW_INLINE i64 source(i64 p, i64 size)
 {
     if (p >= 0 && p < size) return p;
     $outside$
 }
-template <class U> TW_INLINE void slice(Params const& p)
+TW_KERNEL slice_elements(const __grid_constant__ Params p)
 {
     waitForPrevious();
     releaseDependents();
-    idx i = threadIndex();
-    if (i >= p.count) return;
-    U* const y = static_cast<U*>(p.y) + i + (p.yGap ? i64(divide(i, p.dim[7])) * p.yGap : 0);
+    idx const at = threadIndex();
+    if (at >= p.count) return;
+    idx i = at;
     i64 from = 0;
-    bool inside = true;
 #pragma unroll
     for (int r = 7; r >= 8 - $rank$; --r) {
         idx const q = r > 8 - $rank$ ? divide(i, p.dim[r]) : 0;
-        i64 const at = source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]);
-        inside = inside && at >= 0;
-        from += at * p.stride[r];
+        from += source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]) * p.stride[r];
         i = q;
     }
-    U v = {};
-    if (inside) v = static_cast<U const*>(p.x)[from];
-    else if (p.fill) v = *static_cast<U const*>(p.fill);
-    *y = v;
+    static_cast<$unit$*>(p.y)[at] = static_cast<$unit$ const*>(p.x)[from];
 }
-TW_KERNEL slice_elements(const __grid_constant__ Params p) { slice<$unit$>(p); }
-TW_KERNEL slice_packs(const __grid_constant__ Params p) { slice<unit16>(p); }
 )";
 
 char const* outside(slice::Mode mode)
@@ -67,68 +59,124 @@ char const* outside(slice::Mode mode)
                "- "
                "r;";
     default:
-        return "return -1;";
+        return "return 0;";
     }
+}
+
+// [low, high) of i in [0, n) for which start + i * step lies in [0, size).
+struct Inside
+{
+    int64_t low, high;
+};
+Inside insideOf(int64_t n, int64_t start, int64_t step, int64_t size)
+{
+    auto up = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }; // the first i with i * b >= a
+    Inside in{0, n};
+    if (step > 0)
+        in = {up(-start, step), up(size - start, step)};
+    else if (step < 0)
+        in = {up(start - size + 1, -step), up(start + 1, -step)};
+    else if (start < 0 || start >= size)
+        in.high = 0;
+    in.high = std::min(in.high, n);
+    in.low = std::min(in.low, in.high);
+    return in;
+}
+
+// Sizes of x, and where y comes from: dimensions in the order of memory.
+struct Walk
+{
+    Extents x, y, xSteps, ySteps;
+    slice::Steps steps;
+};
+Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
+{
+    Walk w{x.dims, y.dims, stridesOf(x.dims), stridesOf(y.dims), steps};
+    if (y.format != Format::kHWC8)
+        return w;
+    // [..., h, w, c], gaps behind the channels with them where x has as many.
+    int const c = y.dims.rank - 3;
+    int64_t const stored = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]),
+                  whole = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);
+    w.x[c] = stored;
+    Inside const in = insideOf(whole, steps.start[c], steps.stride[c], stored);
+    if (in.low == 0 && in.high == whole)
+        w.y[c] = whole;
+    for (int64_t* list : {w.x.d.data(), w.y.d.data(), w.steps.start, w.steps.stride})
+        std::rotate(list + c, list + c + 1, list + c + 3);
+    auto lay = [](Extents& steps, Extents const& dims, int64_t pixel) {
+        int64_t step = 1;
+        for (int d = dims.rank - 1; d >= 0; --d) {
+            steps[d] = step;
+            step = d == dims.rank - 1 ? pixel : step * dims[d];
+        }
+    };
+    lay(w.xSteps, w.x, x.pixelStride());
+    lay(w.ySteps, w.y, y.pixelStride());
+    return w;
+}
+
+Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, TensorRef const& x, TensorRef const& y)
+{
+    Params p;
+    p.x = x.data;
+    p.y = y.data;
+    for (int d = 0; d < kMaxRank; ++d)
+        p.size[d] = 1;
+    for (int d = 0, to = kMaxRank - w.y.rank; d < w.y.rank; ++d, ++to) {
+        p.dim[to] = cuda::divBy(w.y[d]);
+        p.size[to] = w.x[d];
+        p.start[to] = w.steps.start[d];
+        p.step[to] = w.steps.stride[d];
+        p.stride[to] = w.xSteps[d];
+    }
+    p.count = uint64_t(w.y.volume());
+    return launch(kernel, blocksFor(w.y.volume(), kThreads), kThreads, p);
 }
 
 } // namespace
 
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
-    CudaKernels out;
     TensorSpec const& largest = problem.outputs[0];
+    bool const fills = mode == slice::Mode::kFill, repeats = !fills && mode != slice::Mode::kStrict;
+    CudaKernels out = moveKernels(sizeOf(largest.type), fills ? Moves::kBordered : Moves::kPlain);
     out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
-    out.isDependent = true;
-    out.names = {"slice_elements", "slice_packs"};
-    out.source = cuda::expand(kText, {{"outside", outside(mode)},
-                                      {"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
-                                      {"rank", std::to_string(std::max(problem.outputs[0].dims.rank, 1))}}) +
-                 cuda::sizeCheck<Params>();
-    out.run = [node = problem.node, fillInput, stepsOf](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    int const elements = int(out.names.size());
+    if (repeats) {
+        out.names.push_back("slice_elements");
+        out.source += cuda::expand(kText, {{"outside", outside(mode)},
+                                           {"unit", cuda::unitOf(sizeOf(largest.type))},
+                                           {"rank", std::to_string(std::max(largest.dims.rank, 1))}}) +
+                      cuda::sizeCheck<Params>();
+    }
+    out.run = [=, node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        slice::Steps steps = stepsOf(*node, args);
-        Extents xDims = x.dims, yDims = y.dims, strides = stridesOf(x.dims);
-        int64_t yGap = 0;
-        if (y.format == Format::kHWC8) { // [..., h, w, c], gaps behind the channels with them
-            int const c = yDims.rank - 3;
-            xDims[c] = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]);
-            yDims[c] = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);
-            yGap = y.pixelStride() - yDims[c];
-            auto turn = [c](int64_t* list) { std::rotate(list + c, list + c + 1, list + c + 3); };
-            turn(xDims.d.data());
-            turn(yDims.d.data());
-            turn(&steps.start[0]);
-            turn(&steps.stride[0]);
-            for (int64_t d = strides.rank - 1, step = 1; d >= 0; --d) {
-                strides[int(d)] = step;
-                step *= d == strides.rank - 1 ? x.pixelStride() : xDims[int(d)];
-            }
+        Walk const w = walkOf(x, y, stepsOf(*node, args));
+        Box box;
+        box.elementBytes = sizeOf(y.type);
+        box.y = y.data;
+        int64_t first = 0;
+        bool isInside = true, isAnything = true; // all of y comes from x, some does
+        for (int d = 0; d < w.y.rank; ++d) {
+            int64_t const step = w.steps.stride[d];
+            Inside const in = insideOf(w.y[d], w.steps.start[d], step, w.x[d]);
+            isInside = isInside && in.low == 0 && in.high == w.y[d];
+            isAnything = isAnything && in.low < in.high;
+            first += isAnything ? (w.steps.start[d] + in.low * step) * w.xSteps[d] : 0;
+            box.add(w.y[d], step * w.xSteps[d], w.ySteps[d]);
+            box.low.push(in.low);
+            box.high.push(in.high);
         }
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
+        if (repeats && !isInside)
+            return runElements(launch, elements, w, x, y);
+        if (!fills && !isInside)
+            return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
+                                   ", which its mode does not permit");
+        box.x = isAnything ? x.as<char>() + first * box.elementBytes : x.data;
         if (fillInput >= 0 && fillInput < int(args.inputs.size()))
-            p.fill = args.inputs[size_t(fillInput)].data;
-        // Packs, where rows are cut at their borders and nothing but zeros fills.
-        int const last = y.dims.rank - 1;
-        int64_t const pack = 16 / sizeOf(y.type);
-        bool const packs = last >= 0 && !p.fill && steps.stride[last] == 1 && steps.start[last] >= 0 &&
-                           steps.start[last] + yDims[last] <= xDims[last] &&
-                           (steps.start[last] | yDims[last] | xDims[last]) % pack == 0 && yGap % pack == 0 &&
-                           (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % 16 == 0;
-        for (int d = 0; d < kMaxRank; ++d)
-            p.size[d] = 1;
-        for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
-            int64_t const by = packs && d == last ? pack : 1, whole = packs && d != last ? pack : 1;
-            p.dim[to] = cuda::divBy(yDims[d] / by);
-            p.size[to] = xDims[d] / by;
-            p.start[to] = steps.start[d] / by;
-            p.step[to] = steps.stride[d];
-            p.stride[to] = strides[d] / whole;
-        }
-        p.yGap = packs ? yGap / pack : yGap;
-        p.count = uint64_t(packs ? yDims.volume() / pack : yDims.volume());
-        return launch(packs ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+            box.fill = args.inputs[size_t(fillInput)].data;
+        return move(launch, box);
     };
     return out;
 }

@@ -9,7 +9,9 @@ namespace tw::ops::gather {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kPackBytes = 16;
+constexpr int64_t kMostUnit = 16, kStoreBytes = 4;
+constexpr int kEach = 4;         // units for a thread, in flight together
+constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 
 // Every mode: the coordinates of y give an offset in j and one in x; `indices` neighbours from j's offset on say the
 // rest of x's.
@@ -20,36 +22,92 @@ struct Params
     uint64_t count = 0;
     cuda::Loop<2> loop; // over y: x, j
     int64_t size[kMaxRank] = {}, stride[kMaxRank] = {};
-    int32_t indices = 1, pad = 0;
+    int32_t indices = 1, first = 0, each = 1, pad = 0; // first: the first dimension that counts
 };
 
 constexpr char const* kText = R"(
 struct Params {
-    void const *x, *j; void* y; u64 count; Loop<2> loop; i64 size[8], stride[8]; i32 indices, pad;
+    void const *x, *j; void* y; u64 count; Loop<2> loop; i64 size[8], stride[8]; i32 indices, first, each, pad;
 };
-template <class U> TW_INLINE void gather(Params const& p)
+typedef $unit$ Element;
+constexpr int kEach = 4, kPerStore = 4 / sizeof(Element);
+struct Place { off x; i32 const* j; };
+TW_INLINE Place placeOf(Params const& p, idx i)
 {
-    releaseDependents();
-    idx const i = threadIndex();
-    if (i >= p.count) return;
-    off at[2];
-    locate<$rank$>(p.loop, i, at);
-    waitForPrevious();
-    i32 const* const j = static_cast<i32 const*>(p.j) + at[1];
-    off from = at[0];
+    off x = 0, j = 0;
+#pragma unroll
+    for (int r = 7; r >= 0; --r) {
+        bool const isFirst = r == 0 || r == p.first;
+        idx const q = isFirst ? 0 : divide(i, p.loop.dim[r]), c = isFirst ? i : i - q * idx(p.loop.dim[r].d);
+        x += off(c) * off(p.loop.stride[0][r]);
+        j += off(c) * off(p.loop.stride[1][r]);
+        if (isFirst) break;
+        i = q;
+    }
+    return {x, static_cast<i32 const*>(p.j) + j};
+}
+// `index`: the first one. False: one of them lies outside.
+TW_INLINE bool follow(Params const& p, Place& at, i64 index)
+{
     bool inside = true;
-    for (int k = 0; k < p.indices; ++k) {
-        i64 index = j[k];
+    for (int k = 0;;) {
         index = index < 0 ? index + p.size[k] : index;
         inside = inside && index >= 0 && index < p.size[k];
-        from += off(index * p.stride[k]);
+        at.x += off(index * p.stride[k]);
+        if (++k >= p.indices) return inside;
+        index = at.j[k];
     }
-    U v = {};
-    if (inside) v = static_cast<U const*>(p.x)[from];
-    static_cast<U*>(p.y)[i] = v;
 }
-TW_KERNEL gather_elements(const __grid_constant__ Params p) { gather<$unit$>(p); }
-TW_KERNEL gather_packs(const __grid_constant__ Params p) { gather<unit16>(p); }
+template <class U, int N, class Out> TW_INLINE void gather(Params const& p, Out&& out)
+{
+    releaseDependents();
+    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
+    Place at[kEach][N];
+    i32 index[kEach][N];
+    auto isThere = [&](int k, int e) { return k < p.each && (begin + k * 256) * N + e < p.count; };
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+#pragma unroll
+        for (int e = 0; e < N; ++e)
+            if (isThere(k, e)) at[k][e] = placeOf(p, (begin + k * 256) * N + e);
+    waitForPrevious();
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+#pragma unroll
+        for (int e = 0; e < N; ++e)
+            if (isThere(k, e)) index[k][e] = p.indices > 0 ? *at[k][e].j : 0;
+    U v[kEach][N];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+#pragma unroll
+        for (int e = 0; e < N; ++e) {
+            v[k][e] = U{};
+            if (isThere(k, e) && (p.indices == 0 || follow(p, at[k][e], index[k][e])))
+                v[k][e] = static_cast<U const*>(p.x)[at[k][e].x];
+        }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        if (k < p.each) out((begin + k * 256) * N, v[k]);
+}
+template <class U> TW_INLINE void gatherUnits(Params const& p)
+{
+    gather<U, 1>(p, [&](idx i, U const (&v)[1]) { if (i < p.count) static_cast<U*>(p.y)[i] = v[0]; });
+}
+// 4 bytes of y at a time, elements from anywhere.
+TW_KERNEL __launch_bounds__(256) gather_scattered(const __grid_constant__ Params p)
+{
+    gather<Element, kPerStore>(p, [&](idx i, Element const (&v)[kPerStore]) {
+        Element* const y = static_cast<Element*>(p.y) + i;
+        Pack<Element, kPerStore> pack;
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e) pack.v[e] = v[e];
+        if (i + kPerStore <= p.count) *reinterpret_cast<Pack<Element, kPerStore>*>(y) = pack;
+        else
+#pragma unroll
+            for (int e = 0; e < kPerStore; ++e)
+                if (i + e < p.count) y[e] = v[e];
+    });
+}
 )";
 
 // Strides of x and j along the dimensions of y, and what the indices step over.
@@ -87,6 +145,24 @@ void describe(Attrs const& a, Extents const& x, Extents const& j, Extents const&
     p.stride[0] = xs[axis];
 }
 
+// Bytes that everything is a multiple of where rows are moved whole.
+int64_t unitBytes(Params const& p, int64_t bytes, Extents const& dims, Extents const& xSteps, Extents const& jSteps)
+{
+    int const last = dims.rank - 1;
+    if (xSteps[last] != 1 || jSteps[last] != 0)
+        return bytes;
+    uint64_t all = uint64_t(dims[last]);
+    for (int d = 0; d < last; ++d)
+        all |= uint64_t(xSteps[d]);
+    for (int k = 0; k < p.indices; ++k)
+        all |= uint64_t(p.stride[k]);
+    all = all * uint64_t(bytes) | cuda::addressOf(p.x) | cuda::addressOf(p.y);
+    int64_t unit = bytes;
+    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
+        unit *= 2;
+    return unit;
+}
+
 Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
@@ -96,45 +172,73 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.y = y.data;
     Extents dims = y.dims, xAlong, jAlong;
     describe(a, x.dims, j.dims, y.dims, p, xAlong, jAlong);
-    // Rows that are moved whole go in packs.
-    int64_t const pack = kPackBytes / sizeOf(x.type);
-    int const last = dims.rank - 1;
-    bool packs = last >= 0 && xAlong[last] == 1 && jAlong[last] == 0 && dims[last] % pack == 0 &&
-                 (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % kPackBytes == 0;
-    for (int d = 0; d < last; ++d)
-        packs = packs && xAlong[d] % pack == 0;
-    for (int k = 0; k < p.indices; ++k)
-        packs = packs && p.stride[k] % pack == 0;
-    if (packs) {
-        dims[last] /= pack;
-        for (int d = 0; d < last; ++d)
-            xAlong[d] /= pack;
-        for (int k = 0; k < p.indices; ++k)
-            p.stride[k] /= pack;
+    // Neighbours merged where x and j permit it.
+    Extents merged, xs, js;
+    for (int d = 0; d < dims.rank; ++d) {
+        int const last = merged.rank - 1;
+        if (dims[d] == 1)
+            continue;
+        if (last >= 0 && xs[last] == xAlong[d] * dims[d] && js[last] == jAlong[d] * dims[d]) {
+            merged[last] *= dims[d];
+            xs[last] = xAlong[d];
+            js[last] = jAlong[d];
+        } else {
+            merged.push(dims[d]);
+            xs.push(xAlong[d]);
+            js.push(jAlong[d]);
+        }
     }
-    p.loop.set(dims);
-    p.loop.setStrides(0, xAlong);
-    p.loop.setStrides(1, jAlong);
-    p.count = uint64_t(dims.volume());
-    return launch(packs ? 1 : 0, blocksFor(dims.volume(), kThreads), kThreads, p);
+    if (merged.rank == 0) {
+        merged.push(1);
+        xs.push(0);
+        js.push(0);
+    }
+    int64_t const bytes = sizeOf(x.type), unit = unitBytes(p, bytes, merged, xs, js);
+    bool const scattered = unit < kStoreBytes && cuda::addressOf(y.data) % kStoreBytes == 0;
+    int64_t const wide = scattered ? 1 : unit / bytes;
+    int const last = merged.rank - 1;
+    if (wide > 1) {
+        for (int d = 0; d < last; ++d)
+            xs[d] /= wide;
+        merged[last] /= wide;
+        for (int k = 0; k < p.indices; ++k)
+            p.stride[k] /= wide;
+    }
+    p.loop.set(merged);
+    p.loop.setStrides(0, xs);
+    p.loop.setStrides(1, js);
+    p.first = kMaxRank - merged.rank;
+    p.count = uint64_t(merged.volume());
+    int64_t const stores = scattered ? (int64_t(p.count) * bytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
+    p.each = stores >= kWaves * launch.multiprocessors() ? kEach : 1;
+    int kernel = 0;
+    if (!scattered)
+        for (int64_t b = bytes, k = 1; b <= unit; b *= 2)
+            kernel = int(k++);
+    return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
 
 CudaKernels generate(Problem const& problem, Config const&)
 {
+    int64_t const bytes = sizeOf(problem.outputs[0].type);
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
-    out.names = {"gather_elements", "gather_packs"};
-    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
-                                      {"rank", std::to_string(std::max(problem.outputs[0].dims.rank, 1))}}) +
-                 cuda::sizeCheck<Params>();
+    out.names = {"gather_scattered"};
+    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(bytes)}}) + cuda::sizeCheck<Params>();
+    for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
+        std::string const n = std::to_string(unit);
+        out.names.push_back("gather_" + n);
+        out.source += "TW_KERNEL __launch_bounds__(256) gather_" + n +
+                      "(const __grid_constant__ Params p) { gatherUnits<unit" + n + ">(p); }\n";
+    }
     out.run = [&a = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) {
         return run(a, launch, args);
     };
     return out;
 }
 
-constexpr CudaTactic kPlain{"gather_plain_cuda", 2, generate};
+constexpr CudaTactic kPlain{"gather_plain_cuda", 3, generate};
 
 } // namespace
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
+#include "ops/cuda_move.h"
+#include "ops/reformat/cuda_move.h"
 #include "ops/reformat/cuda_pixels.h"
 #include "ops/reformat/op.h"
 
@@ -91,13 +92,14 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
+constexpr CudaTactic kMove{"reformat_move_cuda", 1, generateMove, supportsMove, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_plain_cuda", 3, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kMove, &kPlain};
     return kList;
 }
 

@@ -78,9 +78,6 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-// Bytes of a run in y and of a tile.
-constexpr TileShape kShapes[] = {{128, 16 << 10}, {256, 16 << 10}, {64, 16 << 10}, {128, 32 << 10}, {256, 32 << 10}};
-
 Result<void> runMove(Attrs const& a, TileShape const& shape, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -94,7 +91,7 @@ Result<void> runMove(Attrs const& a, TileShape const& shape, CudaLaunch const& l
     box.y = y.data;
     for (int d = 0; d < to.rank; ++d)
         box.add(to[d], xSteps[d], ySteps[d]);
-    return move(launch, box, shape);
+    return move(launch, box, &shape);
 }
 
 Support supportsMove(Problem const& problem)
@@ -105,26 +102,17 @@ Support supportsMove(Problem const& problem)
     return Support::yes();
 }
 
-std::vector<Config> configsOfMove(Problem const&)
-{
-    std::vector<Config> list;
-    for (size_t i = 0; i < std::size(kShapes); ++i)
-        list.push_back({int64_t(i)});
-    return list;
-}
-
 CudaKernels generateMove(Problem const& problem, Config const& config)
 {
-    size_t const shape = isConfig(config, 1, 0, std::size(kShapes) - 1) ? size_t(config[0]) : 0;
-    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), false);
+    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled);
     out.wide = isWide(problem);
-    out.run = [&a = problem.node->attrsAs<Attrs>(), shape](CudaLaunch const& launch, RunArgs& args) {
-        return runMove(a, kShapes[shape], launch, args);
+    out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](CudaLaunch const& launch, RunArgs& args) {
+        return runMove(a, shape, launch, args);
     };
     return out;
 }
 
-constexpr CudaTactic kMove{"shuffle_move_cuda", 1, generateMove, supportsMove, configsOfMove};
+constexpr CudaTactic kMove{"shuffle_move_cuda", 1, generateMove, supportsMove, configsOfTiles};
 constexpr CudaTactic kPlain{"shuffle_plain_cuda", 1, generate};
 
 } // namespace

@@ -251,6 +251,21 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     slice("large_pad", input(DataType::kHalf, {3, 70, 180}), {0, -3, -2}, {3, 76, 185}, {1, 1, 1}, Mode::kFill);
     slice("large_reflect", f32({40, 3, 180}), {-2, 0, -2}, {44, 3, 185}, {1, 1, 1}, Mode::kReflect);
     slice("large_expand", f32({1, 7, 1, 1}), {0, 0, 0, 0}, {3, 7, 60, 61}, {0, 1, 0, 0});
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        slice("reversed_" + type, input(t, {3, 5, 37}), {0, 4, 36}, {3, 5, 37}, {1, -1, -1});
+        slice("every_other_" + type, input(t, {3, 5, 64}), {0, 0, 1}, {3, 5, 32}, {1, 1, 2});
+        slice("every_third_" + type, input(t, {3, 4, 50}), {2, 0, 49}, {2, 4, 17}, {-1, 1, -3});
+        slice("odd_box_" + type, input(t, {3, 6, 41}), {1, 1, 3}, {2, 4, 35}, {1, 1, 1});
+        slice("repeated_" + type, input(t, {3, 6, 41}), {1, 1, 3}, {2, 4, 35}, {0, 1, 0});
+        slice("frame_" + type, input(t, {3, 6, 48}), {-1, -2, -16}, {5, 9, 96}, {1, 1, 1}, Mode::kFill, {},
+              {absent(), absent(), absent(), input(t, {}, {3})});
+        slice("odd_frame_" + type, input(t, {3, 6, 41}), {0, -2, -3}, {3, 9, 47}, {1, 1, 1}, Mode::kFill, {},
+              {absent(), absent(), absent(), input(t, {}, {3})});
+        slice("sparse_frame_" + type, input(t, {3, 6, 41}), {2, 7, -3}, {3, 5, 20}, {-1, -2, 3}, Mode::kFill);
+        slice("outside_" + type, input(t, {3, 6, 41}), {0, 7, 0}, {3, 5, 41}, {1, 1, 1}, Mode::kFill);
+    }
+    slice("many_reversed", input(DataType::kInt8, {1100, 2003}), {0, 2002}, {1100, 2003}, {1, -1});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/resize/cuda_rows.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/generate.h"
+#include "ops/resize/op.h"
+
+namespace tw::ops::resize {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// Element o of y stands at (times * o + plus) / by in x, rounded down: exact. `by` is added to keep it from going below
+// zero, and 1 taken from the quotient.
+struct Scale
+{
+    cuda::Div by;
+    int64_t times = 0, plus = 0, in = 1, out = 1;
+    float inverse = 1; // of `by`
+    int32_t pad = 0;
+};
+
+struct Params
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;
+    cuda::Div inner, groups, vectors;                   // threads of a row, groups of rows, 16 bytes of a pixel
+    int64_t xImage = 0, yImage = 0, xRow = 0, yRow = 0; // elements
+    int64_t xPixel = 0, yPixel = 0;                     // by pixels
+    Scale scale[2];                                     // rows, columns
+};
+
+constexpr char const* kText = R"(
+struct Scale { Div by; i64 times, plus, in, out; float inverse; i32 pad; };
+struct Params {
+    void const* x; void* y; u64 count; Div inner, groups, vectors; i64 xImage, yImage, xRow, yRow, xPixel, yPixel; Scale scale[2];
+};
+constexpr int kRows = $rows$;          // of y, for a thread
+constexpr int kWide = $wide$;          // elements of such a row
+constexpr bool kPixels = $pixels$;     // they are channels of one pixel, else columns
+constexpr bool kNearest = $nearest$;
+typedef $t$ T;
+typedef Pack<T, kWide> Unit;
+constexpr int kColumns = kPixels ? 1 : kWide;
+// Two elements and the second's weight; equal: only one takes part.
+struct Taps { int first, second; float weight; };
+TW_INLINE u32 quotient(u32 n, Div const& d) { return (__umulhi(n, d.m) + n) >> d.s; }
+TW_INLINE u64 quotient(u64 n, Div const& d) { return n / d.d; }
+template <class N> TW_INLINE Taps tapsOf(Scale const& s, int o)
+{
+    N const n = N(o) * N(s.times) + N(s.plus), q = quotient(n, s.by);
+    int const base = int(q) - 1, last = int(s.in) - 1;
+    Taps t;
+    t.first = base < 0 ? 0 : base > last ? last : base;
+    t.second = t.first;
+    t.weight = 0;
+    if constexpr (!kNearest) {
+        N const rest = n - q * N(s.by.d);
+        t.weight = float(rest) * s.inverse;
+        t.second = base + 1 > last ? last : base + 1;
+        // Beyond the ends an element counts as absent: the other one stands alone.
+        if ($excludeOutside$ && base < 0) t.first = t.second;
+        if (rest == 0) t.second = t.first;
+    }
+    return t;
+}
+TW_INLINE float mixed(float a, float b, float weight) { return a * (1.0f - weight) + b * weight; }
+struct Raw { T first[kWide], second[kWide]; };
+TW_INLINE void fetch(T const* row, int const (&first)[kColumns], int const (&second)[kColumns], Raw& raw)
+{
+    if constexpr (kPixels) {
+        *reinterpret_cast<Unit*>(raw.first) = *reinterpret_cast<Unit const*>(row + first[0]);
+        if constexpr (!kNearest) *reinterpret_cast<Unit*>(raw.second) = *reinterpret_cast<Unit const*>(row + second[0]);
+    } else {
+#pragma unroll
+        for (int c = 0; c < kWide; ++c) raw.first[c] = row[first[c]];
+        if constexpr (!kNearest)
+#pragma unroll
+            for (int c = 0; c < kWide; ++c) raw.second[c] = row[second[c]];
+    }
+}
+)";
+constexpr char const* kLinear = R"(
+typedef float Value;
+TW_INLINE void settle(Raw const& raw, int const (&first)[kColumns], int const (&second)[kColumns],
+                      float const (&weight)[kColumns], Value (&v)[kWide])
+{
+#pragma unroll
+    for (int c = 0; c < kWide; ++c) {
+        int const k = kPixels ? 0 : c;
+        float const a = load<float>(raw.first[c]), b = load<float>(raw.second[c]);
+        v[c] = first[k] == second[k] ? a : mixed(a, b, weight[k]);
+    }
+}
+TW_INLINE T valueOf(Value a, Value b, Taps const& h) { return store<T>(h.first == h.second ? a : mixed(a, b, h.weight)); }
+)";
+constexpr char const* kNearest = R"(
+typedef T Value;
+TW_INLINE void settle(Raw const& raw, int const (&)[kColumns], int const (&)[kColumns], float const (&)[kColumns],
+                      Value (&v)[kWide])
+{
+#pragma unroll
+    for (int c = 0; c < kWide; ++c) v[c] = raw.first[c];
+}
+TW_INLINE T valueOf(Value a, Value, Taps const&) { return a; }
+)";
+constexpr char const* kBody = R"(
+template <class N> TW_INLINE void resizeRows(Params const& p)
+{
+    idx const i = threadIndex();
+    if (i >= p.count) return;
+    idx const rest = divide(i, p.inner), image = divide(rest, p.groups);
+    int const at = int(i - rest * idx(p.inner.d)), row0 = int(rest - image * idx(p.groups.d)) * kRows;
+    int const wide = int(p.scale[1].out), tall = int(p.scale[0].out);
+    int const column = kPixels ? int(divide(at, p.vectors)) : at * kWide,
+              channel = kPixels ? (at - column * int(p.vectors.d)) * kWide : 0;
+    int first[kColumns], second[kColumns];
+    float weight[kColumns];
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+        Taps const w = tapsOf<N>(p.scale[1], column + c < wide ? column + c : wide - 1);
+        first[c] = kPixels ? w.first * int(p.xPixel) + channel : w.first;
+        second[c] = kPixels ? w.second * int(p.xPixel) + channel : w.second;
+        weight[c] = w.weight;
+    }
+    T const* const x = static_cast<T const*>(p.x) + i64(image) * p.xImage;
+    T* y = static_cast<T*>(p.y) + i64(image) * p.yImage + row0 * p.yRow + (kPixels ? column * p.yPixel + channel : column);
+    waitForPrevious();
+    releaseDependents();
+    int have0 = -1, have1 = -1; // rows of x
+    Value v0[kWide], v1[kWide];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r, y += p.yRow) {
+        if (row0 + r >= tall) break;
+        Taps const h = tapsOf<N>(p.scale[0], row0 + r);
+        bool want0 = h.first != have0, want1 = !kNearest && h.second != h.first && h.second != have1;
+        if (want0 && h.first == have1) {
+#pragma unroll
+            for (int c = 0; c < kWide; ++c) v0[c] = v1[c];
+            want0 = false;
+        }
+        Raw raw0, raw1;
+        if (want0) fetch(x + h.first * p.xRow, first, second, raw0);
+        if (want1) fetch(x + h.second * p.xRow, first, second, raw1);
+        if (want0) settle(raw0, first, second, weight, v0);
+        if (want1) settle(raw1, first, second, weight, v1), have1 = h.second;
+        have0 = h.first;
+        Unit out;
+#pragma unroll
+        for (int c = 0; c < kWide; ++c) out.v[c] = valueOf(v0[c], v1[c], h);
+        if (kPixels || (column + kWide <= wide && reinterpret_cast<u64>(y) % sizeof(Unit) == 0)) {
+            *reinterpret_cast<Unit*>(y) = out;
+        } else {
+#pragma unroll
+            for (int c = 0; c < kWide; ++c)
+                if (column + c < wide) y[c] = out.v[c];
+        }
+    }
+}
+TW_KERNEL __launch_bounds__(256) resize_rows(const __grid_constant__ Params p) { resizeRows<u32>(p); }
+TW_KERNEL __launch_bounds__(256) resize_rows_long(const __grid_constant__ Params p) { resizeRows<u64>(p); }
+)";
+
+Scale scaleOf(Attrs const& a, Axis const& axis)
+{
+    int64_t times = 0, plus = 0, by = 1;
+    int64_t const over = axis.scale.over, under = axis.scale.under;
+    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
+    if (axis.out == 1 && (a.selector == Selector::kUpper || isCorner)) {
+    } else if (isCorner) {
+        times = axis.in - 1;
+        by = axis.out - 1;
+    } else if (a.coordinates == Coordinates::kAsymmetric) {
+        times = under;
+        by = over;
+    } else { // half pixels
+        times = 2 * under;
+        plus = under - over;
+        by = 2 * over;
+    }
+    if (a.mode == Mode::kNearest) {
+        bool const isHalf = a.rounding == Rounding::kHalfUp || a.rounding == Rounding::kHalfDown;
+        if (isHalf) { // of half as fine steps
+            times *= 2;
+            plus = 2 * plus + by;
+            by *= 2;
+        }
+        if (a.rounding == Rounding::kHalfDown)
+            plus -= 1;
+        else if (a.rounding == Rounding::kCeil)
+            plus += by - 1;
+    }
+    Scale s;
+    s.by = cuda::divBy(by);
+    s.times = times;
+    s.plus = plus + by;
+    s.in = axis.in;
+    s.out = axis.out;
+    s.inverse = 1.0F / float(by);
+    return s;
+}
+
+// Coordinates take 64 bits.
+bool isLong(Scale const& s)
+{
+    return s.times * s.out + s.plus > INT32_MAX - int64_t(s.by.d);
+}
+
+struct Shape
+{
+    int rows, wide;
+    bool pixels;
+};
+
+Result<void> run(Attrs const& a, Shape const& shape, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int const axis = y.dims.rank - 2;
+    Params p;
+    p.x = x.data;
+    p.y = y.data;
+    for (int i = 0; i < 2; ++i)
+        p.scale[i] = scaleOf(a, axisOf(a, x.dims, y.dims, axis + i));
+    Scale const &rows = p.scale[0], &columns = p.scale[1];
+    int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape.wide - 1) / shape.wide;
+    p.xPixel = p.yPixel = 1;
+    if (shape.pixels) {
+        int64_t const channels = y.dims[axis - 1], vectors = (channels + shape.wide - 1) / shape.wide;
+        images = y.dims.volume(0, axis - 1);
+        inner = columns.out * vectors;
+        p.vectors = cuda::divBy(vectors);
+        p.xPixel = x.pixelStride();
+        p.yPixel = y.pixelStride();
+    }
+    p.xRow = columns.in * p.xPixel;
+    p.yRow = columns.out * p.yPixel;
+    p.xImage = p.xRow * rows.in;
+    p.yImage = p.yRow * rows.out;
+    int64_t const groups = (rows.out + shape.rows - 1) / shape.rows;
+    p.inner = cuda::divBy(inner);
+    p.groups = cuda::divBy(groups);
+    p.count = uint64_t(images * groups * inner);
+    return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+}
+
+constexpr int kMostWide = 4, kMostRows = 16;
+
+} // namespace
+
+Support supportsRows(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
+    if (a.mode == Mode::kCubic)
+        return Support::no("does not mix by cubic weights");
+    if (a.mode == Mode::kLinear && !isFloating(x.type))
+        return Support::no(std::string("mixes no ") + nameOf(x.type));
+    int const rank = x.dims.rank;
+    if (rank < 3)
+        return Support::no("resizes images");
+    for (int d = 0; d < rank - 2; ++d) {
+        Fraction const scale = axisOf(a, x.maxDims, y.maxDims, d).scale;
+        if (!(p.node->inputs[0]->shape[size_t(d)] == p.node->outputs[0]->shape[size_t(d)]) || scale.over != scale.under)
+            return Support::no("resizes the last two axes only");
+    }
+    if (isWide(p) || storageCount(y.format, y.type, y.maxDims) >= INT32_MAX ||
+        storageCount(x.format, x.type, x.maxDims) >= INT32_MAX)
+        return Support::no("counts in 32 bits");
+    return Support::yes();
+}
+
+std::vector<Formats> formatsOfRows(Problem const& p)
+{
+    std::vector<Formats> list{linearFormats(p)};
+    if (p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant && isFloating(p.outputs[0].type)) {
+        list.push_back(linearFormats(p));
+        list.back().inputs[0] = list.back().outputs[0] = Format::kHWC8;
+    }
+    return list;
+}
+
+// Rows of y for a thread, and columns of planes.
+std::vector<Config> configsOfRows(Problem const& p)
+{
+    if (p.outputs[0].format == Format::kHWC8)
+        return {{8, 1}, {4, 1}, {2, 1}};
+    return {{8, 2}, {8, 4}, {4, 4}, {4, 2}, {16, 2}};
+}
+
+CudaKernels generateRows(Problem const& problem, Config const& config)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    DataType const t = problem.outputs[0].type;
+    Shape shape{4, 1, problem.outputs[0].format == Format::kHWC8};
+    if (isConfig(config, 2, 1, kMostRows)) {
+        shape.rows = int(config[0]);
+        shape.wide = int(config[1] >= kMostWide ? 4 : config[1] >= 2 ? 2 : 1);
+    }
+    if (shape.pixels)
+        shape.wide = int(16 / sizeOf(t));
+    bool const isNearest = a.mode == Mode::kNearest;
+    CudaKernels out;
+    out.isDependent = true;
+    out.alignment = shape.pixels ? 16 : 1;
+    out.names = {"resize_rows", "resize_rows_long"};
+    auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
+    out.source = cuda::expand(kText, {{"rows", std::to_string(shape.rows)},
+                                      {"wide", std::to_string(shape.wide)},
+                                      {"pixels", flag(shape.pixels)},
+                                      {"nearest", flag(isNearest)},
+                                      {"excludeOutside", flag(a.excludeOutside)},
+                                      {"t", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)}}) +
+                 (isNearest ? kNearest : kLinear) + kBody + cuda::sizeCheck<Params>();
+    out.run = [&a, shape](CudaLaunch const& launch, RunArgs& args) { return run(a, shape, launch, args); };
+    return out;
+}
+
+} // namespace tw::ops::resize

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images resized along their two axes, in planes or by pixels: a thread walks down the rows of y and keeps what it has
+// read of x.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::resize {
+
+CudaKernels generateRows(Problem const& problem, Config const& config);
+std::vector<Config> configsOfRows(Problem const& problem);
+Support supportsRows(Problem const& problem);
+std::vector<Formats> formatsOfRows(Problem const& problem);
+
+} // namespace tw::ops::resize

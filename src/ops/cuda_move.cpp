@@ -10,8 +10,8 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kStoreBytes = 4;
-constexpr int kEach = 4;         // units for a thread, in flight together
+constexpr int64_t kMostUnit = 16, kStoreBytes = 8;
+constexpr int kEach = 4, kScatteredEach = 2; // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 constexpr int64_t kLeastTile = 256;
 
@@ -29,26 +29,24 @@ constexpr char const* kText = R"(
 struct MoveParams { void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8]; };
 typedef $unit$ Element;
 constexpr bool kBordered = $bordered$;
-constexpr int kEach = 4, kPerStore = 4 / sizeof(Element);
-struct Place { off from, to; idx column; bool inside; };
-TW_INLINE Place placeOf(MoveParams const& p, idx i)
+constexpr int kEach = 4, kScatteredEach = 2, kPerStore = $store$ / sizeof(Element);
+// Of element i of y: its row's beginning in x (at column 0, or at the first one that is no border), and its column.
+struct Row { off from, to; idx column; bool inside; };
+TW_INLINE Row rowOf(MoveParams const& p, idx i)
 {
-    Place at = {0, 0, 0, true};
+    bool isFirst = p.first == 7;
+    idx q = isFirst ? 0 : divide(i, p.loop.dim[7]);
+    Row at = {0, 0, isFirst ? i : i - q * idx(p.loop.dim[7].d), true};
+    at.to = off(at.column) * off(p.loop.stride[1][7]);
 #pragma unroll
-    for (int r = 7; r >= 0; --r) {
-        bool const isFirst = r == 0 || r == p.first;
-        idx const q = isFirst ? 0 : divide(i, p.loop.dim[r]), c = isFirst ? i : i - q * idx(p.loop.dim[r].d);
-        if (r == 7) at.column = c;
-        if constexpr (kBordered) {
-            idx const there = c - idx(p.low[r]);
-            at.inside = at.inside && there < idx(p.span[r]);
-            at.from += off(there) * off(p.loop.stride[0][r]);
-        } else {
-            at.from += off(c) * off(p.loop.stride[0][r]);
-        }
-        at.to += off(c) * off(p.loop.stride[1][r]);
-        if (isFirst) break;
+    for (int r = 6; r >= 0 && !isFirst; --r) {
         i = q;
+        isFirst = r == 0 || r == p.first;
+        q = isFirst ? 0 : divide(i, p.loop.dim[r]);
+        idx const c = isFirst ? i : i - q * idx(p.loop.dim[r].d), there = kBordered ? c - idx(p.low[r]) : c;
+        at.inside = at.inside && (!kBordered || there < idx(p.span[r]));
+        at.from += off(there) * off(p.loop.stride[0][r]);
+        at.to += off(c) * off(p.loop.stride[1][r]);
     }
     return at;
 }
@@ -77,16 +75,18 @@ template <class U> TW_INLINE void moveUnits(MoveParams const& p)
         v[k] = fill;
         to[k] = 0;
         if (k < p.each && i < p.count) {
-            Place const at = placeOf(p, i);
+            Row const at = rowOf(p, i);
+            idx const there = kBordered ? at.column - idx(p.low[7]) : at.column;
             to[k] = at.to;
-            if (at.inside) v[k] = static_cast<U const*>(p.x)[at.from];
+            if (at.inside && (!kBordered || there < idx(p.span[7])))
+                v[k] = static_cast<U const*>(p.x)[at.from + off(there) * off(p.loop.stride[0][7])];
         }
     }
 #pragma unroll
     for (int k = 0; k < kEach; ++k)
         if (k < p.each && begin + k * 256 < p.count) static_cast<U*>(p.y)[to[k]] = v[k];
 }
-// y is dense: 4 bytes of it at a time, elements from anywhere.
+// y is dense: kStore bytes of it at a time, elements from anywhere.
 TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MoveParams p)
 {
     waitForPrevious();
@@ -94,26 +94,30 @@ TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MovePara
     idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
     Element const fill = filling<Element>(p);
     Element const* const x = static_cast<Element const*>(p.x);
-    Pack<Element, kPerStore> v[kEach];
+    Pack<Element, kPerStore> v[kScatteredEach];
+    off const step = off(p.loop.stride[0][7]);
+    idx const columns = idx(p.loop.dim[7].d), low = idx(p.low[7]), span = idx(p.span[7]);
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
+    for (int k = 0; k < kScatteredEach; ++k) {
         idx const i = (begin + k * 256) * kPerStore;
 #pragma unroll
         for (int e = 0; e < kPerStore; ++e) v[k].v[e] = fill;
         if (k >= p.each || i >= p.count) continue;
-        Place at = placeOf(p, i);
-        if (at.inside) v[k].v[0] = x[at.from];
+        Row at = rowOf(p, i);
 #pragma unroll
-        for (int e = 1; e < kPerStore; ++e) {
-            if (i + e >= p.count) break;
-            if (kBordered || ++at.column == idx(p.loop.dim[7].d)) at = placeOf(p, i + e);
-            else at.from += off(p.loop.stride[0][7]);
-            if (at.inside) v[k].v[e] = x[at.from];
+        for (int e = 0; e < kPerStore; ++e) {
+            if (at.column == columns) { // the next row
+                if (i + e >= p.count) break;
+                at = rowOf(p, i + e);
+            }
+            idx const there = kBordered ? at.column - low : at.column;
+            if (at.inside && (!kBordered || there < span)) v[k].v[e] = x[at.from + off(there) * step];
+            ++at.column;
         }
     }
     Element* const y = static_cast<Element*>(p.y);
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
+    for (int k = 0; k < kScatteredEach; ++k) {
         idx const i = (begin + k * 256) * kPerStore;
         if (k >= p.each || i >= p.count) continue;
         if (i + kPerStore <= p.count) *reinterpret_cast<Pack<Element, kPerStore>*>(y + i) = v[k];
@@ -232,6 +236,7 @@ CudaKernels moveKernels(int64_t elementBytes, Moves what)
     out.isDependent = true;
     out.names = {"move_scattered"};
     out.source = cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)},
+                                      {"store", std::to_string(kStoreBytes)},
                                       {"bordered", what == Moves::kBordered ? "true" : "false"}}) +
                  "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) +
                  ", \"layout of MoveParams\");\n";
@@ -287,7 +292,7 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
     p.count = uint64_t(b.dims.volume());
     int64_t const stores =
         scattered ? (int64_t(p.count) * b.elementBytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
-    p.each = stores >= kWaves * launch.multiprocessors() ? kEach : 1;
+    p.each = stores < kWaves * launch.multiprocessors() || unit == kMostUnit ? 1 : scattered ? kScatteredEach : kEach;
     int kernel = kScattered;
     if (!scattered)
         for (int64_t bytes = b.elementBytes, k = kUnits; bytes <= unit; bytes *= 2)

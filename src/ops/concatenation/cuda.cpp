@@ -9,6 +9,9 @@ namespace tw::ops::concatenation {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int64_t kStoreBytes = 8;
+constexpr int kFirstOdd = 5, kOddKernels = 3; // of units of 1, 2 and 4 bytes
+constexpr int64_t kShortRow = 8;              // units: shorter rows are all ends
 
 // Rows of one input to rows of y; all counts in units.
 struct Params
@@ -16,12 +19,12 @@ struct Params
     void const* x = nullptr;
     void* y = nullptr;
     uint64_t count = 0;
-    cuda::Div row; // units of x in a row
-    int64_t xRow = 0, yRow = 0, yBegin = 0;
+    cuda::Div row;                                      // units of x in a row
+    int64_t xRow = 0, yRow = 0, yBegin = 0, length = 0; // length: of a row of x
 };
 
 constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Div row; i64 xRow, yRow, yBegin; };
+struct Params { void const* x; void* y; u64 count; Div row; i64 xRow, yRow, yBegin, length; };
 template <class U> TW_INLINE void copyRows(Params const& p)
 {
     waitForPrevious();
@@ -33,6 +36,33 @@ template <class U> TW_INLINE void copyRows(Params const& p)
     static_cast<U*>(p.y)[off(r) * off(p.yRow) + off(p.yBegin) + at] =
         static_cast<U const*>(p.x)[off(r) * off(p.xRow) + at];
 }
+// Rows that begin anywhere: aligned stores of 8 bytes, units at the ends of rows. p.row: stores of a row.
+template <class U> TW_INLINE void copyOddRows(Params const& p)
+{
+    constexpr int kPerStore = 8 / sizeof(U);
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.count) return;
+    idx const r = divide(i, p.row);
+    U const* const x = static_cast<U const*>(p.x) + off(r) * off(p.xRow);
+    U* const y = static_cast<U*>(p.y) + off(r) * off(p.yRow) + off(p.yBegin);
+    off const at = off(i - r * idx(p.row.d)) * kPerStore - off(reinterpret_cast<u64>(y) / sizeof(U) % kPerStore),
+              length = off(p.length);
+    if (at >= 0 && at + kPerStore <= length) {
+        Pack<U, kPerStore> v;
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e) v.v[e] = x[at + e];
+        *reinterpret_cast<Pack<U, kPerStore>*>(y + at) = v;
+    } else {
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e)
+            if (at + e >= 0 && at + e < length) y[at + e] = x[at + e];
+    }
+}
+TW_KERNEL concatenation_odd_1(const __grid_constant__ Params p) { copyOddRows<unit1>(p); }
+TW_KERNEL concatenation_odd_2(const __grid_constant__ Params p) { copyOddRows<unit2>(p); }
+TW_KERNEL concatenation_odd_4(const __grid_constant__ Params p) { copyOddRows<unit4>(p); }
 TW_KERNEL concatenation_1(const __grid_constant__ Params p) { copyRows<unit1>(p); }
 TW_KERNEL concatenation_2(const __grid_constant__ Params p) { copyRows<unit2>(p); }
 TW_KERNEL concatenation_4(const __grid_constant__ Params p) { copyRows<unit4>(p); }
@@ -76,10 +106,17 @@ Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
             p.x = x.data;
             p.y = y.data;
             p.row = cuda::divBy(rows.bytes >> kernel);
+            p.length = rows.bytes >> kernel;
             p.xRow = rows.step >> kernel;
             p.yRow = whole.step >> kernel;
             p.yBegin = begin >> kernel;
             p.count = uint64_t(rows.bytes * rows.count) >> kernel;
+            if (kernel < kOddKernels && p.length > kShortRow) {
+                int64_t const each = kStoreBytes >> kernel, stores = (p.length + each - 2) / each + 1;
+                p.row = cuda::divBy(stores);
+                p.count = uint64_t(stores * rows.count);
+                kernel += kFirstOdd;
+            }
             TW_TRY(launch(kernel, blocksFor(int64_t(p.count), kThreads), kThreads, p));
         }
         begin += rows.bytes;
@@ -106,7 +143,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     TensorSpec const& y = problem.outputs[0];
     out.wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type);
     out.isDependent = true;
-    out.names = {"concatenation_1", "concatenation_2", "concatenation_4", "concatenation_8", "concatenation_16"};
+    out.names = {"concatenation_1",  "concatenation_2",     "concatenation_4",     "concatenation_8",
+                 "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"};
     out.source = kText + cuda::sizeCheck<Params>();
     out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
         return run(axis, launch, args);
@@ -114,7 +152,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"concatenation_plain_cuda", 2, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"concatenation_plain_cuda", 3, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/gather/cuda_staged.h"
 #include "ops/gather/op.h"
 
 namespace tw::ops::gather {
@@ -9,7 +10,7 @@ namespace tw::ops::gather {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kStoreBytes = 4;
+constexpr int64_t kMostUnit = 16, kStoreBytes = 4, kRowStoreBytes = 8;
 constexpr int kEach = 4;         // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 
@@ -30,7 +31,7 @@ struct Params {
     void const *x, *j; void* y; u64 count; Loop<2> loop; i64 size[8], stride[8]; i32 indices, first, each, pad;
 };
 typedef $unit$ Element;
-constexpr int kEach = 4, kPerStore = 4 / sizeof(Element);
+constexpr int kEach = 4, kPerStore = 4 / sizeof(Element), kPerRowStore = 8 / sizeof(Element);
 struct Place { off x; i32 const* j; };
 TW_INLINE Place placeOf(Params const& p, idx i)
 {
@@ -107,6 +108,42 @@ TW_KERNEL __launch_bounds__(256) gather_scattered(const __grid_constant__ Params
             for (int e = 0; e < kPerStore; ++e)
                 if (i + e < p.count) y[e] = v[e];
     });
+}
+// The same where an index stands for a whole row of y.
+struct Row { Place at; idx column; bool inside; };
+TW_INLINE Row rowOf(Params const& p, idx i)
+{
+    idx const columns = idx(p.loop.dim[7].d), row = p.first == 7 ? 0 : divide(i, p.loop.dim[7]);
+    Row r = {placeOf(p, row * columns), i - row * columns, true};
+    r.inside = p.indices == 0 || follow(p, r.at, *r.at.j);
+    return r;
+}
+TW_KERNEL __launch_bounds__(256) gather_scattered_rows(const __grid_constant__ Params p)
+{
+    releaseDependents();
+    idx const i = threadIndex() * kPerRowStore, columns = idx(p.loop.dim[7].d);
+    if (i >= p.count) return;
+    waitForPrevious();
+    Element const* const x = static_cast<Element const*>(p.x);
+    off const step = off(p.loop.stride[0][7]);
+    Row r = rowOf(p, i);
+    Pack<Element, kPerRowStore> pack;
+#pragma unroll
+    for (int e = 0; e < kPerRowStore; ++e) {
+        pack.v[e] = Element{};
+        if (r.column == columns) {
+            if (i + e >= p.count) break;
+            r = rowOf(p, i + e);
+        }
+        if (r.inside) pack.v[e] = x[r.at.x + off(r.column) * step];
+        ++r.column;
+    }
+    Element* const y = static_cast<Element*>(p.y) + i;
+    if (i + kPerRowStore <= p.count) *reinterpret_cast<Pack<Element, kPerRowStore>*>(y) = pack;
+    else
+#pragma unroll
+        for (int e = 0; e < kPerRowStore; ++e)
+            if (i + e < p.count) y[e] = pack.v[e];
 }
 )";
 
@@ -194,7 +231,9 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
         js.push(0);
     }
     int64_t const bytes = sizeOf(x.type), unit = unitBytes(p, bytes, merged, xs, js);
-    bool const scattered = unit < kStoreBytes && cuda::addressOf(y.data) % kStoreBytes == 0;
+    bool const byRows = js[merged.rank - 1] == 0;
+    int64_t const store = byRows ? kRowStoreBytes : kStoreBytes;
+    bool const scattered = unit < store && cuda::addressOf(y.data) % uint64_t(store) == 0;
     int64_t const wide = scattered ? 1 : unit / bytes;
     int const last = merged.rank - 1;
     if (wide > 1) {
@@ -209,11 +248,11 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.loop.setStrides(1, js);
     p.first = kMaxRank - merged.rank;
     p.count = uint64_t(merged.volume());
-    int64_t const stores = scattered ? (int64_t(p.count) * bytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
-    p.each = stores >= kWaves * launch.multiprocessors() ? kEach : 1;
-    int kernel = 0;
+    int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
+    p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;
+    int kernel = byRows ? 1 : 0;
     if (!scattered)
-        for (int64_t b = bytes, k = 1; b <= unit; b *= 2)
+        for (int64_t b = bytes, k = 2; b <= unit; b *= 2)
             kernel = int(k++);
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
@@ -224,7 +263,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
-    out.names = {"gather_scattered"};
+    out.names = {"gather_scattered", "gather_scattered_rows"};
     out.source = cuda::expand(kText, {{"unit", cuda::unitOf(bytes)}}) + cuda::sizeCheck<Params>();
     for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
         std::string const n = std::to_string(unit);
@@ -238,13 +277,14 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kStaged{"gather_staged_cuda", 1, generateStaged, supportsStaged};
 constexpr CudaTactic kPlain{"gather_plain_cuda", 3, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kStaged, &kPlain};
     return kList;
 }
 

@@ -205,6 +205,15 @@ void domain(ir::Node const& node, int input, Domain& d)
         gather("elements_" + std::to_string(n), Mode::kDefault, 1, 0, f32({2, 11}), at({n}));
         gather("element_mode_" + std::to_string(n), Mode::kElement, 0, 0, f32({5, 40}), at({7, n}));
     }
+    for (int64_t n : {5, 64, 1001})
+        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+            std::string const which = std::to_string(n) + "_" + nameOf(t);
+            gather("innermost_" + which, Mode::kDefault, 2, 0, input(t, {3, 2, n}), at({2, 515}));
+            gather("odd_rows_" + which, Mode::kDefault, 1, 0, input(t, {2, 6, n / 2 * 2 + 1}), at({13}));
+            gather("innermost_few_" + which, Mode::kDefault, 1, 0, input(t, {3, n * 4}), at({3}));
+        }
+    gather("innermost_outside", Mode::kDefault, 1, 0, f32({2, 3}, {1, 2, 3, 4, 5, 6}), at({5}, {-1, 3, -3, -4, 2}),
+           {{3, 0, 1, 0, 3, 6, 0, 4, 0, 6}});
     gather("element_empty_axis", Mode::kElement, 0, 0, f32({0, 3}), at({2, 3}));
     gather("extreme_many", Mode::kElement, 1, 0, f32({1, 3}, {1, 2, 3}),
            at({1, 9}, {-2147483648.0, 2147483647.0, -3, -4, 2, 3, -1, 0, -2147483647.0}),

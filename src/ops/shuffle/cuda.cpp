@@ -106,9 +106,8 @@ CudaKernels generateMove(Problem const& problem, Config const& config)
 {
     CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled);
     out.wide = isWide(problem);
-    out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](CudaLaunch const& launch, RunArgs& args) {
-        return runMove(a, shape, launch, args);
-    };
+    out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](
+                  CudaLaunch const& launch, RunArgs& args) { return runMove(a, shape, launch, args); };
     return out;
 }
 

@@ -10,7 +10,7 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostUnit = 16, kStoreBytes = 8;
+constexpr int64_t kMostUnit = 16, kStoreBytes = 16;
 constexpr int kEach = 4, kScatteredEach = 2; // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 constexpr int64_t kLeastTile = 256;
@@ -30,13 +30,14 @@ struct MoveParams { void const *x, *fill; void* y; u64 count; i32 first, each; L
 typedef $unit$ Element;
 constexpr bool kBordered = $bordered$;
 constexpr int kEach = 4, kScatteredEach = 2, kPerStore = $store$ / sizeof(Element);
-// Of element i of y: its row's beginning in x (at column 0, or at the first one that is no border), and its column.
-struct Row { off from, to; idx column; bool inside; };
+// Of element i of y: its row's beginning in x (at column 0, or at the first one that is no border), its column, its row
+// among neighbours; whether the row comes from x, and whether all does but for that.
+struct Row { off from, to; idx column, line; bool inside, isInner; };
 TW_INLINE Row rowOf(MoveParams const& p, idx i)
 {
     bool isFirst = p.first == 7;
     idx q = isFirst ? 0 : divide(i, p.loop.dim[7]);
-    Row at = {0, 0, isFirst ? i : i - q * idx(p.loop.dim[7].d), true};
+    Row at = {0, 0, isFirst ? i : i - q * idx(p.loop.dim[7].d), 0, true, true};
     at.to = off(at.column) * off(p.loop.stride[1][7]);
 #pragma unroll
     for (int r = 6; r >= 0 && !isFirst; --r) {
@@ -44,7 +45,10 @@ TW_INLINE Row rowOf(MoveParams const& p, idx i)
         isFirst = r == 0 || r == p.first;
         q = isFirst ? 0 : divide(i, p.loop.dim[r]);
         idx const c = isFirst ? i : i - q * idx(p.loop.dim[r].d), there = kBordered ? c - idx(p.low[r]) : c;
-        at.inside = at.inside && (!kBordered || there < idx(p.span[r]));
+        bool const isInside = !kBordered || there < idx(p.span[r]);
+        if (r == 6) at.line = c, at.isInner = true; // isInner: of the other dimensions
+        else at.isInner = at.isInner && isInside;
+        at.inside = at.inside && isInside;
         at.from += off(there) * off(p.loop.stride[0][r]);
         at.to += off(c) * off(p.loop.stride[1][r]);
     }
@@ -96,7 +100,8 @@ TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MovePara
     Element const* const x = static_cast<Element const*>(p.x);
     Pack<Element, kPerStore> v[kScatteredEach];
     off const step = off(p.loop.stride[0][7]);
-    idx const columns = idx(p.loop.dim[7].d), low = idx(p.low[7]), span = idx(p.span[7]);
+    off const lineStep = off(p.loop.stride[0][6]);
+    idx const lines = idx(p.loop.dim[6].d), columns = idx(p.loop.dim[7].d), low = idx(p.low[7]), span = idx(p.span[7]);
 #pragma unroll
     for (int k = 0; k < kScatteredEach; ++k) {
         idx const i = (begin + k * 256) * kPerStore;
@@ -108,7 +113,13 @@ TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MovePara
         for (int e = 0; e < kPerStore; ++e) {
             if (at.column == columns) { // the next row
                 if (i + e >= p.count) break;
-                at = rowOf(p, i + e);
+                if (++at.line < lines) {
+                    at.column = 0;
+                    at.from += lineStep;
+                    at.inside = at.isInner && (!kBordered || at.line - idx(p.low[6]) < idx(p.span[6]));
+                } else {
+                    at = rowOf(p, i + e);
+                }
             }
             idx const there = kBordered ? at.column - low : at.column;
             if (at.inside && (!kBordered || there < span)) v[k].v[e] = x[at.from + off(there) * step];
@@ -206,7 +217,7 @@ bool isDense(Extents const& dims, Extents const& steps)
     return true;
 }
 
-constexpr TileShape kShapes[] = {{128, 16 << 10}, {256, 16 << 10}, {64, 16 << 10}, {128, 32 << 10}, {256, 32 << 10}};
+constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}};
 
 } // namespace
 

@@ -284,7 +284,9 @@ Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int 
     p.others.set(dims);
     p.others.setStrides(0, xSteps);
     p.others.setStrides(1, ySteps);
-    int64_t const elements = flatX ? xPacks * pack : tileA * p.pitch + (tileA / pack + 1) * p.skew;
+    // Words are read of whole packs of rows.
+    int64_t const groups = (tileA + pack - 1) / pack,
+                  elements = flatX ? xPacks * pack : groups * (pack * p.pitch + p.skew);
     enum
     {
         kWords,

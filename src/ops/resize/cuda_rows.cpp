@@ -11,12 +11,13 @@ namespace tw::ops::resize {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kSpans = 3; // between neighbouring rows of x, for a thread
 
 // Element o of y stands at (times * o + plus) / by in x, rounded down: exact. `by` is added to keep it from going below
 // zero, and 1 taken from the quotient.
 struct Scale
 {
-    cuda::Div by;
+    cuda::Div by, step; // step: times, 1 where that is 0
     int64_t times = 0, plus = 0, in = 1, out = 1;
     float inverse = 1; // of `by`
     int32_t pad = 0;
@@ -34,7 +35,7 @@ struct Params
 };
 
 constexpr char const* kText = R"(
-struct Scale { Div by; i64 times, plus, in, out; float inverse; i32 pad; };
+struct Scale { Div by, step; i64 times, plus, in, out; float inverse; i32 pad; };
 struct Params {
     void const* x; void* y; u64 count; Div inner, groups, vectors; i64 xImage, yImage, xRow, yRow, xPixel, yPixel; Scale scale[2];
 };
@@ -107,27 +108,48 @@ TW_INLINE void settle(Raw const& raw, int const (&)[kColumns], int const (&)[kCo
 }
 TW_INLINE T valueOf(Value a, Value, Taps const&) { return a; }
 )";
+// Where a thread works, whatever it does along the rows.
+constexpr char const* kShared = R"(
+struct Spot { T const* x; T* y; int group, column; int first[kColumns], second[kColumns]; float weight[kColumns]; };
+template <class N> TW_INLINE Spot spotOf(Params const& p, idx i)
+{
+    idx const rest = divide(i, p.inner), image = divide(rest, p.groups);
+    int const at = int(i - rest * idx(p.inner.d)), wide = int(p.scale[1].out);
+    int const column = kPixels ? int(divide(at, p.vectors)) : at * kWide,
+              channel = kPixels ? (at - column * int(p.vectors.d)) * kWide : 0;
+    Spot s;
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+        Taps const w = tapsOf<N>(p.scale[1], column + c < wide ? column + c : wide - 1);
+        s.first[c] = kPixels ? w.first * int(p.xPixel) + channel : w.first;
+        s.second[c] = kPixels ? w.second * int(p.xPixel) + channel : w.second;
+        s.weight[c] = w.weight;
+    }
+    s.group = int(rest - image * idx(p.groups.d));
+    s.column = column;
+    s.x = static_cast<T const*>(p.x) + i64(image) * p.xImage;
+    s.y = static_cast<T*>(p.y) + i64(image) * p.yImage + (kPixels ? column * p.yPixel + channel : column);
+    return s;
+}
+TW_INLINE void put(T* y, int left, Unit const& out) // left: columns of the row
+{
+    if (kPixels || (kWide <= left && reinterpret_cast<u64>(y) % sizeof(Unit) == 0)) {
+        *reinterpret_cast<Unit*>(y) = out;
+    } else {
+#pragma unroll
+        for (int c = 0; c < kWide; ++c)
+            if (c < left) y[c] = out.v[c];
+    }
+}
+)";
 constexpr char const* kBody = R"(
 template <class N> TW_INLINE void resizeRows(Params const& p)
 {
     idx const i = threadIndex();
     if (i >= p.count) return;
-    idx const rest = divide(i, p.inner), image = divide(rest, p.groups);
-    int const at = int(i - rest * idx(p.inner.d)), row0 = int(rest - image * idx(p.groups.d)) * kRows;
-    int const wide = int(p.scale[1].out), tall = int(p.scale[0].out);
-    int const column = kPixels ? int(divide(at, p.vectors)) : at * kWide,
-              channel = kPixels ? (at - column * int(p.vectors.d)) * kWide : 0;
-    int first[kColumns], second[kColumns];
-    float weight[kColumns];
-#pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-        Taps const w = tapsOf<N>(p.scale[1], column + c < wide ? column + c : wide - 1);
-        first[c] = kPixels ? w.first * int(p.xPixel) + channel : w.first;
-        second[c] = kPixels ? w.second * int(p.xPixel) + channel : w.second;
-        weight[c] = w.weight;
-    }
-    T const* const x = static_cast<T const*>(p.x) + i64(image) * p.xImage;
-    T* y = static_cast<T*>(p.y) + i64(image) * p.yImage + row0 * p.yRow + (kPixels ? column * p.yPixel + channel : column);
+    Spot const s = spotOf<N>(p, i);
+    int const row0 = s.group * kRows, tall = int(p.scale[0].out), left = int(p.scale[1].out) - s.column;
+    T* y = s.y + row0 * p.yRow;
     waitForPrevious();
     releaseDependents();
     int have0 = -1, have1 = -1; // rows of x
@@ -143,23 +165,61 @@ template <class N> TW_INLINE void resizeRows(Params const& p)
             want0 = false;
         }
         Raw raw0, raw1;
-        if (want0) fetch(x + h.first * p.xRow, first, second, raw0);
-        if (want1) fetch(x + h.second * p.xRow, first, second, raw1);
-        if (want0) settle(raw0, first, second, weight, v0);
-        if (want1) settle(raw1, first, second, weight, v1), have1 = h.second;
+        if (want0) fetch(s.x + h.first * p.xRow, s.first, s.second, raw0);
+        if (want1) fetch(s.x + h.second * p.xRow, s.first, s.second, raw1);
+        if (want0) settle(raw0, s.first, s.second, s.weight, v0);
+        if (want1) settle(raw1, s.first, s.second, s.weight, v1), have1 = h.second;
         have0 = h.first;
         Unit out;
 #pragma unroll
         for (int c = 0; c < kWide; ++c) out.v[c] = valueOf(v0[c], v1[c], h);
-        if (kPixels || (column + kWide <= wide && reinterpret_cast<u64>(y) % sizeof(Unit) == 0)) {
-            *reinterpret_cast<Unit*>(y) = out;
-        } else {
-#pragma unroll
-            for (int c = 0; c < kWide; ++c)
-                if (column + c < wide) y[c] = out.v[c];
-        }
+        put(y, left, out);
     }
 }
+)";
+// Rows of y that lie between a few neighbours of x, which are all read first.
+constexpr char const* kBetween = R"(
+constexpr int kSpans = 3;
+template <class N> TW_INLINE void resizeRows(Params const& p)
+{
+    idx const i = threadIndex();
+    if (i >= p.count) return;
+    Spot const s = spotOf<N>(p, i);
+    Scale const& rows = p.scale[0];
+    int const from = s.group * kSpans - 1, last = int(rows.in) - 1, tall = int(rows.out),
+              left = int(p.scale[1].out) - s.column; // from: the row in front, -1 for what lies outside
+    N const times = N(rows.times), plus = N(rows.plus), by = N(rows.by.d), need = N(from + 1) * by;
+    int o = need <= plus ? 0 : times == 0 ? tall : int(quotient(N(need - plus + times - 1), rows.step));
+    waitForPrevious();
+    releaseDependents();
+    if (o >= tall) return;
+    Raw raw[kSpans + 1];
+    Value v[kSpans + 1][kWide];
+#pragma unroll
+    for (int k = 0; k <= kSpans; ++k) {
+        int const row = from + k < 0 ? 0 : from + k > last ? last : from + k;
+        fetch(s.x + row * p.xRow, s.first, s.second, raw[k]);
+    }
+#pragma unroll
+    for (int k = 0; k <= kSpans; ++k) settle(raw[k], s.first, s.second, s.weight, v[k]);
+    T* y = s.y + o * p.yRow;
+#pragma unroll
+    for (int k = 0; k < kSpans; ++k)
+        for (; o < tall; ++o, y += p.yRow) {
+            N const n = N(o) * times + plus, q = quotient(n, rows.by);
+            int const base = int(q) - 1 > last ? last : int(q) - 1;
+            if (base != from + k) break;
+            N const rest = n - q * by;
+            Taps h = {0, 1, float(rest) * rows.inverse};
+            if (base == last || rest == 0) h.second = 0;
+            Unit out;
+#pragma unroll
+            for (int c = 0; c < kWide; ++c) out.v[c] = base < 0 ? store<T>(v[k + 1][c]) : valueOf(v[k][c], v[k + 1][c], h);
+            put(y, left, out);
+        }
+}
+)";
+constexpr char const* kKernels = R"(
 TW_KERNEL __launch_bounds__(256) resize_rows(const __grid_constant__ Params p) { resizeRows<u32>(p); }
 TW_KERNEL __launch_bounds__(256) resize_rows_long(const __grid_constant__ Params p) { resizeRows<u64>(p); }
 )";
@@ -195,6 +255,7 @@ Scale scaleOf(Attrs const& a, Axis const& axis)
     }
     Scale s;
     s.by = cuda::divBy(by);
+    s.step = cuda::divBy(times);
     s.times = times;
     s.plus = plus + by;
     s.in = axis.in;
@@ -211,7 +272,7 @@ bool isLong(Scale const& s)
 
 struct Shape
 {
-    int rows, wide;
+    int rows, wide; // rows 0: those between neighbours of x
     bool pixels;
 };
 
@@ -239,7 +300,8 @@ Result<void> run(Attrs const& a, Shape const& shape, CudaLaunch const& launch, R
     p.yRow = columns.out * p.yPixel;
     p.xImage = p.xRow * rows.in;
     p.yImage = p.yRow * rows.out;
-    int64_t const groups = (rows.out + shape.rows - 1) / shape.rows;
+    int64_t const groups =
+        shape.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape.rows - 1) / shape.rows;
     p.inner = cuda::divBy(inner);
     p.groups = cuda::divBy(groups);
     p.count = uint64_t(images * groups * inner);
@@ -285,9 +347,18 @@ std::vector<Formats> formatsOfRows(Problem const& p)
 // Rows of y for a thread, and columns of planes.
 std::vector<Config> configsOfRows(Problem const& p)
 {
-    if (p.outputs[0].format == Format::kHWC8)
-        return {{8, 1}, {4, 1}, {2, 1}};
-    return {{8, 2}, {8, 4}, {4, 4}, {4, 2}, {16, 2}};
+    auto const& a = p.node->attrsAs<Attrs>();
+    int const rank = p.outputs[0].dims.rank;
+    bool const pixels = p.outputs[0].format == Format::kHWC8,
+               grows = a.mode == Mode::kLinear && p.outputs[0].dims[rank - 2] > p.inputs[0].dims[rank - 2];
+    std::vector<Config> list;
+    if (grows)
+        list = pixels ? std::vector<Config>{{0, 1}} : std::vector<Config>{{0, 4}, {0, 2}};
+    for (int64_t rows : {4, 2})
+        list.push_back({rows, pixels ? 1 : 4});
+    if (!pixels)
+        list.push_back({8, 4});
+    return list;
 }
 
 CudaKernels generateRows(Problem const& problem, Config const& config)
@@ -295,25 +366,28 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
     Shape shape{4, 1, problem.outputs[0].format == Format::kHWC8};
-    if (isConfig(config, 2, 1, kMostRows)) {
+    if (isConfig(config, 2, 0, kMostRows)) {
         shape.rows = int(config[0]);
         shape.wide = int(config[1] >= kMostWide ? 4 : config[1] >= 2 ? 2 : 1);
     }
     if (shape.pixels)
         shape.wide = int(16 / sizeOf(t));
     bool const isNearest = a.mode == Mode::kNearest;
+    if (isNearest)
+        shape.rows = std::max(shape.rows, 1);
     CudaKernels out;
     out.isDependent = true;
     out.alignment = shape.pixels ? 16 : 1;
     out.names = {"resize_rows", "resize_rows_long"};
     auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
-    out.source = cuda::expand(kText, {{"rows", std::to_string(shape.rows)},
+    out.source = cuda::expand(kText, {{"rows", std::to_string(std::max(shape.rows, 1))},
                                       {"wide", std::to_string(shape.wide)},
                                       {"pixels", flag(shape.pixels)},
                                       {"nearest", flag(isNearest)},
                                       {"excludeOutside", flag(a.excludeOutside)},
                                       {"t", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)}}) +
-                 (isNearest ? kNearest : kLinear) + kBody + cuda::sizeCheck<Params>();
+                 (isNearest ? kNearest : kLinear) + kShared + (shape.rows == 0 ? kBetween : kBody) + kKernels +
+                 cuda::sizeCheck<Params>();
     out.run = [&a, shape](CudaLaunch const& launch, RunArgs& args) { return run(a, shape, launch, args); };
     return out;
 }

@@ -11,7 +11,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kStoreBytes = 8;
 constexpr int kFirstOdd = 5, kOddKernels = 3; // of units of 1, 2 and 4 bytes
-constexpr int64_t kShortRow = 8;              // units: shorter rows are all ends
+constexpr int kFirstWhole = kFirstOdd + kOddKernels;
+constexpr int64_t kShortRowBytes = 1024;
+constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
 // Rows of one input to rows of y; all counts in units.
 struct Params
@@ -70,6 +72,66 @@ TW_KERNEL concatenation_8(const __grid_constant__ Params p) { copyRows<unit8>(p)
 TW_KERNEL concatenation_16(const __grid_constant__ Params p) { copyRows<unit16>(p); }
 )";
 
+// All inputs at once: y is one stretch.
+constexpr int kMostInputs = 8;
+struct WholeParams
+{
+    void* y = nullptr;
+    uint64_t count = 0; // units of y
+    cuda::Div columns;  // of a row of y
+    int64_t inputs = 0;
+    void const* x[kMostInputs] = {};
+    int64_t end[kMostInputs] = {}, step[kMostInputs] = {}; // columns of y; units from row to row of an input
+};
+
+constexpr char const* kWholeText = R"(
+struct WholeParams { void* y; u64 count; Div columns; i64 inputs; void const* x[8]; i64 end[8], step[8]; };
+// 16 bytes of y for a thread. Behind the last input, in the gap of a pixel: zeros.
+template <class U> TW_INLINE void copyWhole(WholeParams const& p)
+{
+    constexpr int kPerStore = 16 / sizeof(U);
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex() * kPerStore;
+    if (i >= p.count) return;
+    int const inputs = int(p.inputs);
+    idx row = divide(i, p.columns);
+    off const columns = off(p.columns.d);
+    off column = off(i - row * idx(p.columns.d)), end = 0;
+    int k = 0;
+    U const* x = nullptr;
+    auto enter = [&] { // the input that the column belongs to
+        for (k = 0; k < inputs && column >= off(p.end[k]); ++k) {}
+        end = k < inputs ? off(p.end[k]) : columns;
+        if (k < inputs)
+            x = static_cast<U const*>(p.x[k]) + off(row) * off(p.step[k]) + (column - (k > 0 ? off(p.end[k - 1]) : 0));
+    };
+    enter();
+    Pack<U, kPerStore> v;
+#pragma unroll
+    for (int e = 0; e < kPerStore; ++e) {
+        if (column == end) {
+            if (column == columns) column = 0, ++row;
+            if (i + e < p.count) enter();
+        }
+        v.v[e] = U{};
+        if (i + e < p.count && k < inputs) v.v[e] = *x++;
+        ++column;
+    }
+    U* const y = static_cast<U*>(p.y) + i;
+    if (i + kPerStore <= p.count) *reinterpret_cast<Pack<U, kPerStore>*>(y) = v;
+    else
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e)
+            if (i + e < p.count) y[e] = v.v[e];
+}
+TW_KERNEL __launch_bounds__(256) concatenation_whole_1(const __grid_constant__ WholeParams p) { copyWhole<unit1>(p); }
+TW_KERNEL __launch_bounds__(256) concatenation_whole_2(const __grid_constant__ WholeParams p) { copyWhole<unit2>(p); }
+TW_KERNEL __launch_bounds__(256) concatenation_whole_4(const __grid_constant__ WholeParams p) { copyWhole<unit4>(p); }
+TW_KERNEL __launch_bounds__(256) concatenation_whole_8(const __grid_constant__ WholeParams p) { copyWhole<unit8>(p); }
+TW_KERNEL __launch_bounds__(256) concatenation_whole_16(const __grid_constant__ WholeParams p) { copyWhole<unit16>(p); }
+)";
+
 // Bytes of a row, from row to row, and rows.
 struct Rows
 {
@@ -86,9 +148,60 @@ Rows rowsOf(TensorRef const& t, int axis)
     return {bytes, bytes, t.dims.volume(0, axis)};
 }
 
+// The widest unit, as a power of 2, that divides all these bytes.
+int unitShift(uint64_t all)
+{
+    int shift = 4;
+    while (shift > 0 && all % (uint64_t(1) << shift) != 0)
+        --shift;
+    return shift;
+}
+
+// Where rows are short or begin anywhere, no input lies in its place and y is nobody's part. -1: not so, else the unit.
+int wholeShift(int axis, RunArgs const& args)
+{
+    TensorRef const& y = args.outputs[0];
+    Rows const whole = rowsOf(y, axis);
+    if (args.inputs.size() > size_t(kMostInputs) || y.stride != 0 || cuda::addressOf(y.data) % 16 != 0)
+        return -1;
+    uint64_t all = uint64_t(whole.step);
+    int64_t begin = 0;
+    for (TensorRef const& x : args.inputs) {
+        Rows const rows = rowsOf(x, axis);
+        if (rows.bytes * rows.count > 0 && x.as<char>() == y.as<char>() + begin)
+            return -1;
+        all |= cuda::addressOf(x.data) | uint64_t(rows.bytes | rows.step);
+        begin += rows.bytes;
+    }
+    int const shift = unitShift(all);
+    return shift >= kOddKernels && whole.step >= kShortRowBytes ? -1 : shift;
+}
+
+Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const& y = args.outputs[0];
+    Rows const whole = rowsOf(y, axis);
+    WholeParams p;
+    p.y = y.data;
+    p.columns = cuda::divBy(whole.step >> shift);
+    p.count = uint64_t(whole.step * whole.count) >> shift;
+    int64_t end = 0;
+    for (TensorRef const& x : args.inputs) {
+        Rows const rows = rowsOf(x, axis);
+        size_t const k = size_t(p.inputs++);
+        p.x[k] = x.data;
+        p.end[k] = end += rows.bytes >> shift;
+        p.step[k] = rows.step >> shift;
+    }
+    int64_t const stores = (whole.step * whole.count + 15) / 16;
+    return launch(kFirstWhole + shift, blocksFor(stores, kThreads), kThreads, p);
+}
+
 // Inputs that lie in their place already (aliases) are left alone.
 Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
 {
+    if (int const shift = wholeShift(axis, args); shift >= 0)
+        return runWhole(axis, shift, launch, args);
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
     int64_t begin = 0;
@@ -96,12 +209,8 @@ Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
         Rows const rows = rowsOf(x, axis);
         char const* const place = y.as<char>() + begin;
         if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
-            // The widest unit that divides everything.
-            uint64_t const all = cuda::addressOf(x.data) | cuda::addressOf(y.data) |
-                                 uint64_t(rows.bytes | rows.step | whole.step | begin);
-            int kernel = 4;
-            while (kernel > 0 && all % (uint64_t(1) << kernel) != 0)
-                --kernel;
+            int kernel = unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
+                                   uint64_t(rows.bytes | rows.step | whole.step | begin));
             Params p;
             p.x = x.data;
             p.y = y.data;
@@ -145,7 +254,11 @@ CudaKernels generate(Problem const& problem, Config const&)
     out.isDependent = true;
     out.names = {"concatenation_1",  "concatenation_2",     "concatenation_4",     "concatenation_8",
                  "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"};
-    out.source = kText + cuda::sizeCheck<Params>();
+    for (int unit = 1; unit <= 16; unit *= 2)
+        out.names.push_back("concatenation_whole_" + std::to_string(unit));
+    out.source = std::string(kText) + kWholeText + cuda::sizeCheck<Params>() +
+                 "static_assert(sizeof(WholeParams) == " + std::to_string(sizeof(WholeParams)) +
+                 ", \"layout of WholeParams\");\n";
     out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
         return run(axis, launch, args);
     };

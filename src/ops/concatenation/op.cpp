@@ -101,6 +101,13 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     list.add("channels_half_odd", Attrs(1), {input(h, {2, 5, 3, 3}), input(h, {2, 19, 3, 3}), input(h, {2, 8, 3, 3})});
     list.add("large_rows", Attrs(2), {f32({3, 50, 90}), f32({3, 50, 0}), f32({3, 50, 201})});
     list.add("large_outer", Attrs(0), {input(DataType::kHalf, {3, 50, 91}), input(DataType::kHalf, {8, 50, 91})});
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
+        for (int64_t n : {64, 61}) {
+            std::string const which = std::to_string(n) + "_" + nameOf(t);
+            list.add("many_" + which, Attrs(1),
+                     {input(t, {5, n}), input(t, {5, 0}), input(t, {5, 3 * n}), input(t, {5, 16})});
+            list.add("nine_" + which, Attrs(0), std::vector<CaseInput>(9, input(t, {n})));
+        }
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
 }
 

@@ -8,7 +8,7 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kPackBytes = 16;
+constexpr int64_t kPackBytes = 16, kLanes = 8;
 constexpr int64_t kShortBytes = 256; // rows up to this are taken whole
 constexpr int64_t kMostShared = 72 << 10;
 
@@ -25,6 +25,7 @@ struct Params
     int32_t pitch = 0, skew = 0;    // of shared memory: from a to a, and more behind each pack's worth of them
     int32_t isFlat = 0, isEven = 0; // a tile is one stretch of x; its rows begin at packs
     cuda::Div tilesA, tilesB, xPacks, yPacks, width; // packs of a row; elements of a row of y that is taken whole
+    cuda::Div lanes;                                 // rows of y side by side that neighbouring threads write
     cuda::Loop<2> others;
 };
 
@@ -33,7 +34,7 @@ struct Params
 constexpr char const* kText = R"(
 struct TileParams {
     void const* x; void* y; i64 xBegin, xEnd, xAt, yAt, a, b, aStep, bStep; i32 tileA, tileB, pitch, skew, isFlat, isEven;
-    Div tilesA, tilesB, xPacks, yPacks, width; Loop<2> others;
+    Div tilesA, tilesB, xPacks, yPacks, width, lanes; Loop<2> others;
 };
 constexpr int kSize = sizeof(Element), kPack = 16 / kSize, kSide = 4 / kSize;
 typedef Pack<u32, 4> Whole;
@@ -133,10 +134,10 @@ template <int kKind> TW_INLINE void moveTiles(TileParams const& p)
     releaseDependents();
     readTile(p, xRow, na, nb);
     Element* const y = static_cast<Element*>(p.y) + yRow;
-    int const packs = int(p.yPacks.d);
+    int const packs = int(p.yPacks.d), lanes = int(p.lanes.d), total = (nb + lanes - 1) / lanes * lanes * packs;
     if constexpr (kKind == kWords) {
-        int const total = (nb + 8 * kSide - 1) / (8 * kSide) * 8 * packs;
-        for (int v = threadIdx.x; v < total; v += 256) {
+        int const words = (nb + 8 * kSide - 1) / (8 * kSide) * 8 * packs;
+        for (int v = threadIdx.x; v < words; v += 256) {
             int const group = int(divide(v / 8, p.yPacks)), b = (group * 8 + v % 8) * kSide, q = v / 8 - group * packs;
             if (b >= nb || q * kPack >= na) continue;
             u32 const* const s = reinterpret_cast<u32 const*>(shared) + (q * (kPack * p.pitch + p.skew) + b) / kSide;
@@ -156,9 +157,9 @@ template <int kKind> TW_INLINE void moveTiles(TileParams const& p)
             }
         }
     } else if constexpr (kKind == kRows) {
-        int const total = (nb + 7) / 8 * 8 * packs;
         for (int v = threadIdx.x; v < total; v += 256) {
-            int const group = int(divide(v / 8, p.yPacks)), b = group * 8 + v % 8, a = (v / 8 - group * packs) * kPack;
+            int const line = int(divide(v, p.lanes)), group = int(divide(line, p.yPacks)),
+                      b = group * lanes + v - line * lanes, a = (line - group * packs) * kPack;
             if (b >= nb || a >= na) continue;
             Element* const to = y + b * p.bStep + a;
             if (a + kPack <= na) *reinterpret_cast<Whole*>(to) = gathered(p, a, b);
@@ -166,10 +167,10 @@ template <int kKind> TW_INLINE void moveTiles(TileParams const& p)
                 for (int i = 0; a + i < na; ++i) to[i] = elementOf(element(p, a + i, b));
         }
     } else if constexpr (kKind == kOdd) {
-        int const total = (nb + 7) / 8 * 8 * packs;
         for (int v = threadIdx.x; v < total; v += 256) {
-            int const group = int(divide(v / 8, p.yPacks)), b = group * 8 + v % 8;
-            int const a = (v / 8 - group * packs) * kPack + int(-(yRow + b * p.bStep) & (kPack - 1));
+            int const line = int(divide(v, p.lanes)), group = int(divide(line, p.yPacks)),
+                      b = group * lanes + v - line * lanes;
+            int const a = (line - group * packs) * kPack + int(-(yRow + b * p.bStep) & (kPack - 1));
             if (b < nb && a + kPack <= na) *reinterpret_cast<Whole*>(y + b * p.bStep + a) = gathered(p, a, b);
         }
         // What lies in front of the first whole pack of a row, and behind the last one.
@@ -274,8 +275,14 @@ Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int 
     int64_t const xPacks = ((flatX ? tileA * p.b : tileB) + pack - 1) / pack;
     p.isEven = evenX;
     p.pitch = int32_t(flatX ? p.b : xPacks * pack);
-    // Words of a warp come from 4 groups of rows: 8 words each, in banks of their own.
-    p.skew = int32_t(flatX ? 0 : 2 * pack);
+    // Words of a warp come from 4 groups of rows, 8 words each, in banks of their own; those of rows taken whole come
+    // one by one from as many groups as there are.
+    p.skew = int32_t(flatX ? 0 : flatY ? pack : 2 * pack);
+    int64_t lanes = std::min(tileB, kLanes);
+    for (int64_t n = lanes; n >= kLanes / 2; --n) // as few idle ones as can be
+        if ((tileB + n - 1) / n * n < (tileB + lanes - 1) / lanes * lanes)
+            lanes = n;
+    p.lanes = cuda::divBy(lanes);
     p.tilesA = cuda::divBy(tilesA);
     p.tilesB = cuda::divBy(tilesB);
     p.xPacks = cuda::divBy(xPacks);

@@ -10,7 +10,8 @@ namespace tw::ops::gather {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int64_t kMostShared = 96 << 10; // bytes of a row: two blocks fit a multiprocessor
+constexpr int64_t kShared = 96 << 10,
+                  kMostShared = 200 << 10; // bytes of a row: two blocks fit a multiprocessor, or one
 constexpr int64_t kLeastTaken = 8; // of so many elements one is taken at least: else reading rows whole is a waste
 
 // y[r, i] = x[r, j[i]], rows of `length` and `count` elements.
@@ -24,10 +25,10 @@ struct Params
 constexpr char const* kText = R"(
 struct Params { void const *x, *j; void* y; i64 length, count; };
 typedef $unit$ Element;
-constexpr int kPack = 16 / sizeof(Element), kPerStore = 8 / sizeof(Element), kStep = 512;
+constexpr int kPack = 16 / sizeof(Element), kPerStore = 8 / sizeof(Element), kStep = $threads$;
 typedef Pack<u32, 4> Whole;
 extern __shared__ Whole shared[];
-TW_KERNEL __launch_bounds__(512) gather_staged(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__($threads$) gather_staged(const __grid_constant__ Params p)
 {
     waitForPrevious();
     releaseDependents();
@@ -86,6 +87,8 @@ Support supportsStaged(Problem const& p)
     int64_t const length = x.maxDims[x.maxDims.rank - 1];
     if (length * sizeOf(x.type) > kMostShared)
         return Support::no("holds rows of " + std::to_string(kMostShared) + " bytes at most");
+    if (length * sizeOf(x.type) > kShared && (!p.cuda || p.cuda->capability < 90))
+        return Support::no("holds so long rows on GPUs of capability 9.0 on");
     if (j.maxDims.volume() >= INT32_MAX / 2)
         return Support::no("counts in 32 bits");
     if (j.maxDims.volume() * kLeastTaken < length)
@@ -95,17 +98,20 @@ Support supportsStaged(Problem const& p)
 
 CudaKernels generateStaged(Problem const& problem, Config const&)
 {
+    TensorSpec const& x = problem.inputs[0];
+    bool const isLong = x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared;
+    int const threads = isLong ? 2 * kThreads : kThreads;
     CudaKernels out;
     out.isDependent = true;
     out.names = {"gather_staged"};
-    out.sharedBytes = kMostShared;
-    out.source =
-        cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))}}) + cuda::sizeCheck<Params>();
-    out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.sharedBytes = isLong ? kMostShared : kShared;
+    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(x.type))}, {"threads", std::to_string(threads)}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
         int const last = x.dims.rank - 1;
         Params const p{x.data, j.data, y.data, x.dims[last], j.count()};
-        return launch(0, x.dims.volume(0, last), kThreads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
+        return launch(0, x.dims.volume(0, last), threads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
     };
     return out;
 }

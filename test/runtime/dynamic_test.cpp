@@ -68,6 +68,8 @@ TEST(Dynamic, SmallNetworkOverProfiles)
             bool const inRange = profile == 0 ? n <= 4 : n >= 3;
             if (inRange)
                 checkRun(*e, context, inputs, 1e-4);
+            if (inRange && profile == 0)
+                EXPECT_EQ(whyNotCaptured(*e, inputs), "");
             else
                 EXPECT_FALSE(context.setInputShape(0, inputs[0].dims()).ok());
         }
@@ -142,6 +144,7 @@ TEST(Dynamic, SizesThatTheDataDecides)
         for (int64_t i = 0; i < inputs[0].count(); ++i)
             inputs[0].ref().set(i, 1);
         checkRun(*e, context, inputs); // everything is
+        EXPECT_EQ(whyNotCaptured(*e, inputs), "layer 'where' makes a tensor whose size depends on data");
     }
 }
 

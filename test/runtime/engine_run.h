@@ -6,6 +6,7 @@
 
 #include "builder/build.h"
 #include "cuda_run.h"
+#include "runtime/capture_cuda.h"
 #include "runtime/context.h"
 #include "support/graph_maker.h"
 
@@ -129,6 +130,15 @@ inline void checkRun(EngineUnderTest const& e, runtime::Context& context, std::v
     auto got = runEngine(context, refsOf(inputs));
     ASSERT_TRUE(got.ok()) << got.error().message;
     expectSame(got->outputs, *want, tolerance);
+}
+
+// Why a run on these inputs cannot be captured in a CUDA graph; what decides is the same on every device.
+inline std::string whyNotCaptured(EngineUnderTest const& e, std::vector<Tensor> const& inputs)
+{
+    runtime::Context context(e.engine);
+    context.setProfile(0);
+    auto got = runEngine(context, refsOf(inputs));
+    return got.ok() ? runtime::whyNotCaptured(*got->instance) : "error: " + got.error().message;
 }
 
 inline void checkEngine(GraphMaker& m, std::vector<Tensor> const& inputs)

@@ -424,6 +424,41 @@ TEST(OnnxParser, BadAttributes)
     }
 }
 
+// Equations come from outside: what cannot be computed is named.
+TEST(OnnxParser, EquationsOfEinsum)
+{
+    auto errorOf = [](std::string const& equation) {
+        ModelProto m = convModel(); // x [1, 1, 4, 4], w [1, 1, 3, 3]
+        NodeProto& n = *m.mutable_graph()->mutable_node(0);
+        n.set_op_type("Einsum");
+        auto& a = *n.add_attribute();
+        a.set_name("equation");
+        a.set_type(tw_onnx::AttributeProto::STRING);
+        a.set_s(equation);
+        Fixture f;
+        return f.parse(m) ? std::string() : f.error();
+    };
+    EXPECT_EQ(errorOf("abcd,abef->cfed"), "");
+    EXPECT_EQ(errorOf("abcd,efgh"), "");
+    std::pair<std::string, char const*> const bad[] = {
+        {"abcd,abce->de", "'c' is 4 and 3"},
+        {"abcd->ab", "has 1 terms, the node has 2 inputs"},
+        {"abc,abef->cf", "'abc' is the 0. operand"},
+        {"abcc,abef->cf", "diagonals are not supported"},
+        {"...cd,abef->cf", "ellipses are not supported"},
+        {"abcd,abef->cx", "no operand has 'x'"},
+        {"abcd,abef->cc", "stands twice in the result"},
+        {"ab1d,abef->d", "'1' is no letter"},
+        {"", "has 1 terms"},
+        {"abcd,abef->cf->d", "'-' is no letter"},
+        {std::string(1 << 20, 'a'), "more letters than"},
+        {std::string(1 << 20, ','), "more letters than"},
+    };
+    for (auto const& [equation, why] : bad)
+        EXPECT_NE(errorOf(equation).find(why), std::string::npos)
+            << equation.substr(0, 40) << ": " << errorOf(equation);
+}
+
 TEST(OnnxParser, ExternalWeights)
 {
     Folder folder;

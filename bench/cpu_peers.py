@@ -17,8 +17,9 @@ JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
   runs [{model, threads, macs, bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
          fma_gflops (median), copy_gbs, best_peer, ratio,
          share {engine: attainable time / its time, median}, attainable being 2 macs over the FMA rate of the round or
-         bytes over the rate of a copy, whichever takes longer (above 1 where Winograd saves multiplications; tensors inside the network may stay in caches: account.py
-         counts them, region by region), share_fma {engine: by macs alone}, bound ("work" or "bytes"),
+         bytes over the rate of a copy, whichever takes longer (above 1 where Winograd saves multiplications;
+         tensors inside the network may stay in caches: account.py counts them, region by region),
+         share_fma {engine: by macs alone}, bound ("work" or "bytes"),
          engines {name: {median_s, times_s [per round], error_l2, ready {load_s, context_s, total_s, ...} (medians),
                          peak_kib (process start to tenth inference, median of peaks_kib), inferences_at_peak,
                          failure (why it was not timed)}},

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: work runs in the calling thread, one piece at a time for each stream.
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <utility>
 
 #include "state.h"
@@ -60,9 +63,30 @@ State::State() : legacy(makeStream(cudaStreamDefault, 0))
     legacy->handle = cudaStreamLegacy;
 }
 
+// The child of a fork has the forking thread alone: work of the others on the null stream will not end there.
+void beforeFork()
+{
+    state().structure.lock();
+}
+void afterFork()
+{
+    state().structure.unlock();
+}
+void afterForkInChild()
+{
+    state().structure.unlock();
+    std::recursive_mutex& order = state().legacy->order;
+    if (order.try_lock()) // free, or the forking thread's own
+        order.unlock();
+    else
+        new (&order) std::recursive_mutex;
+}
+
 State& state()
 {
     static State& instance = *new State;
+    static const int registered = pthread_atfork(beforeFork, afterFork, afterForkInChild);
+    (void)registered;
     return instance;
 }
 

@@ -174,7 +174,7 @@ TEST(ThreadPool, MoreThreadsThanCpusAreNotPinned)
 }
 
 // Callers at once, each with the same work: all get on, and the free worker helps all of them. A factor of 8, and ten
-// seconds for help, leave room for a machine that others use.
+// seconds until it is so, leave room for a machine that others use.
 TEST(ThreadPool, CallersShareFairly)
 {
     constexpr int kCallers = 4;
@@ -182,10 +182,17 @@ TEST(ThreadPool, CallersShareFairly)
     std::atomic<int> jobs[kCallers]{}, helped[kCallers]{};
     std::vector<std::thread> callers;
     auto const begin = std::chrono::steady_clock::now();
+    auto isFair = [&] {
+        auto const [least, most] = std::minmax_element(std::begin(jobs), std::end(jobs));
+        bool const allHelped = std::all_of(std::begin(helped), std::end(helped), [](auto const& h) { return h > 0; });
+        return allHelped && 8 * least->load() >= most->load();
+    };
+    std::atomic<bool> wasFair{false};
     auto isOver = [&] {
         auto const passed = std::chrono::steady_clock::now() - begin;
-        bool const allHelped = std::all_of(std::begin(helped), std::end(helped), [](auto const& h) { return h > 0; });
-        return passed > std::chrono::seconds(10) || (passed > std::chrono::milliseconds(600) && allHelped);
+        if (passed > std::chrono::milliseconds(300) && isFair())
+            wasFair = true;
+        return wasFair || passed > std::chrono::seconds(10);
     };
     for (int c = 0; c < kCallers; ++c)
         callers.emplace_back([&, c] {
@@ -202,11 +209,9 @@ TEST(ThreadPool, CallersShareFairly)
         });
     for (std::thread& t : callers)
         t.join();
-    for (std::atomic<int> const& h : helped)
-        EXPECT_GT(h.load(), 0) << "a caller that the worker never helped";
-    auto const [least, most] = std::minmax_element(std::begin(jobs), std::end(jobs));
-    EXPECT_GE(8 * least->load(), most->load())
-        << "jobs: " << jobs[0] << " " << jobs[1] << " " << jobs[2] << " " << jobs[3];
+    EXPECT_TRUE(wasFair);
+    for (int c = 0; c < kCallers && !wasFair; ++c)
+        ADD_FAILURE() << "caller " << c << ": " << jobs[c] << " jobs, " << helped[c] << " with the worker's help";
 }
 
 // Runs `body` in a child; its return value is the exit status. A child that hangs is killed.

@@ -9,7 +9,7 @@
 #   profile   whole networks layer by layer (profile_networks.py says how, and takes the OPTIONS: names or ONNX files)
 #   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
 # Logs and JSON go to the folder that OUT names (./out when unset); the short table comes last. A command that hangs is
-# ended after its own time limit. Where there are several GPUs, parts of `check` run at a time. Status 1 when something failed.
+# ended after its own time limit. Parts of `check` run at a time, on GPUs of their own where there are several. Status 1 when something failed.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$here/out}
@@ -39,14 +39,13 @@ step() {
         >>"$out/table.${lane:-0}"
 }
 
-# lane NUMBER FUNCTION: its steps on a GPU of their own, beside those of other lanes where there are as many GPUs.
+# lane NUMBER FUNCTION: its steps beside those of other lanes, on a GPU of their own where there are as many.
 lane() {
-    if [ "$gpus" -gt 1 ]; then
-        (lane=$1 && export CUDA_VISIBLE_DEVICES=$(($1 % gpus)) && "$2") &
-    else
+    (
         lane=$1
+        [ "$gpus" -lt 2 ] || export CUDA_VISIBLE_DEVICES=$(($1 % gpus))
         "$2"
-    fi
+    ) &
 }
 
 check_cases() {
@@ -66,7 +65,7 @@ check_engines() {
 check_networks() {
     if python3 -c 'import onnx, onnxruntime, numpy' 2>/dev/null; then
         step networks 590 python3 "$here/networks.py" --bin "$here/bin" --models "$here/bench_models" --json "$out/networks.json" \
-            --gpus "$(seq -s, 0 $((gpus - 1)))"
+            --gpus "$(seq -s, 0 $((gpus > 0 ? gpus - 1 : 0)))"
         cat "$out/networks.log"
     fi
 }
@@ -91,10 +90,11 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | 
 case ${1:-check} in
 check)
     lane 0 check_cases
-    lane 1 check_networks
-    lane 2 check_engines
+    lane 1 check_engines
     lane 3 check_memory
     wait
+    # Alone, for it times, and by itself on all GPUs.
+    lane=2 check_networks
     ;;
 bench)
     step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"

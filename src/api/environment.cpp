@@ -54,6 +54,10 @@ Result<Environment> readEnvironment()
     if (!strict.empty() && strict != "0" && strict != "1")
         return invalidArgument("TENSORWRIGHT_STRICT_PLAN=" + std::string(strict) + " must be 0 or 1");
     e.strictPlan = strict == "1";
+    std::string_view const copy = variable("TENSORWRIGHT_COPY_PLAN");
+    if (!copy.empty() && copy != "0" && copy != "1")
+        return invalidArgument("TENSORWRIGHT_COPY_PLAN=" + std::string(copy) + " must be 0 or 1");
+    e.copyPlan = copy == "1";
     std::string_view const threads = variable("TENSORWRIGHT_NUM_THREADS");
     auto const [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), e.threads);
     if (!threads.empty() && (error != std::errc() || end != threads.data() + threads.size() || e.threads < 1 ||

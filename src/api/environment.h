@@ -30,6 +30,9 @@ struct Environment
     std::string nvtxInjection; // NVTX_INJECTION64_PATH: the library of a profiler that wants ranges
     // TENSORWRIGHT_STRICT_PLAN=1: plans of another version or another device are refused, as 8.5 does.
     bool strictPlan = false;
+    // TENSORWRIGHT_COPY_PLAN=1: engines keep a copy of their plan, in place of weights in the file that a client
+    // mapped: for clients that change such a file while an engine lives.
+    bool copyPlan = false;
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.
     // Counts where the thread pool of the process is made, at its first use.
     int threads = 0;

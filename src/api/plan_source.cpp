@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "device/large_pages.h"
 #include "plan/file.h"
 
 namespace tw::api {
@@ -31,6 +32,7 @@ public:
         if (!plan->data_)
             return Error{ErrorCode::kFailedAllocation,
                          "no memory for a plan of " + std::to_string(sizeBytes) + " bytes"};
+        device::preferLargePages(plan->data_.get(), rounded); // kernels read weights there
         std::memcpy(plan->data_.get(), bytes, sizeBytes);
         plan->sizeBytes_ = sizeBytes;
         return std::shared_ptr<PlanSource>(std::move(plan));
@@ -215,9 +217,9 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes)
+Result<std::shared_ptr<PlanSource>> PlanSource::of(void const* bytes, size_t sizeBytes, bool copied)
 {
-    if (std::shared_ptr<PlanSource> mapped = MappedPlan::make(bytes, sizeBytes))
+    if (std::shared_ptr<PlanSource> mapped = copied ? nullptr : MappedPlan::make(bytes, sizeBytes))
         return mapped;
     return CopiedPlan::make(bytes, sizeBytes);
 }

@@ -18,7 +18,8 @@ namespace tw::api {
 class PlanSource : public PageKeeper
 {
 public:
-    static Result<std::shared_ptr<PlanSource>> of(void const* bytes, size_t sizeBytes);
+    // `copied`: also what lies in a file.
+    static Result<std::shared_ptr<PlanSource>> of(void const* bytes, size_t sizeBytes, bool copied = false);
 
     // 256-byte aligned, as sections of a plan expect; null after close().
     virtual void const* data() const = 0;

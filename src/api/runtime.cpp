@@ -34,7 +34,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
                                  std::shared_ptr<cuda::Target const> gpu, int maxThreads)
 {
-    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes));
+    TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
     Reporter log(reporter);
     runtime::LoadOptions options;
     options.fingerprint = fingerprintOf(gpu.get());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in mapped files: the engine needs neither the mapping nor the file once it is loaded; serialize() needs the
-// file.
+// Plans in mapped files: the engine does not need the client's mapping once it is loaded. Weights that lie as kernels
+// read them stay in the file, which may be replaced or removed; other engines do not need the file. serialize() does.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -91,6 +92,80 @@ TEST_F(MappedPlan, RunsAfterTheFileIsOverwritten)
     EXPECT_EQ(engine->serialize(), nullptr);
     EXPECT_TRUE(m.oneError("has changed since"));
     expectRuns(*engine);
+}
+
+// Convolutions read their filters where they lie in the file.
+struct MappedFilters : MappedPlan
+{
+    Maker c;
+    std::vector<float> filters = ramp(64 * 64 * 9, -2), biases = ramp(64, 3), image = ramp(64 * 36, -5), wanted;
+
+    void SetUp() override
+    {
+        MappedPlan::SetUp();
+        for (float& f : filters)
+            f /= 64;
+        ITensor* t = c.input("x", {1, 64, 6, 6});
+        for (int stride : {1, 2}) {
+            auto* conv =
+                c.network->addConvolutionNd(*t, 64, Dims2(3, 3), {DataType::kFLOAT, filters.data(), 64 * 64 * 9},
+                                            {DataType::kFLOAT, biases.data(), 64});
+            conv->setPaddingNd(Dims2(1, 1));
+            conv->setStrideNd(Dims2(stride, stride));
+            t = conv->getOutput(0);
+        }
+        c.output(t, "y");
+        std::unique_ptr<IHostMemory> memory(c.builder->buildSerializedNetwork(*c.network, *c.config));
+        ASSERT_NE(memory, nullptr) << c.errors();
+        plan.assign(static_cast<char const*>(memory->data()), memory->size());
+        write(plan);
+        // From memory that the client frees: there is no file.
+        std::unique_ptr<ICudaEngine> engine(runtime->deserializeCudaEngine(memory->data(), memory->size()));
+        memory.reset();
+        ASSERT_NE(engine, nullptr) << m.errors();
+        wanted = outputOf(*engine);
+        EXPECT_NE(*std::min_element(wanted.begin(), wanted.end()), *std::max_element(wanted.begin(), wanted.end()));
+    }
+    std::vector<float> outputOf(ICudaEngine& engine)
+    {
+        std::vector<float> y(64 * 9, -1);
+        void* bindings[] = {image.data(), y.data()};
+        Context context = contextOf(engine);
+        EXPECT_TRUE(context->executeV2(bindings));
+        return y;
+    }
+};
+
+TEST_F(MappedFilters, RunsAfterTheFileIsReplacedAndRemoved)
+{
+    auto engine = loadMapped();
+    ASSERT_NE(engine, nullptr) << m.errors();
+    EXPECT_EQ(outputOf(*engine), wanted);
+    std::string const own = path;
+    path += ".other";
+    write("another plan");
+    ASSERT_EQ(std::rename(path.c_str(), own.c_str()), 0);
+    path = own;
+    EXPECT_EQ(outputOf(*engine), wanted);
+    std::remove(path.c_str());
+    EXPECT_EQ(outputOf(*engine), wanted);
+    std::unique_ptr<IHostMemory> again(engine->serialize());
+    ASSERT_NE(again, nullptr) << m.errors();
+    EXPECT_EQ(std::string(static_cast<char const*>(again->data()), again->size()), plan);
+}
+
+TEST_F(MappedFilters, ACopyRunsAfterTheFileIsOverwritten)
+{
+    setenv("TENSORWRIGHT_COPY_PLAN", "1", 1); // runtimes read it when they are made
+    runtime.reset(createInferRuntime(m.logger));
+    unsetenv("TENSORWRIGHT_COPY_PLAN");
+    auto engine = loadMapped();
+    ASSERT_NE(engine, nullptr) << m.errors();
+    write("short");
+    EXPECT_EQ(outputOf(*engine), wanted);
+    std::unique_ptr<IHostMemory> again(engine->serialize());
+    ASSERT_NE(again, nullptr) << m.errors();
+    EXPECT_EQ(std::string(static_cast<char const*>(again->data()), again->size()), plan);
 }
 
 TEST_F(MappedPlan, DamagedFileIsRefused)

@@ -23,6 +23,10 @@ AllButPanels::AllButPanels(PageKeeper const& pages, std::vector<Section> const& 
             kept_.push_back({begin, begin + v.weights_size()});
     }
     std::sort(kept_.begin(), kept_.end());
+    // Kernels will read them again and again: a file that is read from a disk now comes in large pages then.
+    if (!kept_.empty())
+        device::preferLargePages(reinterpret_cast<void const*>(kept_.front().first),
+                                 kept_.back().second - kept_.front().first);
 }
 
 void AllButPanels::done(void const* data, size_t sizeBytes) const

@@ -110,6 +110,23 @@ AttentionWeights weightsOf(ir::Node* product)
     return {};
 }
 
+Result<ir::Value*> transposedTwice(ir::Graph& g, ir::Value* v, std::vector<int64_t> const& permutation)
+{
+    int const at = v->producer ? g.positionOf(v->producer) + 1 : 0;
+    std::string const name = v->name + ".turned";
+    for (int i = 0; i < 2; ++i) {
+        ops::shuffle::Attrs a;
+        a.firstTranspose = permutation;
+        TW_ASSIGN(ir::Node * n, g.addNode(ops::shuffle::def(), a.clone(), {v}, name, {}, at + i));
+        if (v->producer) {
+            n->layers = v->producer->layers;
+            n->device = v->producer->device;
+        }
+        v = n->outputs[0];
+    }
+    return v;
+}
+
 void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Node*> const& readers)
 {
     std::vector<std::vector<ir::Value*>> inputs;

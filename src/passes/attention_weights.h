@@ -38,6 +38,9 @@ AttentionWeights weightsOf(ir::Node* product);
 // ones in front of them stay.
 Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard);
 
+// `v` -> transposed -> transposed back, a permutation that is its own inverse; the last value.
+Result<ir::Value*> transposedTwice(ir::Graph& g, ir::Value* v, std::vector<int64_t> const& permutation);
+
 // `after`, made of `v`, takes the place and the name of `v` for all but `readers`.
 void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Node*> const& readers);
 

@@ -243,56 +243,30 @@ private:
     {
         ir::Value* y = unmerged_->outputs[0];
         ir::Shape const shape = y->shape;
-        int const at = g_.positionOf(unmerged_) + 1;
-        std::vector<ir::Node*> own;
-        ir::Value* v = y;
+        ir::Value *apart = y, *back = nullptr;
         if (shape.size() == 3) {
-            TW_ASSIGN(v, addReshape(g_, v, four(rows_, shape[2]), at));
-            if (!v)
+            TW_ASSIGN(apart, reshaped(y, four(rows_, shape[2])));
+            if (!apart)
                 return false;
-            own.push_back(v->producer);
+            core_.push_back(apart->producer);
         }
-        for (int i = 0; i < 2; ++i) {
-            ops::shuffle::Attrs a;
-            a.firstTranspose = kHeadsInside;
-            TW_ASSIGN(ir::Node * n, g_.addNode(ops::shuffle::def(), a.clone(), {v}, unmerged_->name + ".heads", {},
-                                               at + int(own.size())));
-            n->layers = unmerged_->layers;
-            n->device = unmerged_->device;
-            own.push_back(n);
-            v = n->outputs[0];
-        }
-        if (shape.size() == 3) {
-            TW_ASSIGN(v, addReshape(g_, v, shape, at + int(own.size())));
-            if (!v) {
-                while (!own.empty()) {
-                    g_.eraseNode(own.back());
-                    own.pop_back();
-                }
-                return false;
-            }
-        }
-        core_.insert(core_.end(), own.begin(), own.end() - 1);
-        putBehind(g_, y, v, {own[0]});
+        TW_ASSIGN(ir::Value * v, transposedTwice(g_, apart, kHeadsInside));
+        ir::Node* const inside = v->producer->inputs[0]->producer;
+        core_.push_back(inside);
+        TW_ASSIGN(back, reshaped(v, shape));
+        if (!back)
+            return false; // what was added is dead
+        putBehind(g_, y, back, {apart == y ? inside : apart->producer});
         return true;
     }
 
     // source -> transposed -> transposed back, which is taken in.
     Result<void> turn(Operand& o)
     {
-        ir::Value* v = o.source;
-        int const at = v->producer ? g_.positionOf(v->producer) + 1 : 0;
-        for (int i = 0; i < 2; ++i) {
-            ops::shuffle::Attrs a;
-            a.firstTranspose = v->rank() == 4 ? std::vector<int64_t>{0, 1, 3, 2} : std::vector<int64_t>{0, 2, 1};
-            TW_ASSIGN(ir::Node * n,
-                      g_.addNode(ops::shuffle::def(), a.clone(), {v}, o.source->name + ".turned", {}, at + i));
-            if (v->producer) {
-                n->layers = v->producer->layers;
-                n->device = v->producer->device;
-            }
-            v = n->outputs[0];
-        }
+        bool const isFour = o.source->rank() == 4;
+        TW_ASSIGN(
+            ir::Value * v,
+            transposedTwice(g_, o.source, isFour ? std::vector<int64_t>{0, 1, 3, 2} : std::vector<int64_t>{0, 2, 1}));
         for (ir::Node* n : core_)
             std::replace(n->inputs.begin(), n->inputs.end(), o.source, v);
         moved_.push_back(v->producer);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tuner does with kernels on a GPU, on a driver whose GPU is a double (driver_double.cpp): planted faults are
+// refused there as on the CPU, and drivers and GPUs that are too old are named.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "device/cuda/target.h"
+#include "interp/interp.h"
+#include "ops/registry.h"
+#include "support/case_problem.h"
+#include "support/faulty_kernels.h"
+#include "tune/device_run.h"
+
+namespace tw::test {
+
+namespace {
+
+// The double, opened once and found by everybody under the driver's name.
+template <class T>
+T& inDouble(char const* name)
+{
+    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    static T none{};
+    EXPECT_TRUE(library) << dlerror();
+    auto* const found = library ? static_cast<T*>(dlsym(library, name)) : nullptr;
+    EXPECT_TRUE(found) << name;
+    return found ? *found : none;
+}
+Result<std::shared_ptr<cuda::Device const>> openDevice(int version = 12000, int capability = 90)
+{
+    inDouble<int>("twDoubleVersion") = version;
+    inDouble<int>("twDoubleCapability") = capability;
+    TW_ASSIGN(auto driver, cuda::Driver::open());
+    return cuda::Device::open(driver, 0);
+}
+
+} // namespace
+
+TEST(DeviceDouble, OldDriversAndGpusAreNamed)
+{
+    auto const driver = openDevice(11030);
+    ASSERT_FALSE(driver.ok());
+    EXPECT_NE(driver.error().message.find("the CUDA driver is too old: it is for CUDA 11.3"), std::string::npos)
+        << driver.error().message;
+    auto const gpu = openDevice(12000, 75);
+    ASSERT_FALSE(gpu.ok());
+    EXPECT_NE(gpu.error().message.find("(double) has compute capability 7.5, 8.0 is the lowest"), std::string::npos)
+        << gpu.error().message;
+    EXPECT_TRUE(openDevice().ok());
+}
+
+TEST(DeviceDouble, FaultsAreRefused)
+{
+    auto device = openDevice();
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    cuda::Target target = cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(cuda::SearchPath{}));
+    int planted = 0, refused = 0;
+    for (Extents const& x : {Extents{2, 4, 7, 9}, Extents{2, 4, 31, 37}}) { // compared whole, and at samples
+        auto a = ops::convolution::Attrs::plain(2);
+        a.groups = 2;
+        a.prePadding = a.postPadding = {1, 1};
+        ops::CaseList list;
+        list.add("x" + x.str(), a,
+                 {ops::f32(x), ops::constant(DataType::kFloat, {34, 2, 3, 3}), ops::constant(DataType::kFloat, {34})});
+        auto g = makeCase(*ops::find("convolution"), list.cases[0]);
+        ASSERT_TRUE(g.ok()) << g.error().message;
+        ops::Problem problem = caseProblem(**g, {});
+        auto const shapes = interp::inferConcrete(*(*g)->node, (*g)->nodeInputs);
+        ASSERT_TRUE(shapes.ok());
+        ops::TensorSpec out;
+        out.dims = out.maxDims = (*shapes)[0].dims;
+        out.present = true;
+        problem.outputs = {out};
+        problem.cuda = &target;
+        tune::Checker checker(problem);
+        auto check = [&](Fault fault) {
+            return checker.check(problem, Convolution(*(*g)->node, fault), "test_faulty", serialWorkers());
+        };
+        auto const right = check(Fault::kNone);
+        ASSERT_TRUE(right.ok()) << right.error().message;
+        ASSERT_EQ(*right, "") << "nothing was compared";
+        for (Fault fault : kConvolutionFaults) {
+            if (fault == Fault::kWritesBeyondOutput)
+                continue; // GPU memory has no guard bytes: compute-sanitizer looks for that
+            ++planted;
+            refused += !check(fault).ok();
+            EXPECT_FALSE(check(fault).ok()) << "fault " << int(fault) << ", " << x.str();
+        }
+        // And it is timed there.
+        Convolution const kernel(*(*g)->node, Fault::kNone);
+        auto buffers = checker.buffers(problem);
+        ASSERT_TRUE(buffers.ok());
+        auto run = tune::DeviceRun::create(problem, kernel, (*buffers)->onDevice);
+        ASSERT_TRUE(run.ok()) << run.error().message;
+        auto const us = (*run)->microseconds();
+        ASSERT_TRUE(us.ok()) << us.error().message;
+        EXPECT_GT(*us, 0);
+    }
+    EXPECT_EQ(refused, planted);
+    EXPECT_EQ(planted, 2 * 14);
+}
+
+} // namespace tw::test

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA driver with one GPU whose memory is the host's and that runs no kernels: what does not depend on device code
+// can be tested with it where no GPU is. Built as libcuda.so.1.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "device/cuda/driver.h"
+
+using namespace tw::cuda;
+
+#define TW_CUDA_DRIVER_NEW(name, symbol, parameters)
+#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int double_##name parameters __asm__(symbol);
+#include "device/cuda/driver.def"
+
+// What the tests change.
+extern "C" {
+int twDoubleVersion = 12000;
+int twDoubleCapability = 90;
+}
+
+namespace {
+
+constexpr size_t kAlignment = 256, kMemoryBytes = size_t(1) << 30;
+constexpr unsigned char kNobodyWrote = 0xcd; // in new memory
+
+template <class T>
+T* handle()
+{
+    static char one;
+    return reinterpret_cast<T*>(&one);
+}
+void* host(uint64_t address)
+{
+    return reinterpret_cast<void*>(uintptr_t(address));
+}
+int copy(void* to, void const* from, size_t bytes)
+{
+    std::memcpy(to, from, bytes);
+    return kSuccess;
+}
+
+} // namespace
+
+int double_cuInit(unsigned)
+{
+    return kSuccess;
+}
+int double_cuDriverGetVersion(int* version)
+{
+    *version = twDoubleVersion;
+    return kSuccess;
+}
+int double_cuDeviceGetCount(int* count)
+{
+    *count = 1;
+    return kSuccess;
+}
+int double_cuDeviceGet(int* device, int)
+{
+    *device = 0;
+    return kSuccess;
+}
+int double_cuDeviceGetName(char* name, int sizeBytes, int)
+{
+    std::strncpy(name, "double", size_t(sizeBytes));
+    return kSuccess;
+}
+int double_cuDeviceGetAttribute(int* value, int attribute, int)
+{
+    *value = attribute == kAttributeMajor             ? twDoubleCapability / 10
+             : attribute == kAttributeMinor           ? twDoubleCapability % 10
+             : attribute == kAttributeMultiprocessors ? 4
+             : attribute == kAttributeWarpSize        ? 32
+                                                      : 1 << 16;
+    return kSuccess;
+}
+int double_cuDeviceTotalMem(size_t* bytes, int)
+{
+    *bytes = kMemoryBytes;
+    return kSuccess;
+}
+int double_cuDevicePrimaryCtxRetain(CUctx_st** context, int)
+{
+    *context = handle<CUctx_st>();
+    return kSuccess;
+}
+int double_cuDevicePrimaryCtxRelease(int)
+{
+    return kSuccess;
+}
+int double_cuCtxPushCurrent(CUctx_st*)
+{
+    return kSuccess;
+}
+int double_cuCtxPopCurrent(CUctx_st** context)
+{
+    *context = handle<CUctx_st>();
+    return kSuccess;
+}
+int double_cuMemAlloc(uint64_t* address, size_t bytes)
+{
+    size_t const whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* const memory = std::aligned_alloc(kAlignment, whole);
+    *address = uint64_t(reinterpret_cast<uintptr_t>(memory));
+    if (memory)
+        std::memset(memory, kNobodyWrote, whole);
+    return memory ? kSuccess : 2;
+}
+int double_cuMemFree(uint64_t address)
+{
+    std::free(host(address));
+    return kSuccess;
+}
+int double_cuMemAllocHost(void** address, size_t bytes)
+{
+    *address = std::malloc(bytes ? bytes : 1);
+    return *address ? kSuccess : 2;
+}
+int double_cuMemFreeHost(void* address)
+{
+    std::free(address);
+    return kSuccess;
+}
+int double_cuMemcpyHtoD(uint64_t to, void const* from, size_t bytes)
+{
+    return copy(host(to), from, bytes);
+}
+int double_cuMemcpyHtoDAsync(uint64_t to, void const* from, size_t bytes, CUstream_st*)
+{
+    return copy(host(to), from, bytes);
+}
+int double_cuMemcpyDtoHAsync(void* to, uint64_t from, size_t bytes, CUstream_st*)
+{
+    return copy(to, host(from), bytes);
+}
+int double_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_st*)
+{
+    return copy(host(to), host(from), bytes);
+}
+int double_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st*)
+{
+    std::memset(host(address), value, bytes);
+    return kSuccess;
+}
+int double_cuStreamCreate(CUstream_st** stream, unsigned)
+{
+    *stream = handle<CUstream_st>();
+    return kSuccess;
+}
+int double_cuStreamDestroy(CUstream_st*)
+{
+    return kSuccess;
+}
+int double_cuStreamSynchronize(CUstream_st*)
+{
+    return kSuccess;
+}
+// An event is the time of its record.
+int double_cuEventCreate(CUevent_st** event, unsigned)
+{
+    *event = reinterpret_cast<CUevent_st*>(new double(0));
+    return kSuccess;
+}
+int double_cuEventDestroy(CUevent_st* event)
+{
+    delete reinterpret_cast<double*>(event);
+    return kSuccess;
+}
+int double_cuEventRecord(CUevent_st* event, CUstream_st*)
+{
+    *reinterpret_cast<double*>(event) =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return kSuccess;
+}
+int double_cuEventSynchronize(CUevent_st*)
+{
+    return kSuccess;
+}
+int double_cuEventElapsedTime(float* milliseconds, CUevent_st* begin, CUevent_st* end)
+{
+    *milliseconds = float(*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(begin));
+    return kSuccess;
+}

@@ -128,6 +128,32 @@ TEST(Tuner, WrongTacticsAreRefusedHoweverFast)
     }
 }
 
+// What IBuilder::setMaxThreads limits is the workers that candidates are built on, one part for each.
+TEST(Tuner, CandidatesAreBuiltOnTheBuildersWorkers)
+{
+    struct Counting final : Workers
+    {
+        int64_t parts = 0;
+        void run(int64_t n, FunctionRef<void(int64_t, int)> body) override
+        {
+            parts += n;
+            Workers::run(n, body);
+        }
+    } building, running;
+    static constexpr ops::PlainTactic kRight[] = {{"relu_right_a", 1, right}, {"relu_right_b", 1, right}};
+    Provider const provider({&kRight[0], &kRight[1]});
+    ops::TacticProvider const* const providers[] = {&provider};
+    Relu const relu(1000);
+    Options options;
+    options.providers = providers;
+    options.buildWorkers = &building;
+    options.workers = &running;
+    options.heuristicOnly = true;
+    ASSERT_TRUE(choose(relu.problem, options).ok());
+    EXPECT_GE(building.parts, 2);
+    EXPECT_LT(building.parts, 100) << "kernels are run on others";
+}
+
 TEST(Tuner, NoCandidateLeftNamesEveryReason)
 {
     static constexpr ops::PlainTactic kFails{"relu_fails", 1, fails};

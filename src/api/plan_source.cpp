@@ -181,10 +181,8 @@ public:
         auto const mine = reinterpret_cast<uintptr_t>(data_);
         if (!data_ || begin < mine || end > mine + sizeBytes_)
             return;
-        // The page that it ends in is dropped with what follows: others may be about to read it. One that is needed
-        // again is mapped again.
-        uintptr_t const first = begin / page_ * page_, last = end / page_ * page_;
-        if (last > first)
+        uintptr_t const first = begin / page_ * page_, last = (end + page_ - 1) / page_ * page_;
+        if (last > first) // a page that is needed again is mapped again
             (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
     }
     Result<std::string> bytes() const override

@@ -115,7 +115,10 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config co
 
 std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
 {
-    return isKnown(config) ? winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]) : std::nullopt;
+    // What is made of them at load is all that others read.
+    if (!isKnown(config) || (config[1] & kInPlace) == 0)
+        return std::nullopt;
+    return winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
 }
 
 Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Config const& config,

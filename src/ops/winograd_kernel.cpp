@@ -124,12 +124,12 @@ public:
             columnBlocks_.push_back({k, std::min(s.columns, paddedK() - k)});
     }
 
-    // panels: the filters in winogradPanels(); null: they are in w.
+    // panels, of kernels in place: the filters in winogradPanels(); null: they are in w.
     Result<void> pack(float const* w, float const* bias, BlobPtr const& panels)
     {
         zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
         bias_ = device::PackedFloats(hasBias_ ? paddedK() : 0);
-        bool const asTheyLie = s_.inPlace && panels;
+        bool const asTheyLie = panels != nullptr;
         if (!asTheyLie)
             weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
         if (!zeros_.data() || !bias_.data() || (!asTheyLie && !weights_.data()))
@@ -148,21 +148,19 @@ public:
             for (int64_t at = 0; at < b.columns; at += panelColumns()) {
                 int64_t const columns = std::min(panelColumns(), b.columns - at), k = b.begin + at;
                 float* to = s_.inPlace ? weights_.data() + s_.c * 9 * k : nullptr;
-                if (!s_.inPlace && !panels) {
+                if (!s_.inPlace) {
                     panelTaps.resize(size_t(s_.c * 9 * columns));
                     to = panelTaps.data();
                 }
-                if (to)
-                    gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
+                gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
                 if (s_.inPlace)
                     continue;
-                float const* const from = panels ? panels->as<float>() + s_.c * 9 * k : to;
                 WinogradFilter& f = filter[columns / width_];
                 if (!f) {
                     jit::WinogradFilterSpec const spec{s_.m, int(columns / width_), bytes(s_.c * b.columns)};
                     TW_ASSIGN(f, WinogradFilter::emit(s_.isa, spec));
                 }
-                f(jit::WinogradFilterArgs{from, packed(b, 0, at), s_.c});
+                f(jit::WinogradFilterArgs{to, packed(b, 0, at), s_.c});
             }
         }
         return {};

@@ -30,11 +30,12 @@ struct WinogradSpec
 // Tiles of an output of this shape [n, k, h, w].
 int64_t winogradTiles(int m, Extents const& y);
 
-// The order in which filters [k, c, 3, 3] are read, by kernels of `columns` a block; null where zeros stand between.
+// The order in which filters [k, c, 3, 3] are read in place, by kernels of `columns` a block; null where zeros stand
+// between.
 std::optional<PanelOrder> winogradPanels(kernels::jit::Isa isa, int64_t k, int64_t c, int64_t columns);
 
-// w: [k, c, 3, 3], not read when `panels` has them in that order; bias: [k] or null. Inputs of the kernel: x, w, bias,
-// residual (the last three may be absent).
+// w: [k, c, 3, 3], not read when `panels` has them in that order, for a spec in place; bias: [k] or null. Inputs of the
+// kernel: x, w, bias, residual (the last three may be absent).
 Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
                                                    BlobPtr const& panels = nullptr);
 

@@ -107,8 +107,10 @@ void hashAll(Hasher& h, char const* p, size_t sizeBytes, PageKeeper const* pages
         size_t const first = size_t(pair) * 2, end = std::min(first + 2, count);
         for (size_t i = first; i < end; ++i)
             pieces[i] = hashPiece<Lanes>(p + i * kPieceBytes, size(i));
+        // From whole page to whole page of the file: pieces begin behind its header.
         if (pages)
-            pages->done(p + first * kPieceBytes, std::min(end * kPieceBytes, sizeBytes) - first * kPieceBytes);
+            pages->done(p - sizeof(FileHeader) + first * kPieceBytes,
+                        std::min(end * kPieceBytes, sizeof(FileHeader) + sizeBytes) - first * kPieceBytes);
     });
     for (size_t i = 0; i < count; ++i) {
         for (size_t k = 0; k < Lanes::kCount; ++k)

@@ -81,7 +81,19 @@ public:
                                nodeList);
     }
 
+    // Where the bytes of a constant lie; the first time they are put there.
+    std::pair<uint64_t, uint64_t> store(ir::Value const& v)
+    {
+        return weights_.add(v.constant->data, uint64_t(ir::extentsOf(v.shape).volume() * sizeOf(v.type)),
+                            contents_.panelsKept ? nullptr : orderOf(v));
+    }
+
 private:
+    ops::PanelOrder const* orderOf(ir::Value const& v) const
+    {
+        auto const order = contents_.panels.find(&v);
+        return order == contents_.panels.end() ? nullptr : &order->second;
+    }
     Vector<Offset<flatbuffers::String>> dims(std::vector<ir::Dim> const& list)
     {
         std::vector<Offset<flatbuffers::String>> out;
@@ -105,14 +117,10 @@ private:
         Offset<fb::Panels> panels;
         int32_t role = 0;
         if (v.isConstant()) {
-            auto const order = contents_.panels.find(&v);
-            ops::PanelOrder const* const wanted = order == contents_.panels.end() ? nullptr : &order->second;
-            if (wanted)
+            if (ops::PanelOrder const* const wanted = orderOf(v))
                 panels = fb::CreatePanels(b_, b_.CreateVector(wanted->panels), wanted->channels, wanted->rows,
                                           wanted->taps, wanted->together, wanted->outputsLast);
-            std::tie(offset, size) =
-                weights_.add(v.constant->data, uint64_t(ir::extentsOf(v.shape).volume() * sizeOf(v.type)),
-                             contents_.panelsKept ? nullptr : wanted);
+            std::tie(offset, size) = store(v);
             layer = b_.CreateString(v.constant->layer);
             weightsName = b_.CreateString(v.constant->weightsName);
             role = static_cast<int32_t>(v.constant->role);
@@ -274,6 +282,14 @@ Result<std::string> write(Contents const& contents)
         if (value->type != DataType::kFloat || !order.fits(ir::extentsOf(value->shape).volume()))
             return internalError("the panels of constant '" + value->name + "' do not fit its shape");
     GraphWriter writer(graphBuffer, weights, contents);
+    // Together: what is used where it lies, what is copied last of all, then what is dropped as it is packed.
+    for (auto const& v : contents.graph->values())
+        if (contents.panels.contains(v.get()))
+            writer.store(*v);
+    constexpr size_t kSmallBytes = 4096;
+    for (auto const& v : contents.graph->values())
+        if (v->isConstant() && v->constant->data->sizeBytes() <= kSmallBytes)
+            writer.store(*v);
     graphBuffer.Finish(writer.graph(*contents.graph));
     std::vector<FlatBufferBuilder> targets(contents.targets.size());
     for (size_t i = 0; i < targets.size(); ++i) {

@@ -198,19 +198,7 @@ CudaKernels generate(Problem const& p, Config const& config, DataType type)
                                               {"threads", text(kThreads)}}) +
                          cuda::sizeCheck<Params>();
     CudaKernels out = wholeKernels("depthwise", std::move(source), 0);
-    out.pack = [&p]() -> Result<std::vector<std::string>> {
-        // [r, s, c]: as one filter that has all channels.
-        TensorSpec const& w = p.inputs[1];
-        int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
-        size_t const size = size_t(sizeOf(w.type));
-        std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
-        std::string filters(size_t(taps * channels) * size, '\0');
-        char const* from = each.data();
-        for (int64_t c = 0; c < w.dims[0]; ++c)
-            for (int64_t t = 0; t < taps; ++t, from += size)
-                std::memcpy(filters.data() + size_t(t * channels + c) * size, from, size);
-        return std::vector<std::string>{packBias(p, channels), filters};
-    };
+    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
     out.packedInputs = {1, 2};
     out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -244,6 +232,20 @@ CudaKernels generate(Problem const& p, Config const& config, DataType type)
 }
 
 } // namespace
+
+std::vector<std::string> packAlone(Problem const& p)
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
+    size_t const size = size_t(sizeOf(w.type));
+    std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
+    std::string filters(size_t(taps * channels) * size, '\0');
+    char const* from = each.data();
+    for (int64_t c = 0; c < w.dims[0]; ++c)
+        for (int64_t t = 0; t < taps; ++t, from += size)
+            std::memcpy(filters.data() + size_t(t * channels + c) * size, from, size);
+    return {packBias(p, channels), filters};
+}
 
 Support Depthwise::supports(Problem const& p)
 {

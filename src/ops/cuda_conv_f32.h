@@ -59,6 +59,16 @@ struct Depthwise
     static double estimate(Problem const& problem, Config const& config);
     static constexpr bool kRoundsToTf32 = false;
 };
+// The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
+struct DepthwiseTile
+{
+    static CudaKernels generate(Problem const& problem, Config const& config);
+    static Support supports(Problem const& problem);
+    static std::vector<Config> configs(Problem const& problem);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config);
+    static constexpr bool kRoundsToTf32 = false;
+};
 
 template <class Kind>
 constexpr CudaTactic tactic(char const* name)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/convolution/op.h"
 
+#include <limits>
+
 #include "ops/cases.h"
 #include "ops/registry.h"
 
@@ -255,6 +257,36 @@ Result<void> infer(ir::InferContext& ctx)
     image("depthwise_5x5_stride2", {1, 16, 9, 13}, {16, 1, 5, 5}, true, depthwise(16, 2, 2, 1));
     image("depthwise_dilated", {1, 16, 9, 10}, {16, 1, 3, 3}, true, depthwise(16, 2, 1, 2));
     image("depthwise_large", {1, 8, 12, 12}, {8, 1, 9, 9}, true, depthwise(8, 4, 1, 1));
+    // Of as many tiles as make a GPU choose large ones; infinities and NaN, which stay in their channel.
+    image("depthwise_tiles", {8, 136, 17, 49}, {136, 1, 3, 3}, true, depthwise(136, 1, 1, 1));
+    image("depthwise_tiles_5x5_stride2", {9, 136, 33, 65}, {136, 1, 5, 5}, true, depthwise(136, 2, 2, 1));
+    image("depthwise_tiles_dilated", {4, 264, 18, 51}, {264, 1, 3, 5}, false, [](Attrs& a) {
+        a.groups = 264;
+        a.prePadding = {2, 3};
+        a.postPadding = {1, 4};
+        a.dilations = {1, 2};
+    });
+    image("depthwise_7x7", {2, 40, 10, 21}, {40, 1, 7, 7}, true, depthwise(40, 3, 1, 1));
+    image("depthwise_narrow", {5, 72, 7, 7}, {72, 1, 3, 3}, true, depthwise(72, 1, 1, 1));
+    image("depthwise_steps", {2, 24, 13, 27}, {24, 1, 4, 3}, true, [](Attrs& a) {
+        a.groups = 24;
+        a.prePadding = {2, 1};
+        a.strides = {3, 4};
+        a.dilations = {2, 1};
+    });
+    for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+        double const inf = std::numeric_limits<double>::infinity();
+        Attrs a = Attrs::plain(2);
+        depthwise(16, 1, 1, 1)(a);
+        std::vector<double> values;
+        for (int i = 0; i < 16 * 6 * 21; ++i)
+            values.push_back(i % 16 / 8.0 - 1);
+        values[0] = values[5 * 126 + 70] = inf;
+        values[9 * 126 + 40] = -inf;
+        values[12 * 126 + 125] = std::numeric_limits<double>::quiet_NaN();
+        list.add(t == DataType::kHalf ? "half_depthwise_infinities" : "single_depthwise_infinities", a,
+                 {input(t, {1, 16, 6, 21}, values), constant(t, {16, 1, 3, 3})});
+    }
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
 }
 

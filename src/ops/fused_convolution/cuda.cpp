@@ -16,12 +16,15 @@ CudaKernels generate(Problem const& p, Config const&)
 
 constexpr CudaTactic kWgmma = conv_f16::tactic<conv_f16::Wgmma>("fused_convolution_f16_wgmma_sm90a");
 constexpr CudaTactic kDepthwise = conv_f16::tactic<conv_f16::Depthwise>("fused_convolution_f16_depthwise");
+constexpr CudaTactic kDepthwiseTile = conv_f16::tactic<conv_f16::DepthwiseTile>("fused_convolution_f16_depthwise_tile");
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("fused_convolution_f16_stem_sm80");
 constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("fused_convolution_f16_planar_sm80");
 constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("fused_convolution_f16_mma_sm80");
 constexpr CudaTactic kTf32Wgmma = conv_f32::tactic<conv_f32::Wgmma>("fused_convolution_tf32_wgmma_sm90a");
 constexpr CudaTactic kTf32Stem = conv_f32::tactic<conv_f32::Stem>("fused_convolution_tf32_stem_sm80");
 constexpr CudaTactic kDepthwise32 = conv_f32::tactic<conv_f32::Depthwise>("fused_convolution_f32_depthwise");
+constexpr CudaTactic kDepthwiseTile32 =
+    conv_f32::tactic<conv_f32::DepthwiseTile>("fused_convolution_f32_depthwise_tile");
 constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("fused_convolution_tf32_planar_sm80");
 constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("fused_convolution_tf32_mma_sm80");
 constexpr CudaTactic kExactPlanar = conv_f32::tactic<conv_f32::ExactPlanar>("fused_convolution_f32_planar_sm80");
@@ -34,9 +37,10 @@ constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma,       &kDepthwise,   &kStem,     &kPlanar,     &kMma,
-                                              &kTf32Wgmma,   &kDepthwise32, &kTf32Stem, &kTf32Planar, &kTf32,
-                                              &kExactPlanar, &kExact,       &kCudnn,    &kCudnnTf32,  &kPlain};
+    static constexpr Tactic const* kList[] = {
+        &kWgmma,       &kDepthwiseTile,   &kDepthwise,   &kStem,      &kPlanar,     &kMma,
+        &kTf32Wgmma,   &kDepthwiseTile32, &kDepthwise32, &kTf32Stem,  &kTf32Planar, &kTf32,
+        &kExactPlanar, &kExact,           &kCudnn,       &kCudnnTf32, &kPlain};
     return kList;
 }
 

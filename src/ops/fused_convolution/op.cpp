@@ -159,6 +159,10 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     image("groups_residual", grouped, FusedActivation(FusedKind::kHardSwish, 0.2f, 0.5f), {1, 16, 6, 5}, {12, 8, 3, 3},
           {1, 12, 2, 3});
     image("groups_whole_residual", grouped, Kind::kSigmoid, {1, 16, 6, 5}, {32, 8, 3, 3}, {1, 32, 2, 3});
+    convolution::Attrs alone = padded;
+    alone.groups = 136;
+    image("depthwise_tiles_residual", alone, Kind::kThresholdedRelu, {8, 136, 17, 49}, {136, 1, 3, 3},
+          {8, 136, 17, 49});
     image("7x7_first", first, Kind::kRelu, {2, 3, 32, 48}, {64, 3, 7, 7}, {});
     image("7x7_first_residual", first, Kind::kRelu, {1, 3, 32, 48}, {24, 3, 7, 7}, {1, 24, 16, 24});
     image("depthwise_residual", depthwise, FusedActivation(FusedKind::kGeluErf), {2, 50, 6, 17}, {50, 1, 3, 3},

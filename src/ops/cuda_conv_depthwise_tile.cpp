@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolutions of large images, FP16 and FP32: tiles of x with their borders in shared memory, each read
+// from memory once.
+#include <algorithm>
+
+#include "kernels/cuda/depthwise.h"
+#include "kernels/cuda/generate.h"
+#include "kernels/cuda/hopper.h"
+#include "ops/cuda_conv_f16.h"
+#include "ops/cuda_conv_f32.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+using cuda::ceilDiv;
+
+constexpr int64_t kStrips = 16; // of 4 columns each, that a warp has side by side: rows of a matrix product
+constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kMostWarps = 64; // of a multiprocessor, a thread
+constexpr int64_t kMostShared = 224 * 1024;
+constexpr int64_t kMostHeld = 9; // positions of a window that a thread keeps in registers, FP32
+constexpr int64_t kMostTaps = 49, kMostStep = 4;
+
+// A config's numbers.
+enum Place
+{
+    kAcross,  // strips side by side; the others lie below
+    kRows,    // outputs of a strip, one below the other
+    kVectors, // of 16 bytes of channels: warps
+    kBlocks,  // of a multiprocessor, at least
+    kPlaces,
+};
+
+struct Params
+{
+    void const *x = nullptr, *filters = nullptr, *bias = nullptr, *residual = nullptr;
+    void* y = nullptr;
+    cuda::Div slices, tilesW, tilesH; // of channels, of y
+    uint32_t tiles = 0, step = 0;     // of one slice; blocks that share them
+    int64_t pixelX = 0, pixelY = 0, pixelResidual = 0;
+    int32_t vectors = 0, h = 0, w = 0, outH = 0, outW = 0, padH = 0, padW = 0, pad = 0;
+};
+
+// What a config's tile is.
+struct Shape
+{
+    int64_t tileW, tileH, inW, inH, groups, sharedBytes;
+};
+
+Shape shapeOf(Geometry const& g, Config const& c)
+{
+    Shape s;
+    int64_t const reach = (g.window[2] - 1) * g.dilation[2];
+    s.tileW = c[kAcross] * 4;
+    s.tileH = kStrips / c[kAcross] * c[kRows];
+    s.groups = (3 * g.stride[2] + reach + 4) / 4;
+    // Even, and all that lanes read, used or not.
+    s.inW =
+        ceilDiv(std::max((s.tileW - 4) * g.stride[2] + s.groups * 4, (s.tileW - 1) * g.stride[2] + reach + 1), 4) * 4;
+    s.inH = (s.tileH - 1) * g.stride[1] + (g.window[1] - 1) * g.dilation[1] + 1;
+    int64_t const v = c[kVectors], pitch = v == 2 || v == 4 || v == 8 ? v : v | 1;
+    s.sharedBytes = (2 * s.inW * s.inH + s.tileW * s.tileH) * pitch * 16;
+    return s;
+}
+
+// Registers that a thread needs, about.
+int64_t registersOf(Geometry const& g, Shape const& s, int64_t rows, bool isHalf)
+{
+    int64_t const window = g.window[1] * g.window[2],
+                  column = (rows * 2 - 1) * g.stride[1] + (g.window[1] - 1) * g.dilation[1] + 1;
+    return (isHalf ? 56 + rows * 16 + g.window[1] * s.groups * 4 + 8
+                   : 24 + rows * 8 + column * 4 + (window <= kMostHeld ? window * 4 : 8));
+}
+
+// Why a config does not fit; null when it does.
+char const* misfit(Geometry const& g, Config const& c, bool isHalf)
+{
+    auto isPower = [](int64_t v, int64_t most) { return v <= most && (v & (v - 1)) == 0; };
+    if (!isConfig(c, kPlaces, 1, 16) || !isPower(c[kAcross], 8) || c[kAcross] < 2 || c[kVectors] > 12 || c[kRows] > 4)
+        return "a config has other numbers";
+    Shape const s = shapeOf(g, c);
+    if (s.inW > 64 || s.sharedBytes * c[kBlocks] > kMostShared)
+        return "the tile is too large";
+    if (registersOf(g, s, c[kRows], isHalf) > kMostRegisters || c[kBlocks] * c[kVectors] > kMostWarps)
+        return "a thread has too few registers";
+    return nullptr;
+}
+
+std::vector<Config> configsOf(Problem const& p, bool isHalf)
+{
+    Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
+    int64_t const capability = p.cuda ? p.cuda->capability : 90, shared = capability >= 90       ? kMostShared
+                                                                          : capability % 10 == 0 ? 160 * 1024
+                                                                                                 : 96 * 1024;
+    std::vector<Config> list;
+    auto add = [&](int64_t across, int64_t rows, int64_t vectors, int64_t more = 0) {
+        Config c{across, rows, vectors, 1};
+        Shape const s = shapeOf(largest, c);
+        // Each of 4 schedulers has a quarter of the registers.
+        int64_t const warps = 4 * (kRegisters / 128 / (ceilDiv(registersOf(largest, s, rows, isHalf), 8) * 8));
+        c[kBlocks] = std::min(std::min(warps / vectors, shared / s.sharedBytes) + more, shared / s.sharedBytes);
+        if (!misfit(largest, c, isHalf) && std::find(list.begin(), list.end(), c) == list.end())
+            list.push_back(c);
+    };
+    int64_t const multiprocessors = p.cuda ? p.cuda->multiprocessors : 1;
+    int64_t const all = roundUp8(g.c) / (isHalf ? 8 : 4);
+    int64_t const tiles = g.batch * ceilDiv(g.out[1], 16) * ceilDiv(g.out[2], 16) * ceilDiv(all, 4);
+    // Vectors side by side that leave few idle: more of them are more contiguous bytes.
+    auto wide = [&](int64_t most) {
+        int64_t best = 1;
+        for (int64_t v = 2; v <= most; ++v)
+            if (ceilDiv(all, v) * v * 8 <= ceilDiv(all, best) * best * 8 || ceilDiv(all, v) * v * 8 <= all * 9)
+                best = v;
+        return best;
+    };
+    if (tiles < 2 * multiprocessors) {
+        add(4, 1, 4);
+        add(4, 2, 4);
+        return list;
+    }
+    if (g.out[2] <= 8)
+        add(2, 1, wide(12));
+    for (int64_t v : {wide(4), wide(6), wide(8), wide(12)}) {
+        add(4, 2, v);
+        add(4, 2, v, 1);
+        add(2, 2, v);
+        add(4, 4, v);
+    }
+    add(8, 2, wide(6));
+    add(2, 4, wide(6));
+    add(4, 1, wide(12));
+    add(4, 1, wide(12), 1);
+    return list;
+}
+
+Support supportsTile(Problem const& p, DataType type)
+{
+    if (Support const s = supportsCommon(p, type); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Geometry const g = geometryOf(p, true);
+    if (g.groups != g.c || g.k != g.c)
+        return Support::no("takes one filter for each channel");
+    if (g.window[1] * g.window[2] > kMostTaps ||
+        std::max({g.stride[1], g.stride[2], g.dilation[1], g.dilation[2]}) > kMostStep)
+        return Support::no("takes windows of at most " + std::to_string(kMostTaps) + " positions and steps of " +
+                           std::to_string(kMostStep));
+    if (isWide(p))
+        return Support::no("counts in 32 bits");
+    return configsOf(p, type == DataType::kHalf).empty() ? Support::no("no tile fits") : Support::yes();
+}
+
+CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
+{
+    bool const isHalf = type == DataType::kHalf;
+    Geometry const largest = geometryOf(p, true);
+    if (char const* const why = misfit(largest, config, isHalf))
+        return noKernels(unsupported(why));
+    Shape const shape = shapeOf(largest, config);
+    auto text = [](int64_t v) { return std::to_string(v); };
+    std::string const activation =
+        isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
+    std::string source =
+        cuda::matrixPrelude() + activation +
+        cuda::expand(
+            cuda::kDepthwiseTile,
+            {{"element", isHalf ? cuda::kDepthwiseTileHalves : cuda::kDepthwiseTileFloats},
+             {"held",
+              text(largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1)},
+             {"blocks", text(config[kBlocks])},
+             {"t", isHalf ? "f16" : "float"},
+             {"r", text(largest.window[1])},
+             {"s", text(largest.window[2])},
+             {"strideH", text(largest.stride[1])},
+             {"strideW", text(largest.stride[2])},
+             {"dilationH", text(largest.dilation[1])},
+             {"dilationW", text(largest.dilation[2])},
+             {"across", text(config[kAcross])},
+             {"rows", text(config[kRows])},
+             {"vectors", text(config[kVectors])},
+             {"inW", text(shape.inW)},
+             {"residual", hasResidual(p) ? "true" : "false"}}) +
+        cuda::sizeCheck<Params>();
+    CudaKernels out = wholeKernels("depthwise", std::move(source), shape.sharedBytes);
+    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
+    out.packedInputs = {1, 2};
+    out.run = [config, shape, channelsOfVector = isHalf ? 8 : 4, node = p.node](CudaLaunch const& launch,
+                                                                                RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(*node, args);
+        cuda::Output output;
+        setOutput(output, args, launch.packed(0));
+        Params a;
+        a.x = x.data;
+        a.filters = launch.packed(1);
+        a.bias = output.bias;
+        a.residual = output.residual;
+        a.y = y.data;
+        a.vectors = int32_t(roundUp8(g.c) / channelsOfVector);
+        int64_t const slices = ceilDiv(a.vectors, config[kVectors]), wide = ceilDiv(g.out[2], shape.tileW),
+                      tall = ceilDiv(g.out[1], shape.tileH);
+        a.slices = cuda::divBy(slices);
+        a.tilesW = cuda::divBy(wide);
+        a.tilesH = cuda::divBy(tall);
+        a.pixelX = x.pixelStride();
+        a.pixelY = output.ldy;
+        a.pixelResidual = output.ldResidual;
+        a.h = int32_t(g.in[1]);
+        a.w = int32_t(g.in[2]);
+        a.outH = int32_t(g.out[1]);
+        a.outW = int32_t(g.out[2]);
+        a.padH = int32_t(g.before[1]);
+        a.padW = int32_t(g.before[2]);
+        int64_t const tiles = g.batch * wide * tall;
+        if (tiles == 0)
+            return {};
+        // As many blocks as there is room for, each with as many tiles as the others, but for one.
+        int64_t const most = std::clamp<int64_t>(config[kBlocks] * launch.multiprocessors() / slices, 1, tiles);
+        a.tiles = uint32_t(tiles);
+        a.step = uint32_t(ceilDiv(tiles, ceilDiv(tiles, most)));
+        return launch(0, int64_t(a.step) * slices, int(config[kVectors] * 32), a, shape.sharedBytes);
+    };
+    return out;
+}
+
+} // namespace
+
+Support DepthwiseTile::supports(Problem const& p)
+{
+    return supportsTile(p, DataType::kHalf);
+}
+std::vector<Config> DepthwiseTile::configs(Problem const& p)
+{
+    return configsOf(p, true);
+}
+std::vector<Formats> DepthwiseTile::formats(Problem const& p)
+{
+    return formatsWith(p, Format::kHWC8);
+}
+double DepthwiseTile::estimate(Problem const& p, Config const&)
+{
+    return estimateUs(p, 20);
+}
+CudaKernels DepthwiseTile::generate(Problem const& p, Config const& config)
+{
+    return generateTile(p, config, DataType::kHalf);
+}
+
+} // namespace tw::ops::conv_f16
+
+namespace tw::ops::conv_f32 {
+
+Support DepthwiseTile::supports(Problem const& p)
+{
+    return conv_f16::supportsTile(p, DataType::kFloat);
+}
+std::vector<Config> DepthwiseTile::configs(Problem const& p)
+{
+    return conv_f16::configsOf(p, false);
+}
+std::vector<Formats> DepthwiseTile::formats(Problem const& p)
+{
+    return conv_f16::formatsWith(p, Format::kHWC8);
+}
+double DepthwiseTile::estimate(Problem const& p, Config const&)
+{
+    return conv_f16::estimateUs(p, 20);
+}
+CudaKernels DepthwiseTile::generate(Problem const& p, Config const& config)
+{
+    return conv_f16::generateTile(p, config, DataType::kFloat);
+}
+
+} // namespace tw::ops::conv_f32

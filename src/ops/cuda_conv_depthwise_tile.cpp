@@ -68,7 +68,7 @@ int64_t registersOf(Geometry const& g, Shape const& s, int64_t rows, bool isHalf
 {
     int64_t const window = g.window[1] * g.window[2],
                   column = (rows * 2 - 1) * g.stride[1] + (g.window[1] - 1) * g.dilation[1] + 1;
-    return (isHalf ? 56 + rows * 16 + g.window[1] * s.groups * 4 + 8
+    return (isHalf ? 56 + rows * 16 + g.window[1] * s.groups * 4 + s.groups * 8
                    : 24 + rows * 8 + column * 4 + (window <= kMostHeld ? window * 4 : 8));
 }
 
@@ -89,47 +89,41 @@ char const* misfit(Geometry const& g, Config const& c, bool isHalf)
 std::vector<Config> configsOf(Problem const& p, bool isHalf)
 {
     Geometry const g = geometryOf(p, false), largest = geometryOf(p, true);
-    int64_t const capability = p.cuda ? p.cuda->capability : 90, shared = capability >= 90       ? kMostShared
-                                                                          : capability % 10 == 0 ? 160 * 1024
-                                                                                                 : 96 * 1024;
+    int64_t const capability = p.cuda ? p.cuda->capability : 90;
+    int64_t const shared = capability >= 90 ? kMostShared : (capability == 80 ? 160 : 96) * 1024;
+    int64_t const multiprocessors = p.cuda ? p.cuda->multiprocessors : 1;
+    int64_t const all = roundUp8(g.c) / (isHalf ? 8 : 4);
     std::vector<Config> list;
-    auto add = [&](int64_t across, int64_t rows, int64_t vectors, int64_t more = 0) {
+    auto add = [&](int64_t across, int64_t rows, int64_t vectors, int64_t blocks) {
         Config c{across, rows, vectors, 1};
         Shape const s = shapeOf(largest, c);
         // Each of 4 schedulers has a quarter of the registers.
         int64_t const warps = 4 * (kRegisters / 128 / (ceilDiv(registersOf(largest, s, rows, isHalf), 8) * 8));
-        c[kBlocks] = std::min(std::min(warps / vectors, shared / s.sharedBytes) + more, shared / s.sharedBytes);
+        c[kBlocks] = std::min({blocks, warps / vectors, shared / s.sharedBytes});
+        // Slices of channels that leave a third of a block idle are no good.
+        if (vectors > 4 && ceilDiv(all, vectors) * vectors * 3 > all * 4)
+            return;
         if (!misfit(largest, c, isHalf) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
-    int64_t const multiprocessors = p.cuda ? p.cuda->multiprocessors : 1;
-    int64_t const all = roundUp8(g.c) / (isHalf ? 8 : 4);
     int64_t const tiles = g.batch * ceilDiv(g.out[1], 16) * ceilDiv(g.out[2], 16) * ceilDiv(all, 4);
-    // Vectors side by side that leave few idle: more of them are more contiguous bytes.
-    auto wide = [&](int64_t most) {
-        int64_t best = 1;
-        for (int64_t v = 2; v <= most; ++v)
-            if (ceilDiv(all, v) * v * 8 <= ceilDiv(all, best) * best * 8 || ceilDiv(all, v) * v * 8 <= all * 9)
-                best = v;
-        return best;
-    };
+    // Few blocks with many bytes of neighbours each keep memory busier than many.
+    if (g.out[2] <= 8)
+        add(2, 1, 4, 4);
     if (tiles < 2 * multiprocessors) {
-        add(4, 1, 4);
-        add(4, 2, 4);
+        add(4, 2, 4, 4);
+        add(4, 1, 4, 4);
         return list;
     }
-    if (g.out[2] <= 8)
-        add(2, 1, wide(12));
-    for (int64_t v : {wide(4), wide(6), wide(8), wide(12)}) {
-        add(4, 2, v);
-        add(4, 2, v, 1);
-        add(2, 2, v);
-        add(4, 4, v);
-    }
-    add(8, 2, wide(6));
-    add(2, 4, wide(6));
-    add(4, 1, wide(12));
-    add(4, 1, wide(12), 1);
+    add(4, 2, 4, 3);
+    add(4, 4, 8, 1);
+    add(4, 4, 4, 3);
+    add(4, 2, 8, 2);
+    add(2, 4, 4, 3);
+    if (g.out[2] > 16)
+        add(8, 2, 4, 3);
+    add(4, 4, 12, 1);
+    add(2, 2, 8, 1);
     return list;
 }
 

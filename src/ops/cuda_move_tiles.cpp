@@ -291,9 +291,10 @@ Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int 
     p.others.set(dims);
     p.others.setStrides(0, xSteps);
     p.others.setStrides(1, ySteps);
-    // Words are read of whole packs of rows.
+    // Of whole packs of rows, where words are read.
+    bool const words = !flatX && !flatY && evenY;
     int64_t const groups = (tileA + pack - 1) / pack,
-                  elements = flatX ? xPacks * pack : groups * (pack * p.pitch + p.skew);
+                  elements = flatX ? xPacks * pack : (words ? groups * pack : tileA) * p.pitch + groups * p.skew;
     enum
     {
         kWords,

@@ -64,13 +64,9 @@ TEST(DeviceDouble, FaultsAreRefused)
                  {ops::f32(x), ops::constant(DataType::kFloat, {34, 2, 3, 3}), ops::constant(DataType::kFloat, {34})});
         auto g = makeCase(*ops::find("convolution"), list.cases[0]);
         ASSERT_TRUE(g.ok()) << g.error().message;
-        ops::Problem problem = caseProblem(**g, {});
-        auto const shapes = interp::inferConcrete(*(*g)->node, (*g)->nodeInputs);
-        ASSERT_TRUE(shapes.ok());
-        ops::TensorSpec out;
-        out.dims = out.maxDims = (*shapes)[0].dims;
-        out.present = true;
-        problem.outputs = {out};
+        auto made = caseProblem(**g);
+        ASSERT_TRUE(made.ok()) << made.error().message;
+        ops::Problem& problem = *made;
         problem.cuda = &target;
         tune::Checker checker(problem);
         auto check = [&](Fault fault) {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "support/forked.h"
+
 namespace tw::device {
 
 namespace {
+
+using test::forked;
+using test::statusOf;
 
 // Every part once, and never two at a time with one worker number.
 void expectEachPartOnce(Workers& workers, int64_t parts)
@@ -214,31 +218,12 @@ TEST(ThreadPool, CallersShareFairly)
         ADD_FAILURE() << "caller " << c << ": " << jobs[c] << " jobs, " << helped[c] << " with the worker's help";
 }
 
-// Runs `body` in a child; its return value is the exit status. A child that hangs is killed.
-template <class F>
-pid_t forked(F body)
-{
-    pid_t const pid = fork();
-    if (pid == 0) {
-        alarm(60);
-        _exit(body());
-    }
-    return pid;
-}
-int statusOf(pid_t pid)
-{
-    int status = -1;
-    if (waitpid(pid, &status, 0) != pid)
-        return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-}
-
 TEST(ThreadPool, ChildOfForkGetsItsOwn)
 {
     double const want = sumOfSines(serialWorkers());
     ThreadPool& parents = processThreadPool();
     EXPECT_EQ(sumOfSines(parents.workers()), want);
-    pid_t const child = forked([&] {
+    pid_t const child = forked(60, [&] {
         ThreadPool& mine = processThreadPool();
         if (&mine == &parents)
             return 1;
@@ -263,7 +248,7 @@ TEST(ThreadPool, ForkWhileTheParentWorks)
             wrong += sumOfSines(processThreadPool().workers()) != want;
     });
     for (int i = 0; i < 10; ++i) {
-        pid_t const child = forked([&] {
+        pid_t const child = forked(60, [&] {
             for (int k = 0; k < 20; ++k)
                 if (sumOfSines(processThreadPool().workers()) != want)
                     return 1;
@@ -291,7 +276,7 @@ TEST(ThreadPool, TwoProcessesOnTheSameCpus)
     ASSERT_EQ(work(), 0);
     double const alone = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     auto const both = std::chrono::steady_clock::now();
-    pid_t const a = forked(work), b = forked(work);
+    pid_t const a = forked(60, work), b = forked(60, work);
     EXPECT_EQ(statusOf(a), 0);
     EXPECT_EQ(statusOf(b), 0);
     double const together = std::chrono::duration<double>(std::chrono::steady_clock::now() - both).count();

@@ -2,7 +2,6 @@
 // An engine and the threads of its process: after fork, beside another process on the same CPUs, with several contexts
 // at once, and what setMaxThreads limits.
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <cuda_runtime_api.h>
 
 #include "engine/engines.h"
+#include "support/forked.h"
 
 using namespace tw::test;
 
@@ -62,25 +62,6 @@ std::vector<float> run(IExecutionContext& c, cudaStream_t stream = nullptr)
     return ok ? y : std::vector<float>();
 }
 
-// The exit status of a child that runs `body`; one that hangs is killed.
-template <class F>
-pid_t forked(F body)
-{
-    pid_t const pid = fork();
-    if (pid == 0) {
-        alarm(10);
-        _exit(body());
-    }
-    return pid;
-}
-int statusOf(pid_t pid)
-{
-    int status = -1;
-    if (waitpid(pid, &status, 0) != pid)
-        return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-}
-
 // The C library makes its heap whole in a child of fork, a sanitizer's may stay locked by another thread.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -110,7 +91,7 @@ TEST(Process, EngineWorksInAChildOfFork)
                 while (!stop)
                     EXPECT_EQ(run(*c), want);
             });
-        pid_t const child = forked([&] {
+        pid_t const child = forked(10, [&] {
             Context after = contextOf(*engine);
             for (int k = 0; k < 20; ++k)
                 if (run(*before) != want || run(*after) != want)
@@ -155,10 +136,10 @@ TEST(Process, TwoOnTheSameCpus)
         return 0;
     };
     auto const begin = Clock::now();
-    ASSERT_EQ(statusOf(forked(work)), 0);
+    ASSERT_EQ(statusOf(forked(10, work)), 0);
     double const alone = secondsSince(begin);
     auto const both = Clock::now();
-    pid_t const a = forked(work), b = forked(work);
+    pid_t const a = forked(10, work), b = forked(10, work);
     EXPECT_EQ(statusOf(a), 0);
     EXPECT_EQ(statusOf(b), 0);
     EXPECT_LT(secondsSince(both), 20 * alone + 2) << "alone: " << alone << " s";

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "interp/interp.h"
 #include "ir/shape_values.h"
 #include "ops/tactic.h"
 #include "support/op_case.h"
@@ -31,6 +32,21 @@ inline ops::Problem caseProblem(CaseGraph const& g, std::vector<Tensor> const& o
         ops::TensorSpec spec;
         spec.type = t.type();
         spec.dims = spec.maxDims = t.dims();
+        spec.present = true;
+        p.outputs.push_back(spec);
+    }
+    return p;
+}
+
+// With outputs as the op infers them.
+inline Result<ops::Problem> caseProblem(CaseGraph const& g)
+{
+    ops::Problem p = caseProblem(g, {});
+    TW_ASSIGN(auto const shapes, interp::inferConcrete(*g.node, g.nodeInputs));
+    for (auto const& s : shapes) {
+        ops::TensorSpec spec;
+        spec.type = s.type;
+        spec.dims = spec.maxDims = s.dims;
         spec.present = true;
         p.outputs.push_back(spec);
     }

@@ -9,25 +9,6 @@
 
 namespace tw::test {
 
-namespace {
-
-ops::Problem problemOf(CaseGraph const& g)
-{
-    ops::Problem p = caseProblem(g, {});
-    auto const shapes = interp::inferConcrete(*g.node, g.nodeInputs);
-    EXPECT_TRUE(shapes.ok());
-    for (auto const& s : *shapes) {
-        ops::TensorSpec spec;
-        spec.type = s.type;
-        spec.dims = spec.maxDims = s.dims;
-        spec.present = true;
-        p.outputs.push_back(spec);
-    }
-    return p;
-}
-
-} // namespace
-
 TEST(RealTactics, NoneIsRefused)
 {
     int checked = 0;
@@ -39,7 +20,9 @@ TEST(RealTactics, NoneIsRefused)
         for (ops::Case const& c : list.cases) {
             auto g = makeCase(*op, c);
             ASSERT_TRUE(g.ok()) << g.error().message;
-            ops::Problem const problem = problemOf(**g);
+            auto const made = caseProblem(**g);
+            ASSERT_TRUE(made.ok()) << made.error().message;
+            ops::Problem const& problem = *made;
             tune::Checker checker(problem);
             for (ops::Tactic const* t : op->cpuTactics())
                 for (ops::Formats const& f : t->formats(problem)) {

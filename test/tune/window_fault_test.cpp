@@ -26,13 +26,9 @@ void plant(char const* op, ops::Case const& c, std::span<Fault const> faults, bo
     SCOPED_TRACE(c.name);
     auto g = makeCase(*ops::find(op), c);
     ASSERT_TRUE(g.ok()) << g.error().message;
-    ops::Problem problem = caseProblem(**g, {});
-    auto const shapes = interp::inferConcrete(*(*g)->node, (*g)->nodeInputs);
-    ASSERT_TRUE(shapes.ok());
-    ops::TensorSpec out;
-    out.dims = out.maxDims = (*shapes)[0].dims;
-    out.present = true;
-    problem.outputs = {out};
+    auto made = caseProblem(**g);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    ops::Problem& problem = *made;
     std::vector<ops::Formats> formats{ops::linearFormats(problem)};
     if (channelsLastToo)
         formats.push_back(ops::channelsLastFormats(problem));

@@ -103,16 +103,11 @@ CudaKernels generate(Problem const& problem, Config const&)
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"reduce_threads", "reduce_blocks"};
-    out.source = kCudaArithmetic +
-                 cuda::expand(kText, {{"accumulator", f.accumulator},
-                                      {"join", f.join},
-                                      {"identity", f.identity},
-                                      {"result", f.result},
-                                      {"number", f.number},
-                                      {"x", cuda::storageOf(t)},
-                                      {"y", cuda::storageOf(t)},
-                                      {"rank", std::to_string(std::max(problem.inputs[0].dims.rank, 1))}}) +
-                 cuda::sizeCheck<Params>();
+    out.source =
+        kCudaArithmetic +
+        cuda::expand(withArithmetic(kText, f, t),
+                     {{"y", cuda::storageOf(t)}, {"rank", std::to_string(std::max(problem.inputs[0].dims.rank, 1))}}) +
+        cuda::sizeCheck<Params>();
     out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
     return out;
 }

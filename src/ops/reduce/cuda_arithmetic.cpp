@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/cuda_arithmetic.h"
 
+#include "kernels/cuda/prelude.h"
+
 namespace tw::ops::reduce {
 
 char const* const kCudaArithmetic = R"(
@@ -45,6 +47,17 @@ CudaArithmetic cudaArithmetic(Kind kind, DataType type)
                        : whole("0", "a + b", "count == 0 ? -128.0 : rint(double(v) / double(count))", "double");
     }
     return {};
+}
+
+std::string withArithmetic(char const* text, CudaArithmetic const& f, DataType type)
+{
+    return cuda::expand(text, {{"accumulator", f.accumulator},
+                               {"join", f.join},
+                               {"identity", f.identity},
+                               {"result", f.result},
+                               {"compute", f.compute},
+                               {"number", f.number},
+                               {"x", cuda::storageOf(type)}});
 }
 
 } // namespace tw::ops::reduce

@@ -2,6 +2,8 @@
 // How generated kernels reduce numbers of a type, as expressions behind kCudaArithmetic.
 #pragma once
 
+#include <string>
+
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {
@@ -17,5 +19,7 @@ struct CudaArithmetic
 };
 
 CudaArithmetic cudaArithmetic(Kind kind, DataType type);
+// `text` with these expressions, and `x` the type as it lies in memory, in their places.
+std::string withArithmetic(char const* text, CudaArithmetic const& arithmetic, DataType type);
 
 } // namespace tw::ops::reduce

@@ -285,19 +285,12 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
     out.isDependent = true;
     out.names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"};
     out.source = kCudaArithmetic +
-                 cuda::expand(kText, {{"accumulator", f.accumulator},
-                                      {"join", f.join},
-                                      {"identity", f.identity},
-                                      {"result", f.result},
-                                      {"compute", f.compute},
-                                      {"number", f.number},
-                                      {"x", cuda::storageOf(t)},
-                                      {"width", std::to_string(packing.width)},
-                                      {"lanes", std::to_string(choice.lanes)},
-                                      {"whole", choice.isWhole ? "true" : "false"},
-                                      {"fold", std::to_string(packing.fold)},
-                                      {"resident", std::to_string(residentOf(choice.ahead))},
-                                      {"ahead", std::to_string(choice.ahead)}}) +
+                 cuda::expand(withArithmetic(kText, f, t), {{"width", std::to_string(packing.width)},
+                                                            {"lanes", std::to_string(choice.lanes)},
+                                                            {"whole", choice.isWhole ? "true" : "false"},
+                                                            {"fold", std::to_string(packing.fold)},
+                                                            {"resident", std::to_string(residentOf(choice.ahead))},
+                                                            {"ahead", std::to_string(choice.ahead)}}) +
                  cuda::sizeCheck<Params>();
     if (sums > 1)
         out.workspace = [sums, accumulatorBytes](std::span<TensorRef const>, std::span<TensorRef const> y) {

@@ -131,14 +131,7 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"reduce_warps", "reduce_rows", "reduce_rows_finish"};
-    out.source = kCudaArithmetic +
-                 cuda::expand(kText, {{"accumulator", f.accumulator},
-                                      {"join", f.join},
-                                      {"identity", f.identity},
-                                      {"result", f.result},
-                                      {"number", f.number},
-                                      {"x", cuda::storageOf(t)}}) +
-                 cuda::sizeCheck<Params>();
+    out.source = kCudaArithmetic + withArithmetic(kText, f, t) + cuda::sizeCheck<Params>();
     if (shares > 1)
         out.workspace = [shares, accumulatorBytes](std::span<TensorRef const>, std::span<TensorRef const> y) {
             return y[0].count() * shares * accumulatorBytes;

@@ -112,16 +112,9 @@ CudaKernels generateShortRows(Problem const& problem, Config const& config)
     out.isDependent = true;
     out.names = {"reduce_short_rows_packs", "reduce_short_rows"};
     out.source = std::string(cuda::kAsyncCopies) + kCudaArithmetic +
-                 cuda::expand(kText, {{"accumulator", f.accumulator},
-                                      {"join", f.join},
-                                      {"identity", f.identity},
-                                      {"result", f.result},
-                                      {"compute", f.compute},
-                                      {"number", f.number},
-                                      {"x", cuda::storageOf(t)},
-                                      {"n", std::to_string(n)},
-                                      {"rows", std::to_string(rows)},
-                                      {"exact", isStatic(problem) ? "true" : "false"}}) +
+                 cuda::expand(withArithmetic(kText, f, t), {{"n", std::to_string(n)},
+                                                            {"rows", std::to_string(rows)},
+                                                            {"exact", isStatic(problem) ? "true" : "false"}}) +
                  cuda::sizeCheck<Params>();
     out.run = [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];

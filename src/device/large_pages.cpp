@@ -9,18 +9,17 @@
 #include <mutex>
 #include <vector>
 
+#include "base/sanitizers.h"
+
 namespace tw::device {
 
 namespace {
 
 constexpr size_t kPageBytes = 4096; // of x86-64
 constexpr size_t kAlignment = 64;
+// Smaller blocks lie on the heap; with the sanitizer, which sees overruns there only, all do.
+constexpr size_t kLeastBytes = kAddressSanitizer ? SIZE_MAX : 256 << 10;
 // Of address space, pages come as they are written. Each chunk leaves a part of its last large page over.
-#ifdef __SANITIZE_ADDRESS__ // which sees overruns on the heap only
-constexpr size_t kLeastBytes = SIZE_MAX;
-#else
-constexpr size_t kLeastBytes = 256 << 10; // smaller blocks lie on the heap
-#endif
 constexpr size_t kChunkBytes = 512 * kLargePageBytes, kSmallChunkBytes = 32 * kLargePageBytes;
 
 uintptr_t roundUp(uintptr_t n, size_t to)

@@ -15,6 +15,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "base/sanitizers.h"
 #include "engine/engines.h"
 #include "support/forked.h"
 
@@ -63,16 +64,7 @@ std::vector<float> run(IExecutionContext& c, cudaStream_t stream = nullptr)
 }
 
 // The C library makes its heap whole in a child of fork, a sanitizer's may stay locked by another thread.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TW_FORKS_ALONE
-#endif
-#endif
-#ifdef TW_FORKS_ALONE
-constexpr bool kForksBesideThreads = false;
-#else
-constexpr bool kForksBesideThreads = true;
-#endif
+constexpr bool kForksBesideThreads = !tw::kAddressSanitizer && !tw::kThreadSanitizer;
 
 TEST(Process, EngineWorksInAChildOfFork)
 {

@@ -93,14 +93,7 @@ Result<std::shared_ptr<Compiled const>> Compiler::compile(std::string const& nam
     ended_.notify_all();
     if (!fresh.ok())
         return fresh.error();
-    last_ = std::make_shared<Compiled const>(std::move(*fresh));
-    return done_.try_emplace(key, last_).first->second;
-}
-
-std::shared_ptr<Compiled const> Compiler::lastCompiled() const
-{
-    std::lock_guard lock(mutex_);
-    return last_;
+    return done_.try_emplace(key, std::make_shared<Compiled const>(std::move(*fresh))).first->second;
 }
 
 size_t Compiler::compiledCount() const

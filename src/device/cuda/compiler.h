@@ -48,8 +48,6 @@ public:
     Result<std::shared_ptr<Compiled const>> compile(std::string const& name, std::string const& source,
                                                     std::string const& architecture);
     size_t compiledCount() const;
-    // The newest of them, null when there is none: for reports.
-    std::shared_ptr<Compiled const> lastCompiled() const;
 
 private:
     Compiler() = default;
@@ -63,8 +61,7 @@ private:
     int version_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable ended_;
-    std::set<std::string, std::less<>> running_; // keys as in done_
-    std::shared_ptr<Compiled const> last_;
+    std::set<std::string, std::less<>> running_;                               // keys as in done_
     std::map<std::string, std::shared_ptr<Compiled const>, std::less<>> done_; // architecture + source
 };
 

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/check.h"
+#include "builder/reformats.h"
 #include "ir/op_def.h"
-#include "ops/reformat/op.h"
-#include "ops/registry.h"
 #include "runtime/engine.h"
 #include "tune/pbqp.h"
 
@@ -418,122 +416,23 @@ private:
 
     Result<double> reformatTime(ir::Value const& v, Format from, Format to)
     {
-        ir::Graph alone;
-        ir::Value* x = alone.addInput("x", v.type, v.shape);
-        alone.symbols = g_.symbols;
-        ir::OpDef const* op = ops::find("reformat");
-        TW_ASSIGN(ir::Node * node, alone.addNode(*op, op->makeAttrs(), {x}, "reformat of '" + v.name + "'"));
-        runtime::ValueState const &o = opt_.values[size_t(block_.indexOf(&v))],
-                                  &m = max_.values[size_t(block_.indexOf(&v))];
-        ops::TensorSpec spec;
-        spec.type = v.type;
-        spec.dims = o.dims;
-        spec.maxDims = m.dims;
-        spec.present = true;
-        ops::Problem p;
-        p.node = node;
-        spec.format = from;
-        p.inputs = {spec};
-        spec.format = to;
-        p.outputs = {spec};
-        p.threads = options_.workers->count();
-        p.cuda = options_.cuda;
-        auto const pairs = ops::reformat::formatPairs(p);
-        if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
-            return kImpossible;
-        TensorRef const in{v.type, o.dims, nullptr, from}, out{v.type, o.dims, nullptr, to};
-        if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
-            return 0.0;
-        std::vector<Result<double>> const times = timesOf_(p, {ops::formatsOf(p)});
-        TW_ASSIGN(double const us, times[0]);
-        // Unknown among estimates: a few GB/s there and back.
-        constexpr double kBytesPerMicrosecond = 4000;
-        return us > 0 ? us : 2 * double(o.dims.volume() * sizeOf(v.type)) / kBytesPerMicrosecond;
+        size_t const at = size_t(block_.indexOf(&v));
+        return timeOf({v, opt_.values[at].dims, max_.values[at].dims, from, to}, g_, options_, timesOf_);
     }
 
     void apply()
     {
-        // Formats that values exist in; the first is the one they are made in.
-        std::map<ir::Value const*, std::vector<std::pair<Format, ir::Value*>>> existing;
-        std::map<ir::Value const*, Format> outputFormat;
+        std::vector<ops::Formats> chosen;
+        for (Labels const& l : labels_) {
+            chosen.push_back(l.list[size_t(l.chosen)]);
+            summary_.nonLinear += l.chosen != 0;
+        }
+        std::vector<Format> inputs, outputs;
         for (Boundary const& b : boundaries_) {
             summary_.io += b.format() != Format::kLinear;
-            if (b.isInput) {
-                b.value->format = b.format();
-                existing[b.value] = {{b.format(), b.value}};
-            } else {
-                outputFormat[b.value] = b.format();
-            }
+            (b.isInput ? inputs : outputs).push_back(b.format());
         }
-        std::vector<ir::Node*> order;
-        for (auto const& n : g_.nodes)
-            order.push_back(n.get());
-        for (size_t n = 0; n < order.size(); ++n) {
-            ir::Node& node = *order[n];
-            ops::Formats const& f = labels_[n].list[size_t(labels_[n].chosen)];
-            summary_.nonLinear += !(f == labels_[n].list[0]);
-            for (size_t i = 0; i < node.inputs.size(); ++i) {
-                ir::Value* v = node.inputs[i];
-                if (!v || v->isConstant())
-                    continue;
-                auto& list = existing[v];
-                auto at = std::find_if(list.begin(), list.end(), [&](auto const& e) { return e.first == f.inputs[i]; });
-                if (at == list.end()) {
-                    ir::Value* copy = insertReformat(*list[0].second, f.inputs[i], g_.positionOf(&node),
-                                                     "Reformatting CopyNode for Input Tensor " + std::to_string(i) +
-                                                         " to " + node.name);
-                    at = list.insert(list.end(), {f.inputs[i], copy});
-                }
-                node.inputs[i] = at->second;
-            }
-            for (size_t i = 0; i < node.outputs.size(); ++i) {
-                ir::Value* v = node.outputs[i];
-                auto const out = outputFormat.find(v);
-                if (out == outputFormat.end() || f.outputs[i] == out->second) {
-                    v->format = f.outputs[i];
-                    existing[v] = {{v->format, v}};
-                    continue;
-                }
-                // The node writes another value, which is copied into the output.
-                ir::Value* inner = g_.newValue(v->name + " (" + nameOf(f.outputs[i]) + ")", v->type, v->shape);
-                inner->format = f.outputs[i];
-                inner->quantization = v->quantization;
-                inner->producer = &node;
-                inner->producerIndex = int(i);
-                node.outputs[i] = inner;
-                ir::Value* copy =
-                    insertReformat(*inner, out->second, g_.positionOf(&node) + 1,
-                                   "Reformatting CopyNode for Output Tensor " + std::to_string(i) + " to " + node.name);
-                v->producer = copy->producer;
-                v->producerIndex = 0;
-                copy->producer->outputs[0] = v;
-                copy->producer = nullptr;
-                v->format = out->second;
-                existing[v] = {{f.outputs[i], inner}, {out->second, v}};
-            }
-        }
-        for (ir::Value*& v : g_.outputs) // constants
-            if (!v->producer && outputFormat.at(v) != v->format) {
-                Format const to = outputFormat.at(v);
-                ir::Value* copy = insertReformat(*v, to, -1, "Reformatting CopyNode for Output Tensor " + v->name);
-                std::swap(copy->name, v->name);
-                v = copy;
-            }
-        g_.eraseUnusedValues();
-    }
-
-    ir::Value* insertReformat(ir::Value& v, Format to, int position, std::string name)
-    {
-        ir::OpDef const* op = ops::find("reformat");
-        auto node = g_.addNode(*op, op->makeAttrs(), {&v}, std::move(name), {}, position);
-        TW_CHECK(node.ok()); // the op takes everything
-        ir::Value* copy = (*node)->outputs[0];
-        copy->name = v.name + " (" + nameOf(to) + ")";
-        copy->format = to;
-        copy->quantization = v.quantization;
-        (*node)->layers.clear();
-        ++summary_.reformats;
-        return copy;
+        summary_.reformats += insertReformats(g_, chosen, inputs, outputs);
     }
 
     std::map<ir::Node const*, int> positionsOf(ir::Graph const& g) const

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the format of every value of a scheduled graph, so that the time of all nodes and of the reformats between
-// them is least, and puts the reformat nodes in. Constants and host values stay linear; graph inputs and outputs are in
+// them is least, and has the reformats put in. Constants and host values stay linear; graph inputs and outputs are in
 // one of the formats that the client allows.
 #pragma once
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/reformats.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "ir/op_def.h"
+#include "ops/reformat/op.h"
+#include "ops/registry.h"
+#include "tune/pbqp.h"
+
+namespace tw::builder {
+
+namespace {
+
+ir::Value* insertReformat(ir::Graph& g, ir::Value& v, Format to, int position, std::string name)
+{
+    ir::OpDef const* op = ops::find("reformat");
+    auto node = g.addNode(*op, op->makeAttrs(), {&v}, std::move(name), {}, position);
+    TW_CHECK(node.ok()); // the op takes everything
+    ir::Value* copy = (*node)->outputs[0];
+    copy->name = v.name + " (" + nameOf(to) + ")";
+    copy->format = to;
+    copy->quantization = v.quantization;
+    (*node)->layers.clear();
+    return copy;
+}
+
+} // namespace
+
+Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
+{
+    ir::Graph alone;
+    ir::Value* x = alone.addInput("x", r.value.type, r.value.shape);
+    alone.symbols = g.symbols;
+    ir::OpDef const* op = ops::find("reformat");
+    TW_ASSIGN(ir::Node * node, alone.addNode(*op, op->makeAttrs(), {x}, "reformat of '" + r.value.name + "'"));
+    ops::TensorSpec spec;
+    spec.type = r.value.type;
+    spec.dims = r.dims;
+    spec.maxDims = r.maxDims;
+    spec.present = true;
+    ops::Problem p;
+    p.node = node;
+    spec.format = r.from;
+    p.inputs = {spec};
+    spec.format = r.to;
+    p.outputs = {spec};
+    p.threads = options.workers->count();
+    p.cuda = options.cuda;
+    auto const pairs = ops::reformat::formatPairs(p);
+    if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
+        return tune::pbqp::kImpossible;
+    TensorRef const in{r.value.type, r.dims, nullptr, r.from}, out{r.value.type, r.dims, nullptr, r.to};
+    if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
+        return 0.0;
+    std::vector<Result<double>> const times = timesOf(p, {ops::formatsOf(p)});
+    TW_ASSIGN(double const us, times[0]);
+    // Unknown among estimates: a few GB/s there and back.
+    constexpr double kBytesPerMicrosecond = 4000;
+    return us > 0 ? us : 2 * double(r.dims.volume() * sizeOf(r.value.type)) / kBytesPerMicrosecond;
+}
+
+int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::span<Format const> inputs,
+                    std::span<Format const> outputs)
+{
+    int inserted = 0;
+    auto insert = [&](ir::Value& v, Format to, int position, std::string const& name) {
+        ++inserted;
+        return insertReformat(g, v, to, position, "Reformatting CopyNode for " + name);
+    };
+    // Formats that values exist in; the first is the one they are made in.
+    std::map<ir::Value const*, std::vector<std::pair<Format, ir::Value*>>> existing;
+    std::map<ir::Value const*, Format> outputFormat;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        g.inputs[i]->format = inputs[i];
+        existing[g.inputs[i]] = {{inputs[i], g.inputs[i]}};
+    }
+    for (size_t i = 0; i < outputs.size(); ++i)
+        outputFormat[g.outputs[i]] = outputs[i];
+    std::vector<ir::Node*> order;
+    for (auto const& n : g.nodes)
+        order.push_back(n.get());
+    for (size_t n = 0; n < order.size(); ++n) {
+        ir::Node& node = *order[n];
+        ops::Formats const& f = chosen[n];
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            ir::Value* v = node.inputs[i];
+            if (!v || v->isConstant())
+                continue;
+            auto& list = existing[v];
+            auto at = std::find_if(list.begin(), list.end(), [&](auto const& e) { return e.first == f.inputs[i]; });
+            if (at == list.end()) {
+                ir::Value* copy = insert(*list[0].second, f.inputs[i], g.positionOf(&node),
+                                         "Input Tensor " + std::to_string(i) + " to " + node.name);
+                at = list.insert(list.end(), {f.inputs[i], copy});
+            }
+            node.inputs[i] = at->second;
+        }
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            ir::Value* v = node.outputs[i];
+            auto const out = outputFormat.find(v);
+            if (out == outputFormat.end() || f.outputs[i] == out->second) {
+                v->format = f.outputs[i];
+                existing[v] = {{v->format, v}};
+                continue;
+            }
+            // The node writes another value, which is copied into the output.
+            ir::Value* inner = g.newValue(v->name + " (" + nameOf(f.outputs[i]) + ")", v->type, v->shape);
+            inner->format = f.outputs[i];
+            inner->quantization = v->quantization;
+            inner->producer = &node;
+            inner->producerIndex = int(i);
+            node.outputs[i] = inner;
+            ir::Value* copy = insert(*inner, out->second, g.positionOf(&node) + 1,
+                                     "Output Tensor " + std::to_string(i) + " to " + node.name);
+            v->producer = copy->producer;
+            v->producerIndex = 0;
+            copy->producer->outputs[0] = v;
+            copy->producer = nullptr;
+            v->format = out->second;
+            existing[v] = {{f.outputs[i], inner}, {out->second, v}};
+        }
+    }
+    for (ir::Value*& v : g.outputs) // constants
+        if (!v->producer && outputFormat.at(v) != v->format) {
+            ir::Value* copy = insert(*v, outputFormat.at(v), -1, "Output Tensor " + v->name);
+            std::swap(copy->name, v->name);
+            v = copy;
+        }
+    g.eraseUnusedValues();
+    return inserted;
+}
+
+} // namespace tw::builder

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes between those who do not agree on a value's format: what one costs, and where they go.
+#pragma once
+
+#include <span>
+
+#include "builder/formats.h"
+#include "ir/graph.h"
+
+namespace tw::builder {
+
+struct Reformat
+{
+    ir::Value const& value;
+    Extents dims, maxDims; // of the value
+    Format from, to;
+};
+// In microseconds; tune::pbqp::kImpossible where no kernel does it. `graph`: the value's.
+Result<double> timeOf(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
+                      TimesOf const& timesOf);
+
+// Gives every value of a scheduled graph its format and puts reformats in: one for all readers that want the same.
+// `chosen`: of each node, in the graph's order; `inputs` and `outputs`: of the network's. Names stay with the network's
+// inputs and outputs. The number of nodes put in.
+int insertReformats(ir::Graph& graph, std::span<ops::Formats const> chosen, std::span<Format const> inputs,
+                    std::span<Format const> outputs);
+
+} // namespace tw::builder

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "builder/build.h"
+#include "builder/chooser.h"
+#include "builder/confirm.h"
+
+namespace tw::builder {
+
+// The best of the graphs and assignments of formats that are worth a try, by the time of the whole engine; its tactics
+// are chosen and its kernels loaded. `apart`: the contents' graph without bands; null: it has none.
+Result<Attempt> makeBestAttempt(plan::Contents const& contents, ir::Graph const* apart, Options const& options,
+                                Chooser& chooser, Log& log);
+
+} // namespace tw::builder

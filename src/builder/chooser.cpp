@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/chooser.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+#include "runtime/engine.h"
+
+namespace tw::builder {
+
+namespace {
+
+double secondsSince(std::chrono::steady_clock::time_point t)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+// Nothing was measured: the inspector says so.
+void markAsEstimates(plan::Choice& c)
+{
+    c.microseconds = -c.microseconds;
+    for (plan::Rival& r : c.rivals)
+        r.microseconds = -r.microseconds;
+}
+
+} // namespace
+
+Result<plan::Block> Chooser::choose(runtime::LoadedBlock& block, runtime::Instance const& opt,
+                                    runtime::Instance const& max)
+{
+    plan::Block out;
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        runtime::LoadedStep const& step = block.steps[i];
+        plan::Step s;
+        s.node = int32_t(i);
+        for (size_t r = 0; r < step.regions.size(); ++r) {
+            if (r >= opt.regions[i].size() || r >= max.regions[i].size())
+                return unsupported("layer '" + step.node->name +
+                                   "': the shapes inside its regions depend on data, which is not possible yet");
+            TW_ASSIGN(plan::Block region, choose(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
+            s.regions.push_back(std::move(region));
+        }
+        if (step.regions.empty()) {
+            TW_ASSIGN(s.choice,
+                      choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get())));
+            if (!options_.keepRivals)
+                s.choice.rivals.clear();
+            if (options_.tune.heuristicOnly)
+                markAsEstimates(s.choice);
+            if (options_.tune.selector && !step.node->outputs[0]->host) {
+                ops::Problem problem =
+                    runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
+                chosen_.push_back(tune::Offer{ops::formatsOf(problem), s.choice.tactic, s.choice.config, 0, 0});
+                layers_.push_back({std::move(problem), {}});
+                layers_.back().minDims = minDimsOf(layers_.back().problem);
+            }
+        }
+        ++done_;
+        progress();
+        out.steps.push_back(std::move(s));
+    }
+    return out;
+}
+
+Result<plan::Choice> Chooser::choose(ops::Problem const& problem)
+{
+    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, false)[0]);
+}
+
+std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& problem,
+                                                      std::vector<ops::Formats> const& formats, bool timeAlways)
+{
+    std::vector<Result<plan::Choice>> out;
+    std::vector<ops::Formats> missing;
+    std::vector<std::string> keys;
+    bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
+    // A selector is asked for every layer, not for what reformats would cost.
+    bool const isAsked = options_.tune.selector && !problem.node->outputs[0]->host &&
+                         !(timeAlways && std::string_view(problem.node->op->name) == "reformat");
+    auto find = [&](std::string const& key) {
+        auto const it = known_.find(key);
+        bool const fits =
+            it != known_.end() && (it->second.ok() ? it->second->microseconds > 0 || !timeAlways : formats.size() > 1);
+        return fits ? it : known_.end();
+    };
+    for (ops::Formats const& f : formats) {
+        ops::Problem in = problem;
+        ops::setFormats(in, f);
+        keys.push_back((onHost ? "host|" : "") +
+                       std::string(isAsked || !options_.shareTimings ? problem.node->name + "|" : "") +
+                       tune::regionKey(in, options_.fingerprint));
+        if (find(keys.back()) == known_.end())
+            missing.push_back(f);
+    }
+    if (!missing.empty()) {
+        tune::Options tuneOptions = options_.tune;
+        tuneOptions.timeAlways = timeAlways || isAsked;
+        tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+        if (onHost) {
+            tuneOptions.cache = nullptr;
+            tuneOptions.heuristicOnly = true;
+        }
+        if (isAsked)
+            tuneOptions.minDims = minDimsOf(problem);
+        else
+            tuneOptions.selector = nullptr;
+        if (options_.tuningSeconds > 0) { // an equal share for each layer that may still come
+            double const left = std::max(0.0, options_.tuningSeconds - secondsSince(begin_));
+            size_t const layers = total_ > known_.size() ? total_ - known_.size() : 1;
+            tuneOptions.regionMilliseconds = std::min(tuneOptions.regionMilliseconds, 1000 * left / double(layers));
+        }
+        auto chosen = tune::chooseEach(problem, missing, tuneOptions);
+        for (size_t g = 0, m = 0; g < formats.size(); ++g)
+            if (m < missing.size() && formats[g] == missing[m])
+                known_.insert_or_assign(keys[g], std::move(chosen[m++]));
+        progress();
+    }
+    for (std::string const& key : keys)
+        out.push_back(known_.at(key));
+    return out;
+}
+
+void Chooser::report() const
+{
+    if (options_.tune.selector)
+        options_.tune.selector->report(layers_, chosen_);
+}
+
+std::vector<Extents> Chooser::minDimsOf(ops::Problem const& problem) const
+{
+    std::vector<Extents> dims;
+    auto add = [&](ir::Value const* v, ops::TensorSpec const& spec) {
+        auto const at = v && minimum_ ? minimum_->block->valueIndex.find(v)
+                                      : decltype(minimum_->block->valueIndex)::const_iterator();
+        bool const known = v && minimum_ && at != minimum_->block->valueIndex.end();
+        dims.push_back(known ? minimum_->values[size_t(at->second)].dims : spec.dims);
+    };
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+        add(problem.node->inputs[i], problem.inputs[i]);
+    for (size_t i = 0; i < problem.outputs.size(); ++i)
+        add(problem.node->outputs[i], problem.outputs[i]);
+    return dims;
+}
+
+// At least one line a second on long builds.
+void Chooser::progress()
+{
+    if (!options_.log || secondsSince(lastLine_) < 0.9)
+        return;
+    lastLine_ = Clock::now();
+    options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers done, " +
+                       std::to_string(known_.size()) + " kinds of work timed, " +
+                       std::to_string(int(secondsSince(begin_))) + " s");
+}
+
+} // namespace tw::builder

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tactics of a build: what the tuner chose is remembered, so that equal regions are tuned once, unless options say
+// otherwise. Keeps the time limit, asks the selector and tells the log how far it is.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "builder/build.h"
+#include "runtime/block.h"
+#include "tune/selector.h"
+
+namespace tw::builder {
+
+class Chooser
+{
+public:
+    // `total`: layers of the graph, those of regions too.
+    Chooser(Options const& options, size_t total) : options_(options), total_(total) {}
+
+    // For all steps, those of regions too.
+    Result<plan::Block> choose(runtime::LoadedBlock& block, runtime::Instance const& opt, runtime::Instance const& max);
+    // `timeAlways`: also where there is no choice.
+    std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                                 bool timeAlways);
+    // Shapes at the minimum of the first profile, for selectors; null: those of the optimum.
+    void setMinimum(runtime::Instance const* minimum) { minimum_ = minimum; }
+    // To the selector: all that was chosen.
+    void report() const;
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Result<plan::Choice> choose(ops::Problem const& problem);
+    std::vector<Extents> minDimsOf(ops::Problem const& problem) const;
+    void progress();
+
+    Options const& options_;
+    size_t total_, done_ = 0;
+    std::map<std::string, Result<plan::Choice>> known_;
+    runtime::Instance const* minimum_ = nullptr;
+    std::vector<tune::SelectorLayer> layers_; // chosen for, in execution order
+    std::vector<tune::Offer> chosen_;
+    Clock::time_point begin_ = Clock::now(), lastLine_ = Clock::now();
+};
+
+} // namespace tw::builder

@@ -8,6 +8,7 @@
 #include "builder/compile_ahead.h"
 #include "builder/shapes.h"
 #include "runtime/engine.h"
+#include "tune/region_key.h"
 #include "tune/timing_cache.h"
 
 namespace tw::builder {

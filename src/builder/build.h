@@ -10,7 +10,7 @@
 #include "builder/formats.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
-#include "tune/tuner.h"
+#include "tune/options.h"
 
 namespace tw::builder {
 

@@ -5,6 +5,8 @@
 
 #include "ir/op_def.h"
 #include "runtime/engine.h"
+#include "tune/region_key.h"
+#include "tune/tuner.h"
 
 namespace tw::builder {
 

@@ -4,6 +4,9 @@
 #include <map>
 
 #include "runtime/engine.h"
+#include "tune/candidates.h"
+#include "tune/region_key.h"
+#include "tune/tuner.h"
 
 namespace tw::builder {
 

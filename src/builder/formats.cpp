@@ -7,6 +7,7 @@
 #include "builder/reformats.h"
 #include "ir/op_def.h"
 #include "runtime/engine.h"
+#include "tune/candidates.h"
 #include "tune/pbqp.h"
 
 namespace tw::builder {

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "runtime/block.h"
-#include "tune/tuner.h"
+#include "tune/options.h"
 
 namespace tw::builder {
 

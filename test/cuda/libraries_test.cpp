@@ -9,6 +9,8 @@
 #include "support/case_problem.h"
 #include "support/cuda_libraries.h"
 #include "support/graph_maker.h"
+#include "tune/candidates.h"
+#include "tune/region_key.h"
 #include "tune/tuner.h"
 
 namespace tw::test {

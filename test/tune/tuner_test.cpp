@@ -8,6 +8,8 @@
 #include "ops/activation/op.h"
 #include "ops/registry.h"
 #include "ops/winograd.h"
+#include "tune/candidates.h"
+#include "tune/region_key.h"
 #include "tune/timing_cache.h"
 #include "tune/tuner.h"
 

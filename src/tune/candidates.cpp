@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/op_def.h"
+#include "ops/winograd.h"
+#include "tune/rivals.h"
+
+namespace tw::tune {
+
+namespace {
+
+constexpr size_t kMostCandidates = 10;        // of each combination of formats, by estimate
+constexpr double kHopeless = 8;               // estimates above this many times the best
+constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
+constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
+
+std::span<ops::Tactic const* const> ownTactics(ir::Node const& node, ops::Backend backend)
+{
+    auto const list = backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
+    return list ? list() : std::span<ops::Tactic const* const>();
+}
+
+int64_t workspaceAtMaximum(ops::Problem const& problem, ops::Kernel const& kernel)
+{
+    auto refs = [](std::vector<ops::TensorSpec> const& specs) {
+        std::vector<TensorRef> out;
+        for (ops::TensorSpec const& t : specs)
+            out.push_back(t.present ? TensorRef{t.type, t.maxDims, nullptr, t.format} : TensorRef{});
+        return out;
+    };
+    std::vector<TensorRef> const in = refs(problem.inputs), out = refs(problem.outputs);
+    return kernel.workspaceBytes(in, out);
+}
+
+} // namespace
+
+std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
+{
+    std::vector<ops::Tactic const*> list;
+    for (ops::Tactic const* t : ownTactics(node, options.backend))
+        if ((options.winograd || !ops::isWinograd(*t)) && (options.tf32 || !t->roundsToTf32()) &&
+            (options.sources & bitOf(t->source())))
+            list.push_back(t);
+    for (ops::TacticProvider const* p : options.providers)
+        p->tactics(node, options.backend, list);
+    return list;
+}
+
+std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems, Options const& options, Rivals& rivals)
+{
+    std::vector<Candidate> list;
+    ir::Node const& node = *problems[0].node;
+    std::vector<ops::Tactic const*> const tactics = candidates(node, options);
+    auto const own = ownTactics(node, options.backend);
+    for (size_t g = 0; g < problems.size(); ++g)
+        for (ops::Tactic const* t : tactics) {
+            Candidate c;
+            c.tactic = t;
+            c.group = int(g);
+            c.isPlain = !own.empty() && t == own.back();
+            ops::Support const s = ops::supportsFormats(*t, problems[g]);
+            if (!s.ok) {
+                rivals.refuse(c, s.reason, true);
+                continue;
+            }
+            for (ops::Config const& config : t->configs(problems[g])) {
+                Candidate one;
+                one.tactic = t;
+                one.group = c.group;
+                one.isPlain = c.isPlain;
+                one.config = config;
+                one.estimate = t->estimate(problems[g], config);
+                list.push_back(std::move(one));
+            }
+        }
+    return list;
+}
+
+std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Problem const> problems,
+                             std::vector<Candidate>& reserve, Rivals& rivals)
+{
+    double best = INFINITY;
+    for (Candidate const& c : order)
+        best = c.estimate > 0 ? std::min(best, c.estimate) : best;
+    int64_t packed = 1;
+    for (ops::TensorSpec const& t : problems[0].inputs)
+        packed += t.constant ? int64_t(t.constant->sizeBytes()) : 0;
+    size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, kMostCandidates);
+    std::vector<size_t> count(problems.size(), 0);
+    std::vector<Candidate> list;
+    std::stable_sort(order.begin(), order.end(), [](Candidate const& a, Candidate const& b) {
+        return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
+    });
+    for (Candidate& c : order) {
+        bool const isOver = count[size_t(c.group)] >= most;
+        if (c.isPlain && c.estimate <= 0 && (isOver || (std::isfinite(best) && best >= kWorthEmitting))) {
+            reserve.push_back(std::move(c));
+            continue;
+        }
+        if (c.estimate > kHopeless * best || ++count[size_t(c.group)] > most) {
+            rivals.refuse(c, "estimated at " + std::to_string(c.estimate) + " us, the best at " + std::to_string(best) +
+                                 " us");
+            continue;
+        }
+        list.push_back(std::move(c));
+    }
+    return list;
+}
+
+std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
+                             Options const& options)
+{
+    // A CUDA context belongs to the calling thread.
+    Workers& workers = problems[0].cuda ? serialWorkers() : *options.buildWorkers;
+    workers.run(int64_t(list.size()), [&](int64_t i, int) {
+        Candidate& c = list[size_t(i)];
+        ops::Problem const& p = problems[size_t(c.group)];
+        auto image = c.tactic->build(p, c.config);
+        if (!image.ok()) {
+            c.refusal = image.error().message;
+            return;
+        }
+        c.image = std::move(*image);
+        auto kernel = c.tactic->load(p, c.config, c.image);
+        if (!kernel.ok()) {
+            c.refusal = kernel.error().message;
+            return;
+        }
+        c.kernel = std::move(*kernel);
+        int64_t const needed = c.isPlain ? 0 : workspaceAtMaximum(p, *c.kernel);
+        c.isTooLarge = needed > options.workspaceBytes;
+        if (c.isTooLarge)
+            c.refusal = "it needs a workspace of " + std::to_string(needed) + " bytes, the limit is " +
+                        std::to_string(options.workspaceBytes);
+    });
+    return list;
+}
+
+} // namespace tw::tune

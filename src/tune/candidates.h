@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What takes part in the choice of a region's tactic: every config of every tactic that can do the work, in each of
+// several combinations of formats, but for those that by estimate have no chance.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tune/options.h"
+
+namespace tw::tune {
+
+class Rivals;
+
+// All tactics for a node, best first: the op's own, then the providers'.
+std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options);
+
+struct Candidate
+{
+    ops::Tactic const* tactic = nullptr;
+    ops::Config config;
+    int group = 0; // position of its problem
+    double estimate = 0;
+    bool isPlain = false; // closes the op's list: the reserve
+    std::string image;
+    std::unique_ptr<ops::Kernel> kernel;
+    std::string refusal;
+    bool isTooLarge = false; // its workspace is
+};
+
+// `problems`: one node, in each combination of formats. What cannot do the work goes to the rivals.
+std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems, Options const& options,
+                                         Rivals& rivals);
+// Those worth a try by estimate; unknown ones (0) stay. Plain tactics that are expected to take longer go to `reserve`,
+// the others to the rivals.
+std::vector<Candidate> prune(std::vector<Candidate> list, std::span<ops::Problem const> problems,
+                             std::vector<Candidate>& reserve, Rivals& rivals);
+// Images and kernels, or why there is none.
+std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
+                             Options const& options);
+
+} // namespace tw::tune

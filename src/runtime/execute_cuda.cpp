@@ -10,8 +10,8 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
-#include "ops/convert_format.h"
 #include "runtime/replay_cuda.h"
+#include "runtime/values_cuda.h"
 
 namespace tw::runtime {
 
@@ -22,18 +22,12 @@ std::byte* at(void* memory, int64_t offset)
     return static_cast<std::byte*>(memory) + offset;
 }
 
-// A value in both places; null data: not there.
-struct Place
-{
-    TensorRef device, host;
-};
-
 class CudaRunner
 {
 public:
     CudaRunner(Instance& inst, ExecuteArgs const& args)
         : inst_(inst), block_(*inst.block), args_(args), device_(*args.device), driver_(args.device->get()->driver()),
-          stream_(static_cast<CUstream_st*>(args.stream))
+          stream_(static_cast<CUstream_st*>(args.stream)), values_(inst, args)
     {}
 
     // `inputs` in the graph's order; `outputs`: memory to write to, null data: it stays in the arena.
@@ -41,7 +35,7 @@ public:
     {
         inst_.heap.clear();
         inst_.deviceHeap.clear();
-        bind(inputs, outputs);
+        values_.bind(inputs, outputs);
         for (size_t i = 0; i < block_.steps.size(); ++i) {
             if (inst_.skipped[i])
                 continue;
@@ -56,185 +50,9 @@ public:
         return {};
     }
 
-    // The graph's outputs, where they lie now.
-    std::vector<Place> results()
-    {
-        std::vector<Place> out;
-        for (ir::Value const* v : block_.graph->outputs) {
-            size_t const i = size_t(block_.indexOf(v));
-            out.push_back(Place{inst_.stale[i] ? TensorRef{} : inst_.refs[i], inst_.hostRefs[i]});
-        }
-        return out;
-    }
-
-    // Copies what does not lie there yet into the caller's outputs.
-    Result<void> deliver(std::span<TensorRef> outputs)
-    {
-        ir::Graph const& g = *block_.graph;
-        for (size_t i = 0; i < g.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(g.outputs[i]));
-            TensorRef& out = outputs[i];
-            bool const toHost = g.outputs[i]->host;
-            TensorRef from;
-            if (toHost) {
-                TW_ASSIGN(from, onHost(v));
-            } else {
-                TW_ASSIGN(from, onDevice(v));
-            }
-            out.type = from.type;
-            out.dims = from.dims;
-            out.format = from.format;
-            if (!out.data)
-                out.data = from.data;
-            else if (out.data != from.data && from.sizeBytes() > 0) {
-                if (toHost)
-                    std::memmove(out.data, from.data, size_t(from.sizeBytes()));
-                else
-                    TW_TRY(copyOnDevice(out.data, from.data, from.sizeBytes()));
-            }
-            if (!toHost)
-                TW_TRY(zeroGaps(out, *g.outputs[i]));
-        }
-        return {};
-    }
+    CudaValues& values() { return values_; }
 
 private:
-    Result<void> copyOnDevice(void* to, void const* from, int64_t bytes)
-    {
-        if (bytes == 0 || to == from)
-            return {};
-        TW_CUDA(driver_, cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(bytes), stream_));
-        return {};
-    }
-
-    // Clients find zeros there. Reformats write them themselves.
-    Result<void> zeroGaps(TensorRef const& t, ir::Value const& v)
-    {
-        if (v.producer && std::string_view(v.producer->op->name) == "reformat")
-            return {};
-        size_t const bytes = size_t(sizeOf(t.type));
-        for (ops::Gap const& g : ops::gapsOf(t))
-            TW_CUDA(driver_,
-                    cuMemsetD2D8Async(cuda::addressOf(t.data) + uint64_t(g.begin) * bytes, size_t(g.pitch) * bytes, 0,
-                                      size_t(g.width) * bytes, size_t(g.rows), stream_));
-        return {};
-    }
-
-    // Addresses that do not depend on what runs.
-    void bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
-    {
-        ir::Graph const& g = *block_.graph;
-        inst_.hostRefs.resize(inst_.values.size());
-        inst_.stale.resize(inst_.values.size());
-        for (size_t v = 0; v < inst_.values.size(); ++v) {
-            ValueState const& s = inst_.values[v];
-            TensorRef &r = inst_.refs[v], &h = inst_.hostRefs[v];
-            r = h = inst_.shapeOf(int(v));
-            inst_.stale[v] = false;
-            if (block_.values[v]->isConstant()) {
-                r.data = block_.deviceConstants[v];
-                h.data = const_cast<void*>(block_.values[v]->constant->data->data());
-            } else if (s.hasContents) {
-                r.data = inst_.deviceContents[v];
-                h.data = s.contents.data();
-            } else if (s.offset >= 0) {
-                r.data = at(args_.arena, s.offset);
-            }
-        }
-        for (size_t i = 0; i < g.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(g.outputs[i]));
-            if (inst_.values[v].external && g.outputs[i]->producer && !g.outputs[i]->host && i < outputs.size() &&
-                outputs[i].data)
-                inst_.refs[v].data = outputs[i].data;
-        }
-        for (size_t i = 0; i < g.inputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(g.inputs[i]));
-            if (inst_.values[v].hasContents) // both are there already
-                continue;
-            inst_.refs[v] = inputs[i].device;
-            inst_.hostRefs[v] = inputs[i].host;
-            inst_.stale[v] = !inputs[i].device.data && inputs[i].host.data;
-            if (inst_.stale[v]) {
-                inst_.refs[v] = inputs[i].host;
-                inst_.refs[v].data = nullptr;
-            }
-        }
-        for (size_t v = 0; v < inst_.values.size(); ++v) {
-            int64_t offset = 0;
-            if (size_t const root = rootOf(v, offset); root != v)
-                inst_.refs[v].data = inst_.refs[root].data ? at(inst_.refs[root].data, offset) : nullptr;
-        }
-    }
-    size_t rootOf(size_t v, int64_t& offset) const
-    {
-        while (inst_.values[v].root != int(v)) {
-            offset += inst_.values[v].rootOffset;
-            v = size_t(inst_.values[v].root);
-        }
-        return v;
-    }
-
-    // The value on the host; waits for the stream when it has to come from the device.
-    Result<TensorRef> onHost(size_t v)
-    {
-        TensorRef& h = inst_.hostRefs[v];
-        TensorRef const& r = inst_.refs[v];
-        if (h.data)
-            return h;
-        int64_t offset = 0;
-        if (size_t const root = rootOf(v, offset); root != v && inst_.stale[root]) {
-            TW_ASSIGN(TensorRef whole, onHost(root));
-            h = r;
-            h.data = at(whole.data, offset);
-            return h;
-        }
-        inst_.heap.emplace_back(r.type, r.dims);
-        TensorRef const copy = inst_.heap.back().ref();
-        if (!copy.data)
-            return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
-        if (copy.sizeBytes() > 0) {
-            if (!r.data)
-                return internalError("value '" + block_.values[v]->name + "' is nowhere");
-            TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
-            TW_CUDA(driver_, cuStreamSynchronize(stream_));
-        }
-        h = copy;
-        return h;
-    }
-    // The value on the device.
-    Result<TensorRef> onDevice(size_t v)
-    {
-        TensorRef& r = inst_.refs[v];
-        int64_t offset = 0;
-        size_t const root = rootOf(v, offset);
-        if (root != v && inst_.stale[root]) {
-            TW_ASSIGN(TensorRef whole, onDevice(root));
-            r.data = at(whole.data, offset);
-            return r;
-        }
-        if (r.data && !inst_.stale[v])
-            return r;
-        TensorRef const& h = inst_.hostRefs[v];
-        r.dims = h.dims;
-        if (!r.data)
-            TW_TRY(allocate(r));
-        if (r.sizeBytes() > 0) {
-            if (!h.data)
-                return internalError("value '" + block_.values[v]->name + "' is nowhere");
-            TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
-        }
-        inst_.stale[v] = false;
-        return r;
-    }
-    // Memory of this run for a value without a place in the arena.
-    Result<void> allocate(TensorRef& r)
-    {
-        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device_, r.sizeBytes()));
-        inst_.deviceHeap.push_back(std::make_shared<cuda::Buffer>(std::move(b)));
-        r.data = inst_.deviceHeap.back()->data();
-        return {};
-    }
-
     // Inputs of a kernel: shape tensors on the host, the others on the device (all on the host for the host's steps).
     Result<void> collect(LoadedStep const& step)
     {
@@ -247,12 +65,12 @@ private:
             }
             size_t const v = size_t(block_.indexOf(node.inputs[i]));
             if (step.host || ir::isShapeInput(node, i)) {
-                TW_ASSIGN(TensorRef r, onHost(v));
+                TW_ASSIGN(TensorRef r, values_.onHost(v));
                 inst_.stepInputs.push_back(r);
             } else if (node.inputs[i]->isConstant() && !inst_.refs[v].data) {
                 inst_.stepInputs.push_back(inst_.refs[v]); // packed by every kernel that reads it
             } else {
-                TW_ASSIGN(TensorRef r, onDevice(v));
+                TW_ASSIGN(TensorRef r, values_.onDevice(v));
                 inst_.stepInputs.push_back(r);
             }
         }
@@ -272,7 +90,7 @@ private:
             size_t const v = size_t(block_.indexOf(node.inputs[i]));
             TensorRef r = inst_.refs[v];
             if (ir::isShapeInput(node, i)) {
-                TW_ASSIGN(r, onHost(v));
+                TW_ASSIGN(r, values_.onHost(v));
             } else if (TensorRef const& h = inst_.hostRefs[v]; h.data) {
                 r = h;
             } else {
@@ -287,7 +105,7 @@ private:
             int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
             r.dims = shapes[i].dims;
             if (!step.host && r.sizeBytes() > capacity)
-                TW_TRY(allocate(r));
+                TW_TRY(values_.allocate(r));
         }
         return {};
     }
@@ -329,7 +147,7 @@ private:
         }
         TW_TRY(step.kernel->run(run));
         for (size_t i = 0; i < places.size(); ++i)
-            TW_TRY(copyOnDevice(places[i], inst_.stepOutputs[i].data, inst_.stepOutputs[i].sizeBytes()));
+            TW_TRY(values_.copyOnDevice(places[i], inst_.stepOutputs[i].data, inst_.stepOutputs[i].sizeBytes()));
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             size_t const v = size_t(block_.indexOf(node.outputs[i]));
             inst_.stale[v] = false;
@@ -352,8 +170,8 @@ private:
             if (isAligned(t) || ir::isShapeInput(*step.node, i))
                 continue;
             TensorRef copy = t;
-            TW_TRY(allocate(copy));
-            TW_TRY(copyOnDevice(copy.data, t.data, t.sizeBytes()));
+            TW_TRY(values_.allocate(copy));
+            TW_TRY(values_.copyOnDevice(copy.data, t.data, t.sizeBytes()));
             t.data = copy.data;
         }
         std::vector<void*> places;
@@ -362,7 +180,7 @@ private:
         for (TensorRef& t : inst_.stepOutputs) {
             places.push_back(t.data);
             if (!isAligned(t))
-                TW_TRY(allocate(t));
+                TW_TRY(values_.allocate(t));
         }
         return places;
     }
@@ -420,28 +238,9 @@ private:
         args.observer = nullptr;
         CudaRunner runner(*child, args);
         TW_TRY(runner.run(inputs, {}));
-        return runner.results();
+        return runner.values().results();
     }
 
-    // Copies a region's result to a value of this block.
-    Result<void> assign(ir::Value const* to, Place const& from)
-    {
-        size_t const v = size_t(block_.indexOf(to));
-        TensorRef& r = inst_.refs[v];
-        TensorRef const& source = from.device.data ? from.device : from.host;
-        int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
-        r.dims = source.dims;
-        if (r.sizeBytes() > capacity)
-            TW_TRY(allocate(r));
-        if (from.device.data)
-            TW_TRY(copyOnDevice(r.data, from.device.data, r.sizeBytes()));
-        else if (r.sizeBytes() > 0)
-            TW_CUDA(driver_,
-                    cuMemcpyHtoDAsync(cuda::addressOf(r.data), from.host.data, size_t(r.sizeBytes()), stream_));
-        inst_.hostRefs[v] = TensorRef{};
-        inst_.stale[v] = false;
-        return {};
-    }
     Result<bool> isTrue(Place const& p)
     {
         if (p.host.data)
@@ -459,7 +258,7 @@ private:
         std::vector<Place> in;
         for (ir::Value const* value : node.inputs) {
             size_t const v = size_t(block_.indexOf(value));
-            TW_ASSIGN(TensorRef r, onDevice(v));
+            TW_ASSIGN(TensorRef r, values_.onDevice(v));
             in.push_back(Place{r, inst_.hostRefs[v]});
         }
         late_.clear();
@@ -471,14 +270,14 @@ private:
             in.erase(in.begin());
             TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
             for (size_t i = 0; i < out.size(); ++i)
-                TW_TRY(assign(node.outputs[i], out[i]));
+                TW_TRY(values_.assign(size_t(block_.indexOf(node.outputs[i])), out[i]));
             return {};
         }
         // while_loop: outputs hold the carried values.
         size_t const carried = node.outputs.size();
         auto take = [&](std::vector<Place> const& from) -> Result<void> {
             for (size_t i = 0; i < carried; ++i) {
-                TW_TRY(assign(node.outputs[i], from[i]));
+                TW_TRY(values_.assign(size_t(block_.indexOf(node.outputs[i])), from[i]));
                 in[i] = Place{inst_.refs[size_t(block_.indexOf(node.outputs[i]))], {}};
             }
             return {};
@@ -502,7 +301,7 @@ private:
                     if (begin + next[i].device.sizeBytes() <= other || other + in[j].device.sizeBytes() <= begin)
                         continue;
                     TW_ASSIGN(cuda::Buffer copy, cuda::Buffer::allocate(device_, next[i].device.sizeBytes()));
-                    TW_TRY(copyOnDevice(copy.data(), begin, next[i].device.sizeBytes()));
+                    TW_TRY(values_.copyOnDevice(copy.data(), begin, next[i].device.sizeBytes()));
                     next[i].device.data = copy.data();
                     aside.push_back(std::move(copy));
                     break;
@@ -518,13 +317,10 @@ private:
     std::shared_ptr<cuda::Device const> const& device_;
     cuda::Driver const& driver_;
     CUstream_st* stream_;
+    CudaValues values_;
     std::vector<std::unique_ptr<Instance>> late_;
     std::vector<cuda::Buffer> lateArena_;
 };
-
-} // namespace
-
-namespace {
 
 // So that no kernel works on copies that live no longer than the run.
 bool isAligned(ir::Graph const& g, ExecuteArgs const& args)
@@ -553,7 +349,7 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
         on.stream = stream;
         CudaRunner runner(instance, on);
         TW_TRY(runner.run(inputs, args.outputs));
-        return runner.deliver(args.outputs);
+        return runner.values().deliver(args.outputs);
     };
     bool const hasPlaces =
         std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.data != nullptr; });

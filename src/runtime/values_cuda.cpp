@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/values_cuda.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "device/cuda/device.h"
+#include "ir/op_def.h"
+#include "ops/convert_format.h"
+
+namespace tw::runtime {
+
+namespace {
+
+std::byte* at(void* memory, int64_t offset)
+{
+    return static_cast<std::byte*>(memory) + offset;
+}
+
+} // namespace
+
+CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)
+    : inst_(instance), block_(*instance.block), arena_(args.arena), device_(*args.device), driver_(device_->driver()),
+      stream_(static_cast<CUstream_st*>(args.stream))
+{}
+
+void CudaValues::bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
+{
+    ir::Graph const& g = *block_.graph;
+    inst_.hostRefs.resize(inst_.values.size());
+    inst_.stale.resize(inst_.values.size());
+    for (size_t v = 0; v < inst_.values.size(); ++v) {
+        ValueState const& s = inst_.values[v];
+        TensorRef &r = inst_.refs[v], &h = inst_.hostRefs[v];
+        r = h = inst_.shapeOf(int(v));
+        inst_.stale[v] = false;
+        if (block_.values[v]->isConstant()) {
+            r.data = block_.deviceConstants[v];
+            h.data = const_cast<void*>(block_.values[v]->constant->data->data());
+        } else if (s.hasContents) {
+            r.data = inst_.deviceContents[v];
+            h.data = s.contents.data();
+        } else if (s.offset >= 0) {
+            r.data = at(arena_, s.offset);
+        }
+    }
+    for (size_t i = 0; i < g.outputs.size(); ++i) {
+        size_t const v = size_t(block_.indexOf(g.outputs[i]));
+        if (inst_.values[v].external && g.outputs[i]->producer && !g.outputs[i]->host && i < outputs.size() &&
+            outputs[i].data)
+            inst_.refs[v].data = outputs[i].data;
+    }
+    for (size_t i = 0; i < g.inputs.size(); ++i) {
+        size_t const v = size_t(block_.indexOf(g.inputs[i]));
+        if (inst_.values[v].hasContents) // both are there already
+            continue;
+        inst_.refs[v] = inputs[i].device;
+        inst_.hostRefs[v] = inputs[i].host;
+        inst_.stale[v] = !inputs[i].device.data && inputs[i].host.data;
+        if (inst_.stale[v]) {
+            inst_.refs[v] = inputs[i].host;
+            inst_.refs[v].data = nullptr;
+        }
+    }
+    for (size_t v = 0; v < inst_.values.size(); ++v) {
+        int64_t offset = 0;
+        if (size_t const root = rootOf(v, offset); root != v)
+            inst_.refs[v].data = inst_.refs[root].data ? at(inst_.refs[root].data, offset) : nullptr;
+    }
+}
+
+size_t CudaValues::rootOf(size_t v, int64_t& offset) const
+{
+    while (inst_.values[v].root != int(v)) {
+        offset += inst_.values[v].rootOffset;
+        v = size_t(inst_.values[v].root);
+    }
+    return v;
+}
+
+Result<TensorRef> CudaValues::onHost(size_t v)
+{
+    TensorRef& h = inst_.hostRefs[v];
+    TensorRef const& r = inst_.refs[v];
+    if (h.data)
+        return h;
+    int64_t offset = 0;
+    if (size_t const root = rootOf(v, offset); root != v && inst_.stale[root]) {
+        TW_ASSIGN(TensorRef whole, onHost(root));
+        h = r;
+        h.data = at(whole.data, offset);
+        return h;
+    }
+    inst_.heap.emplace_back(r.type, r.dims);
+    TensorRef const copy = inst_.heap.back().ref();
+    if (!copy.data)
+        return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
+    if (copy.sizeBytes() > 0) {
+        if (!r.data)
+            return internalError("value '" + block_.values[v]->name + "' is nowhere");
+        TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
+        TW_CUDA(driver_, cuStreamSynchronize(stream_));
+    }
+    h = copy;
+    return h;
+}
+
+Result<TensorRef> CudaValues::onDevice(size_t v)
+{
+    TensorRef& r = inst_.refs[v];
+    int64_t offset = 0;
+    size_t const root = rootOf(v, offset);
+    if (root != v && inst_.stale[root]) {
+        TW_ASSIGN(TensorRef whole, onDevice(root));
+        r.data = at(whole.data, offset);
+        return r;
+    }
+    if (r.data && !inst_.stale[v])
+        return r;
+    TensorRef const& h = inst_.hostRefs[v];
+    r.dims = h.dims;
+    if (!r.data)
+        TW_TRY(allocate(r));
+    if (r.sizeBytes() > 0) {
+        if (!h.data)
+            return internalError("value '" + block_.values[v]->name + "' is nowhere");
+        TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
+    }
+    inst_.stale[v] = false;
+    return r;
+}
+
+Result<void> CudaValues::allocate(TensorRef& r)
+{
+    TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device_, r.sizeBytes()));
+    inst_.deviceHeap.push_back(std::make_shared<cuda::Buffer>(std::move(b)));
+    r.data = inst_.deviceHeap.back()->data();
+    return {};
+}
+
+Result<void> CudaValues::copyOnDevice(void* to, void const* from, int64_t bytes)
+{
+    if (bytes == 0 || to == from)
+        return {};
+    TW_CUDA(driver_, cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(bytes), stream_));
+    return {};
+}
+
+Result<void> CudaValues::assign(size_t v, Place const& from)
+{
+    TensorRef& r = inst_.refs[v];
+    TensorRef const& source = from.device.data ? from.device : from.host;
+    int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
+    r.dims = source.dims;
+    if (r.sizeBytes() > capacity)
+        TW_TRY(allocate(r));
+    if (from.device.data)
+        TW_TRY(copyOnDevice(r.data, from.device.data, r.sizeBytes()));
+    else if (r.sizeBytes() > 0)
+        TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), from.host.data, size_t(r.sizeBytes()), stream_));
+    inst_.hostRefs[v] = TensorRef{};
+    inst_.stale[v] = false;
+    return {};
+}
+
+std::vector<Place> CudaValues::results() const
+{
+    std::vector<Place> out;
+    for (ir::Value const* v : block_.graph->outputs) {
+        size_t const i = size_t(block_.indexOf(v));
+        out.push_back(Place{inst_.stale[i] ? TensorRef{} : inst_.refs[i], inst_.hostRefs[i]});
+    }
+    return out;
+}
+
+Result<void> CudaValues::deliver(std::span<TensorRef> outputs)
+{
+    ir::Graph const& g = *block_.graph;
+    for (size_t i = 0; i < g.outputs.size(); ++i) {
+        size_t const v = size_t(block_.indexOf(g.outputs[i]));
+        TensorRef& out = outputs[i];
+        bool const toHost = g.outputs[i]->host;
+        TensorRef from;
+        if (toHost) {
+            TW_ASSIGN(from, onHost(v));
+        } else {
+            TW_ASSIGN(from, onDevice(v));
+        }
+        out.type = from.type;
+        out.dims = from.dims;
+        out.format = from.format;
+        if (!out.data)
+            out.data = from.data;
+        else if (out.data != from.data && from.sizeBytes() > 0) {
+            if (toHost)
+                std::memmove(out.data, from.data, size_t(from.sizeBytes()));
+            else
+                TW_TRY(copyOnDevice(out.data, from.data, from.sizeBytes()));
+        }
+        if (!toHost)
+            TW_TRY(zeroGaps(out, *g.outputs[i]));
+    }
+    return {};
+}
+
+// Clients find zeros there. Reformats write them themselves.
+Result<void> CudaValues::zeroGaps(TensorRef const& t, ir::Value const& v)
+{
+    if (v.producer && std::string_view(v.producer->op->name) == "reformat")
+        return {};
+    size_t const bytes = size_t(sizeOf(t.type));
+    for (ops::Gap const& g : ops::gapsOf(t))
+        TW_CUDA(driver_, cuMemsetD2D8Async(cuda::addressOf(t.data) + uint64_t(g.begin) * bytes, size_t(g.pitch) * bytes,
+                                           0, size_t(g.width) * bytes, size_t(g.rows), stream_));
+    return {};
+}
+
+} // namespace tw::runtime

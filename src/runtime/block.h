@@ -27,9 +27,17 @@ namespace tw::runtime {
 struct LoadedBlock;
 class CudaReplay;
 
+struct StepInput
+{
+    int value = -1;      // dense index; -1: not there
+    bool onHost = false; // CUDA: its elements are read by the host
+};
+
 struct LoadedStep
 {
     ir::Node const* node = nullptr;
+    std::vector<StepInput> inputs;
+    std::vector<int> outputs;            // dense indices
     ops::Tactic const* tactic = nullptr; // null for nodes with regions
     std::unique_ptr<ops::Kernel> kernel;
     bool host = false; // computes shape tensors: done by the reference when shapes are set

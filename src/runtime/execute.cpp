@@ -83,23 +83,23 @@ private:
             inst_.refs[v].data = at(inst_.refs[size_t(root)].data, offset);
     }
 
-    void collect(ir::Node const& node)
+    void collect(LoadedStep const& step)
     {
         inst_.stepInputs.clear();
-        for (ir::Value const* v : node.inputs)
-            inst_.stepInputs.push_back(v ? inst_.refs[size_t(block_.indexOf(v))] : TensorRef{});
+        for (StepInput const& in : step.inputs)
+            inst_.stepInputs.push_back(in.value >= 0 ? inst_.refs[size_t(in.value)] : TensorRef{});
         inst_.stepOutputs.clear();
-        for (ir::Value const* v : node.outputs)
-            inst_.stepOutputs.push_back(inst_.refs[size_t(block_.indexOf(v))]);
+        for (int v : step.outputs)
+            inst_.stepOutputs.push_back(inst_.refs[size_t(v)]);
     }
 
     // Sizes that resolve() could not settle: the inputs are there now.
-    Result<void> settle(ir::Node const& node)
+    Result<void> settle(LoadedStep const& step)
     {
-        collect(node);
-        TW_ASSIGN(auto shapes, interp::inferConcrete(node, inst_.stepInputs));
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+        collect(step);
+        TW_ASSIGN(auto shapes, interp::inferConcrete(*step.node, inst_.stepInputs));
+        for (size_t i = 0; i < step.outputs.size(); ++i) {
+            size_t const v = size_t(step.outputs[i]);
             ValueState const& s = inst_.values[v];
             TensorRef& r = inst_.refs[v];
             int64_t const capacity = s.known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
@@ -108,7 +108,7 @@ private:
                 inst_.heap.emplace_back(r.type, r.dims, r.format);
                 r.data = inst_.heap.back().data();
                 if (!r.data)
-                    return noMemory(node);
+                    return noMemory(*step.node);
             }
         }
         return {};
@@ -117,15 +117,13 @@ private:
     Result<void> runStep(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        ir::Node const& node = *step.node;
-        bool const exact = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::Value const* v) {
-            return inst_.values[size_t(block_.indexOf(v))].exact;
-        });
+        bool const exact =
+            std::all_of(step.outputs.begin(), step.outputs.end(), [&](int v) { return inst_.values[size_t(v)].exact; });
         if (!exact)
-            TW_TRY(settle(node));
-        if (!node.regions.empty())
+            TW_TRY(settle(step));
+        if (!step.regions.empty())
             return runRegions(index);
-        collect(node);
+        collect(step);
         void* workspace = nullptr;
         Tensor late;
         if (inst_.workspaceOffset[index] >= 0) {
@@ -134,7 +132,7 @@ private:
             late = Tensor(DataType::kInt8, {bytes});
             workspace = late.data();
             if (!workspace)
-                return noMemory(node);
+                return noMemory(*step.node);
         }
         ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState, args_.workers};
         run.prepared = inst_.prepared[index].get();
@@ -145,8 +143,8 @@ private:
         }
         TW_TRY(step.kernel->run(run));
         if (!exact)
-            for (size_t i = 0; i < node.outputs.size(); ++i)
-                inst_.refs[size_t(block_.indexOf(node.outputs[i]))].dims = inst_.stepOutputs[i].dims;
+            for (size_t i = 0; i < step.outputs.size(); ++i)
+                inst_.refs[size_t(step.outputs[i])].dims = inst_.stepOutputs[i].dims;
         return {};
     }
 
@@ -180,12 +178,12 @@ private:
         return outputs;
     }
 
-    void assign(ir::Value const* to, TensorRef const& from)
+    void assign(int to, TensorRef const& from)
     {
-        TensorRef& r = inst_.refs[size_t(block_.indexOf(to))];
-        ValueState const& s = inst_.values[size_t(block_.indexOf(to))];
+        TensorRef& r = inst_.refs[size_t(to)];
+        ValueState const& s = inst_.values[size_t(to)];
         r.dims = from.dims;
-        int64_t const capacity = s.known && r.data ? inst_.shapeOf(block_.indexOf(to)).sizeBytes() : -1;
+        int64_t const capacity = s.known && r.data ? inst_.shapeOf(to).sizeBytes() : -1;
         if (r.sizeBytes() > capacity) {
             inst_.heap.emplace_back(r.type, r.dims);
             r.data = inst_.heap.back().data();
@@ -196,26 +194,27 @@ private:
 
     Result<void> runRegions(size_t index)
     {
-        ir::Node const& node = *block_.steps[index].node;
-        collect(node);
+        LoadedStep const& step = block_.steps[index];
+        ir::Node const& node = *step.node;
+        collect(step);
         std::vector<TensorRef> in = inst_.stepInputs;
         late_.clear();
-        late_.resize(node.regions.size());
+        late_.resize(step.regions.size());
         lateArena_.clear();
-        lateArena_.resize(node.regions.size());
+        lateArena_.resize(step.regions.size());
         if (std::string_view(node.op->name) == "conditional") {
             bool const taken = in[0].get(0) != 0;
             in.erase(in.begin());
             TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
             for (size_t i = 0; i < out.size(); ++i)
-                assign(node.outputs[i], out[i]);
+                assign(step.outputs[i], out[i]);
             return {};
         }
         // while_loop: outputs hold the carried values.
-        size_t const carried = node.outputs.size();
+        size_t const carried = step.outputs.size();
         for (size_t i = 0; i < carried; ++i) {
-            assign(node.outputs[i], in[i]);
-            in[i] = inst_.refs[size_t(block_.indexOf(node.outputs[i]))];
+            assign(step.outputs[i], in[i]);
+            in[i] = inst_.refs[size_t(step.outputs[i])];
         }
         for (int64_t trip = 0;; ++trip) {
             TW_ASSIGN(auto condition, runRegion(index, 0, in));
@@ -240,8 +239,8 @@ private:
                 }
             }
             for (size_t i = 0; i < carried; ++i) {
-                assign(node.outputs[i], next[i]);
-                in[i] = inst_.refs[size_t(block_.indexOf(node.outputs[i]))];
+                assign(step.outputs[i], next[i]);
+                in[i] = inst_.refs[size_t(step.outputs[i])];
             }
         }
     }

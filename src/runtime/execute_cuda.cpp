@@ -56,22 +56,19 @@ private:
     // Inputs of a kernel: shape tensors on the host, the others on the device (all on the host for the host's steps).
     Result<void> collect(LoadedStep const& step)
     {
-        ir::Node const& node = *step.node;
         inst_.stepInputs.clear();
-        for (size_t i = 0; i < node.inputs.size(); ++i) {
-            if (!node.inputs[i]) {
+        for (StepInput const& in : step.inputs) {
+            size_t const v = size_t(in.value);
+            if (in.value < 0) {
                 inst_.stepInputs.emplace_back();
-                continue;
-            }
-            size_t const v = size_t(block_.indexOf(node.inputs[i]));
-            if (step.host || ir::isShapeInput(node, i)) {
-                TW_ASSIGN(TensorRef r, values_.onHost(v));
-                inst_.stepInputs.push_back(r);
-            } else if (node.inputs[i]->isConstant() && !inst_.refs[v].data) {
-                inst_.stepInputs.push_back(inst_.refs[v]); // packed by every kernel that reads it
+            } else if (in.onHost) {
+                TW_TRY(values_.bringToHost(v));
+                inst_.stepInputs.push_back(inst_.hostRefs[v]);
             } else {
-                TW_ASSIGN(TensorRef r, values_.onDevice(v));
-                inst_.stepInputs.push_back(r);
+                // Constants that are nowhere are packed by every kernel that reads them.
+                if (inst_.refs[v].data || !block_.values[v]->isConstant())
+                    TW_TRY(values_.bringToDevice(v));
+                inst_.stepInputs.push_back(inst_.refs[v]);
             }
         }
         return {};
@@ -87,20 +84,17 @@ private:
                 in.emplace_back();
                 continue;
             }
-            size_t const v = size_t(block_.indexOf(node.inputs[i]));
-            TensorRef r = inst_.refs[v];
-            if (ir::isShapeInput(node, i)) {
-                TW_ASSIGN(r, values_.onHost(v));
-            } else if (TensorRef const& h = inst_.hostRefs[v]; h.data) {
-                r = h;
-            } else {
-                r.data = nullptr;
-            }
-            in.push_back(r);
+            size_t const v = size_t(step.inputs[i].value);
+            if (ir::isShapeInput(node, i))
+                TW_TRY(values_.bringToHost(v));
+            bool const isOnHost = inst_.hostRefs[v].data != nullptr;
+            in.push_back(isOnHost ? inst_.hostRefs[v] : inst_.refs[v]);
+            if (!isOnHost)
+                in.back().data = nullptr;
         }
         TW_ASSIGN(auto shapes, interp::inferConcrete(node, in));
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+        for (size_t i = 0; i < step.outputs.size(); ++i) {
+            size_t const v = size_t(step.outputs[i]);
             TensorRef& r = inst_.refs[v];
             int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
             r.dims = shapes[i].dims;
@@ -113,20 +107,18 @@ private:
     Result<void> runStep(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        ir::Node const& node = *step.node;
-        bool const exact = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::Value const* v) {
-            return inst_.values[size_t(block_.indexOf(v))].exact;
-        });
+        bool const exact =
+            std::all_of(step.outputs.begin(), step.outputs.end(), [&](int v) { return inst_.values[size_t(v)].exact; });
         if (!exact)
             TW_TRY(settle(step));
-        if (!node.regions.empty())
+        if (!step.regions.empty())
             return runRegions(index);
         TW_TRY(collect(step));
         if (step.host)
             return runOnHost(step);
         inst_.stepOutputs.clear();
-        for (ir::Value const* v : node.outputs)
-            inst_.stepOutputs.push_back(inst_.refs[size_t(block_.indexOf(v))]);
+        for (int v : step.outputs)
+            inst_.stepOutputs.push_back(inst_.refs[size_t(v)]);
         void* workspace = nullptr;
         cuda::Buffer late;
         if (inst_.workspaceOffset[index] >= 0) {
@@ -148,12 +140,12 @@ private:
         TW_TRY(step.kernel->run(run));
         for (size_t i = 0; i < places.size(); ++i)
             TW_TRY(values_.copyOnDevice(places[i], inst_.stepOutputs[i].data, inst_.stepOutputs[i].sizeBytes()));
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+        for (size_t i = 0; i < step.outputs.size(); ++i) {
+            size_t const v = size_t(step.outputs[i]);
             inst_.stale[v] = false;
             if (!exact) {
                 inst_.refs[v].dims = inst_.stepOutputs[i].dims;
-                inst_.hostRefs[v] = TensorRef{};
+                inst_.hostRefs[v].data = nullptr;
             }
         }
         return {};
@@ -167,7 +159,7 @@ private:
         auto isAligned = [&](TensorRef const& t) { return cuda::addressOf(t.data) % alignment == 0; };
         for (size_t i = 0; i < inst_.stepInputs.size(); ++i) {
             TensorRef& t = inst_.stepInputs[i];
-            if (isAligned(t) || ir::isShapeInput(*step.node, i))
+            if (isAligned(t) || step.inputs[i].onHost)
                 continue;
             TensorRef copy = t;
             TW_TRY(values_.allocate(copy));
@@ -188,10 +180,9 @@ private:
     // Shape arithmetic on values that only the run knows.
     Result<void> runOnHost(LoadedStep const& step)
     {
-        ir::Node const& node = *step.node;
         inst_.stepOutputs.clear();
-        for (ir::Value const* v : node.outputs) {
-            TensorRef const& r = inst_.refs[size_t(block_.indexOf(v))];
+        for (int v : step.outputs) {
+            TensorRef const& r = inst_.refs[size_t(v)];
             inst_.heap.emplace_back(r.type, r.dims);
             inst_.stepOutputs.push_back(inst_.heap.back().ref());
         }
@@ -200,8 +191,8 @@ private:
         ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace.data(), args_.randomState};
         run.prepared = prepared.get();
         TW_TRY(step.kernel->run(run));
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(node.outputs[i]));
+        for (size_t i = 0; i < step.outputs.size(); ++i) {
+            size_t const v = size_t(step.outputs[i]);
             inst_.hostRefs[v] = inst_.stepOutputs[i];
             inst_.refs[v].dims = inst_.stepOutputs[i].dims;
             inst_.stale[v] = true;
@@ -254,31 +245,31 @@ private:
 
     Result<void> runRegions(size_t index)
     {
-        ir::Node const& node = *block_.steps[index].node;
+        LoadedStep const& step = block_.steps[index];
         std::vector<Place> in;
-        for (ir::Value const* value : node.inputs) {
-            size_t const v = size_t(block_.indexOf(value));
-            TW_ASSIGN(TensorRef r, values_.onDevice(v));
-            in.push_back(Place{r, inst_.hostRefs[v]});
+        for (StepInput const& input : step.inputs) {
+            size_t const v = size_t(input.value);
+            TW_TRY(values_.bringToDevice(v));
+            in.push_back(Place{inst_.refs[v], inst_.hostRefs[v]});
         }
         late_.clear();
-        late_.resize(node.regions.size());
+        late_.resize(step.regions.size());
         lateArena_.clear();
-        lateArena_.resize(node.regions.size());
-        if (std::string_view(node.op->name) == "conditional") {
+        lateArena_.resize(step.regions.size());
+        if (std::string_view(step.node->op->name) == "conditional") {
             TW_ASSIGN(bool const taken, isTrue(in[0]));
             in.erase(in.begin());
             TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
             for (size_t i = 0; i < out.size(); ++i)
-                TW_TRY(values_.assign(size_t(block_.indexOf(node.outputs[i])), out[i]));
+                TW_TRY(values_.assign(size_t(step.outputs[i]), out[i]));
             return {};
         }
         // while_loop: outputs hold the carried values.
-        size_t const carried = node.outputs.size();
+        size_t const carried = step.outputs.size();
         auto take = [&](std::vector<Place> const& from) -> Result<void> {
             for (size_t i = 0; i < carried; ++i) {
-                TW_TRY(values_.assign(size_t(block_.indexOf(node.outputs[i])), from[i]));
-                in[i] = Place{inst_.refs[size_t(block_.indexOf(node.outputs[i]))], {}};
+                TW_TRY(values_.assign(size_t(step.outputs[i]), from[i]));
+                in[i] = Place{inst_.refs[size_t(step.outputs[i])], {}};
             }
             return {};
         };

@@ -41,6 +41,12 @@ std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
         step.node = n.get();
         step.host = n->regions.empty() && std::all_of(n->outputs.begin(), n->outputs.end(),
                                                       [&](ir::Value const* v) { return shapes.contains(v); });
+        for (size_t i = 0; i < n->inputs.size(); ++i)
+            step.inputs.push_back(n->inputs[i]
+                                      ? StepInput{block->indexOf(n->inputs[i]), step.host || ir::isShapeInput(*n, i)}
+                                      : StepInput{});
+        for (ir::Value const* v : n->outputs)
+            step.outputs.push_back(block->indexOf(v));
         for (auto const& r : n->regions)
             step.regions.push_back(outlineBlock(*r));
         block->steps.push_back(std::move(step));

@@ -27,13 +27,15 @@ CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)
 void CudaValues::bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
 {
     ir::Graph const& g = *block_.graph;
+    bool const isFirst = inst_.hostRefs.empty();
     inst_.hostRefs.resize(inst_.values.size());
-    inst_.stale.resize(inst_.values.size());
+    inst_.stale.assign(inst_.values.size(), false);
     for (size_t v = 0; v < inst_.values.size(); ++v) {
         ValueState const& s = inst_.values[v];
         TensorRef &r = inst_.refs[v], &h = inst_.hostRefs[v];
-        r = h = inst_.shapeOf(int(v));
-        inst_.stale[v] = false;
+        if (isFirst || !s.exact) // no run changes the others
+            r = h = inst_.shapeOf(int(v));
+        r.data = h.data = nullptr;
         if (block_.values[v]->isConstant()) {
             r.data = block_.deviceConstants[v];
             h.data = const_cast<void*>(block_.values[v]->constant->data->data());
@@ -78,18 +80,18 @@ size_t CudaValues::rootOf(size_t v, int64_t& offset) const
     return v;
 }
 
-Result<TensorRef> CudaValues::onHost(size_t v)
+Result<void> CudaValues::bringToHost(size_t v)
 {
     TensorRef& h = inst_.hostRefs[v];
     TensorRef const& r = inst_.refs[v];
     if (h.data)
-        return h;
+        return {};
     int64_t offset = 0;
     if (size_t const root = rootOf(v, offset); root != v && inst_.stale[root]) {
-        TW_ASSIGN(TensorRef whole, onHost(root));
+        TW_TRY(bringToHost(root));
         h = r;
-        h.data = at(whole.data, offset);
-        return h;
+        h.data = at(inst_.hostRefs[root].data, offset);
+        return {};
     }
     inst_.heap.emplace_back(r.type, r.dims);
     TensorRef const copy = inst_.heap.back().ref();
@@ -102,21 +104,21 @@ Result<TensorRef> CudaValues::onHost(size_t v)
         TW_CUDA(driver_, cuStreamSynchronize(stream_));
     }
     h = copy;
-    return h;
+    return {};
 }
 
-Result<TensorRef> CudaValues::onDevice(size_t v)
+Result<void> CudaValues::bringToDevice(size_t v)
 {
     TensorRef& r = inst_.refs[v];
     int64_t offset = 0;
     size_t const root = rootOf(v, offset);
     if (root != v && inst_.stale[root]) {
-        TW_ASSIGN(TensorRef whole, onDevice(root));
-        r.data = at(whole.data, offset);
-        return r;
+        TW_TRY(bringToDevice(root));
+        r.data = at(inst_.refs[root].data, offset);
+        return {};
     }
     if (r.data && !inst_.stale[v])
-        return r;
+        return {};
     TensorRef const& h = inst_.hostRefs[v];
     r.dims = h.dims;
     if (!r.data)
@@ -127,7 +129,7 @@ Result<TensorRef> CudaValues::onDevice(size_t v)
         TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), h.data, size_t(r.sizeBytes()), stream_));
     }
     inst_.stale[v] = false;
-    return r;
+    return {};
 }
 
 Result<void> CudaValues::allocate(TensorRef& r)
@@ -158,7 +160,7 @@ Result<void> CudaValues::assign(size_t v, Place const& from)
         TW_TRY(copyOnDevice(r.data, from.device.data, r.sizeBytes()));
     else if (r.sizeBytes() > 0)
         TW_CUDA(driver_, cuMemcpyHtoDAsync(cuda::addressOf(r.data), from.host.data, size_t(r.sizeBytes()), stream_));
-    inst_.hostRefs[v] = TensorRef{};
+    inst_.hostRefs[v].data = nullptr;
     inst_.stale[v] = false;
     return {};
 }
@@ -180,12 +182,8 @@ Result<void> CudaValues::deliver(std::span<TensorRef> outputs)
         size_t const v = size_t(block_.indexOf(g.outputs[i]));
         TensorRef& out = outputs[i];
         bool const toHost = g.outputs[i]->host;
-        TensorRef from;
-        if (toHost) {
-            TW_ASSIGN(from, onHost(v));
-        } else {
-            TW_ASSIGN(from, onDevice(v));
-        }
+        TW_TRY(toHost ? bringToHost(v) : bringToDevice(v));
+        TensorRef const& from = toHost ? inst_.hostRefs[v] : inst_.refs[v];
         out.type = from.type;
         out.dims = from.dims;
         out.format = from.format;

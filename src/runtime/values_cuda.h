@@ -26,9 +26,10 @@ public:
     // Addresses that do not depend on what runs. `inputs` in the graph's order; `outputs`: memory to write to, null
     // data: they stay in the arena.
     void bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs);
-    // By dense index. Waits for the stream when the value has to come from the device.
-    Result<TensorRef> onHost(size_t value);
-    Result<TensorRef> onDevice(size_t value);
+    // By dense index; the instance's hostRefs and refs tell where it lies then. Waits for the stream when the value has
+    // to come from the device.
+    Result<void> bringToHost(size_t value);
+    Result<void> bringToDevice(size_t value);
     // Copies the result of another block to a value of this one.
     Result<void> assign(size_t value, Place const& from);
     // The graph's outputs, where they lie now.

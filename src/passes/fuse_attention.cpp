@@ -19,11 +19,11 @@
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
+#include "passes/attention_operand.h"
 #include "passes/attention_weights.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
-#include "passes/strided_view.h"
 
 namespace tw::passes {
 
@@ -38,7 +38,6 @@ bool is(ir::Node const* n, Operation operation)
 }
 
 std::vector<int64_t> const kHeadsInside{0, 2, 1, 3};
-constexpr int kMostNodes = 8;          // between an operand and the tensor it is a part of
 constexpr int64_t kMostUnmerged = 128; // elements of a lone head that kernels for GPUs take
 
 class Match
@@ -403,19 +402,10 @@ private:
         if (v->rank() != 4 && v->rank() != 3)
             return false;
         ir::Shape const wanted = four(rows, size);
-        for (int depth = kMostNodes; depth >= 0; --depth) {
-            StridedView view = headsOf(v, depth);
-            if (int(view.nodes.size()) < depth)
-                depth = int(view.nodes.size());
-            if (turned)
-                permute(view, {0, 1, 3, 2});
-            if (!(view.sizes == wanted) || !(view.strides[3].is(1) || size == 1))
-                continue;
-            auto const shape = shapeFor(view, o);
-            if (!shape)
-                continue;
-            operands_.push_back({view.source, *shape});
-            moved_.insert(moved_.end(), view.nodes.begin(), view.nodes.end());
+        if (auto const found = operandOf(v, turned, wanted)) {
+            o = found->operand;
+            operands_.push_back({found->view.source, found->shape});
+            moved_.insert(moved_.end(), found->view.nodes.begin(), found->view.nodes.end());
             return true;
         }
         // A transpose of its own, which joins the one that turned the operand.
@@ -423,70 +413,6 @@ private:
         operands_.push_back({v, wanted, true});
         ir::Shape const& s = v->shape;
         return turned && (s == four(size, rows) || s == ir::Shape{all_, size, rows});
-    }
-
-    // The view of a value [B, heads, ., .], or of one that has the first two dimensions as one.
-    StridedView headsOf(ir::Value* v, int depth) const
-    {
-        if (v->rank() == 4)
-            return viewOf(v, depth);
-        ir::Node* n = v->producer;
-        std::vector<int64_t> const turned{0, 2, 1};
-        if (depth > 0 && n && n->op == &ops::shuffle::def() && !v->quantization &&
-            (n->inputs.size() < 2 || !n->inputs[1])) {
-            auto const& a = n->attrsAs<ops::shuffle::Attrs>();
-            ir::Value* x = n->inputs[0];
-            bool const isTurned = a.secondTranspose == turned;
-            if (!a.hasReshape &&
-                ((isTurned && a.firstTranspose.empty()) || (a.firstTranspose == turned && a.secondTranspose.empty()))) {
-                StridedView view = headsOf(x, depth - 1);
-                if (view.sizes.size() == 4)
-                    permute(view, {0, 1, 3, 2});
-                view.nodes.push_back(n);
-                return view;
-            }
-            if (a.hasReshape && x->rank() == 4 && (isTurned || a.secondTranspose.empty())) {
-                ir::Shape const parts = beforeTranspose(*n);
-                StridedView view = viewOf(x, depth - 1);
-                permute(view, a.firstTranspose);
-                if (view.sizes == four(parts[1], parts[2])) {
-                    if (isTurned)
-                        permute(view, {0, 1, 3, 2});
-                    view.nodes.push_back(n);
-                    return view;
-                }
-            }
-        }
-        StridedView view = viewOf(v, depth);
-        if (!reshape(view, four(v->shape[1], v->shape[2])))
-            view.sizes.clear();
-        return view;
-    }
-
-    // The shape under which the node can read a view's source.
-    std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Operand& o) const
-    {
-        ir::Dim const rows = view.sizes[2], &rowStride = view.strides[2], &headStride = view.strides[1];
-        int64_t const size = view.sizes[3].value();
-        ir::Dim const total = volume(view.source->shape);
-        bool const oneHead = attrs.heads == 1;
-        if (rowStride.isConst() && !rows.is(1) && (headStride.isConst() || oneHead)) {
-            o.offset = view.offset;
-            o.headStride = oneHead ? 0 : headStride.value();
-            int64_t const width = rowStride.value();
-            int64_t const end = ir::addSat(ir::addSat(o.offset, ir::mulSat(attrs.heads - 1, o.headStride)), size);
-            bool const batches = batch_.is(1) || view.strides[0] == rows * ir::Dim(width);
-            if (o.headStride >= 0 && end <= width && width <= INT32_MAX && batches &&
-                total == batch_ * rows * ir::Dim(width))
-                return ir::Shape{batch_, rows, width};
-        }
-        bool const contiguous = view.offset == 0 && (rowStride == ir::Dim(size) || rows.is(1)) &&
-                                (oneHead || headStride == rows * ir::Dim(size)) &&
-                                (batch_.is(1) || view.strides[0] == ir::Dim(attrs.heads) * rows * ir::Dim(size));
-        o = {};
-        if (contiguous && total == volume(view.sizes))
-            return view.sizes;
-        return std::nullopt;
     }
 };
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/attention_operand.h"
+
+#include "ir/op_def.h"
+#include "ops/registry.h"
+#include "ops/shuffle/op.h"
+#include "passes/attention_weights.h"
+
+namespace tw::passes {
+
+namespace {
+
+// The view of a value [B, heads, ., .], or of one that has the first two dimensions as one; `wanted` names them.
+StridedView headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
+{
+    if (v->rank() == 4)
+        return viewOf(v, depth);
+    ir::Node* n = v->producer;
+    std::vector<int64_t> const turned{0, 2, 1};
+    if (depth > 0 && n && n->op == &ops::shuffle::def() && !v->quantization &&
+        (n->inputs.size() < 2 || !n->inputs[1])) {
+        auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+        ir::Value* x = n->inputs[0];
+        bool const isTurned = a.secondTranspose == turned;
+        if (!a.hasReshape &&
+            ((isTurned && a.firstTranspose.empty()) || (a.firstTranspose == turned && a.secondTranspose.empty()))) {
+            StridedView view = headsOf(x, depth - 1, wanted);
+            if (view.sizes.size() == 4)
+                permute(view, {0, 1, 3, 2});
+            view.nodes.push_back(n);
+            return view;
+        }
+        if (a.hasReshape && x->rank() == 4 && (isTurned || a.secondTranspose.empty())) {
+            ir::Shape const parts = beforeTranspose(*n);
+            StridedView view = viewOf(x, depth - 1);
+            permute(view, a.firstTranspose);
+            if (view.sizes == ir::Shape{wanted[0], wanted[1], parts[1], parts[2]}) {
+                if (isTurned)
+                    permute(view, {0, 1, 3, 2});
+                view.nodes.push_back(n);
+                return view;
+            }
+        }
+    }
+    StridedView view = viewOf(v, depth);
+    if (!reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
+        view.sizes.clear();
+    return view;
+}
+
+// The shape under which the node can read a view's source.
+std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Operand& o)
+{
+    ir::Dim const batch = view.sizes[0], rows = view.sizes[2], &rowStride = view.strides[2],
+                  &headStride = view.strides[1];
+    int64_t const heads = view.sizes[1].value(), size = view.sizes[3].value();
+    ir::Dim const total = volume(view.source->shape);
+    bool const oneHead = heads == 1;
+    if (rowStride.isConst() && !rows.is(1) && (headStride.isConst() || oneHead)) {
+        o.offset = view.offset;
+        o.headStride = oneHead ? 0 : headStride.value();
+        int64_t const width = rowStride.value();
+        int64_t const end = ir::addSat(ir::addSat(o.offset, ir::mulSat(heads - 1, o.headStride)), size);
+        bool const batches = batch.is(1) || view.strides[0] == rows * ir::Dim(width);
+        if (o.headStride >= 0 && end <= width && width <= INT32_MAX && batches &&
+            total == batch * rows * ir::Dim(width))
+            return ir::Shape{batch, rows, width};
+    }
+    bool const contiguous = view.offset == 0 && (rowStride == ir::Dim(size) || rows.is(1)) &&
+                            (oneHead || headStride == rows * ir::Dim(size)) &&
+                            (batch.is(1) || view.strides[0] == ir::Dim(heads) * rows * ir::Dim(size));
+    o = {};
+    if (contiguous && total == volume(view.sizes))
+        return view.sizes;
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted)
+{
+    for (int depth = kMostNodes; depth >= 0; --depth) {
+        AttentionOperand found;
+        StridedView& view = found.view = headsOf(v, depth, wanted);
+        if (int(view.nodes.size()) < depth)
+            depth = int(view.nodes.size());
+        if (turned)
+            permute(view, {0, 1, 3, 2});
+        if (!(view.sizes == wanted) || !(view.strides[3].is(1) || wanted[3].is(1)))
+            continue;
+        auto const shape = shapeFor(view, found.operand);
+        if (!shape)
+            continue;
+        found.shape = *shape;
+        return found;
+    }
+    return std::nullopt;
+}
+
+} // namespace tw::passes

@@ -145,9 +145,9 @@ int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channel
     return (r * w[3] + s) * channels;
 }
 
-Support supports(Problem const& p, DataType type)
+Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
+    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
         return s;
     Geometry const g = geometryOf(p, true);
     if (g.groups != g.c || g.k != g.c)
@@ -163,11 +163,13 @@ struct Part
     int64_t columns, channels; // of a thread: fewer channels, more threads that hide each other's waiting
 };
 
-std::vector<Config> configs(Problem const& p, std::initializer_list<Part> parts)
+std::vector<Config> configs(Problem const& p, Arithmetic a)
 {
+    static constexpr Part kHalfParts[] = {{4, 4}, {2, 8}, {4, 8}, {2, 4}, {1, 8}},
+                          kFloatParts[] = {{4, 4}, {2, 4}, {1, 4}};
     Geometry const g = geometryOf(p, false);
     std::vector<Config> list;
-    for (auto const& [columns, vector] : parts) {
+    for (auto const& [columns, vector] : a == Arithmetic::kHalf ? std::span<Part const>(kHalfParts) : kFloatParts) {
         bool const fits =
             columns <= g.out[2] && (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] < kMostSeen;
         if (columns == 1 ? list.empty() || g.out[2] < kNarrow : fits)
@@ -176,9 +178,9 @@ std::vector<Config> configs(Problem const& p, std::initializer_list<Part> parts)
     return list;
 }
 
-CudaKernels generate(Problem const& p, Config const& config, DataType type)
+CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
-    bool const isHalf = type == DataType::kHalf;
+    bool const isHalf = arithmetic == Arithmetic::kHalf;
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
         return noKernels(unsupported("a config has other numbers"));
     int64_t const columns = config[0], vector = config[1];
@@ -247,50 +249,7 @@ std::vector<std::string> packAlone(Problem const& p)
     return {packBias(p, channels), filters};
 }
 
-Support Depthwise::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kHalf);
-}
-std::vector<Config> Depthwise::configs(Problem const& p)
-{
-    return conv_f16::configs(p, {{4, 4}, {2, 8}, {4, 8}, {2, 4}, {1, 8}});
-}
-std::vector<Formats> Depthwise::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kHWC8);
-}
-double Depthwise::estimate(Problem const& p, Config const&)
-{
-    return estimateUs(p, 20);
-}
-CudaKernels Depthwise::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config, DataType::kHalf);
-}
+constinit Way const kDepthwise{Format::kHWC8, supports, configs,
+                               [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, generate};
 
 } // namespace tw::ops::conv_f16
-
-namespace tw::ops::conv_f32 {
-
-Support Depthwise::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kFloat);
-}
-std::vector<Config> Depthwise::configs(Problem const& p)
-{
-    return conv_f16::configs(p, {{4, 4}, {2, 4}, {1, 4}});
-}
-std::vector<Formats> Depthwise::formats(Problem const& p)
-{
-    return conv_f16::formatsWith(p, Format::kHWC8);
-}
-double Depthwise::estimate(Problem const& p, Config const&)
-{
-    return conv_f16::estimateUs(p, 20);
-}
-CudaKernels Depthwise::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config, DataType::kFloat);
-}
-
-} // namespace tw::ops::conv_f32

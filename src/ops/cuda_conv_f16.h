@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP16 convolutions y = f(conv(x, w) + bias + residual) with constant filters, for the ops convolution and
-// fused_convolution. Residual and y are in Format::kHWC8, x too where a tactic does not say otherwise. Channels that
-// round y up to 8 are computed with filters of zeros, so that rows are whole vectors.
+// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, for the ops convolution and
+// fused_convolution. Residual and y are in Format::kHWC8, x too where a way does not say otherwise. Channels that round
+// y up to 8 are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
 #include "kernels/cuda/conv_shape.h"
@@ -12,51 +12,37 @@
 
 namespace tw::ops::conv_f16 {
 
-// wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0.
-struct Wgmma
+enum class Arithmetic : int
 {
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
+    kHalf,
+    kFloat, // exact
+    kTf32,  // FP32, factors rounded to TF32
 };
-// mma.sync: any channels, groups and dilations. Compute capability 8.0.
-struct Mma
+constexpr DataType typeOf(Arithmetic a) // of x, w, residual and y
 {
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
+    return a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
+}
+
+// What the ops' tactics have in common that compute in the same way.
+struct Way
+{
+    Format x;
+    Support (*supports)(Problem const& problem, Arithmetic arithmetic);
+    std::vector<Config> (*configs)(Problem const& problem, Arithmetic arithmetic);
+    double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
+    CudaKernels (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
+// wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
+// TF32.
+extern Way const kWgmma;
+// mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
+extern Way const kMma;
 // The same for few channels in linear format: a network's first layer.
-struct MmaPlanar
-{
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
-};
-// A first layer that steps over two columns, x linear: pixels stay in shared memory.
-struct Stem
-{
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
-};
-// Each channel by itself, 8 of them for each thread.
-struct Depthwise
-{
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
-};
+extern Way const kMmaPlanar;
+// A first layer that steps over two columns, x linear: pixels stay in shared memory. FP16, TF32.
+extern Way const kStem;
+// Each channel by itself, 8 of them (FP32: 4) for each thread.
+extern Way const kDepthwise;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 struct DepthwiseTile
 {
@@ -73,7 +59,22 @@ constexpr CudaTactic tactic(char const* name)
     return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate);
 }
 
-// What the kinds share.
+// One combination: y and residual in kHWC8, x in `x`.
+std::vector<Formats> formatsWith(Problem const& problem, Format x);
+
+template <Way const& way, Arithmetic arithmetic>
+constexpr CudaTactic tactic(char const* name)
+{
+    return CudaTactic(
+        name, 2, [](Problem const& p, Config const& c) { return way.generate(p, c, arithmetic); },
+        [](Problem const& p) { return way.supports(p, arithmetic); },
+        [](Problem const& p) { return way.configs(p, arithmetic); },
+        [](Problem const& p) { return formatsWith(p, way.x); },
+        [](Problem const& p, Config const& c) { return way.estimate(p, c, arithmetic); },
+        arithmetic == Arithmetic::kTf32);
+}
+
+// What the ways share.
 
 // x, w, y of a problem or a run as numbers.
 using Geometry = KernelWindowGeometry;
@@ -104,8 +105,6 @@ bool hasResidual(Problem const& problem);
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
 // Bias (zeros, where there is none), residual, activation behind it.
 cuda::Epilogue epilogueOf(Problem const& problem);
-// One combination: y and residual in kHWC8, x in `x`.
-std::vector<Formats> formatsWith(Problem const& problem, Format x);
 
 inline int64_t roundUp8(int64_t v)
 {

@@ -11,6 +11,7 @@ namespace tw::ops::conv_f32 {
 namespace {
 
 namespace conv = cuda::conv_f32;
+using conv_f16::Arithmetic;
 using conv_f16::filtersOf;
 using conv_f16::Geometry;
 using conv_f16::geometryOf;
@@ -34,6 +35,10 @@ struct Kind
 {
     bool tf32, planar;
 };
+Kind kindOf(Arithmetic a, bool planar)
+{
+    return {a == Arithmetic::kTf32, planar};
+}
 
 bool isEmpty(Geometry const& g)
 {
@@ -99,7 +104,7 @@ Support supports(Problem const& p, Kind kind)
     Geometry const g = geometryOf(p, true);
     if (kind.planar && (g.c > kMostPlanarChannels || g.groups != 1))
         return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
-    if (!kind.planar && g.groups > 1 && Depthwise::supports(p).ok)
+    if (!kind.planar && g.groups > 1 && conv_f16::kDepthwise.supports(p, Arithmetic::kFloat).ok)
         return Support::no("channels that stand alone have a kernel of their own");
     if (isEmpty(g))
         return Support::yes();
@@ -151,6 +156,16 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
     return out;
 }
 
+template <bool planar>
+constexpr conv_f16::Way wayOf()
+{
+    return {planar ? Format::kLinear : Format::kHWC8,
+            [](Problem const& p, Arithmetic a) { return supports(p, kindOf(a, planar)); },
+            [](Problem const& p, Arithmetic a) { return configs(p, kindOf(a, planar)); },
+            [](Problem const& p, Config const& c, Arithmetic a) { return estimate(p, kindOf(a, planar), c); },
+            [](Problem const& p, Config const& c, Arithmetic a) { return generate(p, kindOf(a, planar), c); }};
+}
+
 } // namespace
 
 std::string activationOf(FusedActivation const& activation)
@@ -158,34 +173,7 @@ std::string activationOf(FusedActivation const& activation)
     return activationText("activate", activation.kind, activation.alpha, activation.beta);
 }
 
-template <bool tf32, bool planar>
-Support Products<tf32, planar>::supports(Problem const& p)
-{
-    return conv_f32::supports(p, {tf32, planar});
-}
-template <bool tf32, bool planar>
-std::vector<Config> Products<tf32, planar>::configs(Problem const& p)
-{
-    return conv_f32::configs(p, {tf32, planar});
-}
-template <bool tf32, bool planar>
-std::vector<Formats> Products<tf32, planar>::formats(Problem const& p)
-{
-    return conv_f16::formatsWith(p, planar ? Format::kLinear : Format::kHWC8);
-}
-template <bool tf32, bool planar>
-double Products<tf32, planar>::estimate(Problem const& p, Config const& config)
-{
-    return conv_f32::estimate(p, {tf32, planar}, config);
-}
-template <bool tf32, bool planar>
-CudaKernels Products<tf32, planar>::generate(Problem const& p, Config const& config)
-{
-    return conv_f32::generate(p, {tf32, planar}, config);
-}
-template struct Products<false, false>;
-template struct Products<false, true>;
-template struct Products<true, false>;
-template struct Products<true, true>;
+constinit conv_f16::Way const kProducts = wayOf<false>();
+constinit conv_f16::Way const kProductsPlanar = wayOf<true>();
 
 } // namespace tw::ops::conv_f32

@@ -78,7 +78,7 @@ Support supports(Problem const& p, bool planar)
     Geometry const g = geometryOf(p, true);
     if (planar && (g.c > kMostPlanarChannels || g.groups != 1))
         return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
-    if (!planar && g.groups > 1 && Depthwise::supports(p).ok)
+    if (!planar && g.groups > 1 && kDepthwise.supports(p, Arithmetic::kHalf).ok)
         return Support::no("channels that stand alone have a kernel of their own");
     conv::Spec spec;
     char const* why = specOf(p, planar, configs(p, planar)[0], spec);
@@ -118,50 +118,23 @@ CudaKernels generate(Problem const& p, Config const& config, bool planar)
     return out;
 }
 
-} // namespace
-
-Support Mma::supports(Problem const& p)
-{
-    return conv_f16::supports(p, false);
-}
-std::vector<Config> Mma::configs(Problem const& p)
-{
-    return conv_f16::configs(p, false);
-}
-std::vector<Formats> Mma::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kHWC8);
-}
 // Copies of one element are slow.
-double Mma::estimate(Problem const& p, Config const& config)
+double estimate(Problem const& p, Config const& config, Arithmetic)
 {
     return estimateUs(p, config.size() == kPlaces && config[kVector] > 1 ? 150 : 30);
 }
-double MmaPlanar::estimate(Problem const& p, Config const& config)
+
+template <bool planar>
+constexpr Way wayOf()
 {
-    return Mma::estimate(p, config);
+    return {planar ? Format::kLinear : Format::kHWC8, [](Problem const& p, Arithmetic) { return supports(p, planar); },
+            [](Problem const& p, Arithmetic) { return configs(p, planar); }, estimate,
+            [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c, planar); }};
 }
 
-CudaKernels Mma::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config, false);
-}
+} // namespace
 
-Support MmaPlanar::supports(Problem const& p)
-{
-    return conv_f16::supports(p, true);
-}
-std::vector<Config> MmaPlanar::configs(Problem const& p)
-{
-    return conv_f16::configs(p, true);
-}
-std::vector<Formats> MmaPlanar::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kLinear);
-}
-CudaKernels MmaPlanar::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config, true);
-}
+constinit Way const kMma = wayOf<false>();
+constinit Way const kMmaPlanar = wayOf<true>();
 
 } // namespace tw::ops::conv_f16

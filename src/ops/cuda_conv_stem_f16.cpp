@@ -87,9 +87,9 @@ std::vector<Config> configs(Problem const& p)
     return list;
 }
 
-Support supports(Problem const& p, DataType type)
+Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
+    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
         return s;
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
@@ -129,52 +129,14 @@ CudaKernels generate(Problem const& p, Config const& config)
     return out;
 }
 
+double estimate(Problem const& p, Config const&, Arithmetic a)
+{
+    return estimateUs(p, a == Arithmetic::kHalf ? 200 : 100);
+}
+
 } // namespace
 
-Support Stem::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kHalf);
-}
-std::vector<Config> Stem::configs(Problem const& p)
-{
-    return conv_f16::configs(p);
-}
-std::vector<Formats> Stem::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kLinear);
-}
-double Stem::estimate(Problem const& p, Config const&)
-{
-    return estimateUs(p, 200);
-}
-CudaKernels Stem::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config);
-}
+constinit Way const kStem{Format::kLinear, supports, [](Problem const& p, Arithmetic) { return configs(p); }, estimate,
+                          [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
 } // namespace tw::ops::conv_f16
-
-namespace tw::ops::conv_f32 {
-
-Support Stem::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kFloat);
-}
-std::vector<Config> Stem::configs(Problem const& p)
-{
-    return conv_f16::configs(p);
-}
-std::vector<Formats> Stem::formats(Problem const& p)
-{
-    return conv_f16::formatsWith(p, Format::kLinear);
-}
-double Stem::estimate(Problem const& p, Config const&)
-{
-    return conv_f16::estimateUs(p, 100);
-}
-CudaKernels Stem::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config);
-}
-
-} // namespace tw::ops::conv_f32

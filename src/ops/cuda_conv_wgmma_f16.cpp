@@ -152,9 +152,9 @@ std::vector<Config> configs(Problem const& p)
     return list;
 }
 
-Support supports(Problem const& p, DataType type)
+Support supports(Problem const& p, Arithmetic a)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
+    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
         return s;
     if (p.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
@@ -225,50 +225,8 @@ CudaKernels generate(Problem const& p, Config const& config)
 
 } // namespace
 
-Support Wgmma::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kHalf);
-}
-std::vector<Config> Wgmma::configs(Problem const& p)
-{
-    return conv_f16::configs(p);
-}
-std::vector<Formats> Wgmma::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kHWC8);
-}
-double Wgmma::estimate(Problem const& p, Config const& config)
-{
-    return conv_f16::estimate(p, config);
-}
-CudaKernels Wgmma::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config);
-}
+constinit Way const kWgmma{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                           [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
+                           [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
 } // namespace tw::ops::conv_f16
-
-namespace tw::ops::conv_f32 {
-
-Support Wgmma::supports(Problem const& p)
-{
-    return conv_f16::supports(p, DataType::kFloat);
-}
-std::vector<Config> Wgmma::configs(Problem const& p)
-{
-    return conv_f16::configs(p);
-}
-std::vector<Formats> Wgmma::formats(Problem const& p)
-{
-    return conv_f16::formatsWith(p, Format::kHWC8);
-}
-double Wgmma::estimate(Problem const& p, Config const& config)
-{
-    return conv_f16::estimate(p, config);
-}
-CudaKernels Wgmma::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generate(p, config);
-}
-
-} // namespace tw::ops::conv_f32

@@ -9,26 +9,38 @@ namespace tw::ops::fused_convolution {
 
 namespace {
 
+using conv_f16::Arithmetic;
+
 CudaKernels generate(Problem const& p, Config const&)
 {
     return convolveKernels(p, WindowKind::kConvolution, p.node->attrsAs<Attrs>().activation);
 }
 
-constexpr CudaTactic kWgmma = conv_f16::tactic<conv_f16::Wgmma>("fused_convolution_f16_wgmma_sm90a");
-constexpr CudaTactic kDepthwise = conv_f16::tactic<conv_f16::Depthwise>("fused_convolution_f16_depthwise");
+constexpr CudaTactic kWgmma =
+    conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kHalf>("fused_convolution_f16_wgmma_sm90a");
+constexpr CudaTactic kDepthwise =
+    conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kHalf>("fused_convolution_f16_depthwise");
 constexpr CudaTactic kDepthwiseTile = conv_f16::tactic<conv_f16::DepthwiseTile>("fused_convolution_f16_depthwise_tile");
-constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::Stem>("fused_convolution_f16_stem_sm80");
-constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::MmaPlanar>("fused_convolution_f16_planar_sm80");
-constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::Mma>("fused_convolution_f16_mma_sm80");
-constexpr CudaTactic kTf32Wgmma = conv_f32::tactic<conv_f32::Wgmma>("fused_convolution_tf32_wgmma_sm90a");
-constexpr CudaTactic kTf32Stem = conv_f32::tactic<conv_f32::Stem>("fused_convolution_tf32_stem_sm80");
-constexpr CudaTactic kDepthwise32 = conv_f32::tactic<conv_f32::Depthwise>("fused_convolution_f32_depthwise");
+constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kHalf>("fused_convolution_f16_stem_sm80");
+constexpr CudaTactic kPlanar =
+    conv_f16::tactic<conv_f16::kMmaPlanar, Arithmetic::kHalf>("fused_convolution_f16_planar_sm80");
+constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::kMma, Arithmetic::kHalf>("fused_convolution_f16_mma_sm80");
+constexpr CudaTactic kTf32Wgmma =
+    conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kTf32>("fused_convolution_tf32_wgmma_sm90a");
+constexpr CudaTactic kTf32Stem =
+    conv_f16::tactic<conv_f16::kStem, Arithmetic::kTf32>("fused_convolution_tf32_stem_sm80");
+constexpr CudaTactic kDepthwise32 =
+    conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kFloat>("fused_convolution_f32_depthwise");
 constexpr CudaTactic kDepthwiseTile32 =
     conv_f32::tactic<conv_f32::DepthwiseTile>("fused_convolution_f32_depthwise_tile");
-constexpr CudaTactic kTf32Planar = conv_f32::tactic<conv_f32::Tf32Planar>("fused_convolution_tf32_planar_sm80");
-constexpr CudaTactic kTf32 = conv_f32::tactic<conv_f32::Tf32>("fused_convolution_tf32_mma_sm80");
-constexpr CudaTactic kExactPlanar = conv_f32::tactic<conv_f32::ExactPlanar>("fused_convolution_f32_planar_sm80");
-constexpr CudaTactic kExact = conv_f32::tactic<conv_f32::Exact>("fused_convolution_f32_tile_sm80");
+constexpr CudaTactic kTf32Planar =
+    conv_f16::tactic<conv_f32::kProductsPlanar, Arithmetic::kTf32>("fused_convolution_tf32_planar_sm80");
+constexpr CudaTactic kTf32 =
+    conv_f16::tactic<conv_f32::kProducts, Arithmetic::kTf32>("fused_convolution_tf32_mma_sm80");
+constexpr CudaTactic kExactPlanar =
+    conv_f16::tactic<conv_f32::kProductsPlanar, Arithmetic::kFloat>("fused_convolution_f32_planar_sm80");
+constexpr CudaTactic kExact =
+    conv_f16::tactic<conv_f32::kProducts, Arithmetic::kFloat>("fused_convolution_f32_tile_sm80");
 constexpr CudnnConvTactic kCudnn{"fused_convolution_f16_cudnn", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"fused_convolution_tf32_cudnn", 1, DataType::kFloat};
 constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};

@@ -137,12 +137,23 @@ TEST(CudaLibraries, RefusalsHaveReasons)
         << convolution("half_1x1_residual_tails");
     EXPECT_NE(convolution("half_groups_residual").find("takes one group"), std::string::npos)
         << convolution("half_groups_residual");
+    for (auto const& [name, why] :
+         {std::pair{"f16_packed", "cuDNN 9 is not at"}, std::pair{"f16_mask_of_odd_all", "cuDNN 9 is not at"},
+          std::pair{"f16_causal_keep", "cuDNN 9 is not at"},
+          std::pair{"f16_causal_behind", "takes causal masks of as many queries as keys"},
+          std::pair{"f16_keep_keys", "takes no tensors of what to keep"},
+          std::pair{"f16_size_20", "heads of up to 128 elements in steps of 8"},
+          std::pair{"f16_no_columns", "there is nothing to compute"}, std::pair{"negative_scale", "takes f16 only"}}) {
+        std::string const got = refusal("attention", "attention_f16_cudnn", name, *target);
+        EXPECT_NE(got.find(why), std::string::npos) << name << ": " << got;
+    }
     // A plan's numbers come from outside.
     ops::Problem problem;
     problem.cuda = target.get();
     for (ops::Config const& config : {ops::Config{}, ops::Config{-1}, ops::Config{99}, ops::Config{0, 0}})
-        for (auto const& [op, tactic] : {std::pair{"matrix_multiply", "matrix_multiply_cublaslt"},
-                                         std::pair{"convolution", "convolution_f16_cudnn"}}) {
+        for (auto const& [op, tactic] :
+             {std::pair{"matrix_multiply", "matrix_multiply_cublaslt"},
+              std::pair{"convolution", "convolution_f16_cudnn"}, std::pair{"attention", "attention_f16_cudnn"}}) {
             auto const loaded = tacticOf(*ops::find(op), tactic)->load(problem, config, "");
             ASSERT_FALSE(loaded.ok());
             EXPECT_NE(loaded.error().message.find("names no "), std::string::npos) << loaded.error().message;
@@ -168,9 +179,9 @@ TEST(CudaLibraries, SourcesAreChosen)
         EXPECT_EQ(count(op, Source::kCublasLt), 0) << op;
         EXPECT_GT(count(op, Source::kOwn), 0) << op;
     }
-    for (char const* op : {"convolution", "fused_convolution"}) {
+    for (char const* op : {"convolution", "fused_convolution", "attention"}) {
         options.sources = ~0u;
-        EXPECT_EQ(count(op, Source::kCudnn), 2) << op;
+        EXPECT_EQ(count(op, Source::kCudnn), op == std::string("attention") ? 1 : 2) << op;
         options.sources = 1u << int(Source::kOwn) | 1u << int(Source::kCublasLt);
         EXPECT_EQ(count(op, Source::kCudnn), 0) << op;
         EXPECT_GT(count(op, Source::kOwn), 0) << op;

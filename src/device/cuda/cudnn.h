@@ -36,6 +36,10 @@ enum : int
     kDnnGraph = 15,
     kDnnPack = 16,
     kDnnTensor = 17,
+    kDnnProduct = 18,
+    kDnnProductOperation = 19,
+    kDnnReduction = 21,
+    kDnnReductionOperation = 22,
 
     kDnnTypeHandle = 0, // types of attributes
     kDnnTypeDataType = 1,
@@ -48,19 +52,32 @@ enum : int
     kDnnTypeHeuristicMode = 8,
     kDnnTypePointwiseMode = 14,
     kDnnTypeDescriptor = 15,
+    kDnnTypeReductionMode = 18,
     kDnnTypeChar = 24,
 
     kDnnFloat = 0, // types of elements
     kDnnHalf = 2,
+    kDnnInt32 = 4,
+    kDnnBoolean = 11,
 
     kDnnAdd = 0, // pointwise modes
+    kDnnMultiply = 1,
+    kDnnDivide = 6,
+    kDnnSubtract = 9,
+    kDnnExp = 13,
+    kDnnLog = 15,
     kDnnRelu = 100,
     kDnnTanh = 101,
     kDnnSigmoid = 102,
     kDnnGelu = 104,
     kDnnSwish = 106,
     kDnnGeluTanh = 107,
+    kDnnGreaterOrEqual = 303,
+    kDnnIndex = 501,  // of each element along an axis
+    kDnnSelect = 601, // x where it is true, else b
 
+    kDnnReduceAdd = 0,
+    kDnnReduceMax = 3,
     kDnnCrossCorrelation = 1,
     kDnnHeuristicA = 3,
 
@@ -69,6 +86,7 @@ enum : int
     kDnnPointwiseCompute = 1,
     kDnnPointwiseReluLower = 3,
     kDnnPointwiseReluUpper = 4,
+    kDnnPointwiseAxis = 9,
     kDnnConvolutionCompute = 100,
     kDnnConvolutionModeOf = 101,
     kDnnConvolutionDilations = 102,
@@ -93,6 +111,7 @@ enum : int
     kDnnPointwiseX = 751,
     kDnnPointwiseB = 752,
     kDnnPointwiseY = 753,
+    kDnnPointwiseChoice = 758,
     kDnnGraphHandle = 800,
     kDnnGraphOperations = 801,
     kDnnTensorAlignment = 900,
@@ -101,9 +120,20 @@ enum : int
     kDnnTensorStrides = 903,
     kDnnTensorId = 906,
     kDnnTensorIsVirtual = 907,
+    kDnnTensorIsByValue = 908,
     kDnnPackIds = 1000,
     kDnnPackAddresses = 1001,
     kDnnPackWorkspace = 1003,
+    kDnnProductCompute = 1500,
+    kDnnProductA = 1520,
+    kDnnProductB = 1521,
+    kDnnProductC = 1522,
+    kDnnProductOf = 1523,
+    kDnnReductionMode = 1600,
+    kDnnReductionCompute = 1601,
+    kDnnReductionX = 1610,
+    kDnnReductionY = 1611,
+    kDnnReductionOf = 1612,
 };
 
 class Cudnn

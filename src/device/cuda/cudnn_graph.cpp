@@ -39,6 +39,7 @@ Result<void*> CudnnGraph::tensor(CudnnTensor const& t)
     TW_TRY(d.setNumber(kDnnTensorId, t.id));
     TW_TRY(d.setNumber(kDnnTensorAlignment, kAlignment));
     TW_TRY(d.set(kDnnTensorIsVirtual, kDnnTypeBoolean, 1, &t.isInner));
+    TW_TRY(d.set(kDnnTensorIsByValue, kDnnTypeBoolean, 1, &t.isNumber));
     return keep(std::move(d));
 }
 
@@ -61,19 +62,43 @@ Result<void> CudnnGraph::convolve(CudnnWindow const& w, void* x, void* filters, 
                {{kDnnForwardConvolution, at}, {kDnnForwardX, x}, {kDnnForwardW, filters}, {kDnnForwardY, y}});
 }
 
-Result<void> CudnnGraph::pointwise(CudnnPointwise const& p, void* x, void* b, void* y)
+Result<void> CudnnGraph::multiply(void* a, void* b, void* c)
+{
+    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnProduct));
+    TW_TRY(what.setMode(kDnnProductCompute, kDnnTypeDataType, kDnnFloat));
+    TW_ASSIGN(void* const at, keep(std::move(what)));
+    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnProductOperation));
+    return add(std::move(operation), {{kDnnProductOf, at}, {kDnnProductA, a}, {kDnnProductB, b}, {kDnnProductC, c}});
+}
+
+Result<void> CudnnGraph::reduce(int mode, void* x, void* y)
+{
+    TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnReduction));
+    TW_TRY(what.setMode(kDnnReductionMode, kDnnTypeReductionMode, mode));
+    TW_TRY(what.setMode(kDnnReductionCompute, kDnnTypeDataType, kDnnFloat));
+    TW_ASSIGN(void* const at, keep(std::move(what)));
+    TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnReductionOperation));
+    return add(std::move(operation), {{kDnnReductionOf, at}, {kDnnReductionX, x}, {kDnnReductionY, y}});
+}
+
+Result<void> CudnnGraph::pointwise(CudnnPointwise const& p, void* x, void* b, void* y, void* choice)
 {
     TW_ASSIGN(CudnnDescriptor what, CudnnDescriptor::create(cudnn_, kDnnPointwise));
     TW_TRY(what.setMode(kDnnPointwiseMode, kDnnTypePointwiseMode, p.mode));
-    TW_TRY(what.setMode(kDnnPointwiseCompute, kDnnTypeDataType, kDnnFloat));
+    TW_TRY(what.setMode(kDnnPointwiseCompute, kDnnTypeDataType, p.compute));
     if (p.mode == kDnnRelu && p.lower < p.upper) {
         TW_TRY(what.set(kDnnPointwiseReluLower, kDnnTypeDouble, 1, &p.lower));
         TW_TRY(what.set(kDnnPointwiseReluUpper, kDnnTypeDouble, 1, &p.upper));
     }
+    if (p.mode == kDnnIndex)
+        TW_TRY(what.setNumber(kDnnPointwiseAxis, p.axis));
     TW_ASSIGN(void* const at, keep(std::move(what)));
     TW_ASSIGN(CudnnDescriptor operation, CudnnDescriptor::create(cudnn_, kDnnPointwiseOperation));
-    return add(std::move(operation),
-               {{kDnnPointwiseOf, at}, {kDnnPointwiseX, x}, {kDnnPointwiseB, b}, {kDnnPointwiseY, y}});
+    return add(std::move(operation), {{kDnnPointwiseOf, at},
+                                      {kDnnPointwiseX, x},
+                                      {kDnnPointwiseB, b},
+                                      {kDnnPointwiseY, y},
+                                      {kDnnPointwiseChoice, choice}});
 }
 
 Result<std::vector<CudnnDescriptor>> CudnnGraph::ask()

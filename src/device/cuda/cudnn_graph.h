@@ -35,13 +35,16 @@ struct CudnnTensor
     int64_t id = 0; // of this graph, the same when a run gives its address
     int type = kDnnFloat;
     std::array<int64_t, 4> dims{}, strides{};
-    bool isInner = false; // stays within the kernel: has no address
+    bool isInner = false;  // stays within the kernel: has no address
+    bool isNumber = false; // one element, read from the host's memory when a run is put on a stream
 };
 
 struct CudnnPointwise
 {
     int mode = kDnnAdd;
     double lower = 0, upper = 0; // of kDnnRelu: bounds, where lower < upper
+    int axis = 0;                // of kDnnIndex
+    int compute = kDnnFloat;     // type of elements
 };
 
 struct CudnnWindow
@@ -50,7 +53,7 @@ struct CudnnWindow
     bool operator==(CudnnWindow const&) const = default;
 };
 
-// Operations are added in the order of the data; everything is computed in float.
+// Operations are added in the order of the data; sums are in float.
 class CudnnGraph
 {
 public:
@@ -58,8 +61,12 @@ public:
     Result<void*> tensor(CudnnTensor const& t);
     // x [n, c, ...], w [k, c, ...], y [n, k, ...]
     Result<void> convolve(CudnnWindow const& window, void* x, void* w, void* y);
-    // b: null where the mode takes one operand.
-    Result<void> pointwise(CudnnPointwise const& what, void* x, void* b, void* y);
+    // c = a b, of the last two dimensions
+    Result<void> multiply(void* a, void* b, void* c);
+    // Over the dimensions that are 1 in y.
+    Result<void> reduce(int mode, void* x, void* y);
+    // b: null where the mode takes one operand. `choice`: of kDnnSelect.
+    Result<void> pointwise(CudnnPointwise const& what, void* x, void* b, void* y, void* choice = nullptr);
     // How many engines the library's heuristic lists, best first; at most 8.
     Result<int64_t> engines();
     // The plan of the one of place `rank` in it; it may be compiled now, which takes a second.
@@ -81,7 +88,7 @@ private:
 // Addresses of a run, by ids, in the library's form.
 struct CudnnAddresses
 {
-    static constexpr size_t kMost = 6;
+    static constexpr size_t kMost = 8;
     std::array<int64_t, kMost> ids{};
     std::array<void const*, kMost> tensors{};
     size_t count = 0;

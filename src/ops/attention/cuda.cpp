@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/cuda_cudnn.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 
@@ -113,13 +114,14 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudnnTactic kCudnn{"attention_f16_cudnn", 1};
 constexpr CudaTactic kPlain{"attention_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kTf32Mma, &kF32Mma, &kPlain};
+    static constexpr Tactic const* kList[] = {&kF16Wgmma, &kF16Mma, &kTf32Mma, &kF32Mma, &kCudnn, &kPlain};
     return kList;
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/cuda_cudnn.h"
+
+#include <limits>
+
+#include "device/cuda/cudnn_attention.h"
+#include "device/cuda/rehearse.h"
+#include "ops/attention/cuda_fused.h"
+#include "ops/attention/op.h"
+#include "ops/cuda_library.h"
+#include "ops/cuda_pointwise.h"
+#include "ops/cudnn_layer.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+using cuda::CudnnAttention;
+
+constexpr int kMostEngines = 2;
+constexpr int kLeastVersion = 91900;            // of the library: what the bounds below were checked with
+constexpr int64_t kAlignment = 16, kStep = 256; // bytes: of tensors, of the workspace
+
+Geometry geometryOf(Problem const& p)
+{
+    std::vector<TensorRef> in;
+    for (TensorSpec const& t : p.inputs)
+        in.push_back(TensorRef{t.type, t.present ? t.dims : Extents(), nullptr});
+    return attention::geometryOf(p.node->attrsAs<Attrs>(), in);
+}
+
+CudnnAttention attentionOf(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Geometry const g = geometryOf(p);
+    MaskPlan const plan = maskPlan(p);
+    CudnnAttention out;
+    out.batch = g.batch;
+    out.heads = a.heads;
+    out.rows = g.rows;
+    out.columns = g.columns;
+    out.size = a.size;
+    auto strides = [&](Place const& at) {
+        // One head needs no step, but strides are never 0.
+        return CudnnAttention::Four{at.batch, a.heads == 1 ? at.row : at.head, at.row, 1};
+    };
+    out.q = strides(g.q);
+    out.k = strides(g.k);
+    out.v = strides(g.v);
+    out.y = {g.rows * a.heads * a.size, a.size, a.heads * a.size, 1};
+    out.causal = plan.masks.causal;
+    out.mask = plan.masks.mask;
+    if (out.mask) {
+        Extents const& e = p.inputs[size_t(g.maskInput)].dims;
+        out.maskDims = {e[0], e[1], e[2], e[3]};
+        out.maskStrides = {e[1] * e[2] * e[3], e[2] * e[3], e[3], 1};
+    }
+    return out;
+}
+
+class CudnnKernel final : public Kernel
+{
+public:
+    CudnnKernel(Problem const& p, CudnnRunner runner)
+        : attrs_(p.node->attrsAs<Attrs>()), plan_(maskPlan(p)), runner_(std::move(runner)), scale_(float(attrs_.scale))
+    {}
+    // The device's context is current.
+    void rehearse() const
+    {
+        void* const at = cuda::nowhere();
+        runner_.rehearse(addresses(at, at, at, at, at, at));
+    }
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
+    {
+        return runner_.workspaceBytes() > 0 ? runner_.workspaceBytes() + kStep : 0;
+    }
+    bool readsConstant(size_t i) const override { return int(i) != plan_.causalInput; }
+    bool readsOnDevice(size_t i) const override { return int(i) != plan_.causalInput; }
+    int64_t alignment() const override { return kAlignment; }
+    Result<void> run(RunArgs& args) const override
+    {
+        Geometry const g = attention::geometryOf(attrs_, args.inputs);
+        auto at = [&](size_t i, int64_t offset) { return args.inputs[i].as<uint16_t>() + offset; };
+        uint64_t const step = kStep;
+        auto* const workspace = reinterpret_cast<void*>((cuda::addressOf(args.workspace) + step - 1) / step * step);
+        void const* const mask = plan_.masks.mask ? args.inputs[size_t(g.maskInput)].data : nullptr;
+        return runner_.run(
+            addresses(at(0, g.q.offset), at(1, g.k.offset), at(2, g.v.offset), mask, args.outputs[0].data, workspace),
+            static_cast<CUstream_st*>(args.stream), args.kept);
+    }
+
+private:
+    cuda::CudnnAddresses addresses(void const* q, void const* k, void const* v, void const* mask, void* y,
+                                   void* workspace) const
+    {
+        cuda::CudnnAddresses at;
+        at.add(CudnnAttention::kQ, q);
+        at.add(CudnnAttention::kK, k);
+        at.add(CudnnAttention::kV, v);
+        at.add(CudnnAttention::kScale, &scale_);
+        at.add(CudnnAttention::kY, y);
+        if (plan_.masks.mask)
+            at.add(CudnnAttention::kMask, mask);
+        if (plan_.masks.causal)
+            at.add(CudnnAttention::kLowest, &lowest_);
+        at.workspace = workspace;
+        return at;
+    }
+
+    Attrs const& attrs_;
+    MaskPlan plan_;
+    CudnnRunner runner_;
+    float scale_, lowest_ = std::numeric_limits<float>::lowest();
+};
+
+CudnnLayer layerOf(Problem const& p)
+{
+    CudnnAttention const what = attentionOf(p);
+    return {what.text(), [what](cuda::Cudnn const& c, cuda::CudnnHandle* handle) { return what.graph(c, handle); }};
+}
+
+// But for the library and the GPU.
+Support supportsProblem(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (Support const s = supportsFused(p, DataType::kHalf); !s.ok)
+        return s;
+    if (!isStatic(p))
+        return Support::no("the library's plans are for one shape, this layer's varies");
+    Geometry const g = geometryOf(p);
+    if (p.outputs[0].dims.volume() == 0 || g.columns == 0)
+        return Support::no("there is nothing to compute");
+    MaskPlan const plan = maskPlan(p);
+    if (plan.masks.keep)
+        return Support::no("takes no tensors of what to keep, but for constant causal ones");
+    if (plan.masks.causal && g.rows != g.columns)
+        return Support::no("takes causal masks of as many queries as keys");
+    for (Place const& at : {g.q, g.k, g.v})
+        if (at.row < a.size || (a.heads > 1 && at.head < a.size))
+            return Support::no("takes heads and rows that lie apart");
+    for (TensorSpec const& t : p.inputs)
+        if (t.present && t.dims.volume() > INT32_MAX)
+            return Support::no("counts in 32 bits");
+    return g.batch * a.heads * g.rows > INT32_MAX ? Support::no("counts in 32 bits") : Support::yes();
+}
+
+} // namespace
+
+Support CudnnTactic::supports(Problem const& p) const
+{
+    if (Support const s = supportsProblem(p); !s.ok)
+        return s;
+    if (Support const s = supportsLibrary(Source::kCudnn, p); !s.ok)
+        return s;
+    if (p.cuda->capability != 90)
+        return Support::no("needs compute capability 9.0, where it was checked");
+    int const version = (*p.cuda->libraries->cudnn())->version();
+    return version >= kLeastVersion ? Support::yes()
+                                    : Support::no("needs cuDNN 9.19, this is " + std::to_string(version));
+}
+
+std::vector<Config> CudnnTactic::configs(Problem const& p) const
+{
+    return cudnnConfigs(p, layerOf(p), kMostEngines);
+}
+
+Result<std::string> CudnnTactic::build(Problem const& p, Config const& config) const
+{
+    if (!isConfig(config, 1, 0, kMostEngines - 1))
+        return invalidArgument("no such engine of cuDNN");
+    return buildCudnn(p, layerOf(p), int(config[0]));
+}
+
+Result<std::unique_ptr<Kernel>> CudnnTactic::load(Problem const& p, Config const& config,
+                                                  std::string const& image) const
+{
+    if (!isConfig(config, 1, 0, kMostEngines - 1))
+        return invalidArgument("the plan's configuration of an attention by cuDNN names no engine");
+    TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
+    cuda::Current const current(*p.cuda->device);
+    auto kernel = std::make_unique<CudnnKernel>(p, std::move(runner));
+    kernel->rehearse();
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops::attention

@@ -147,16 +147,16 @@ std::vector<Row> rows()
                         {{h, {tokens, width}}, {h, {width}}, {h, {width}}},
                         0,
                         2});
-    // Queries, keys and values in one tensor, heads of 64; perhaps a mask of keys.
+    // Queries, keys and values in one tensor; perhaps a mask of keys.
     auto attend = [&](char const* name, int64_t batch, int64_t tokens, int64_t heads, bool mask,
-                      DataType type = DataType::kHalf) {
-        int64_t const width = heads * 64;
+                      DataType type = DataType::kHalf, int64_t size = 64) {
+        int64_t const width = heads * size;
         Extents const packed{batch, tokens, 3 * width};
         list.push_back({name,
                         attention::def(),
                         with<attention::Attrs>([=](auto& a) {
                             a.heads = heads;
-                            a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = 64;
+                            a.size = a.valueSize = a.q.headStride = a.k.headStride = a.v.headStride = size;
                             a.k.offset = width;
                             a.v.offset = 2 * width;
                             a.scale = 0.125;
@@ -174,6 +174,8 @@ std::vector<Row> rows()
     attend("attention_384_b32_mask", 32, 384, 16, true);
     attend("attention_197_b64", 64, 197, 12, false);
     attend("attention_2048_b4", 4, 2048, 16, false);
+    attend("attention_4096_b1", 1, 4096, 16, false);
+    attend("attention_4096_b1_d128", 1, 4096, 16, false, h, 128);
     attend("attention_128_b1_mask_f32", 1, 128, 12, true, f);
     attend("attention_197_b1_f32", 1, 197, 12, false, f);
     attend("attention_384_b32_mask_f32", 32, 384, 16, true, f);

@@ -141,6 +141,7 @@ TEST(CudaLibraries, RefusalsHaveReasons)
          {std::pair{"f16_packed", "cuDNN 9 is not at"}, std::pair{"f16_mask_of_odd_all", "cuDNN 9 is not at"},
           std::pair{"f16_causal_keep", "cuDNN 9 is not at"},
           std::pair{"f16_causal_behind", "takes causal masks of as many queries as keys"},
+          std::pair{"f16_causal_without_columns", "no constant masks that hide all keys"},
           std::pair{"f16_keep_keys", "takes no tensors of what to keep"},
           std::pair{"f16_size_20", "heads of up to 128 elements in steps of 8"},
           std::pair{"f16_no_columns", "there is nothing to compute"}, std::pair{"negative_scale", "takes f16 only"}}) {

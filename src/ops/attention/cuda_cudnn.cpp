@@ -17,7 +17,7 @@ namespace {
 
 using cuda::CudnnAttention;
 
-constexpr int kMostEngines = 2;
+constexpr int kMostEngines = 8;                 // in the library's list
 constexpr int kLeastVersion = 91900;            // of the library: what the bounds below were checked with
 constexpr int64_t kAlignment = 16, kStep = 256; // bytes: of tensors, of the workspace
 
@@ -119,7 +119,25 @@ CudnnLayer layerOf(Problem const& p)
     return {what.text(), [what](cuda::Cudnn const& c, cuda::CudnnHandle* handle) { return what.graph(c, handle); }};
 }
 
-// But for the library and the GPU.
+// Whether a constant added mask hides all keys from a query: that is NaN, and zeros by the library.
+bool hidesAll(TensorSpec const& mask)
+{
+    if (!mask.constant)
+        return false;
+    TensorRef const t{mask.type, mask.dims, const_cast<void*>(mask.constant->data())};
+    int64_t const columns = mask.dims[3], count = t.count();
+    for (int64_t i = 0, hidden = 0; i < count; ++i) {
+        hidden = t.get(i) == -std::numeric_limits<double>::infinity() ? hidden + 1 : 0;
+        if (i % columns == columns - 1) {
+            if (hidden >= columns)
+                return true;
+            hidden = 0;
+        }
+    }
+    return false;
+}
+
+// But for the library and the GPU: what its engines were seen to compute rightly, inside their tensors.
 Support supportsProblem(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -135,6 +153,8 @@ Support supportsProblem(Problem const& p)
         return Support::no("takes no tensors of what to keep, but for constant causal ones");
     if (plan.masks.causal && g.rows != g.columns)
         return Support::no("takes causal masks of as many queries as keys");
+    if (plan.masks.mask && hidesAll(p.inputs[size_t(g.maskInput)]))
+        return Support::no("takes no constant masks that hide all keys from a query");
     for (Place const& at : {g.q, g.k, g.v})
         if (at.row < a.size || (a.heads > 1 && at.head < a.size))
             return Support::no("takes heads and rows that lie apart");
@@ -161,7 +181,9 @@ Support CudnnTactic::supports(Problem const& p) const
 
 std::vector<Config> CudnnTactic::configs(Problem const& p) const
 {
-    return cudnnConfigs(p, layerOf(p), kMostEngines);
+    // The first is best for many queries, the last for few; those between are behind one of them.
+    std::vector<Config> const all = cudnnConfigs(p, layerOf(p), kMostEngines);
+    return all.size() > 2 ? std::vector<Config>{all.front(), all.back()} : all;
 }
 
 Result<std::string> CudnnTactic::build(Problem const& p, Config const& config) const

@@ -2,9 +2,9 @@
 #include "ir/dim.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
+#include "ir/dim_text.h"
 
 namespace tw::ir {
 
@@ -61,7 +61,6 @@ struct Dim::Expr
 
 namespace {
 
-constexpr size_t kMaxTextBytes = 4096; // of str(); parse() reads no more either
 constexpr size_t kMaxNumberBytes = 24; // a coefficient of int64 with what stands round it
 
 std::string keyOf(std::vector<AtomPtr> const& atoms)
@@ -80,25 +79,6 @@ void addTerm(Dim::Expr& e, int64_t coefficient, std::vector<AtomPtr> const& atom
     it->second.coefficient = addSat(it->second.coefficient, coefficient);
     if (it->second.coefficient == 0)
         e.terms.erase(it);
-}
-
-char const* nameOf(DimOp op)
-{
-    switch (op) {
-    case DimOp::kMax:
-        return "max";
-    case DimOp::kMin:
-        return "min";
-    case DimOp::kFloorDiv:
-        return "floordiv";
-    case DimOp::kCeilDiv:
-        return "ceildiv";
-    case DimOp::kEqual:
-        return "eq";
-    case DimOp::kLess:
-        return "lt";
-    }
-    return "?";
 }
 
 Result<int64_t> apply(DimOp op, int64_t a, int64_t b)
@@ -123,6 +103,25 @@ Result<int64_t> apply(DimOp op, int64_t a, int64_t b)
 
 } // namespace
 
+char const* nameOf(DimOp op)
+{
+    switch (op) {
+    case DimOp::kMax:
+        return "max";
+    case DimOp::kMin:
+        return "min";
+    case DimOp::kFloorDiv:
+        return "floordiv";
+    case DimOp::kCeilDiv:
+        return "ceildiv";
+    case DimOp::kEqual:
+        return "eq";
+    case DimOp::kLess:
+        return "lt";
+    }
+    return "?";
+}
+
 Dim Dim::symbol(std::string const& name)
 {
     auto atom = std::make_shared<Atom>();
@@ -142,7 +141,7 @@ Dim Dim::fromExpr(Expr&& e)
     size_t textBytes = kMaxNumberBytes;
     for (auto const& [key, t] : e.terms)
         textBytes += key.size() + kMaxNumberBytes;
-    if (textBytes > kMaxTextBytes)
+    if (textBytes > kMaxDimTextBytes)
         return Dim::symbol("$too_complex");
     Dim d;
     d.expr_ = std::make_shared<Expr const>(std::move(e));
@@ -406,124 +405,6 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
             }
         }
     }
-}
-
-namespace {
-
-// Recursive descent over the text that str() writes: sum := product ('+' product)*, product := factor ('*' factor)*,
-// factor := integer | name | name '(' sum ',' sum ')' | '(' sum ')'. Depth is limited: the text may be hostile.
-class DimParser
-{
-public:
-    explicit DimParser(std::string const& t) : text_(t) {}
-    Result<Dim> parse()
-    {
-        TW_ASSIGN(Dim d, sum(0));
-        skip();
-        if (at_ != text_.size())
-            return bad("trailing text");
-        return d;
-    }
-
-private:
-    static constexpr int kMaxDepth = 600; // no text of kMaxTextBytes that str() writes is nested deeper
-    Error bad(std::string const& what) const
-    {
-        return invalidArgument("dimension '" + text_ + "': " + what + " at character " + std::to_string(at_));
-    }
-    void skip()
-    {
-        while (at_ < text_.size() && text_[at_] == ' ')
-            ++at_;
-    }
-    bool take(char c)
-    {
-        skip();
-        if (at_ < text_.size() && text_[at_] == c) {
-            ++at_;
-            return true;
-        }
-        return false;
-    }
-    static bool isNameChar(char c)
-    {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-               c == '$';
-    }
-    Result<Dim> sum(int depth)
-    {
-        TW_ASSIGN(Dim d, product(depth));
-        while (take('+')) {
-            TW_ASSIGN(Dim const e, product(depth));
-            d = d + e;
-        }
-        return d;
-    }
-    Result<Dim> product(int depth)
-    {
-        TW_ASSIGN(Dim d, factor(depth));
-        while (take('*')) {
-            TW_ASSIGN(Dim const e, factor(depth));
-            d = d * e;
-        }
-        return d;
-    }
-    Result<Dim> factor(int depth)
-    {
-        if (depth > kMaxDepth)
-            return bad("nested too deeply");
-        if (take('(')) {
-            TW_ASSIGN(Dim d, sum(depth + 1));
-            if (!take(')'))
-                return bad("')' expected");
-            return d;
-        }
-        skip();
-        size_t const start = at_;
-        if (at_ < text_.size() && (text_[at_] == '-' || (text_[at_] >= '0' && text_[at_] <= '9'))) {
-            ++at_;
-            while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')
-                ++at_;
-            int64_t number = 0;
-            auto const [end, error] = std::from_chars(text_.data() + start, text_.data() + at_, number);
-            if (error != std::errc() || end != text_.data() + at_)
-                return bad("number expected");
-            return Dim(number);
-        }
-        while (at_ < text_.size() && isNameChar(text_[at_]))
-            ++at_;
-        if (at_ == start)
-            return bad("dimension expected");
-        std::string const name = text_.substr(start, at_ - start);
-        if (at_ < text_.size() && text_[at_] == '(') {
-            for (DimOp op :
-                 {DimOp::kMax, DimOp::kMin, DimOp::kFloorDiv, DimOp::kCeilDiv, DimOp::kEqual, DimOp::kLess}) {
-                if (name != nameOf(op))
-                    continue;
-                ++at_;
-                TW_ASSIGN(Dim const a, sum(depth + 1));
-                if (!take(','))
-                    return bad("',' expected");
-                TW_ASSIGN(Dim const b, sum(depth + 1));
-                if (!take(')'))
-                    return bad("')' expected");
-                return Dim::make(op, a, b);
-            }
-            return bad("unknown function '" + name + "'");
-        }
-        return Dim::symbol(name);
-    }
-    std::string const& text_;
-    size_t at_ = 0;
-};
-
-} // namespace
-
-Result<Dim> Dim::parse(std::string const& text)
-{
-    if (text.size() > kMaxTextBytes)
-        return invalidArgument("dimension expression longer than " + std::to_string(kMaxTextBytes) + " characters");
-    return DimParser(text).parse();
 }
 
 Dim volume(Shape const& s)

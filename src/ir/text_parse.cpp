@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 #include <charconv>
 #include <exception>
 #include <set>
@@ -8,28 +7,24 @@
 #include "base/tensor.h"
 #include "ir/op_def.h"
 #include "ir/text.h"
-#include "ir/text_lexer.h"
+#include "ir/text_reader.h"
 
 namespace tw::ir {
 
 namespace {
 
-using text::Lexer;
-using text::Token;
 using text::TokenKind;
 
 constexpr int kMaxDepth = 32;                        // of regions and bodies
 constexpr int64_t kMaxSplatBytes = int64_t(1) << 28; // of all splats together: a short text must not fill the memory
 constexpr int kMaxNodeId = 1 << 30;
 
-class Parser
+class Parser : private text::Reader
 {
 public:
     Parser(std::string const& text, OpResolver resolve, BlobTable const* large)
-        : lexer_(text), resolve_(resolve), large_(large)
-    {
-        advance();
-    }
+        : Reader(text), resolve_(resolve), large_(large)
+    {}
 
     Result<std::unique_ptr<Graph>> document()
     {
@@ -42,138 +37,6 @@ public:
 
 private:
     using Values = std::map<int64_t, Value*>;
-
-    Error bad(std::string const& what) const
-    {
-        return badAt(token_.line, token_.kind == TokenKind::kBad ? token_.text : what);
-    }
-    static Error badAt(int line, std::string const& what)
-    {
-        return invalidArgument("graph text, line " + std::to_string(line) + ": " + what);
-    }
-    void advance() { token_ = lexer_.next(); }
-    bool isMark(char const* m) const { return token_.kind == TokenKind::kMark && token_.text == m; }
-    bool isWord(char const* w) const { return token_.kind == TokenKind::kWord && token_.text == w; }
-    bool takeMark(char const* m)
-    {
-        bool const yes = isMark(m);
-        if (yes)
-            advance();
-        return yes;
-    }
-    bool takeWord(char const* w)
-    {
-        bool const yes = isWord(w);
-        if (yes)
-            advance();
-        return yes;
-    }
-    Result<void> expectMark(char const* m)
-    {
-        if (!takeMark(m))
-            return bad(std::string("'") + m + "' expected");
-        return {};
-    }
-    Result<std::string> word(char const* what)
-    {
-        if (token_.kind != TokenKind::kWord)
-            return bad(std::string(what) + " expected");
-        std::string w = std::move(token_.text);
-        advance();
-        return w;
-    }
-    Result<std::string> string(char const* what)
-    {
-        if (token_.kind != TokenKind::kString)
-            return bad(std::string(what) + " in quotes expected");
-        std::string s = std::move(token_.text);
-        advance();
-        return s;
-    }
-    Result<int64_t> integer(char const* what, int64_t lo = INT64_MIN, int64_t hi = INT64_MAX)
-    {
-        int const line = token_.line;
-        TW_ASSIGN(std::string const w, word(what));
-        int64_t v = 0;
-        auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
-        if (r.ec != std::errc() || r.ptr != w.data() + w.size() || v < lo || v > hi)
-            return badAt(
-                line,
-                std::string(what) + " expected, got '" + w + "'" +
-                    (lo != INT64_MIN ? " (allowed: " + std::to_string(lo) + " to " + std::to_string(hi) + ")" : ""));
-        return v;
-    }
-    Result<uint64_t> bits(std::string const& w, int line) const
-    {
-        uint64_t v = 0;
-        auto const r = std::from_chars(w.data() + 2, w.data() + w.size(), v, 16);
-        if (w.size() < 3 || r.ec != std::errc() || r.ptr != w.data() + w.size())
-            return badAt(line, "bits expected, got '" + w + "'");
-        return v;
-    }
-    // F: float or double; U: its bits.
-    template <class F, class U>
-    Result<F> real()
-    {
-        int const line = token_.line;
-        TW_ASSIGN(std::string const w, word("number"));
-        if (w.starts_with("0x")) {
-            TW_ASSIGN(uint64_t const b, bits(w, line));
-            if (b > U(-1))
-                return badAt(line, "'" + w + "' has more bits than the type");
-            return std::bit_cast<F>(U(b));
-        }
-        F v = 0;
-        auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
-        if (r.ec != std::errc() || r.ptr != w.data() + w.size())
-            return badAt(line, "number expected, got '" + w + "'");
-        return v;
-    }
-    template <class Item>
-    Result<void> list(Item item)
-    {
-        TW_TRY(expectMark("["));
-        for (bool first = true; !takeMark("]"); first = false) {
-            if (!first)
-                TW_TRY(expectMark(","));
-            TW_TRY(item());
-        }
-        return {};
-    }
-    Result<DataType> dataType()
-    {
-        int const line = token_.line;
-        TW_ASSIGN(std::string const w, word("type"));
-        for (int i = 0; i < kDataTypeCount; ++i)
-            if (w == nameOf(DataType(i)))
-                return DataType(i);
-        return badAt(line, "unknown type '" + w + "' (allowed: f32 f16 i8 i32 b u8)");
-    }
-    // Dimension expressions between brackets; they have a parser of their own.
-    Result<std::vector<Dim>> dims(size_t limit)
-    {
-        if (!isMark("["))
-            return bad("'[' expected");
-        std::vector<Dim> out;
-        for (;;) {
-            int const line = token_.line;
-            std::string const text = lexer_.dimension();
-            advance(); // ',' or ']'
-            bool const blank = text.find_first_not_of(' ') == std::string::npos;
-            if (!(blank && out.empty() && isMark("]"))) {
-                auto d = Dim::parse(text);
-                if (!d.ok())
-                    return badAt(line, d.error().message);
-                out.push_back(std::move(*d));
-            }
-            if (out.size() > limit)
-                return badAt(line, "more than " + std::to_string(limit) + " dimensions or elements");
-            if (takeMark("]"))
-                return out;
-            if (!isMark(","))
-                return bad("',' or ']' expected");
-        }
-    }
 
     // A value where it is made; `v` gets all but the constant.
     Result<int64_t> value(Value& v)
@@ -609,8 +472,6 @@ private:
         return {};
     }
 
-    Lexer lexer_;
-    Token token_;
     OpResolver resolve_;
     BlobTable const* large_;
     int64_t splatBytes_ = 0;

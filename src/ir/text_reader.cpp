@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/text_reader.h"
+
+namespace tw::ir::text {
+
+bool Reader::takeMark(char const* m)
+{
+    bool const yes = isMark(m);
+    if (yes)
+        advance();
+    return yes;
+}
+
+bool Reader::takeWord(char const* w)
+{
+    bool const yes = isWord(w);
+    if (yes)
+        advance();
+    return yes;
+}
+
+Result<void> Reader::expectMark(char const* m)
+{
+    if (!takeMark(m))
+        return bad(std::string("'") + m + "' expected");
+    return {};
+}
+
+Result<std::string> Reader::word(char const* what)
+{
+    if (token_.kind != TokenKind::kWord)
+        return bad(std::string(what) + " expected");
+    std::string w = std::move(token_.text);
+    advance();
+    return w;
+}
+
+Result<std::string> Reader::string(char const* what)
+{
+    if (token_.kind != TokenKind::kString)
+        return bad(std::string(what) + " in quotes expected");
+    std::string s = std::move(token_.text);
+    advance();
+    return s;
+}
+
+Result<int64_t> Reader::integer(char const* what, int64_t lo, int64_t hi)
+{
+    int const line = token_.line;
+    TW_ASSIGN(std::string const w, word(what));
+    int64_t v = 0;
+    auto const r = std::from_chars(w.data(), w.data() + w.size(), v);
+    if (r.ec != std::errc() || r.ptr != w.data() + w.size() || v < lo || v > hi)
+        return badAt(
+            line, std::string(what) + " expected, got '" + w + "'" +
+                      (lo != INT64_MIN ? " (allowed: " + std::to_string(lo) + " to " + std::to_string(hi) + ")" : ""));
+    return v;
+}
+
+Result<uint64_t> Reader::bits(std::string const& w, int line) const
+{
+    uint64_t v = 0;
+    auto const r = std::from_chars(w.data() + 2, w.data() + w.size(), v, 16);
+    if (w.size() < 3 || r.ec != std::errc() || r.ptr != w.data() + w.size())
+        return badAt(line, "bits expected, got '" + w + "'");
+    return v;
+}
+
+Result<DataType> Reader::dataType()
+{
+    int const line = token_.line;
+    TW_ASSIGN(std::string const w, word("type"));
+    for (int i = 0; i < kDataTypeCount; ++i)
+        if (w == nameOf(DataType(i)))
+            return DataType(i);
+    return badAt(line, "unknown type '" + w + "' (allowed: f32 f16 i8 i32 b u8)");
+}
+
+Result<std::vector<Dim>> Reader::dims(size_t limit)
+{
+    if (!isMark("["))
+        return bad("'[' expected");
+    std::vector<Dim> out;
+    for (;;) {
+        int const line = token_.line;
+        std::string const text = lexer_.dimension();
+        advance(); // ',' or ']'
+        bool const blank = text.find_first_not_of(' ') == std::string::npos;
+        if (!(blank && out.empty() && isMark("]"))) {
+            auto d = Dim::parse(text);
+            if (!d.ok())
+                return badAt(line, d.error().message);
+            out.push_back(std::move(*d));
+        }
+        if (out.size() > limit)
+            return badAt(line, "more than " + std::to_string(limit) + " dimensions or elements");
+        if (takeMark("]"))
+            return out;
+        if (!isMark(","))
+            return bad("',' or ']' expected");
+    }
+}
+
+} // namespace tw::ir::text

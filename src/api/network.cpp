@@ -6,12 +6,10 @@
 #include <cstring>
 #include <set>
 
+#include "api/implicit_batch.h"
 #include "ir/shape_values.h"
-#include "ops/concatenation/op.h"
 #include "ops/identity/op.h"
 #include "ops/registry.h"
-#include "ops/shape/op.h"
-#include "ops/slice/op.h"
 
 namespace tw::api {
 
@@ -93,122 +91,6 @@ Result<std::string> checkName(char const* name, std::string const& what)
     if (length >= 4096)
         return invalidArgument(what + ": a name has at most 4096 bytes with its terminator");
     return std::string(name, length);
-}
-
-// ---- LowerContext
-
-namespace {
-
-// The symbol of the implicit batch dimension.
-constexpr char const* kBatch = "batch";
-
-bool hasBatch(ir::Value const* v)
-{
-    return v->rank() > 0 && v->shape[0] == ir::Dim::symbol(kBatch);
-}
-
-// v of shape [1, ...] repeated over the batch, by a slice that does not step along it; v itself when no input has a
-// batch. `name` is for the nodes, `layer` where they come from.
-Result<ir::Value*> overBatch(ir::Graph& g, ir::Value* v, std::string const& name, std::string const& layer)
-{
-    auto const source = std::find_if(g.inputs.begin(), g.inputs.end(), hasBatch);
-    if (source == g.inputs.end())
-        return v;
-    auto add = [&](ir::OpDef const& op, auto attrs, std::vector<ir::Value*> inputs,
-                   char const* part) -> Result<ir::Value*> {
-        TW_ASSIGN(ir::Node * node, g.addNode(op, std::make_unique<decltype(attrs)>(std::move(attrs)), std::move(inputs),
-                                             name + " [" + part + "]"));
-        node->layers = {layer};
-        return node->outputs[0];
-    };
-    TW_ASSIGN(ir::Value * size, add(ops::shape::def(), ir::NoAttrs(), {*source}, "batch shape"));
-    ops::slice::Attrs first;
-    first.start = {0};
-    first.size = first.stride = {1};
-    TW_ASSIGN(size, add(ops::slice::def(), std::move(first), {size}, "batch size"));
-    if (v->rank() > 1) {
-        TW_ASSIGN(ir::Value * whole, add(ops::shape::def(), ir::NoAttrs(), {v}, "item shape"));
-        ops::slice::Attrs rest;
-        rest.start = rest.stride = {1};
-        rest.size = {v->rank() - 1};
-        TW_ASSIGN(whole, add(ops::slice::def(), std::move(rest), {whole}, "item size"));
-        TW_ASSIGN(size, add(ops::concatenation::def(), ops::concatenation::Attrs(), {size, whole}, "batched shape"));
-    }
-    ops::slice::Attrs repeat;
-    repeat.start.assign(size_t(v->rank()), 0);
-    repeat.stride.assign(size_t(v->rank()), 1);
-    repeat.stride[0] = 0;
-    return add(ops::slice::def(), std::move(repeat), {v, nullptr, size}, "batched");
-}
-
-} // namespace
-
-Result<void> LowerContext::shareBatch(std::vector<ir::Value*>& values)
-{
-    auto batched = [](ir::Value const* v) { return v && hasBatch(v); };
-    if (!implicitBatch() || std::none_of(values.begin(), values.end(), batched))
-        return {};
-    for (size_t i = 0; i < values.size(); ++i)
-        if (values[i] && values[i]->rank() > 0 && values[i]->shape[0].is(1)) {
-            TW_ASSIGN(values[i],
-                      overBatch(graph_, values[i], layer_.name + " input " + std::to_string(i), layer_.name));
-        }
-    return {};
-}
-
-bool LowerContext::implicitBatch() const
-{
-    return network_.implicitBatch;
-}
-
-Error LowerContext::error(std::string const& what) const
-{
-    return layer_.error(what);
-}
-
-Result<ir::Node*> LowerContext::add(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs,
-                                    std::vector<ir::Value*> inputs, std::string const& part)
-{
-    auto made = graph_.addNode(op, std::move(attrs), std::move(inputs),
-                               part.empty() ? layer_.name : layer_.name + " [" + part + "]");
-    if (!made.ok())
-        return std::move(made).error().in("layer '" + layer_.name + "' (" + layer_.typeName + ")");
-    ir::Node* node = *made;
-    node->layers = {layer_.name};
-    if (layer_.precision)
-        node->precision = {toCore(*layer_.precision), true};
-    return node;
-}
-
-Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents const& dims, DataType type,
-                                         ir::WeightsRole role)
-{
-    char const* roleName[] = {"kernel", "bias", "shift", "scale", "constant", "weights"};
-    std::string const what = roleName[static_cast<int>(role)];
-    int64_t expected = 1;
-    for (int64_t d : dims)
-        expected = ir::mulSat(expected, d);
-    if (w.count != expected)
-        return error(what + " weights has count " + std::to_string(w.count) + " but " + std::to_string(expected) +
-                     " was expected (shape " + dims.str() + ")");
-    auto c = std::make_shared<ir::Constant>();
-    c->layer = layer_.name;
-    c->role = role;
-    c->weightsName = network_.weightsNameOf(w);
-    DataType const from = toCore(w.type);
-    if (from == type) {
-        c->data = std::make_shared<Blob const>(w.values, size_t(w.count * sizeOf(type)));
-    } else if (isFloating(from) && isFloating(type)) {
-        Extents flat{w.count};
-        Tensor converted(type, flat);
-        TensorRef const source{from, flat, const_cast<void*>(w.values)};
-        for (int64_t i = 0; i < w.count; ++i)
-            converted.ref().set(i, source.get(i));
-        c->data = Blob::copy(converted.data(), size_t(w.count * sizeOf(type)));
-    } else {
-        return error(what + " weights of type " + nameOf(from) + " cannot be used as " + nameOf(type));
-    }
-    return graph_.addConstant(layer_.name + "." + what, type, dims, std::move(c));
 }
 
 // ---- LayerState

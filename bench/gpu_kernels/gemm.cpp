@@ -23,6 +23,8 @@ struct Problem
     double libraryUs = 0;
 };
 
+constexpr float kEpsilon = 1e-5f;
+
 double geluErf(double v)
 {
     return 0.5 * v * (1 + std::erf(v * 0.70710678118654752));
@@ -76,16 +78,32 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
     float const scale = float(std::pow(double(g.k), -0.25)) * 1.7f; // y is about 1
     auto const a = randomHalves(sizeA, 1, scale), b = randomHalves(sizeB, 2, scale),
                residual = randomHalves(p.spec.residual ? sizeY : 8, 3, 1);
-    auto const bias = randomFloats(size_t(g.n), 4, 1);
+    auto const bias = randomFloats(size_t(g.n), 4, 1), gamma = randomFloats(size_t(g.n), 5, 1),
+               beta = randomFloats(size_t(g.n), 6, 1);
     double const bytes = double(sizeA + sizeB + sizeY * (p.spec.residual ? 2 : 1)) * 2;
     int const copies = p.timed ? int(std::clamp(200e6 / bytes, 2.0, 48.0)) : 1;
     TW_ASSIGN(auto const atA, gpu.upload(a.data(), sizeA * 2, copies));
     TW_ASSIGN(auto const atB, gpu.upload(b.data(), sizeB * 2, copies));
     TW_ASSIGN(auto const atResidual, gpu.upload(residual.data(), residual.size() * 2, p.spec.residual ? copies : 1));
     TW_ASSIGN(auto const atBias, gpu.upload(bias.data(), bias.size() * 4, 1));
+    TW_ASSIGN(auto const atGamma, gpu.upload(gamma.data(), gamma.size() * 4, 1));
+    TW_ASSIGN(auto const atBeta, gpu.upload(beta.data(), beta.size() * 4, 1));
     TW_ASSIGN(auto const atY, gpu.poisoned(size_t(strideOf(sizeY * 2)) * size_t(copies)));
     gemm::Launch l = gemm::launch(p.spec, g, gpu.multiprocessors());
     TW_ASSIGN(auto function, gpu.load(kernel, l.geometry.sharedBytes));
+    gemm::Norm norm;
+    norm.gamma = reinterpret_cast<float const*>(atGamma);
+    norm.beta = reinterpret_cast<float const*>(atBeta);
+    norm.epsilon = kEpsilon;
+    CUfunc_st* fill = nullptr;
+    gemm::FillArgs fillArgs;
+    if (p.spec.norm) {
+        TW_ASSIGN(fill, gpu.load({kernel.label, kernel.source, gemm::kFillKernel}, 0));
+        fillArgs.count = gemm::normParts(p.spec, g);
+        TW_ASSIGN(uint64_t const parts, gpu.poisoned(size_t(fillArgs.count) * 8));
+        norm.parts = fillArgs.parts = reinterpret_cast<uint64_t*>(parts);
+        norm.rows = int32_t(gemm::normRows(p.spec, g));
+    }
     auto enqueue = [&](int i) -> Result<void> {
         uint64_t const n = uint64_t(i % copies);
         uint64_t const onA = atA + n * uint64_t(strideOf(sizeA * 2)), onB = atB + n * uint64_t(strideOf(sizeB * 2));
@@ -105,6 +123,14 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
             TW_TRY(gpu.encode(maps[3], l.y, reinterpret_cast<uint64_t>(args.residual)));
             parameters.push_back(&maps[3]);
         }
+        if (p.spec.norm) {
+            parameters.push_back(&norm);
+            cuda::LaunchGeometry geometry;
+            geometry.grid = (fillArgs.count + 255) / 256;
+            geometry.block = 256;
+            void* fillParameters[] = {&fillArgs};
+            TW_TRY(gpu.launch(fill, geometry, fillParameters, true));
+        }
         parameters.push_back(&args);
         return gpu.launch(function, l.geometry, parameters.data(), true);
     };
@@ -113,7 +139,38 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
     TW_TRY(gpu.download(y.data(), atY, sizeY * 2));
     // All of a small result, else rows at both ends and some between.
     std::vector<Expected> expected;
-    size_t const limit = size_t(std::clamp(4e7 / double(g.k), 2000.0, 60000.0));
+    auto finished = [&](size_t at) {
+        int64_t const n = int64_t(at) % g.n, m = int64_t(at) / g.n % g.m, batch = int64_t(at) / g.n / g.m;
+        double v = product(p, a, b, batch, m, n);
+        if (p.spec.bias)
+            v += bias[size_t(n)];
+        if (p.activation && !p.spec.activateLast)
+            v = p.activation(v);
+        if (p.spec.residual)
+            v += halfToFloat(residual[at]);
+        if (p.activation && p.spec.activateLast)
+            v = p.activation(v);
+        return v;
+    };
+    if (p.spec.norm) {
+        int64_t const rows = std::clamp(int64_t(3e7 / double(g.k * g.n)), int64_t(4), g.m);
+        for (int64_t i = 0; i < rows; ++i) {
+            int64_t const m = rows == g.m ? i : i < rows / 2 ? g.m - 1 - i * 37 % g.m : i * (g.m / rows);
+            std::vector<double> row(size_t(g.n));
+            double mean = 0, variance = 0;
+            for (int64_t n = 0; n < g.n; ++n) {
+                row[size_t(n)] = finished(size_t(m * g.n + n));
+                mean += row[size_t(n)] / double(g.n);
+            }
+            for (double v : row)
+                variance += (v - mean) * (v - mean) / double(g.n);
+            for (int64_t n = 0; n < g.n; ++n)
+                expected.push_back(
+                    {size_t(m * g.n + n),
+                     (row[size_t(n)] - mean) / std::sqrt(variance + kEpsilon) * gamma[size_t(n)] + beta[size_t(n)]});
+        }
+    }
+    size_t const limit = p.spec.norm ? 0 : size_t(std::clamp(4e7 / double(g.k), 2000.0, 60000.0));
     uint64_t s = 7;
     for (size_t i = 0; i < std::min(limit, sizeY); ++i) {
         size_t at = i;
@@ -125,17 +182,7 @@ Result<Row> run(Gpu& gpu, Problem const& p, Kernel const& kernel)
             else if (i < 128)
                 at = sizeY - 1 - (i - 64);
         }
-        int64_t const n = int64_t(at) % g.n, m = int64_t(at) / g.n % g.m, batch = int64_t(at) / g.n / g.m;
-        double v = product(p, a, b, batch, m, n);
-        if (p.spec.bias)
-            v += bias[size_t(n)];
-        if (p.activation && !p.spec.activateLast)
-            v = p.activation(v);
-        if (p.spec.residual)
-            v += halfToFloat(residual[at]);
-        if (p.activation && p.spec.activateLast)
-            v = p.activation(v);
-        expected.push_back({at, v});
+        expected.push_back({at, finished(at)});
     }
     compare(row, y, expected);
     if (p.timed && !row.failed) {
@@ -276,6 +323,52 @@ void checks(std::vector<Case>& cases)
     s = tile(64, 64, 6, 1, 4);
     s.image = true;
     with("3x3 split 4", s, image(1, 7, 64, 96, 3, 1, 1), relu);
+}
+
+gemm::Spec normTile(int p, int q, int stages, bool pingPong, int norm)
+{
+    gemm::Spec s = tile(p, q, stages, 2);
+    s.pingPong = pingPong;
+    s.norm = norm;
+    s.copies = s.residual = s.activateLast = true;
+    return s;
+}
+
+void norms(std::vector<Case>& cases)
+{
+    auto with = [&](gemm::Spec s, gemm::Shape g, bool timed, double (*f)(double) = nullptr) {
+        if (f == relu)
+            s.activation = cuda::kRelu;
+        add(cases,
+            std::string(timed ? "norm" : "check norm") + " m" + std::to_string(g.m) + " n" + std::to_string(g.n) +
+                " k" + std::to_string(g.k),
+            {s, g, f, timed, 0});
+    };
+    with(normTile(128, 256, 3, false, 4), shape(333, 1024, 200), false);
+    with(normTile(128, 256, 3, false, 4), shape(9001, 1024, 72), false, relu);
+    with(normTile(128, 192, 3, false, 4), shape(333, 768, 328), false);
+    with(normTile(64, 128, 6, true, 4), shape(3333, 512, 136), false);
+    with(normTile(128, 256, 3, false, 3), shape(3333, 768, 200), false);
+    with(normTile(128, 256, 3, false, 8), shape(333, 2048, 72), false);
+    gemm::Spec s = normTile(128, 256, 3, false, 4);
+    s.bAlongK = false;
+    s.residual = false;
+    s.bias = false;
+    with(s, shape(3333, 1024, 64), false);
+    for (int64_t k : {1024, 4096}) {
+        gemm::Shape const g = shape(12288, 1024, k);
+        with(normTile(128, 256, 3, false, 4), g, true);
+        with(normTile(64, 256, 3, true, 4), g, true);
+        s = normTile(128, 256, 3, false, 4);
+        s.bAlongK = false;
+        with(s, g, true);
+    }
+    for (int64_t k : {768, 3072}) {
+        gemm::Shape const g = shape(4096, 768, k);
+        with(normTile(128, 192, 4, false, 4), g, true);
+        with(normTile(64, 192, 4, true, 4), g, true);
+        with(normTile(128, 256, 3, false, 3), g, true);
+    }
 }
 
 void timings(std::vector<Case>& cases)
@@ -441,6 +534,7 @@ void choices(std::vector<Case>& cases)
 void gemmCases(std::vector<Case>& cases)
 {
     checks(cases);
+    norms(cases);
     timings(cases);
     convolutions(cases);
     choices(cases);

@@ -31,6 +31,8 @@ int Spec::chunk() const
 
 int64_t Spec::biasBytes() const
 {
+    if (norm)
+        return int64_t(3) * tileQ * 4;
     return swap ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
 }
 
@@ -75,6 +77,8 @@ std::string Spec::name() const
         s += "_split" + std::to_string(split);
     if (multicast > 1)
         s += "_multicast" + std::to_string(multicast);
+    if (norm)
+        s += "_norm" + std::to_string(norm);
     if (swap)
         s += "_swap";
     if (copies)
@@ -106,6 +110,9 @@ char const* unsupported(Spec const& s)
         return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
+    if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
+                   (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
+        return "a norm is taken by 2 to 8 blocks, of 64 rows for a group of warps that leave by the copy engine";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
     if (!s.pAlongK() && s.image)
@@ -138,6 +145,8 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (s.split >
         (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK()) : ceilDiv(g.k, s.stepK()) * (s.exact ? 3 : 1)))
         return "k has fewer steps than the blocks that would share them";
+    if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
+        return "its blocks have whole rows of one matrix";
     int64_t const unit = 16 / s.elementBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
     if (s.image) {
@@ -154,6 +163,11 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (s.aligned && (g.n % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
         return "rows of y are not in steps of what is written at once";
     return nullptr;
+}
+
+int64_t normRows(Spec const& s, Shape const& g)
+{
+    return ceilDiv(g.m, s.tileP) * s.tileP;
 }
 
 Launch launch(Spec const& s, Shape const& g, int multiprocessors)
@@ -245,11 +259,12 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     args.batchP = (s.swap ? g.batchB : g.batchA) != 0;
     args.batchQ = (s.swap ? g.batchA : g.batchB) != 0;
     args.tilesP = int32_t(ceilDiv(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
-    args.tilesQ = int32_t(ceilDiv(s.swap ? g.m : g.n, s.tileQ));
+    args.tilesQ = s.norm ? 1 : int32_t(ceilDiv(s.swap ? g.m : g.n, s.tileQ));
     int64_t const units = int64_t(args.tilesP) * args.tilesQ * args.batches;
     // Split tiles keep their stages for the sums, so each cluster does one; else blocks stay and take tile after tile.
-    int64_t const resident = int64_t(multiprocessors) * s.blocksPerMultiprocessor() / s.cluster();
-    l.geometry.grid = (s.split > 1 ? units : std::min(units, std::max<int64_t>(resident, 1))) * s.cluster();
+    int64_t const neighbours = s.norm ? s.norm : s.cluster();
+    int64_t const resident = int64_t(multiprocessors) * s.blocksPerMultiprocessor() / neighbours;
+    l.geometry.grid = (s.split > 1 ? units : std::min(units, std::max<int64_t>(resident, 1))) * neighbours;
     l.geometry.block = s.threads();
     l.geometry.cluster = s.cluster();
     l.geometry.sharedBytes = s.sharedBytes();

@@ -27,11 +27,14 @@ struct Spec : Epilogue
     bool pingPong = false; // the groups take turns at whole tiles, else they share each tile's rows
     int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
     int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
-    bool swap = false;     // P = b
-    bool copies = false;   // y leaves by the copy engine, and the residual comes by it: two more tensor maps
-    bool aAlongK = true;   // a [m, k], else [k, m]
-    bool bAlongK = true;   // b [n, k], else [k, n]
-    bool image = false;    // a is an NHWC image
+    // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (gemm_f16_norm.h): 2 to
+    // 8; 0: no norm.
+    int norm = 0;
+    bool swap = false;   // P = b
+    bool copies = false; // y leaves by the copy engine, and the residual comes by it: two more tensor maps
+    bool aAlongK = true; // a [m, k], else [k, m]
+    bool bAlongK = true; // b [n, k], else [k, n]
+    bool image = false;  // a is an NHWC image
     // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since matrix units cut off what sums lose.
@@ -108,6 +111,29 @@ struct Args : Output
     int32_t strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
 };
 
+// Parameter of a kernel that takes LayerNorm, y = (x - mean) / sqrt(variance + epsilon) gamma + beta, before Args.
+struct Norm
+{
+    float const *gamma = nullptr, *beta = nullptr; // [n]
+    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel in front of it has filled it with ones, all
+    // bits: normParts() numbers of 8 bytes.
+    uint64_t* parts = nullptr;
+    int32_t rows = 0;
+    float epsilon = 0;
+};
+int64_t normRows(Spec const& spec, Shape const& shape);
+inline int64_t normParts(Spec const& spec, Shape const& shape)
+{
+    return normRows(spec, shape) * spec.norm;
+}
+// That kernel, in the same text, with 256 threads each for one number; FillArgs is its parameter.
+constexpr char const* kFillKernel = "fill";
+struct FillArgs
+{
+    uint64_t* parts = nullptr;
+    int64_t count = 0;
+};
+
 struct Launch
 {
     TensorMapSpec p, q; // p is a's unless swapped
@@ -121,6 +147,8 @@ Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
 double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
 // The tiles worth timing, the best guess first, at most so many; none: the shape cannot run. `base` says all but tile,
 // stages, groups, turns, split, multicast and swap; its `copies` is a permission.
+// The same of kernels that take LayerNorm.
+std::vector<Spec> normCandidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
 std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
 
 } // namespace tw::cuda::gemm_f16

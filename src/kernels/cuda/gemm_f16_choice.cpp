@@ -47,6 +47,41 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     return (2400 + main + tail) / kClocksPerUs;
 }
 
+std::vector<Spec> normCandidates(Spec const& base, Shape const& g, int multiprocessors, size_t most)
+{
+    struct Tile
+    {
+        int p, q, stages;
+        bool pingPong;
+    };
+    static constexpr Tile kTiles[] = {{128, 256, 3, false}, {128, 192, 4, false}, {64, 256, 3, true},
+                                      {64, 192, 4, true},   {64, 128, 6, true},   {128, 256, 2, false}};
+    std::vector<Guess<Spec>> all;
+    for (Tile const& t : kTiles) {
+        if (g.n % t.q != 0 || g.n / t.q < 2 || g.n / t.q > 8)
+            continue;
+        Spec s = base;
+        s.tileP = t.p;
+        s.tileQ = t.q;
+        s.stages = t.stages;
+        s.groups = 2;
+        s.pingPong = t.pingPong;
+        s.norm = int(g.n / t.q);
+        s.multicast = 1;
+        s.split = 1;
+        s.swap = false;
+        s.copies = true;
+        if (!unsupported(s, g))
+            all.push_back({estimateUs(s, g, multiprocessors), s});
+    }
+    sortGuesses(all);
+    std::vector<Spec> list;
+    for (Guess<Spec> const& c : all)
+        if (list.size() < most)
+            list.push_back(c.spec);
+    return list;
+}
+
 std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocessors, size_t most)
 {
     struct Tile

@@ -2,6 +2,7 @@
 // The kernel's text.
 #include "kernels/cuda/epilogue.h"
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/gemm_f16_norm.h"
 #include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr char const* kText = R"(
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
-constexpr int COLUMNS = TILE_Q / SPLIT;
+constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
 // OWN_SUMS: what a split adds up has room beside the stages.
 constexpr bool OWN_SUMS = SUMS_BYTES > 0;
 // LATE: no registers are left to hold the residual during the products.
@@ -27,6 +28,7 @@ struct Tile { int p, q, batch; }; // first row, first column
 TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
 {
     int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
+    if constexpr (NORM) return {at * TILE_P, rank * TILE_Q, batch};
     constexpr int HIGH = 16 / MULTICAST;
     int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
     int const high = min(HIGH, a.tilesP - first);
@@ -169,7 +171,7 @@ TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int colum
         }
     }
 }
-
+$norm$
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__ TensorMap mapP,
     const __grid_constant__ TensorMap mapQ, $parameters$const __grid_constant__ Args a)
 {
@@ -177,13 +179,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     extern __shared__ u8 raw[];
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = (sharedAddress(raw) + 1023) & ~1023u, staging = base + STAGES * STAGE_BYTES;
-    u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's
+    u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's; NORM: see there
     u32 const sums = biases + BIAS_BYTES; // OWN_SUMS: [block of the cluster][its part of this block's columns]
     u32 const full = sums + SUMS_BYTES, empty = full + STAGES * 8, arrived = empty + STAGES * 8; // residual of each warp
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int const rank = SPLIT * MULTICAST > 1 ? clusterRank() : 0;
+    int const rank = NORM ? blockIdx.x % NEIGHBOURS : SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
-    int const firstUnit = blockIdx.x / (SPLIT * MULTICAST), unitStep = gridDim.x / (SPLIT * MULTICAST);
+    int const firstUnit = blockIdx.x / NEIGHBOURS, unitStep = gridDim.x / NEIGHBOURS;
     int const begin = SPLIT > 1 ? a.steps * rank / SPLIT : 0, end = SPLIT > 1 ? a.steps * (rank + 1) / SPLIT : a.steps;
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -260,6 +262,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
         u32 const stage = staging + warp * WARP_BYTES;
         u32 done = 0; // steps of this block before this tile
         int turn = 0;
+        $constants$
         waitForPrevious(); // y and residual belong to it
         if constexpr (PING_PONG)
             if (group == 1 && firstUnit < units) groupArrive(2, 256);
@@ -283,7 +286,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                         rowBias[b][h] = n < a.n ? a.bias[n] : 0;
                     }
             Ahead ahead;
-            if constexpr (!SWAP) bias.take(a, column0, inGroup);
+            if constexpr (!SWAP && !NORM) bias.take(a, column0, inGroup);
             if constexpr (!SWAP && !COPIES && !LATE) fetchResidual(a, ahead, row0, column0, t.batch, lane);
             float d[BLOCKS][TILE_Q / 2];
             int s = done % STAGES;
@@ -349,7 +352,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                     for (int i = 0; i < TILE_Q / 2; ++i) d[b][i] = total[b][i];
             done += end - begin;
             // All warps of the group have left the tile before: its biases are read.
-            if constexpr (BIAS && !SWAP) {
+            if constexpr (BIAS && !SWAP && !NORM) {
                 bias.put(biasAt, inGroup);
                 groupSync(4 + group, 128);
             }
@@ -399,11 +402,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 if constexpr (RESIDUAL) barrierWait(arrived + warp * 8, (PING_PONG ? turn / 2 : turn) & 1);
                 else if (lane == 0) bulkWaitRead();
                 __syncwarp();
-#pragma unroll
-                for (int b = 0; b < BLOCKS; ++b)
-                    copyRows(yMap, d[b], row0 + b * 64, column0, t.batch, stage + b * (TILE_Q / CHUNK) * CHUNK_BYTES, biasAt,
-                             lane);
-            } else {
+$finish$            } else {
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b) {
                     if constexpr (!SWAP && LATE)
@@ -422,6 +421,13 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
 }
 )";
 
+constexpr char const* kFinish = R"(
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+                    copyRows(yMap, d[b], row0 + b * 64, column0, t.batch, stage + b * (TILE_Q / CHUNK) * CHUNK_BYTES, biasAt,
+                             lane);
+)";
+
 } // namespace
 
 std::string source(Spec const& s)
@@ -431,10 +437,10 @@ std::string source(Spec const& s)
         hopperPrelude() + (s.single ? wgmmaSingleText(s.tileQ) : wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-            constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
-            constant("BIAS_BYTES", s.biasBytes()) + constant("STAGING_BYTES", s.stagingBytes()) +
-            constant("SUMS_BYTES", s.sumsBytes()) + constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) +
-            flag("EXACT", s.exact);
+            constant("NORM", s.norm) + constant("THREADS", s.threads()) +
+            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
+            constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
+            constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) + flag("EXACT", s.exact);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
@@ -442,10 +448,14 @@ std::string source(Spec const& s)
     bool const fetches = s.copies && s.residual;
     std::string const kernel =
         expand(kText, {{"parameters", std::string(s.copies ? "const __grid_constant__ TensorMap mapY, " : "") +
-                                          (fetches ? "const __grid_constant__ TensorMap mapResidual, " : "")},
+                                          (fetches ? "const __grid_constant__ TensorMap mapResidual, " : "") +
+                                          (s.norm ? "const __grid_constant__ Norm norm, " : "")},
+                       {"norm", s.norm ? normText() : ""},
+                       {"constants", s.norm ? normConstants() : ""},
+                       {"finish", s.norm ? normFinish() : kFinish},
                        {"y", s.copies ? "&mapY" : "nullptr"},
                        {"residual", fetches ? "&mapResidual" : "nullptr"}});
-    return text + rowsText(s.single) + columnsText(s.single) + kernel +
+    return text + rowsText(s.single) + columnsText(s.single) + kernel + (s.norm ? fillText() : "") +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 

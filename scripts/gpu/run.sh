@@ -75,12 +75,12 @@ check_memory() {
     local filter
     for filter in activation.half slice. gather.by softmax.by softmax.half fused_convolution.residual convolution.half_1x1 \
         convolution.half_3x3 convolution.half_7x7 convolution.half_depthwise convolution.half_groups matrix_multiply.by \
-        matrix_multiply.half attention.by attention.half attention.f16 layer_norm.half pooling.max_f16 pooling.average_f16 \
-        reduce.sum_last reduce.sum_columns concat reformat.half; do
+        matrix_multiply.half normalized_product.half_n768 attention.by attention.half attention.f16 layer_norm.half \
+        pooling.max_f16 pooling.average_f16 reduce.sum_last reduce.sum_columns concat reformat.half; do
         step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
     done
-    for filter in convolution.half_3x3 matrix_multiply.half_odd matrix_multiply.half_steps attention.half attention.f16 layer_norm.half \
-        softmax.half reduce.sum_last; do
+    for filter in convolution.half_3x3 matrix_multiply.half_odd matrix_multiply.half_steps \
+        normalized_product.half_n768 attention.half attention.f16 layer_norm.half softmax.half reduce.sum_last; do
         step "races_${filter%.*}_${filter#*.}" 100 compute-sanitizer --tool racecheck --error-exitcode 9 "$here/bin/test_cuda_cases" \
             --filter "$filter"
     done

@@ -18,7 +18,8 @@ namespace kernel = cuda::gemm_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr size_t kMostConfigs = 8, kMostExactConfigs = 6, kMostTf32Configs = 4; // of FP32 there are other tactics
+constexpr size_t kMostConfigs = 8, kMostNormConfigs = 4, kMostExactConfigs = 6,
+                 kMostTf32Configs = 4; // of FP32 there are other tactics
 
 // What does not depend on the sizes of a run.
 struct Settled
@@ -30,7 +31,9 @@ struct Settled
     // paddedB = 0: b is read in place.
     int64_t rowsB = 0, columnsB = 0, paddedB = 0;
     bool transposesB = false;
-    int biasAt = -1, packedBAt = -1; // among the packed constants
+    int biasAt = -1, gammaAt = -1, packedBAt = -1; // among the packed constants; beta is behind gamma
+    bool normalizes = false;
+    double epsilon = 0;
 };
 
 // The part of a run that one launch does, and the launches: each at offsets of its own.
@@ -77,7 +80,8 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
-    spec.single = way != GemmF16Way::kHalf;
+    s.normalizes = way == GemmF16Way::kNorm;
+    spec.single = way != GemmF16Way::kHalf && !s.normalizes;
     spec.exact = way == GemmF16Way::kThreeTf32;
     spec.bias = isPresent(p, op.bias);
     spec.residual = isPresent(p, op.residual);
@@ -95,6 +99,11 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     int packed = 0;
     if (spec.bias && !spec.single) // floats are what the kernel reads
         s.biasAt = packed++;
+    if (s.normalizes) {
+        s.gammaAt = packed;
+        packed += 2;
+        s.epsilon = op.epsilon(*p.node);
+    }
     s.rowsB = spec.bAlongK ? g.n : g.k;
     s.columnsB = spec.bAlongK ? g.k : g.n;
     s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
@@ -117,16 +126,20 @@ Product productOf(Settled const& s, Problem const& p, bool most)
 
 Config encode(kernel::Spec const& s)
 {
-    return {s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies};
+    Config c{s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies};
+    if (s.norm)
+        c.push_back(s.norm);
+    return c;
 }
 
 // False: nothing that encode() makes, or no kernel.
-bool decode(Config const& c, kernel::Spec& s)
+bool decode(Config const& c, bool normalizes, kernel::Spec& s)
 {
     constexpr size_t kNumbers = 9;
     constexpr int64_t kMost = 256;
-    if (!isConfig(c, kNumbers, 0, kMost))
+    if (!isConfig(c, kNumbers + normalizes, 0, kMost) || (normalizes && c[kNumbers] == 0))
         return false;
+    s.norm = normalizes ? int(c[kNumbers]) : 0;
     s.tileP = int(c[0]);
     s.tileQ = int(c[1]);
     s.stages = int(c[2]);
@@ -195,6 +208,17 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     if (s.spec.exact)
         shape.lda = 0; // its parts are dense
     kernel::Launch l = kernel::launch(s.spec, shape, launch.multiprocessors());
+    kernel::Norm norm;
+    if (s.normalizes) {
+        kernel::FillArgs fill;
+        fill.parts = norm.parts = static_cast<uint64_t*>(args.workspace);
+        fill.count = kernel::normParts(s.spec, shape);
+        TW_TRY(launch(1, blocksFor(fill.count, 256), 256, fill));
+        norm.rows = int32_t(kernel::normRows(s.spec, shape));
+        norm.gamma = static_cast<float const*>(launch.packed(s.gammaAt));
+        norm.beta = static_cast<float const*>(launch.packed(s.gammaAt + 1));
+        norm.epsilon = float(s.epsilon);
+    }
     if (s.spec.bias)
         l.args.bias =
             static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt) : args.inputs[size_t(s.op->bias)].data);
@@ -226,8 +250,15 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
             TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
         } else {
             TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
+            cuda::TensorMap mapResidual;
             if (s.spec.residual) {
-                TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+                TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
+            }
+            if (s.normalizes && s.spec.residual) {
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args}));
+            } else if (s.normalizes) {
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &norm, &l.args}));
+            } else if (s.spec.residual) {
                 TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args}));
             } else {
                 TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
@@ -242,7 +273,8 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 
 Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
-    DataType const type = way == GemmF16Way::kHalf ? DataType::kHalf : DataType::kFloat;
+    bool const normalizes = way == GemmF16Way::kNorm;
+    DataType const type = way == GemmF16Way::kHalf || normalizes ? DataType::kHalf : DataType::kFloat;
     bool const exact = way == GemmF16Way::kThreeTf32;
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
@@ -252,6 +284,8 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
                                nameOf(p.inputs[i].type));
     if (type == DataType::kHalf && isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
         return Support::no("a bias that is no constant");
+    if (normalizes && !(p.inputs[size_t(op.gamma)].constant && p.inputs[size_t(op.beta)].constant))
+        return Support::no("a gamma or beta that is no constant");
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
@@ -270,6 +304,10 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
             return Support::no(why);
         if (exact && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
+        if (normalizes && (product.outer.volume() != 1 || product.shape.batch != 1))
+            return Support::no("collections that have their own second operands");
+        if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
+            return Support::no("rows that no cluster of 2 to 8 blocks holds in tiles of 128 to 256 columns");
         if (product.outer.volume() > kMostProductLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
                                std::to_string(kMostProductLaunches) + " are allowed");
@@ -281,6 +319,12 @@ std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Wa
 {
     Settled const s = settle(op, p, way);
     std::vector<Config> list;
+    if (s.normalizes) {
+        for (kernel::Spec const& spec :
+             kernel::normCandidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors, kMostNormConfigs))
+            list.push_back(encode(spec));
+        return list;
+    }
     for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
                                                        s.spec.exact    ? kMostExactConfigs
                                                        : s.spec.single ? kMostTf32Configs
@@ -293,7 +337,7 @@ double estimate(CudaProductOp const& op, Problem const& p, Config const& config,
 {
     constexpr double kSplitUs = 1.5;
     Settled s = settle(op, p, way);
-    if (!p.cuda || !decode(config, s.spec))
+    if (!p.cuda || !decode(config, s.normalizes, s.spec))
         return 0;
     Product const product = productOf(s, p, false);
     return kernel::estimateUs(s.spec, product.shape, p.cuda->multiprocessors) * double(product.outer.volume()) +
@@ -303,7 +347,7 @@ double estimate(CudaProductOp const& op, Problem const& p, Config const& config,
 CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
     Settled s = settle(op, p, way);
-    if (!decode(config, s.spec))
+    if (!decode(config, s.normalizes, s.spec))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     CudaKernels out = wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
     if (s.spec.exact) {
@@ -314,16 +358,30 @@ CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& co
             return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
         };
     }
+    if (s.normalizes) {
+        out.names.push_back(kernel::kFillKernel);
+        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) {
+            Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
+            return kernel::normParts(s.spec, product.shape) * int64_t(sizeof(uint64_t));
+        };
+    }
     if (s.biasAt >= 0)
         out.packedInputs.push_back(op.bias);
+    if (s.normalizes)
+        out.packedInputs.insert(out.packedInputs.end(), {op.gamma, op.beta});
     if (s.packedBAt >= 0)
         out.packedInputs.push_back(1);
     if (!out.packedInputs.empty()) {
         TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(op.bias)] : TensorSpec();
-        out.pack = [bias, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
+        std::vector<TensorSpec> norm;
+        if (s.normalizes)
+            norm = {p.inputs[size_t(op.gamma)], p.inputs[size_t(op.beta)]};
+        out.pack = [bias, norm, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
             std::vector<std::string> parts;
             if (s.biasAt >= 0)
                 parts.push_back(packFloats(bias, bias.dims.volume()));
+            for (TensorSpec const& t : norm)
+                parts.push_back(packFloats(t, t.dims.volume()));
             if (s.packedBAt >= 0)
                 parts.push_back(packMatrices(s, *b));
             return parts;

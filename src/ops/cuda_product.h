@@ -17,6 +17,8 @@ struct CudaProductOp
     matrix_multiply::Attrs (*operations)(ir::Node const& node);
     FusedActivation const& (*activation)(ir::Node const& node) = nullptr; // null: none
     int bias = -1, residual = -1;                                         // inputs; -1: none
+    int gamma = -1, beta = -1;                                            // of a LayerNorm of y's rows
+    double (*epsilon)(ir::Node const& node) = nullptr;
 };
 
 bool isPresent(Problem const& problem, int input); // input: -1 is none

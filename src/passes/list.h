@@ -24,6 +24,7 @@ Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseProductNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
 
 } // namespace tw::passes

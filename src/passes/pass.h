@@ -27,6 +27,7 @@ struct PassContext
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
     bool cuda = false;     // the engine is for a GPU
     int64_t bandBytes = 0; // tensors of more are worked off by bands of rows where their maker and reader can; 0: none
+    int64_t normBytes = 0; // products of more and the LayerNorm of their rows become one node; 0: none do
 };
 
 // Returns whether it changed the graph.

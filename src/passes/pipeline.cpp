@@ -32,6 +32,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0},
+        {"fuse_product_norm", fuseProductNorm, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
     };
     return list;

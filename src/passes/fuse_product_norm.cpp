@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one node of a matrix product and the LayerNorm of its rows, which nobody else reads.
+//   before: x = f(a b + bias + r), y = layer_norm(x)    after: y = normalized_product(a, b, bias, r, gamma, beta)
+// In FP16, where x takes more than ctx.normBytes: it then never goes to memory, while smaller ones stay in L2. The
+// tuner still has two kernels, one after the other, to choose. Expects Form::kFused: products have their biases,
+// residuals and activations. Stands behind the other fusions and before lower_precision. Leaves alone: products without
+// bias or residual, which are not worth a pattern, sizes that are not known, FP32, and nodes whose wishes of the user
+// differ.
+#include <algorithm>
+
+#include "ops/layer_norm/op.h"
+#include "ops/normalized_product/op.h"
+#include "ops/registry.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::matrix_multiply::MatrixOperation;
+
+// Whether the node computes in FP16, now or when precisions are lowered.
+bool willBeHalf(ir::Node const& n, PassContext const& ctx)
+{
+    bool const asksFloat = (n.precision.byUser && n.precision.value != DataType::kHalf) ||
+                           std::any_of(n.outputTypes.begin(), n.outputTypes.end(),
+                                       [](auto const& w) { return w.byUser && w.value != DataType::kHalf; });
+    DataType const type = n.outputs[0]->type;
+    return !asksFloat && (type == DataType::kHalf || (ctx.half && type == DataType::kFloat));
+}
+
+bool isNorm(ir::Node const& n)
+{
+    if (n.op != &ops::layer_norm::def())
+        return false;
+    auto const& a = n.attrsAs<ops::layer_norm::Attrs>();
+    return a.hasGamma && a.hasBeta && a.axis == n.outputs[0]->rank() - 1 &&
+           n.inputs[size_t(a.gammaInput())]->isConstant() && n.inputs[size_t(a.betaInput())]->isConstant();
+}
+
+bool isProduct(ir::Node const* n)
+{
+    if (!n || n->op != &ops::fused_matrix_multiply::def() || n->inputs.size() != 4 || !n->inputs[2] || !n->inputs[3])
+        return false;
+    auto const& a = n->attrsAs<ops::fused_matrix_multiply::Attrs>();
+    return a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector && n->inputs[1]->isConstant() &&
+           n->inputs[2]->isConstant();
+}
+
+} // namespace
+
+Result<bool> fuseProductNorm(ir::Graph& g, PassContext const& ctx)
+{
+    if (ctx.normBytes <= 0)
+        return false;
+    std::vector<ir::Node*> norms;
+    for (auto const& n : g.nodes)
+        if (isNorm(*n) && willBeHalf(*n, ctx))
+            norms.push_back(n.get());
+    bool changed = false;
+    for (ir::Node* norm : norms) {
+        ir::Node* const product = onlyProducer(g, norm->inputs[0]);
+        ir::Shape const& shape = norm->outputs[0]->shape;
+        if (!isProduct(product) || !willBeHalf(*product, ctx) || !ir::isStatic(shape) || !canFuse(g, {product, norm}))
+            continue;
+        if (ir::extentsOf(shape).volume() * sizeOf(DataType::kHalf) <= ctx.normBytes ||
+            !ops::normalized_product::takesRows(shape.back().value()))
+            continue;
+        auto const& of = norm->attrsAs<ops::layer_norm::Attrs>();
+        std::vector<FusedInput> inputs;
+        for (ir::Value* v : product->inputs)
+            inputs.push_back({v, v});
+        for (int i : {of.gammaInput(), of.betaInput()})
+            inputs.push_back({norm->inputs[size_t(i)], norm->inputs[size_t(i)]});
+        auto attrs = std::make_unique<ops::normalized_product::Attrs>(
+            product->attrsAs<ops::fused_matrix_multiply::Attrs>(), of.epsilon);
+        std::string const name = product->name + " + " + norm->name;
+        TW_ASSIGN(ir::Node * fused,
+                  fuseNodes(g, {product, norm}, ops::normalized_product::def(), std::move(attrs), inputs));
+        if (!fused)
+            continue;
+        ctx.log.info("fused " + name);
+        changed = true;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

@@ -307,7 +307,7 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
         if (normalizes && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
         if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
-            return Support::no("rows that no cluster of 2 to 8 blocks holds in tiles of 128 to 256 columns");
+            return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
         if (product.outer.volume() > kMostProductLaunches)
             return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
                                std::to_string(kMostProductLaunches) + " are allowed");

@@ -77,7 +77,7 @@ Result<void> infer(ir::InferContext& ctx)
         product("half_n" + std::to_string(n), DataType::kHalf, {n == 768 ? 333 : 131, 200}, n, kNone);
     product("half_batch", DataType::kHalf, {3, 67, 136}, 768, kTranspose);
     product("half_gelu", DataType::kHalf, {260, 72}, 1024, kTranspose, FusedActivation(FusedKind::kGeluErf));
-    product("half_many_rows", DataType::kHalf, {9001, 8}, 512, kNone); // several tiles for a cluster
+    product("half_many_rows", DataType::kHalf, {9001, 8}, 512, kNone); // several tiles for a block
     product("half_many_wide_rows", DataType::kHalf, {4500, 24}, 1024, kTranspose);
 }
 

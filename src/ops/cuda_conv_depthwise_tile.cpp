@@ -68,7 +68,7 @@ int64_t registersOf(Geometry const& g, Shape const& s, int64_t rows, bool isHalf
 {
     int64_t const window = g.window[1] * g.window[2],
                   column = (rows * 2 - 1) * g.stride[1] + (g.window[1] - 1) * g.dilation[1] + 1;
-    return (isHalf ? 56 + rows * 16 + g.window[1] * s.groups * 4 + 8
+    return (isHalf ? 56 + rows * 16 + g.window[1] * s.groups * 4 + s.groups * 8
                    : 24 + rows * 8 + column * 4 + (window <= kMostHeld ? window * 4 : 8));
 }
 

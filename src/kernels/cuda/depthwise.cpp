@@ -229,17 +229,24 @@ struct Worker {
             for (int o = 0; o < ROWS; ++o)
                 isUsed = isUsed || (i >= o * STEP_H && (i - o * STEP_H) % DIL_H == 0 && (i - o * STEP_H) / DIL_H < R);
             if (!isUsed) continue;
+            Unit a[GROUPS], b[GROUPS];
 #pragma unroll
             for (int k = 0; k < GROUPS; ++k) {
-                Unit const a = loadSharedUnit(from[k] + i * ROW);
-                Unit const b = loadSharedUnit(from[k] + (i + 8 / ACROSS * ROWS * STEP_H) * ROW);
+                a[k] = loadSharedUnit(from[k] + i * ROW);
+                b[k] = loadSharedUnit(from[k] + (i + 8 / ACROSS * ROWS * STEP_H) * ROW);
+            }
 #pragma unroll
-                for (int o = 0; o < ROWS; ++o) {
-                    int const at = i - o * STEP_H, r = at / DIL_H;
-                    if (at < 0 || at % DIL_H != 0 || r >= R) continue;
+            for (int o = 0; o < ROWS; ++o) {
+                int const at = i - o * STEP_H, r = at / DIL_H;
+                if (at < 0 || at % DIL_H != 0 || r >= R) continue;
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) multiply(sum[o][j], a.v[j], b.v[j], band[r][k][j]);
-                }
+                for (int k = 0; k < GROUPS; k += 2)
+#pragma unroll
+                    for (int j = 0; j < 4; ++j)
+                        if (k + 1 < GROUPS) {
+                            u32 const both[4] = {a[k].v[j], b[k].v[j], a[k + 1].v[j], b[k + 1].v[j]};
+                            mma(sum[o][j], both, band[r][k][j], band[r][k + 1][j]);
+                        } else multiply(sum[o][j], a[k].v[j], b[k].v[j], band[r][k][j]);
             }
         }
         float odd = 0;

@@ -113,7 +113,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kShortRows{"reduce_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
-constexpr CudaTactic kRows{"reduce_rows_cuda", 2, generateRows, supportsRows, configsOfRows};
+constexpr CudaTactic kRows{"reduce_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
 constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
 constexpr CudaTactic kPixels32{"reduce_f32_pixels", 1, generatePixels, supportsPixels32, configsOfPixels,
                                formatsOfPixels};

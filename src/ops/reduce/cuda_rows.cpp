@@ -11,9 +11,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kBlockRows = 2048;       // elements of a row from which a block works on it
-constexpr int64_t kMostShares = 1024;      // blocks that work on a row
+constexpr int64_t kMostShares = 4096;      // blocks that work on a row
 constexpr int64_t kShareBytes = 16 * 1024; // of each, where there are several
-constexpr int64_t kBlocks = 6;             // of a multiprocessor
+constexpr int64_t kBlocks = 4;             // of a multiprocessor
+constexpr int64_t kFewShares = 16;         // more of them are better than one in any case
+constexpr int64_t kMostAhead = 8;          // packs that a thread loads before it uses the first
+constexpr int64_t kLongRow = 64 * 1024;    // bytes from which so many are worth their registers
+constexpr int64_t kWarpShares = 64;        // shares that a warp puts together; a block does more
 
 struct Params
 {
@@ -29,7 +33,8 @@ struct Params
 constexpr char const* kText = R"(
 struct Params { $x$ const* x; $x$* y; void* parts; u64 results, count; Div shares; };
 typedef $accumulator$ A;
-constexpr int V = 16 / sizeof($x$);
+// Packs of a row that a lane loads before it uses the first; blocks of a multiprocessor.
+constexpr int V = 16 / sizeof($x$), AHEAD = sizeof(A) > 4 ? 2 : $ahead$, RESIDENT = sizeof(A) > 4 ? 1 : $resident$;
 TW_INLINE A join(A a, A b) { return $join$; }
 TW_INLINE void finish(Params const& p, idx i, A v)
 {
@@ -47,18 +52,23 @@ TW_INLINE A part($x$ const* first, i64 n, idx lane, idx lanes)
     for (int j = 0; j < V; ++j) v[j] = $identity$;
     if (lane < head) v[0] = A(load<$number$>(first[lane]));
     if (behind + lane < n) v[1] = A(load<$number$>(first[behind + lane]));
-#pragma unroll 4
-    for (idx k = lane; k < packs; k += lanes) {
-        Pack<$x$, V> const pack = x[k];
+    for (idx k = lane; k < packs; k += AHEAD * lanes) {
+        Pack<$x$, V> ahead[AHEAD];
 #pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = join(v[j], A(load<$number$>(pack.v[j])));
+        for (int a = 0; a < AHEAD; ++a)
+            if (k + a * lanes < packs) ahead[a] = x[k + a * lanes];
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a)
+            if (k + a * lanes < packs)
+#pragma unroll
+                for (int j = 0; j < V; ++j) v[j] = join(v[j], A(load<$number$>(ahead[a].v[j])));
     }
 #pragma unroll
     for (int j = 1; j < V; ++j) v[0] = join(v[0], v[j]);
     return v[0];
 }
 TW_INLINE A joinWarp(A v) { return warpReduce(v, [](A a, A b) { return join(a, b); }); }
-TW_KERNEL __launch_bounds__(256) reduce_warps(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(256, RESIDENT) reduce_warps(const __grid_constant__ Params p)
 {
     waitForPrevious();
     releaseDependents();
@@ -67,7 +77,7 @@ TW_KERNEL __launch_bounds__(256) reduce_warps(const __grid_constant__ Params p)
     A const v = joinWarp(part(p.x + i64(row) * p.count, p.count, threadIdx.x % 32, 32));
     if (threadIdx.x % 32 == 0) finish(p, row, v);
 }
-TW_KERNEL __launch_bounds__(256, sizeof(A) > 4 ? 1 : 6) reduce_rows(const __grid_constant__ Params p)
+TW_KERNEL __launch_bounds__(256, RESIDENT) reduce_rows(const __grid_constant__ Params p)
 {
     __shared__ A scratch[32];
     waitForPrevious();
@@ -91,6 +101,19 @@ TW_KERNEL __launch_bounds__(256) reduce_rows_finish(const __grid_constant__ Para
     v = joinWarp(v);
     if (threadIdx.x % 32 == 0) finish(p, row, v);
 }
+// As reduce_rows_finish, by a block for each row.
+TW_KERNEL __launch_bounds__(256) reduce_rows_finish_many(const __grid_constant__ Params p)
+{
+    __shared__ A scratch[32];
+    waitForPrevious();
+    releaseDependents();
+    A const* const parts = static_cast<A const*>(p.parts) + u64(blockIdx.x) * p.shares.d;
+    A v = $identity$;
+#pragma unroll 4
+    for (idx k = threadIdx.x; k < p.shares.d; k += 256) v = join(v, parts[k]);
+    v = blockReduce(v, A($identity$), scratch, [](A a, A b) { return join(a, b); });
+    if (threadIdx.x == 0) finish(p, blockIdx.x, v);
+}
 )";
 
 } // namespace
@@ -111,27 +134,36 @@ Support supportsRows(Problem const& problem)
     return inner ? Support::yes() : Support::no("reduces the innermost axes only");
 }
 
-// {blocks that share a row}
+// {blocks that share a row, packs that a lane loads ahead}
 std::vector<Config> configsOfRows(Problem const& problem)
 {
     TensorSpec const &x = problem.inputs[0], &y = problem.outputs[0];
     int64_t const rows = std::max<int64_t>(y.dims.volume(), 1), bytes = x.dims.volume() / rows * sizeOf(x.type),
                   processors = problem.cuda ? problem.cuda->multiprocessors : 1;
     int64_t const shares = std::min({processors * kBlocks / rows, bytes / kShareBytes, kMostShares});
-    return shares > 1 ? std::vector<Config>{{shares}, {1}} : std::vector<Config>{{1}};
+    std::vector<Config> list;
+    if (shares > 1)
+        list.push_back({shares, kMostAhead});
+    if (shares <= kFewShares)
+        list.push_back({1, bytes >= kLongRow ? kMostAhead : kMostAhead / 2});
+    return list;
 }
 
 CudaKernels generateRows(Problem const& problem, Config const& config)
 {
     DataType const t = problem.inputs[0].type;
     CudaArithmetic const f = cudaArithmetic(problem.node->attrsAs<Attrs>().kind, t);
-    int64_t const shares = isConfig(config, 1, 1, kMostShares) ? config[0] : 1,
+    bool const isKnown = isConfig(config, 2, 1, kMostShares) && config[1] <= kMostAhead;
+    int64_t const shares = isKnown ? config[0] : 1, ahead = isKnown ? config[1] : kMostAhead / 2,
                   accumulatorBytes = isFloating(t) ? 4 : 8;
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
-    out.names = {"reduce_warps", "reduce_rows", "reduce_rows_finish"};
-    out.source = kCudaArithmetic + withArithmetic(kText, f, t) + cuda::sizeCheck<Params>();
+    out.names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"};
+    out.source = kCudaArithmetic +
+                 cuda::expand(withArithmetic(kText, f, t),
+                              {{"ahead", std::to_string(ahead)}, {"resident", ahead > 4 ? "4" : "6"}}) +
+                 cuda::sizeCheck<Params>();
     if (shares > 1)
         out.workspace = [shares, accumulatorBytes](std::span<TensorRef const>, std::span<TensorRef const> y) {
             return y[0].count() * shares * accumulatorBytes;
@@ -148,7 +180,8 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
         p.shares = cuda::divBy(shares);
         if (shares > 1) {
             TW_TRY(launch(1, rows * shares, kThreads, p));
-            return launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
+            return shares > kWarpShares ? launch(3, rows, kThreads, p)
+                                        : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
         }
         if (int64_t(p.count) >= kBlockRows)
             return launch(1, rows, kThreads, p);

@@ -171,6 +171,9 @@ void domain(ir::Node const& node, int, Domain& d)
             reduce(k + "_rows_of_2051", kind, 2, false, input(t, {17, 2051}));
             reduce(k + "_short", kind, 2, false, input(t, {301, 5, 24}));
         }
+    // Rows of which each has more blocks than a warp has threads.
+    reduce("sum_f32_rows_of_400009", Kind::kSum, 2, false, input(DataType::kFloat, {3, 400009}));
+    reduce("max_f16_rows_of_600011", Kind::kMax, 2, false, input(DataType::kHalf, {2, 600011}));
     reduce("max_infinities", Kind::kMax, 2, false, f32({2, 2}, {-inf, -inf, inf, 0}), {{-inf, inf}});
     reduce("sum_i8_saturates", Kind::kSum, 2, false, input(DataType::kInt8, {2, 3}, {100, 100, 1, -100, -100, 1}),
            {{127, -128}});

@@ -3,6 +3,7 @@
 
 #include "ops/cuda_tactic.h"
 #include "ops/softmax/cuda_columns.h"
+#include "ops/softmax/cuda_short_rows.h"
 #include "ops/softmax/op.h"
 
 namespace tw::ops::softmax {
@@ -246,14 +247,15 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kRows{"softmax_rows_cuda", 3, generateRows, supportsRows};
-constexpr CudaTactic kColumns{"softmax_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
+constexpr CudaTactic kShortRows{"softmax_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
+constexpr CudaTactic kColumns{"softmax_columns_cuda", 3, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRows, &kColumns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kRows, &kShortRows, &kColumns, &kPlain};
     return kList;
 }
 

@@ -2,6 +2,7 @@
 #include "ops/softmax/cuda_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "kernels/cuda/generate.h"
@@ -11,7 +12,10 @@ namespace tw::ops::softmax {
 
 namespace {
 
-constexpr int64_t kMostThreads = 512, kMostLanes = 256, kMostParts = 16;
+constexpr int64_t kMostThreads = 512, kMostLanes = 256, kMostParts = 32;
+constexpr int64_t kLongColumn = 300;
+constexpr int64_t kMostPaired = 160; // FP16, two in a register
+constexpr int64_t kMostSingles = 48; // FP16, one in a register as FP32: more stay pairs
 constexpr int64_t kMostNumbers = 96; // of a column's, times the columns of a pack, in the registers of a thread
 
 struct Params
@@ -28,7 +32,7 @@ constexpr char const* kText = R"(
 struct Params { void const* x; void* y; u64 packs, n; Div packsOfRow; };
 typedef $t$ T;
 constexpr int N = $n$, X = $lanes$, Y = $parts$, EACH = (N + Y - 1) / Y;
-constexpr bool EXACT = $exact$;
+constexpr bool EXACT = $exact$, RAW = $raw$; // RAW: the registers keep x, and exponentials are worked out twice
 TW_INLINE float larger(float a, float b) { return fmaxf(a, b); } // NaN shows in the sums
 TW_INLINE float sum(float a, float b) { return a + b; }
 // Over the Y threads of a column.
@@ -74,20 +78,29 @@ template <int V> TW_INLINE void columns(Params const& p)
 #pragma unroll
     for (int i = 0; i < EACH; ++i)
         if (has(i)) u[i] = *reinterpret_cast<Pack<T, V> const*>(x + i * Y * inner);
-    float v[EACH][V], m[V], s[V];
+    float v[RAW ? 1 : EACH][V], m[V], s[V];
+    auto at = [&](int i, int k) -> float { return RAW ? load<float>(u[i].v[k]) : v[RAW ? 0 : i][k]; };
 #pragma unroll
     for (int k = 0; k < V; ++k) { m[k] = -__int_as_float(0x7f800000); s[k] = 0; }
 #pragma unroll
     for (int i = 0; i < EACH; ++i)
         if (has(i))
 #pragma unroll
-            for (int k = 0; k < V; ++k) { v[i][k] = load<float>(u[i].v[k]); m[k] = larger(m[k], v[i][k]); }
+            for (int k = 0; k < V; ++k) {
+                float const x = load<float>(u[i].v[k]);
+                if (!RAW) v[RAW ? 0 : i][k] = x;
+                m[k] = larger(m[k], x);
+            }
     share<V>(m, part[0], larger);
 #pragma unroll
     for (int i = 0; i < EACH; ++i)
         if (has(i))
 #pragma unroll
-            for (int k = 0; k < V; ++k) { v[i][k] = $exp$(v[i][k] - m[k]); s[k] += v[i][k]; }
+            for (int k = 0; k < V; ++k) {
+                float const e = $exp$(at(i, k) - m[k]);
+                if (!RAW) v[RAW ? 0 : i][k] = e;
+                s[k] += e;
+            }
     share<V>(s, part[Y == 1 ? 0 : 1], sum);
     if (wanted != pack) return;
 #pragma unroll
@@ -97,7 +110,7 @@ template <int V> TW_INLINE void columns(Params const& p)
         if (!has(i)) continue;
         Pack<T, V> to;
 #pragma unroll
-        for (int k = 0; k < V; ++k) to.v[k] = store<T>(v[i][k] * s[k]);
+        for (int k = 0; k < V; ++k) to.v[k] = store<T>((RAW ? $exp$(at(i, k) - m[k]) : at(i, k)) * s[k]);
         *reinterpret_cast<Pack<T, V>*>(y + i * Y * inner) = to;
     }
 }
@@ -116,18 +129,26 @@ struct Shares
 
 bool fits(Shares const& s, DataType t, int64_t n)
 {
-    return s.numbers(n) <= kMostNumbers && s.threads() % 32 == 0 && s.threads() <= kMostThreads &&
-           std::has_single_bit(uint64_t(s.width)) && std::has_single_bit(uint64_t(s.lanes)) &&
-           s.width * sizeOf(t) <= 16 && s.lanes <= kMostLanes && s.parts <= kMostParts;
+    return s.numbers(n) <= (t == DataType::kHalf && s.width >= 2 ? kMostPaired : kMostNumbers) &&
+           s.threads() % 32 == 0 && s.threads() <= kMostThreads && std::has_single_bit(uint64_t(s.width)) &&
+           std::has_single_bit(uint64_t(s.lanes)) && s.width * sizeOf(t) <= 16 && s.lanes <= kMostLanes &&
+           s.parts <= kMostParts;
+}
+
+// Whether threads keep pairs of FP16 as they are: where they are many, half the registers are worth more than half the
+// exponentials.
+bool isRaw(Shares const& s, DataType t, int64_t n)
+{
+    return t == DataType::kHalf && s.width >= 2 && s.numbers(n) > kMostSingles;
 }
 
 // Blocks of a multiprocessor by the registers that a thread needs: its numbers, of each column a few, addresses.
-int64_t residentOf(Shares const& s, int64_t n)
+int64_t residentOf(Shares const& s, DataType t, int64_t n)
 {
     constexpr int64_t kRegisters = 65536, kThreads = 2048;
-    int64_t const others = 24 + 3 * s.width;
-    return std::clamp<int64_t>(std::min(kRegisters / ((s.numbers(n) + others) * s.threads()), kThreads / s.threads()),
-                               1, 32);
+    int64_t const others = 24 + 3 * s.width, numbers = isRaw(s, t, n) ? s.numbers(n) / 2 : s.numbers(n);
+    return std::clamp<int64_t>(std::min(kRegisters / ((numbers + others) * s.threads()), kThreads / s.threads()), 1,
+                               32);
 }
 
 } // namespace
@@ -136,8 +157,8 @@ Support supportsColumns(Problem const& problem)
 {
     TensorSpec const& x = problem.inputs[0];
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
-    if (x.maxDims[axis] > kMostParts * kMostNumbers / 2)
-        return Support::no("takes at most " + std::to_string(kMostParts * kMostNumbers / 2) +
+    if (x.maxDims[axis] > kMostParts * kMostNumbers / 4)
+        return Support::no("takes at most " + std::to_string(kMostParts * kMostNumbers / 4) +
                            " elements along the axis");
     if (x.dims.volume(axis + 1, x.dims.rank) < 2)
         return Support::no("takes axes with others behind them");
@@ -157,7 +178,7 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     // As few threads a column as hold it in `enough` registers each, in blocks of 128 or 256.
     auto add = [&](int64_t width, int64_t enough, int64_t threads) {
         Shares s{width, 32, 1};
-        while (s.parts < kMostParts && s.numbers(n) > enough)
+        while (s.parts < 16 && s.numbers(n) > enough)
             s.parts *= 2;
         s.lanes = std::max(s.lanes, threads / s.parts);
         Config const config{s.width, s.lanes, s.parts};
@@ -168,8 +189,15 @@ std::vector<Config> configsOfColumns(Problem const& problem)
         for (int64_t enough : {48, 24})
             for (int64_t threads : {128, 256})
                 add(width, enough, threads);
+    // Long columns: blocks of 256 threads, of which several share a multiprocessor.
+    for (auto const& [width, lanes, parts] : {std::array<int64_t, 3>{4, 16, 16}, {4, 8, 32}, {2, 16, 16}}) {
+        Config const config{width, lanes, parts};
+        if (n > kLongColumn && inner % width == 0 && fits({width, lanes, parts}, x.type, n) &&
+            std::find(list.begin(), list.end(), config) == list.end())
+            list.push_back(config);
+    }
     if (list.empty())
-        list.push_back({1, 32, kMostParts});
+        list.push_back({1, 32, 16});
     return list;
 }
 
@@ -178,7 +206,7 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
     TensorSpec const& x = problem.inputs[0];
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
     int64_t const n = std::max<int64_t>(x.maxDims[axis], 1);
-    Shares s{1, 32, kMostParts};
+    Shares s{1, 32, 16};
     if (isConfig(config, 3, 1, kMostLanes) && fits({config[0], config[1], config[2]}, x.type, n))
         s = {config[0], config[1], config[2]};
     CudaKernels out;
@@ -192,7 +220,8 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
                              {"lanes", std::to_string(s.lanes)},
                              {"parts", std::to_string(s.parts)},
                              {"width", std::to_string(s.width)},
-                             {"resident", std::to_string(residentOf(s, n))},
+                             {"raw", isRaw(s, x.type, n) ? "true" : "false"},
+                             {"resident", std::to_string(residentOf(s, x.type, n))},
                              {"exp", x.type == DataType::kHalf ? "__expf" : "exp"}}) +
         cuda::sizeCheck<Params>();
     out.run = [axis, s](CudaLaunch const& launch, RunArgs& args) -> Result<void> {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax of short rows that begin anywhere, by blocks of rows in shared memory.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::softmax {
+
+Support supportsShortRows(Problem const& problem);
+std::vector<Config> configsOfShortRows(Problem const& problem);
+CudaKernels generateShortRows(Problem const& problem, Config const& config);
+
+} // namespace tw::ops::softmax

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/pooling/cuda_bands.h"
 #include "ops/pooling/cuda_pixels.h"
 #include "ops/pooling/cuda_planes.h"
 #include "ops/pooling/op.h"
@@ -104,18 +105,19 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"pooling_f16_pixels", 1, generatePixels, supportsPixelsOnCuda, configsOfPixels,
+constexpr CudaTactic kPixels{"pooling_f16_pixels", 2, generatePixels, supportsPixelsOnCuda, configsOfPixels,
                              formatsOfPixels};
-constexpr CudaTactic kPixels32{"pooling_f32_pixels", 1, generatePixels, supportsPixels32OnCuda, configsOfPixels,
+constexpr CudaTactic kPixels32{"pooling_f32_pixels", 2, generatePixels, supportsPixels32OnCuda, configsOfPixels,
                                formatsOfPixels};
 constexpr CudaTactic kPlanes{"pooling_planes_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
+constexpr CudaTactic kBands{"pooling_bands_cuda", 1, generateBands, supportsBandsOnCuda, configsOfBands};
 constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlanes, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlanes, &kBands, &kPlain};
     return kList;
 }
 

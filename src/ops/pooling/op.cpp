@@ -176,6 +176,19 @@ Result<void> infer(ir::InferContext& ctx)
                         a.paddingMode = PaddingMode::kExplicitRoundUp;
                 });
             }
+        // Several bands of a plane, several planes of a block, with what is left of both.
+        if (kind != Kind::kMaxAverageBlend) {
+            pool(k + "_f16_planes", kind, {3, 3}, input(DataType::kHalf, {3, 11, 28, 28}), pad1);
+            pool(k + "_f16_planes_odd", kind, {3, 3}, input(DataType::kHalf, {3, 7, 15, 13}), pad1Inclusive);
+            pool(k + "_f16_bands", kind, {3, 3}, input(DataType::kHalf, {1, 2, 131, 66}), pad1);
+            pool(k + "_f16_bands_odd", kind, {3, 3}, input(DataType::kHalf, {1, 3, 147, 147}), [](Attrs& a) {
+                a.strides = {2, 2};
+            });
+            pool(k + "_f16_bands_5x5", kind, {5, 5}, input(DataType::kHalf, {1, 3, 77, 101}), [](Attrs& a) {
+                a.prePadding = a.postPadding = {2, 2};
+                a.strides = {2, 1};
+            });
+        }
         pool(k + "_f16_2x3_step3", kind, {2, 3}, input(DataType::kHalf, {2, 3, 7, 50}), [](Attrs& a) {
             a.strides = {1, 3};
             a.prePadding = {1, 2};

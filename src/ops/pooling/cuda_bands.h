@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling of linear FP16 images by bands of rows in shared memory: memory is read and written in packs of 16 bytes
+// wherever rows begin.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::pooling {
+
+Support supportsBandsOnCuda(Problem const& p);
+std::vector<Config> configsOfBands(Problem const& p);
+CudaKernels generateBands(Problem const& p, Config const& config);
+
+} // namespace tw::ops::pooling

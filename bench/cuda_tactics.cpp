@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: bench_cuda_tactics [--filter TEXT] [--tactic TACTIC] [--without TACTIC] [--json FILE]
-// Every CUDA tactic (those whose name holds one TACTIC and not the other), on problems of real networks' sizes:
-// microseconds by events, and the share of the GPU's copy bandwidth (read and write of the same bytes, measured here)
-// or operations a second. Status 77: there is no GPU.
+// usage: bench_cuda_tactics [--filter TEXT] [--tactic TACTIC] [--without TACTIC] [--config NUMBERS] [--json FILE]
+// Every CUDA tactic (those whose name holds one TACTIC and not the other; one config, such as 4,2), on problems of real
+// networks' sizes: microseconds by events, and the share of the GPU's copy bandwidth (read and write of the same bytes,
+// measured here) or operations a second. Status 77: there is no GPU.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -382,6 +382,14 @@ bool isTimed(Format f)
     return f == Format::kLinear || f == Format::kHWC8;
 }
 
+std::string textOf(ops::Config const& config)
+{
+    std::string text;
+    for (int64_t number : config)
+        text += (text.empty() ? "" : ",") + std::to_string(number);
+    return text;
+}
+
 int skip(Error const& e)
 {
     std::printf("skipped: %s\n", e.message.c_str());
@@ -392,7 +400,7 @@ int skip(Error const& e)
 
 int main(int argc, char** argv)
 {
-    std::string filter, only, without, json;
+    std::string filter, only, without, json, chosen;
     for (int i = 1; i + 1 < argc; ++i) {
         if (!std::strcmp(argv[i], "--filter"))
             filter = argv[++i];
@@ -400,6 +408,8 @@ int main(int argc, char** argv)
             only = argv[++i];
         else if (!std::strcmp(argv[i], "--without"))
             without = argv[++i];
+        else if (!std::strcmp(argv[i], "--config"))
+            chosen = argv[++i];
         else if (!std::strcmp(argv[i], "--json"))
             json = argv[++i];
     }
@@ -504,7 +514,9 @@ int main(int argc, char** argv)
             for (size_t i = 0; i < outputs.size(); ++i)
                 put(out, outputs[i], formats.outputs[i]);
             // Compiled side by side, timed one after the other.
-            std::vector<ops::Config> const configs = t->configs(problem);
+            std::vector<ops::Config> configs = t->configs(problem);
+            if (!chosen.empty())
+                std::erase_if(configs, [&](ops::Config const& c) { return textOf(c) != chosen; });
             std::vector<std::optional<Result<std::string>>> images(configs.size());
             std::atomic<size_t> next = 0;
             auto compile = [&] {
@@ -540,9 +552,7 @@ int main(int argc, char** argv)
                 }
                 double const share =
                     row.operations > 0 ? row.operations / (*us * 1e-6) * 1e-12 : bytes / (*us * 1e-6) / *rate * 100;
-                std::string numbers;
-                for (int64_t number : config)
-                    numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
+                std::string const numbers = textOf(config);
                 std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name.c_str(), t->name(),
                             (numbers + " " + nameOf(formats.inputs[0]) + ">" + nameOf(formats.outputs[0])).c_str(), *us,
                             share, row.operations > 0 ? "TFLOP/s" : "% of copy");

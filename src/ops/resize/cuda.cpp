@@ -3,7 +3,9 @@
 
 #include "ops/cuda_tactic.h"
 #include "ops/resize/cuda_pixels.h"
+#include "ops/resize/cuda_planes.h"
 #include "ops/resize/cuda_rows.h"
+#include "ops/resize/cuda_strips.h"
 #include "ops/resize/op.h"
 
 namespace tw::ops::resize {
@@ -157,6 +159,8 @@ CudaKernels generate(Problem const& problem, Config const&)
 constexpr CudaTactic kPixels{"resize_f16_pixels", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
 constexpr CudaTactic kPixels32{"resize_f32_pixels", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
 constexpr CudaTactic kRows{"resize_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
+constexpr CudaTactic kPlanes{"resize_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes, formatsOfPlanes};
+constexpr CudaTactic kStrips{"resize_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips, formatsOfStrips};
 constexpr CudaTactic kPlain{"resize_plain_cuda", 1, generate};
 
 } // namespace
@@ -191,7 +195,7 @@ char const* roundingText(Rounding r)
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRows, &kPixels, &kPixels32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPlanes, &kStrips, &kRows, &kPixels, &kPixels32, &kPlain};
     return kList;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/generate.h"
-#include "ops/resize/op.h"
+#include "ops/resize/cuda_scale.h"
 
 namespace tw::ops::resize {
 
@@ -12,16 +12,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kSpans = 3; // between neighbouring rows of x, for a thread
-
-// Element o of y stands at (times * o + plus) / by in x, rounded down: exact. `by` is added to keep it from going below
-// zero, and 1 taken from the quotient.
-struct Scale
-{
-    cuda::Div by, step; // step: times, 1 where that is 0
-    int64_t times = 0, plus = 0, in = 1, out = 1;
-    float inverse = 1; // of `by`
-    int32_t pad = 0;
-};
 
 struct Params
 {
@@ -35,39 +25,15 @@ struct Params
 };
 
 constexpr char const* kText = R"(
-struct Scale { Div by, step; i64 times, plus, in, out; float inverse; i32 pad; };
 struct Params {
     void const* x; void* y; u64 count; Div inner, groups, vectors; i64 xImage, yImage, xRow, yRow, xPixel, yPixel; Scale scale[2];
 };
 constexpr int kRows = $rows$;          // of y, for a thread
 constexpr int kWide = $wide$;          // elements of such a row
 constexpr bool kPixels = $pixels$;     // they are channels of one pixel, else columns
-constexpr bool kNearest = $nearest$;
 typedef $t$ T;
 typedef Pack<T, kWide> Unit;
 constexpr int kColumns = kPixels ? 1 : kWide;
-// Two elements and the second's weight; equal: only one takes part.
-struct Taps { int first, second; float weight; };
-TW_INLINE u32 quotient(u32 n, Div const& d) { return (__umulhi(n, d.m) + n) >> d.s; }
-TW_INLINE u64 quotient(u64 n, Div const& d) { return n / d.d; }
-template <class N> TW_INLINE Taps tapsOf(Scale const& s, int o)
-{
-    N const n = N(o) * N(s.times) + N(s.plus), q = quotient(n, s.by);
-    int const base = int(q) - 1, last = int(s.in) - 1;
-    Taps t;
-    t.first = base < 0 ? 0 : base > last ? last : base;
-    t.second = t.first;
-    t.weight = 0;
-    if constexpr (!kNearest) {
-        N const rest = n - q * N(s.by.d);
-        t.weight = float(rest) * s.inverse;
-        t.second = base + 1 > last ? last : base + 1;
-        // Beyond the ends an element counts as absent: the other one stands alone.
-        if ($excludeOutside$ && base < 0) t.first = t.second;
-        if (rest == 0) t.second = t.first;
-    }
-    return t;
-}
 TW_INLINE float mixed(float a, float b, float weight) { return a * (1.0f - weight) + b * weight; }
 struct Raw { T first[kWide], second[kWide]; };
 TW_INLINE void fetch(T const* row, int const (&first)[kColumns], int const (&second)[kColumns], Raw& raw)
@@ -224,52 +190,6 @@ TW_KERNEL __launch_bounds__(256) resize_rows(const __grid_constant__ Params p) {
 TW_KERNEL __launch_bounds__(256) resize_rows_long(const __grid_constant__ Params p) { resizeRows<u64>(p); }
 )";
 
-Scale scaleOf(Attrs const& a, Axis const& axis)
-{
-    int64_t times = 0, plus = 0, by = 1;
-    int64_t const over = axis.scale.over, under = axis.scale.under;
-    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
-    if (axis.out == 1 && (a.selector == Selector::kUpper || isCorner)) {
-    } else if (isCorner) {
-        times = axis.in - 1;
-        by = axis.out - 1;
-    } else if (a.coordinates == Coordinates::kAsymmetric) {
-        times = under;
-        by = over;
-    } else { // half pixels
-        times = 2 * under;
-        plus = under - over;
-        by = 2 * over;
-    }
-    if (a.mode == Mode::kNearest) {
-        bool const isHalf = a.rounding == Rounding::kHalfUp || a.rounding == Rounding::kHalfDown;
-        if (isHalf) { // of half as fine steps
-            times *= 2;
-            plus = 2 * plus + by;
-            by *= 2;
-        }
-        if (a.rounding == Rounding::kHalfDown)
-            plus -= 1;
-        else if (a.rounding == Rounding::kCeil)
-            plus += by - 1;
-    }
-    Scale s;
-    s.by = cuda::divBy(by);
-    s.step = cuda::divBy(times);
-    s.times = times;
-    s.plus = plus + by;
-    s.in = axis.in;
-    s.out = axis.out;
-    s.inverse = 1.0F / float(by);
-    return s;
-}
-
-// Coordinates take 64 bits.
-bool isLong(Scale const& s)
-{
-    return s.times * s.out + s.plus > INT32_MAX - int64_t(s.by.d);
-}
-
 struct Shape
 {
     int rows, wide; // rows 0: those between neighbours of x
@@ -358,6 +278,8 @@ std::vector<Config> configsOfRows(Problem const& p)
         list.push_back({rows, pixels ? 1 : 4});
     if (!pixels)
         list.push_back({8, 4});
+    if (supportsKnown(p).ok) // kernels that know the sizes are faster
+        list.resize(1);
     return list;
 }
 
@@ -380,12 +302,13 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
     out.alignment = shape.pixels ? 16 : 1;
     out.names = {"resize_rows", "resize_rows_long"};
     auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
-    out.source = cuda::expand(kText, {{"rows", std::to_string(std::max(shape.rows, 1))},
-                                      {"wide", std::to_string(shape.wide)},
-                                      {"pixels", flag(shape.pixels)},
-                                      {"nearest", flag(isNearest)},
-                                      {"excludeOutside", flag(a.excludeOutside)},
-                                      {"t", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)}}) +
+    out.source = cuda::expand(std::string(kScaleText) + kText,
+                              {{"rows", std::to_string(std::max(shape.rows, 1))},
+                               {"wide", std::to_string(shape.wide)},
+                               {"pixels", flag(shape.pixels)},
+                               {"nearest", flag(isNearest)},
+                               {"excludeOutside", flag(a.excludeOutside)},
+                               {"t", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)}}) +
                  (isNearest ? kNearest : kLinear) + kShared + (shape.rows == 0 ? kBetween : kBody) + kKernels +
                  cuda::sizeCheck<Params>();
     out.run = [&a, shape](CudaLaunch const& launch, RunArgs& args) { return run(a, shape, launch, args); };

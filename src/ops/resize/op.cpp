@@ -219,6 +219,24 @@ void domain(ir::Node const& node, int input, Domain& d)
             list.add(k + "_dims_constant", dynamic, {f32({1, 2, 4, 5}), constant(DataType::kInt32, {4}, {1, 2, 7, 9})});
             list.add(k + "_dims_input", dynamic, {f32({1, 2, 4, 5}), input(DataType::kInt32, {4}, {1, 2, 3, 9})});
         }
+    // Several bands of rows and planes for a block of threads; rows that begin anywhere; columns for several turns.
+    struct Planes
+    {
+        char const* name;
+        Extents x;
+        std::vector<int64_t> y;
+    };
+    for (Planes const& p :
+         {Planes{"doubled", {2, 5, 32, 64}, {2, 5, 64, 128}}, Planes{"tripled", {1, 3, 15, 21}, {1, 3, 45, 63}},
+          Planes{"odd", {3, 3, 37, 45}, {3, 3, 56, 67}}, Planes{"even", {1, 7, 41, 30}, {1, 7, 59, 46}},
+          Planes{"two_thirds", {2, 3, 51, 96}, {2, 3, 34, 64}}, Planes{"far_down", {1, 5, 90, 70}, {1, 5, 17, 11}},
+          Planes{"long_rows", {1, 2, 9, 700}, {1, 2, 13, 1403}}, Planes{"tall", {1, 9, 190, 7}, {1, 9, 283, 9}}})
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::string const name = std::string("planes_") + p.name + "_" + nameOf(t);
+            to(name + "_linear", input(t, p.x), p.y, linearHalf);
+            to(name + "_align", input(t, p.x), p.y, linearAlign);
+            to(name + "_nearest", input(t, p.x), p.y, [&](Attrs& a) { a.rounding = Rounding::kCeil; });
+        }
     to("nearest_8_axes", f32({2, 1, 2, 1, 2, 1, 2, 3}), {3, 2, 1, 1, 4, 2, 2, 5}, none);
     double const nan = std::nan("");
     to("weight_zero_takes_no_part", f32({3}, {nan, 1, 2}), {5}, linearAlign, {{nan, nan, 1, 1.5, 2}});

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/resize/cuda_scale.h"
+
+#include <numeric>
+
+#include "base/format.h"
+#include "kernels/cuda/generate.h"
+#include "kernels/cuda/prelude.h"
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::resize {
+
+char const* const kScaleText = R"(
+struct Scale { Div by, step; i64 times, plus, in, out; float inverse; i32 pad; };
+constexpr bool kNearest = $nearest$;
+// Two elements and the second's weight; equal: only one takes part.
+struct Taps { int first, second; float weight; };
+TW_INLINE u32 quotient(u32 n, Div const& d) { return (__umulhi(n, d.m) + n) >> d.s; }
+TW_INLINE u64 quotient(u64 n, Div const& d) { return n / d.d; }
+template <class N> TW_INLINE Taps tapsOf(Scale const& s, int o)
+{
+    N const n = N(o) * N(s.times) + N(s.plus), q = quotient(n, s.by);
+    int const base = int(q) - 1, last = int(s.in) - 1;
+    Taps t;
+    t.first = base < 0 ? 0 : base > last ? last : base;
+    t.second = t.first;
+    t.weight = 0;
+    if constexpr (!kNearest) {
+        N const rest = n - q * N(s.by.d);
+        t.weight = float(rest) * s.inverse;
+        t.second = base + 1 > last ? last : base + 1;
+        // Beyond the ends an element counts as absent: the other one stands alone.
+        if ($excludeOutside$ && base < 0) t.first = t.second;
+        if (rest == 0) t.second = t.first;
+    }
+    return t;
+}
+)";
+
+namespace {
+
+constexpr char const* kKnown = R"(
+// A row of y belongs to row i of x when it lies so far at most behind the one in front: on row i itself, it needs no other.
+constexpr u32 LAST = kNearest ? BY - 1 : BY;
+// Of known weights: the product with the larger one is the one that the next row has too.
+TW_INLINE float mixed(float a, float b, float weight, bool isKnown)
+{
+    return !isKnown || weight < 0.5f ? fmaf(b, weight, a * (1.0f - weight)) : fmaf(a, 1.0f - weight, b * weight);
+}
+)";
+
+std::string constant(char const* name, int64_t value)
+{
+    return "constexpr u32 " + std::string(name) + " = " + std::to_string(value) + "u;\n";
+}
+
+} // namespace
+
+Scale scaleOf(Attrs const& a, Axis const& axis)
+{
+    int64_t times = 0, plus = 0, by = 1;
+    int64_t const over = axis.scale.over, under = axis.scale.under;
+    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
+    if (axis.out == 1 && (a.selector == Selector::kUpper || isCorner)) {
+    } else if (isCorner) {
+        times = axis.in - 1;
+        by = axis.out - 1;
+    } else if (a.coordinates == Coordinates::kAsymmetric) {
+        times = under;
+        by = over;
+    } else { // half pixels
+        times = 2 * under;
+        plus = under - over;
+        by = 2 * over;
+    }
+    if (a.mode == Mode::kNearest) {
+        bool const isHalf = a.rounding == Rounding::kHalfUp || a.rounding == Rounding::kHalfDown;
+        if (isHalf) { // of half as fine steps
+            times *= 2;
+            plus = 2 * plus + by;
+            by *= 2;
+        }
+        if (a.rounding == Rounding::kHalfDown)
+            plus -= 1;
+        else if (a.rounding == Rounding::kCeil)
+            plus += by - 1;
+    }
+    Scale s;
+    s.by = cuda::divBy(by);
+    s.step = cuda::divBy(times);
+    s.times = times;
+    s.plus = plus + by;
+    s.in = axis.in;
+    s.out = axis.out;
+    s.inverse = 1.0F / float(by);
+    return s;
+}
+
+bool isLong(Scale const& s)
+{
+    return s.times * s.out + s.plus > INT32_MAX - int64_t(s.by.d);
+}
+
+Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest)
+{
+    int64_t const by = int64_t(tall.by.d), period = by / std::gcd(tall.times, by);
+    Bands b;
+    b.rows = cuda::ceilDiv(tall.out, cuda::ceilDiv(tall.out, mostRows));
+    b.isPeriodic = period <= mostRows && tall.times > 0;
+    if (b.isPeriodic)
+        b.rows = cuda::ceilDiv(b.rows, period) * period;
+    b.count = cuda::ceilDiv(tall.out, b.rows);
+    int64_t const phase = b.isPeriodic ? tall.plus % by : by - 1;
+    b.seen = ((b.rows - 1) * tall.times + phase) / by + (isNearest ? 1 : 2);
+    return b;
+}
+
+std::string sizesText(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest)
+{
+    return cuda::constant("TALL", tall.out) + cuda::constant("WIDE", wide.out) + cuda::constant("TALL_X", tall.in) +
+           cuda::constant("WIDE_X", wide.in) + cuda::constant("ROWS", bands.rows) +
+           cuda::constant("BANDS", bands.count) + cuda::constant("SEEN", bands.seen) + constant("TIMES", tall.times) +
+           constant("PLUS", tall.plus) + constant("BY", int64_t(tall.by.d)) + constant("TIMES_W", wide.times) +
+           constant("PLUS_W", wide.plus) + constant("BY_W", int64_t(wide.by.d)) + "#define INVERSE " +
+           cuda::literal(tall.inverse) + "\n#define INVERSE_W " + cuda::literal(wide.inverse) + "\n" +
+           cuda::flag("kNearest", isNearest) + cuda::flag("IS_PERIODIC", bands.isPeriodic) + kKnown;
+}
+
+Support supportsKnown(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
+    if (a.mode == Mode::kCubic)
+        return Support::no("does not mix by cubic weights");
+    if (!isFloating(x.type))
+        return Support::no(std::string("takes no ") + nameOf(x.type));
+    int const rank = x.dims.rank;
+    if (rank < 2)
+        return Support::no("resizes planes");
+    for (ir::Value const* v : {p.node->inputs[0], p.node->outputs[0]})
+        for (int d = rank - 2; d < rank; ++d)
+            if (!v->shape[size_t(d)].isConst())
+                return Support::no("wants to know the planes' size when it is built");
+    for (int d = 0; d < rank - 2; ++d) {
+        Fraction const scale = axisOf(a, x.maxDims, y.maxDims, d).scale;
+        if (!(p.node->inputs[0]->shape[size_t(d)] == p.node->outputs[0]->shape[size_t(d)]) || scale.over != scale.under)
+            return Support::no("resizes the last two axes only");
+    }
+    if (isWide(p) || storageCount(y.format, y.type, y.maxDims) >= INT32_MAX ||
+        storageCount(x.format, x.type, x.maxDims) >= INT32_MAX)
+        return Support::no("counts in 32 bits");
+    Scale const tall = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 2)),
+                wide = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 1));
+    if (isLong(tall) || isLong(wide))
+        return Support::no("counts coordinates in 32 bits");
+    if (tall.in * wide.in * tall.out * wide.out == 0)
+        return Support::no("takes no empty planes");
+    if (tall.times > (a.mode == Mode::kLinear ? 2 : 1) * int64_t(tall.by.d))
+        return Support::no("reads all rows, those between too");
+    return Support::yes();
+}
+
+} // namespace tw::ops::resize

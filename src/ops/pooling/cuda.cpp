@@ -110,7 +110,7 @@ constexpr CudaTactic kPixels{"pooling_f16_pixels", 2, generatePixels, supportsPi
 constexpr CudaTactic kPixels32{"pooling_f32_pixels", 2, generatePixels, supportsPixels32OnCuda, configsOfPixels,
                                formatsOfPixels};
 constexpr CudaTactic kPlanes{"pooling_planes_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
-constexpr CudaTactic kBands{"pooling_bands_cuda", 1, generateBands, supportsBandsOnCuda, configsOfBands};
+constexpr CudaTactic kBands{"pooling_bands_cuda", 2, generateBands, supportsBandsOnCuda, configsOfBands};
 constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
 
 } // namespace

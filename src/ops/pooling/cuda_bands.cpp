@@ -17,7 +17,7 @@ constexpr int64_t kMostThreads = 512;
 constexpr int64_t kMostShared = 47 * 1024;
 constexpr double kLeastBytes = 6 * 1024, kMostBytes = 16 * 1024; // of x, of a block
 constexpr int64_t kMostWindow = 7;                               // of either axis: rows of a window stay in registers
-constexpr int64_t kSlack = 80; // bytes round a band, which threads at its ends read and do not use
+constexpr int64_t kSlack = 320; // bytes round a band, which threads at its ends read and do not use
 
 // A config's numbers.
 enum Place
@@ -87,7 +87,7 @@ constexpr int ROWS = $rows$, COLUMNS = $columns$, GROUPS = $groups$, PLANES = $p
 constexpr int BAND = ROWS * GROUPS, WIDE = (OUT_W + COLUMNS - 1) / COLUMNS, UNITS = WIDE * GROUPS * PLANES;
 typedef unsigned short u16;
 typedef f16 T;
-constexpr int V = 8; // of a pack
+constexpr int V = 8, LINE = 64; // elements of a pack, of 128 bytes
 // Words of a row that a thread reads: left of its own columns, those, right of them.
 constexpr int IN = COLUMNS * STEP_W, BEYOND = S - STEP_W - PAD_W > 0 ? S - STEP_W - PAD_W : 0;
 constexpr int LEFT = (PAD_W + 1) / 2, OWN = IN / 2, RIGHT = (BEYOND + 1) / 2;
@@ -96,7 +96,7 @@ constexpr bool ODD = W % 2 != 0; // rows may begin within a word
 // Elements of an access to shared memory: a power of two.
 __device__ constexpr int lowestBit(int v) { return v & -v; }
 constexpr int UNIT_X = lowestBit(W | IN | V), UNIT_Y = lowestBit(OUT_W | COLUMNS | V), OWN_WORDS = UNIT_X < 2 ? 1 : UNIT_X / 2;
-constexpr int FRONT = V; // elements of shared memory before those of x
+constexpr int FRONT = LINE; // elements of shared memory before those of x
 constexpr bool AVERAGES = PER == 1;
 // 1 over the positions of a window along one axis that count for the average; 0 where it sees none.
 TW_INLINE float shareOf(int start, int window, int in, int after)
@@ -148,8 +148,8 @@ TW_INLINE void putRow(T* to, int q, Cell const (&v)[SLOTS])
 }
 TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
 {
-    __shared__ alignas(16) u32 data[$wordsX$];
-    __shared__ alignas(16) u32 staged[$wordsY$];
+    __shared__ alignas(128) u32 data[$wordsX$];
+    __shared__ alignas(128) u32 staged[$wordsY$];
     __shared__ float shares[BAND];
     waitForPrevious();
     releaseDependents();
@@ -158,15 +158,17 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
     // Of x rows [h0, stop), of all planes where there are several; of y rows from o0 on.
     int const h0 = PLANES > 1 ? 0 : max(o0 * STEP_H - p.padH, 0);
     int const stop = PLANES > 1 ? p.h : min((o0 + BAND - 1) * STEP_H - p.padH + R, p.h);
-    int const firstX = (plane0 * p.h + h0) * W, shiftX = firstX & (V - 1), x0 = firstX - shiftX;
+    int const firstX = (plane0 * p.h + h0) * W, shiftX = firstX & (LINE - 1), x0 = firstX - shiftX;
     int const elements = shiftX + (PLANES > 1 ? planes * p.h : stop - h0) * W;
     T const* const x = static_cast<T const*>(p.x) + x0;
     T* const in = reinterpret_cast<T*>(data) + FRONT;
-    // What lies behind x is not read: packs up to there, then elements.
+    // What lies behind x is not read: packs up to there, then elements. Lines stay lines in shared memory: a copy of 32
+    // bytes that ends in two of them reads memory twice.
     int const whole = u64(x0) + u32(elements + V - 1) <= p.countX ? elements : int((p.countX - x0) / V) * V;
     u32 const to = sharedAddress(in);
 #pragma unroll 4
-    for (int k = threadIdx.x * V; k < whole; k += THREADS * V) copyAsync16(to + k * 2, x + k, true);
+    for (int k = threadIdx.x * V; k < whole; k += THREADS * V)
+        if (k + V > shiftX) copyAsync16(to + k * 2, x + k, true);
     copyCommit();
     if (whole < elements)
 #pragma unroll 1
@@ -174,7 +176,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
     if (AVERAGES)
 #pragma unroll 1
         for (int i = threadIdx.x; i < BAND; i += THREADS) shares[i] = shareOf((o0 + i) * STEP_H - p.padH, R, p.h, p.afterH);
-    int const firstY = (plane0 * p.outH + o0) * OUT_W, shiftY = firstY & (V - 1);
+    int const firstY = (plane0 * p.outH + o0) * OUT_W, shiftY = firstY & (LINE - 1);
     int const rowsY = PLANES > 1 ? planes * p.outH : min(BAND, p.outH - o0);
     int const unit = threadIdx.x, q = unit % WIDE * COLUMNS, plane = unit / WIDE % PLANES, o = unit / (WIDE * PLANES) * ROWS;
     int const w = q * STEP_W - LEFT * 2; // column of the first word
@@ -241,10 +243,10 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
     __syncthreads();
     T* const y = static_cast<T*>(p.y) + (firstY - shiftY);
     T const* const out = reinterpret_cast<T const*>(staged);
-    int const end = shiftY + rowsY * OUT_W, begin = shiftY ? V : 0, last = end / V * V;
+    int const end = shiftY + rowsY * OUT_W, begin = (shiftY + V - 1) / V * V, last = end / V * V;
 #pragma unroll 4
-    for (int k = begin + threadIdx.x * V; k < last; k += THREADS * V)
-        *reinterpret_cast<Pack<u32, 4>*>(y + k) = *reinterpret_cast<Pack<u32, 4> const*>(out + k);
+    for (int k = threadIdx.x * V; k < last; k += THREADS * V)
+        if (k >= begin) *reinterpret_cast<Pack<u32, 4>*>(y + k) = *reinterpret_cast<Pack<u32, 4> const*>(out + k);
     if (threadIdx.x < V) { // before the first pack and behind the last one
         int const k = shiftY + threadIdx.x, behind = max(last, begin) + threadIdx.x;
         if (k < min(begin, end)) y[k] = out[k];
@@ -265,7 +267,7 @@ Sizes sizesOf(Geometry const& g, Config const& c)
                   outs = c[kPlanes] > 1 ? c[kPlanes] * g.out[1] : band;
     return {ceilDiv(ceilDiv(g.out[2], c[kColumns]) * c[kGroups] * c[kPlanes], 32) * 32,
             ceilDiv(rows * g.in[2] * 2 + kSlack + 4 * g.stride[2] * c[kColumns], 16) * 4,
-            ceilDiv(outs * g.out[2] * 2 + 32, 16) * 4};
+            ceilDiv(outs * g.out[2] * 2 + 144, 16) * 4};
 }
 
 // Why a block cannot have such a band; null when it can.

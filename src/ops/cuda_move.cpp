@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/cuda_move_tiles.h"
+#include "ops/cuda_words.h"
 
 namespace tw::ops {
 
@@ -23,10 +24,14 @@ struct Params
     int32_t first = 0, each = 1; // the first dimension that counts; units of a thread
     cuda::Loop<2> loop;          // x, y
     int64_t low[kMaxRank] = {}, span[kMaxRank] = {};
+    Stretch words; // around x
 };
 
 constexpr char const* kText = R"(
-struct MoveParams { void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8]; };
+struct MoveParams {
+    void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8];
+    void const* words; i64 wordsAt, wordsBegin, wordsSpan;
+};
 typedef $unit$ Element;
 constexpr bool kBordered = $bordered$;
 constexpr int kEach = 4, kScatteredEach = 2, kPerStore = $store$ / sizeof(Element);
@@ -138,10 +143,65 @@ TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MovePara
                 if (i + e < p.count) y[i + e] = v[k].v[e];
     }
 }
+// y is dense, and so are rows of x: words of 16 bytes. kDeep: of more than 3 dimensions.
+template <bool kDeep> struct MovedRows {
+    struct Spot { Row row; idx end; }; // of the row in y
+    static constexpr bool kClips = kBordered;
+    MoveParams const& p;
+    Whole filled;
+    TW_INLINE Whole fill() const { return filled; }
+    TW_INLINE bool isInside(idx c, int r) const { return !kBordered || c - idx(p.low[r]) < idx(p.span[r]); }
+    TW_INLINE Spot spot(idx i) const
+    {
+        idx const columns = idx(p.loop.dim[7].d);
+        if constexpr (kDeep) {
+            Row const row = rowOf(p, i);
+            return {row, i - row.column + columns};
+        } else {
+            idx const rows = divide(i, p.loop.dim[7]), plane = divide(rows, p.loop.dim[6]);
+            Row row = {};
+            row.column = i - rows * columns;
+            row.line = rows - plane * idx(p.loop.dim[6].d);
+            row.isInner = isInside(plane, 5);
+            row.inside = row.isInner && isInside(row.line, 6);
+            row.from = off(kBordered ? row.line - idx(p.low[6]) : row.line) * off(p.loop.stride[0][6]) +
+                       off(kBordered ? plane - idx(p.low[5]) : plane) * off(p.loop.stride[0][5]);
+            return {row, (rows + 1) * columns};
+        }
+    }
+    TW_INLINE Spot next(Spot at) const
+    {
+        Row& row = at.row;
+        if (++row.line >= idx(p.loop.dim[6].d)) return spot(at.end);
+        row.column = 0;
+        row.from += off(p.loop.stride[0][6]);
+        row.inside = row.isInner && isInside(row.line, 6);
+        at.end += idx(p.loop.dim[7].d);
+        return at;
+    }
+    TW_INLINE Piece piece(Spot const& at) const
+    {
+        off const column = off(at.row.column), low = kBordered ? off(p.low[7]) - column : -column,
+                  high = !kBordered || !at.row.inside ? low : low + off(p.span[7]);
+        return {p.words, off(p.wordsAt) + at.row.from - low, off(p.wordsBegin), idx(p.wordsSpan),
+                idx(p.loop.dim[7].d) - at.row.column, low, high};
+    }
+    TW_INLINE idx segment(idx i) const { return divide(i, p.loop.dim[7]); }
+    TW_INLINE idx end(idx row) const { return (row + 1) * idx(p.loop.dim[7].d); }
+};
+template <bool kDeep> TW_INLINE void moveByWords(MoveParams const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    copyWords<sizeof(Element)>(MovedRows<kDeep>{p, filling<Whole>(p)}, p.y, idx(p.count), p.each);
+}
+TW_KERNEL __launch_bounds__(256) move_words(const __grid_constant__ MoveParams p) { moveByWords<false>(p); }
+TW_KERNEL __launch_bounds__(256) move_words_deep(const __grid_constant__ MoveParams p) { moveByWords<true>(p); }
 )";
 
-// Kernels, in this order: scattered, units of 1 << shift bytes from the element's size on, tiles.
-constexpr int kScattered = 0, kUnits = 1;
+// Kernels, in this order: scattered, words (of up to 3 dimensions, of more), units of 1 << shift bytes from the
+// element's size on, tiles.
+constexpr int kScattered = 0, kWords = 1, kUnits = 3;
 
 int shiftOf(int64_t elementBytes)
 {
@@ -206,6 +266,19 @@ int64_t unitBytes(Box const& b)
     return unit;
 }
 
+// What lies in x from the element that coordinate 0, or `low`, comes from.
+Stretch wordsOf(Box const& b)
+{
+    int64_t low = 0, high = 1;
+    for (int d = 0; d < b.dims.rank; ++d) {
+        int64_t const n = b.low.rank ? b.high[d] - b.low[d] : b.dims[d];
+        if (n <= 0)
+            return stretchOf(b.x, 0, 0, b.elementBytes);
+        (b.from[d] < 0 ? low : high) += (n - 1) * b.from[d];
+    }
+    return stretchOf(b.x, low, high, b.elementBytes);
+}
+
 bool isDense(Extents const& dims, Extents const& steps)
 {
     int64_t step = 1;
@@ -245,8 +318,9 @@ CudaKernels moveKernels(int64_t elementBytes, Moves what)
 {
     CudaKernels out;
     out.isDependent = true;
-    out.names = {"move_scattered"};
-    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)},
+    out.names = {"move_scattered", "move_words", "move_words_deep"};
+    out.source = kWordsText +
+                 cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)},
                                       {"store", std::to_string(kStoreBytes)},
                                       {"bordered", what == Moves::kBordered ? "true" : "false"}}) +
                  "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) +
@@ -286,6 +360,7 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
     p.x = b.x;
     p.y = b.y;
     p.fill = b.fill;
+    std::fill_n(p.span, kMaxRank - b.dims.rank, 1);
     for (int d = 0; d < b.dims.rank; ++d) {
         int const at = kMaxRank - b.dims.rank + d;
         int64_t const low = bordered ? b.low[d] : 0, high = bordered ? b.high[d] : b.dims[d];
@@ -296,6 +371,10 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
         else
             b.from[d] /= wide, b.to[d] /= wide;
     }
+    bool const words = scattered && b.from[last] == 1 && b.dims[last] * b.elementBytes >= kLeastSegmentBytes &&
+                       b.elementBytes <= kMostJoinedBytes;
+    if (words)
+        p.words = wordsOf(b);
     p.first = kMaxRank - b.dims.rank;
     p.loop.set(b.dims);
     p.loop.setStrides(0, b.from);
@@ -303,8 +382,10 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
     p.count = uint64_t(b.dims.volume());
     int64_t const stores =
         scattered ? (int64_t(p.count) * b.elementBytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
-    p.each = stores < kWaves * launch.multiprocessors() || unit == kMostUnit ? 1 : scattered ? kScatteredEach : kEach;
-    int kernel = kScattered;
+    p.each = stores < kWaves * launch.multiprocessors() || unit == kMostUnit ? 1
+             : scattered && !words                                           ? kScatteredEach
+                                                                             : kEach;
+    int kernel = words ? kWords + (b.dims.rank > 3) : kScattered;
     if (!scattered)
         for (int64_t bytes = b.elementBytes, k = kUnits; bytes <= unit; bytes *= 2)
             kernel = int(k++);

@@ -37,7 +37,6 @@ struct TileParams {
     Div tilesA, tilesB, xPacks, yPacks, width, lanes; Loop<2> others;
 };
 constexpr int kSize = sizeof(Element), kPack = 16 / kSize, kSide = 4 / kSize;
-typedef Pack<u32, 4> Whole;
 extern __shared__ Whole shared[];
 TW_INLINE Element elementOf(u32 v) { Element e; e.v = decltype(e.v)(v); return e; }
 TW_INLINE Whole packAt(TileParams const& p, i64 e)
@@ -48,21 +47,6 @@ TW_INLINE Whole packAt(TileParams const& p, i64 e)
 #pragma unroll
     for (int i = 0; i < kPack; ++i)
         if (e + i >= p.xBegin && e + i < p.xEnd) v.v[i / kSide] |= u32(x[i].v) << i % kSide * kSize * 8;
-    return v;
-}
-// 16 bytes from `shift` elements on.
-TW_INLINE Whole joined(Whole const& a, Whole const& b, int shift)
-{
-    u32 const w[8] = {a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3]};
-    int const bytes = shift * kSize;
-    u32 half[6], word[5];
-#pragma unroll
-    for (int i = 0; i < 6; ++i) half[i] = bytes & 8 ? w[i + 2] : w[i];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) word[i] = bytes & 4 ? half[i + 1] : half[i];
-    Whole v;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) v.v[i] = kSize == 4 ? word[i] : __funnelshift_r(word[i], word[i + 1], (bytes & 3) * 8);
     return v;
 }
 TW_INLINE void readTile(TileParams const& p, i64 xRow, int na, int nb)
@@ -80,7 +64,7 @@ TW_INLINE void readTile(TileParams const& p, i64 xRow, int na, int nb)
             if (w >= total || at >= length) continue;
             int const shift = p.isEven ? 0 : int(e & (kPack - 1));
             v[k] = packAt(p, e - shift);
-            if (shift) v[k] = joined(v[k], packAt(p, e - shift + kPack), shift);
+            if (shift) v[k] = joined<kSize>(v[k], packAt(p, e - shift + kPack), shift);
         }
 #pragma unroll
         for (int k = 0; k < 4; ++k) {

@@ -3,6 +3,7 @@
 
 #include "ops/concatenation/op.h"
 #include "ops/cuda_tactic.h"
+#include "ops/cuda_words.h"
 
 namespace tw::ops::concatenation {
 
@@ -12,6 +13,7 @@ constexpr int kThreads = 256;
 constexpr int64_t kStoreBytes = 8;
 constexpr int kFirstOdd = 5, kOddKernels = 3; // of units of 1, 2 and 4 bytes
 constexpr int kFirstWhole = kFirstOdd + kOddKernels;
+constexpr int kFirstWords = kFirstWhole + 5; // of units of 1 and 2 bytes
 constexpr int64_t kShortRowBytes = 1024;
 constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
@@ -132,6 +134,70 @@ TW_KERNEL __launch_bounds__(256) concatenation_whole_8(const __grid_constant__ W
 TW_KERNEL __launch_bounds__(256) concatenation_whole_16(const __grid_constant__ WholeParams p) { copyWhole<unit16>(p); }
 )";
 
+// The same by words. Segments: inputs, and the gap behind them.
+constexpr int kEach = 4;         // words for a thread, in flight together
+constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one word
+struct WordsParams
+{
+    void* y = nullptr;
+    uint64_t count = 0; // units of y
+    cuda::Div columns, segments;
+    int64_t inputs = 0, each = 1;
+    int64_t end[kMostInputs + 1] = {}, step[kMostInputs] = {}; // as above
+    Stretch x[kMostInputs];
+};
+
+constexpr char const* kWordsKernels = R"(
+struct Stretch { void const* x; i64 at, begin, span; };
+struct WordsParams { void* y; u64 count; Div columns, segments; i64 inputs, each; i64 end[9], step[8]; Stretch x[8]; };
+struct JoinedRows {
+    struct Spot { idx row, column; int k; };
+    static constexpr bool kClips = true; // the gap
+    WordsParams const& p;
+    TW_INLINE Whole fill() const { return {}; }
+    TW_INLINE idx begin(int k) const { return k > 0 ? idx(p.end[k - 1]) : 0; }
+    TW_INLINE Spot spot(idx i) const
+    {
+        idx const row = divide(i, p.columns), column = i - row * idx(p.columns.d);
+        int k = 0;
+        while (column >= idx(p.end[k])) ++k;
+        return {row, column, k};
+    }
+    TW_INLINE Spot next(Spot at) const
+    {
+        at.column = idx(p.end[at.k]);
+        if (++at.k == int(p.segments.d)) at = {at.row + 1, 0, 0};
+        return at;
+    }
+    TW_INLINE Piece piece(Spot const& at) const
+    {
+        idx const left = idx(p.end[at.k]) - at.column;
+        if (at.k >= int(p.inputs)) return {nullptr, 0, 0, 0, left, 0, 0};
+        Stretch const& x = p.x[at.k];
+        return {x.x, off(x.at) + off(at.row) * off(p.step[at.k]) + off(at.column - begin(at.k)), off(x.begin), idx(x.span),
+                left, 0, off(left)};
+    }
+    TW_INLINE idx segment(idx i) const
+    {
+        Spot const at = spot(i);
+        return at.row * idx(p.segments.d) + at.k;
+    }
+    TW_INLINE idx end(idx segment) const
+    {
+        idx const row = divide(segment, p.segments);
+        return row * idx(p.columns.d) + idx(p.end[segment - row * idx(p.segments.d)]);
+    }
+};
+template <int S> TW_INLINE void copyByWords(WordsParams const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    copyWords<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
+}
+TW_KERNEL __launch_bounds__(256) concatenation_words_1(const __grid_constant__ WordsParams p) { copyByWords<1>(p); }
+TW_KERNEL __launch_bounds__(256) concatenation_words_2(const __grid_constant__ WordsParams p) { copyByWords<2>(p); }
+)";
+
 // Bytes of a row, from row to row, and rows.
 struct Rows
 {
@@ -146,6 +212,17 @@ Rows rowsOf(TensorRef const& t, int axis)
                 t.dims.volume(0, axis) * t.dims.volume(axis + 1, t.dims.rank)};
     int64_t const bytes = t.dims.volume(axis, t.dims.rank) * size;
     return {bytes, bytes, t.dims.volume(0, axis)};
+}
+
+// Of an input whose row begins at `begin` in that of y. The last one takes its gap with it where it fits that of y.
+Rows rowsOfInput(RunArgs const& args, size_t i, int axis, int64_t begin)
+{
+    TensorRef const& y = args.outputs[0];
+    Rows rows = rowsOf(args.inputs[i], axis);
+    if (y.format == Format::kHWC8 && y.stride == 0 && i + 1 == args.inputs.size() &&
+        begin % (vectorOf(Format::kHWC8) * sizeOf(y.type)) == 0)
+        rows.bytes = rowsOf(y, axis).step - begin;
+    return rows;
 }
 
 // The widest unit, as a power of 2, that divides all these bytes.
@@ -166,8 +243,9 @@ int wholeShift(int axis, RunArgs const& args)
         return -1;
     uint64_t all = uint64_t(whole.step);
     int64_t begin = 0;
-    for (TensorRef const& x : args.inputs) {
-        Rows const rows = rowsOf(x, axis);
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+        TensorRef const& x = args.inputs[i];
+        Rows const rows = rowsOfInput(args, i, axis, begin);
         if (rows.bytes * rows.count > 0 && x.as<char>() == y.as<char>() + begin)
             return -1;
         all |= cuda::addressOf(x.data) | uint64_t(rows.bytes | rows.step);
@@ -175,6 +253,41 @@ int wholeShift(int axis, RunArgs const& args)
     }
     int const shift = unitShift(all);
     return shift >= kOddKernels && whole.step >= kShortRowBytes ? -1 : shift;
+}
+
+Result<void> runWords(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const& y = args.outputs[0];
+    Rows const whole = rowsOf(y, axis);
+    int64_t const unit = int64_t(1) << shift, words = (whole.step * whole.count + kWordBytes - 1) / kWordBytes;
+    WordsParams p;
+    p.y = y.data;
+    p.columns = cuda::divBy(whole.step >> shift);
+    p.count = uint64_t(whole.step * whole.count) >> shift;
+    int64_t end = 0;
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+        TensorRef const& x = args.inputs[i];
+        Rows const rows = rowsOfInput(args, i, axis, end << shift);
+        if (rows.bytes * rows.count == 0)
+            continue;
+        size_t const k = size_t(p.inputs++);
+        p.end[k] = end += rows.bytes >> shift;
+        p.step[k] = rows.step >> shift;
+        p.x[k] = stretchOf(x.data, 0, (rows.step * (rows.count - 1) + rows.bytes) >> shift, unit);
+    }
+    int64_t segments = p.inputs;
+    if (end < whole.step >> shift)
+        p.end[segments++] = whole.step >> shift;
+    p.segments = cuda::divBy(segments);
+    p.each = words < kWaves * launch.multiprocessors() ? 1 : kEach;
+    return launch(kFirstWords + shift, blocksFor(words, int(kWordThreads * p.each)), kWordThreads, p);
+}
+
+// Whether words of one segment are what counts.
+bool isLong(int axis, RunArgs const& args)
+{
+    Rows const whole = rowsOf(args.outputs[0], axis);
+    return whole.step >= kLeastSegmentBytes * int64_t(args.inputs.size());
 }
 
 Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
@@ -186,8 +299,9 @@ Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
     p.columns = cuda::divBy(whole.step >> shift);
     p.count = uint64_t(whole.step * whole.count) >> shift;
     int64_t end = 0;
-    for (TensorRef const& x : args.inputs) {
-        Rows const rows = rowsOf(x, axis);
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+        TensorRef const& x = args.inputs[i];
+        Rows const rows = rowsOfInput(args, i, axis, end << shift);
         size_t const k = size_t(p.inputs++);
         p.x[k] = x.data;
         p.end[k] = end += rows.bytes >> shift;
@@ -201,12 +315,14 @@ Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
 Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
 {
     if (int const shift = wholeShift(axis, args); shift >= 0)
-        return runWhole(axis, shift, launch, args);
+        return 1 << shift <= kMostJoinedBytes && isLong(axis, args) ? runWords(axis, shift, launch, args)
+                                                                    : runWhole(axis, shift, launch, args);
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
     int64_t begin = 0;
-    for (TensorRef const& x : args.inputs) {
-        Rows const rows = rowsOf(x, axis);
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+        TensorRef const& x = args.inputs[i];
+        Rows const rows = rowsOfInput(args, i, axis, begin);
         char const* const place = y.as<char>() + begin;
         if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
             int kernel = unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
@@ -256,16 +372,20 @@ CudaKernels generate(Problem const& problem, Config const&)
                  "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"};
     for (int unit = 1; unit <= 16; unit *= 2)
         out.names.push_back("concatenation_whole_" + std::to_string(unit));
-    out.source = std::string(kText) + kWholeText + cuda::sizeCheck<Params>() +
-                 "static_assert(sizeof(WholeParams) == " + std::to_string(sizeof(WholeParams)) +
-                 ", \"layout of WholeParams\");\n";
+    for (int unit = 1; unit <= kMostJoinedBytes; unit *= 2)
+        out.names.push_back("concatenation_words_" + std::to_string(unit));
+    out.source =
+        std::string(kText) + kWholeText + kWordsText + kWordsKernels + cuda::sizeCheck<Params>() +
+        "static_assert(sizeof(WholeParams) == " + std::to_string(sizeof(WholeParams)) +
+        ", \"layout of WholeParams\");\nstatic_assert(sizeof(WordsParams) == " + std::to_string(sizeof(WordsParams)) +
+        ", \"layout of WordsParams\");\n";
     out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
         return run(axis, launch, args);
     };
     return out;
 }
 
-constexpr CudaTactic kPlain{"concatenation_plain_cuda", 3, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"concatenation_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -108,6 +108,15 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
                      {input(t, {5, n}), input(t, {5, 0}), input(t, {5, 3 * n}), input(t, {5, 16})});
             list.add("nine_" + which, Attrs(0), std::vector<CaseInput>(9, input(t, {n})));
         }
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        list.add("odd_rows_" + type, Attrs(1),
+                 {input(t, {37, 175}), input(t, {37, 1}), input(t, {37, 0}), input(t, {37, 154})});
+        list.add("short_and_long_" + type, Attrs(1),
+                 {input(t, {9, 3}), input(t, {9, 5}), input(t, {9, 333}), input(t, {9, 2})});
+    }
+    list.add("odd_planes", Attrs(1), {input(h, {3, 120, 9, 7}), input(h, {3, 57, 9, 7})});
+    list.add("odd_rows_large", Attrs(1), {input(h, {20001, 75}), input(h, {20001, 54})});
     list.add("four_axes", Attrs(1), {f32({2, 3, 4, 5}), f32({2, 5, 4, 5})});
 }
 

@@ -24,7 +24,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }
 
-constexpr CudaTactic kPlain{"padding_plain_cuda", 2, generate};
+constexpr CudaTactic kPlain{"padding_plain_cuda", 3, generate};
 
 } // namespace
 

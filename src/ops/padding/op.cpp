@@ -58,6 +58,16 @@ Result<void> infer(ir::InferContext& ctx)
     pad("empty_batch", {1, 1}, {1, 1}, f32({0, 2, 3}));
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         pad(std::string("type_") + nameOf(t), {1, -1}, {0, 3}, input(t, {2, 2, 3, 3}));
+    // Rows of many bytes, whose ends lie anywhere in a word.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        pad("frame_" + type, {1, 1}, {1, 1}, input(t, {3, 5, 7, 111}));
+        pad("wide_frame_" + type, {3, 29}, {2, 70}, input(t, {2, 5, 7, 55}));
+        pad("left_" + type, {0, 3}, {0, 0}, input(t, {5, 6, 93}));
+        pad("crop_rows_" + type, {-1, -3}, {0, 1}, input(t, {5, 6, 93}));
+        pad("rows_of_border_" + type, {2, -90}, {1, 77}, input(t, {3, 4, 85})); // nothing of x is left
+    }
+    pad("frame_large", {1, 1}, {1, 1}, input(DataType::kHalf, {40, 33, 56, 57}));
 }
 
 } // namespace

@@ -92,7 +92,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kMove{"reformat_move_cuda", 1, generateMove, supportsMove, configsOfTiles, formatPairs};
+constexpr CudaTactic kMove{"reformat_move_cuda", 2, generateMove, supportsMove, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_plain_cuda", 3, generate, nullptr, nullptr, formatPairs};
 
 } // namespace

@@ -30,7 +30,7 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-constexpr CudaTactic kPlain{"slice_plain_cuda", 3, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"slice_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -265,6 +265,15 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
         slice("sparse_frame_" + type, input(t, {3, 6, 41}), {2, 7, -3}, {3, 5, 20}, {-1, -2, 3}, Mode::kFill);
         slice("outside_" + type, input(t, {3, 6, 41}), {0, 7, 0}, {3, 5, 41}, {1, 1, 1}, Mode::kFill);
     }
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        slice("odd_rows_" + type, input(t, {7, 209}), {0, 3}, {7, 197}, {1, 1});
+        slice("odd_rows_back_" + type, input(t, {3, 6, 131}), {2, 5, 1}, {3, 5, 129}, {-1, -1, 1});
+        slice("odd_line_" + type, input(t, {1001}), {5}, {993}, {1});
+        slice("odd_frame_rows_" + type, input(t, {3, 6, 141}), {-1, 4, -3}, {5, 5, 147}, {1, -1, 1}, Mode::kFill, {},
+              {absent(), absent(), absent(), input(t, {}, {3})});
+    }
+    slice("odd_box_large", input(DataType::kHalf, {40, 31, 59, 59}), {0, 0, 1, 1}, {40, 31, 57, 57}, {1, 1, 1, 1});
     slice("many_reversed", input(DataType::kInt8, {1100, 2003}), {0, 2002}, {1100, 2003}, {1, -1});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})

@@ -85,6 +85,8 @@ std::vector<Row> movingRows()
     slice("slice_box_f16", h, {64, 256, 58, 58}, {0, 0, 1, 1}, {64, 256, 56, 56}, {1, 1, 1, 1}, 1);
     slice("slice_box_f32", f, {64, 128, 58, 58}, {0, 0, 1, 1}, {64, 128, 56, 56}, {1, 1, 1, 1}, 1);
     slice("slice_odd_f16", h, {4096, 8209}, {0, 3}, {4096, 8197}, {1, 1}, 1);
+    slice("slice_odd_i8", i8, {4096, 16421}, {0, 3}, {4096, 16397}, {1, 1}, 1);
+    slice("slice_short_rows_f16", h, {1 << 20, 43}, {0, 1}, {1 << 20, 41}, {1, 1}, 1);
     // Every other element: all of what lies between is read.
     slice("slice_strided_f16", h, {8192, 8192}, {0, 0}, {8192, 4096}, {1, 2}, 2);
     slice("slice_strided_f32", f, {8192, 4096}, {0, 0}, {8192, 2048}, {1, 2}, 2);
@@ -106,6 +108,7 @@ std::vector<Row> movingRows()
     gather("gather_rows_64_f16", h, {30000, 64}, {1 << 19}, 0, {});
     gather("gather_rows_8_f32", f, {30000, 8}, {1 << 21}, 0, {30000, 8});
     gather("gather_rows_odd_f16", h, {30000, 75}, {1 << 18}, 0, {});
+    gather("gather_rows_odd_f32", f, {30000, 75}, {1 << 17}, 0, {});
     gather("gather_inner_f16", h, {1024, 30000}, {30000}, 1, {1024, 30000});
     gather("gather_inner_f32", f, {512, 30000}, {30000}, 1, {512, 30000});
     gather("gather_middle_f16", h, {4, 30000, 256}, {30000}, 1, {4, 30000, 256});
@@ -117,6 +120,7 @@ std::vector<Row> movingRows()
     concat("concat_rows_f16", h, 1, {{1 << 18, 96}, {1 << 18, 32}});
     concat("concat_odd_f16", h, 1, {{64, 120, 57, 57}, {64, 57, 57, 57}});
     concat("concat_odd_rows_f16", h, 1, {{1 << 18, 75}, {1 << 18, 54}});
+    concat("concat_odd_rows_f32", f, 1, {{1 << 17, 75}, {1 << 17, 54}});
     concat("concat_f32", f, 1, {{32, 256, 56, 56}, {32, 64, 56, 56}});
     auto pad = [&](char const* name, DataType t, Extents dims) {
         list.push_back({name,

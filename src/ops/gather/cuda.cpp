@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/cuda_words.h"
+#include "ops/gather/cuda_ring.h"
 #include "ops/gather/cuda_staged.h"
 #include "ops/gather/op.h"
 
@@ -24,21 +26,24 @@ struct Params
     cuda::Loop<2> loop; // over y: x, j
     int64_t size[kMaxRank] = {}, stride[kMaxRank] = {};
     int32_t indices = 1, first = 0, each = 1, pad = 0; // first: the first dimension that counts
+    Stretch words;                                     // around x
 };
 
 constexpr char const* kText = R"(
 struct Params {
     void const *x, *j; void* y; u64 count; Loop<2> loop; i64 size[8], stride[8]; i32 indices, first, each, pad;
+    void const* words; i64 wordsAt, wordsBegin, wordsSpan;
 };
 typedef $unit$ Element;
 constexpr int kEach = 4, kPerStore = 4 / sizeof(Element), kPerRowStore = 8 / sizeof(Element);
 struct Place { off x; i32 const* j; };
-TW_INLINE Place placeOf(Params const& p, idx i)
+// From what the dimensions up to kLast count.
+template <int kLast = 7> TW_INLINE Place placeOf(Params const& p, idx i)
 {
     off x = 0, j = 0;
 #pragma unroll
-    for (int r = 7; r >= 0; --r) {
-        bool const isFirst = r == 0 || r == p.first;
+    for (int r = kLast; r >= 0; --r) {
+        bool const isFirst = r == 0 || r <= p.first;
         idx const q = isFirst ? 0 : divide(i, p.loop.dim[r]), c = isFirst ? i : i - q * idx(p.loop.dim[r].d);
         x += off(c) * off(p.loop.stride[0][r]);
         j += off(c) * off(p.loop.stride[1][r]);
@@ -145,6 +150,36 @@ TW_KERNEL __launch_bounds__(256) gather_scattered_rows(const __grid_constant__ P
         for (int e = 0; e < kPerRowStore; ++e)
             if (i + e < p.count) y[e] = pack.v[e];
 }
+// Long rows, by words.
+struct GatheredRows {
+    struct Spot { Place at; idx column, end; i32 index; };
+    static constexpr bool kClips = true;
+    Params const& p;
+    TW_INLINE Whole fill() const { return {}; }
+    TW_INLINE Spot spot(idx i) const
+    {
+        idx const columns = idx(p.loop.dim[7].d), row = divide(i, p.loop.dim[7]), begin = row * columns;
+        Place const at = placeOf<6>(p, row);
+        return {at, i - begin, begin + columns, p.indices > 0 ? *at.j : 0};
+    }
+    TW_INLINE Spot next(Spot const& at) const { return spot(at.end); }
+    TW_INLINE Piece piece(Spot const& spot) const
+    {
+        Place at = spot.at;
+        bool const inside = p.indices == 0 || follow(p, at, spot.index);
+        idx const left = idx(p.loop.dim[7].d) - spot.column;
+        return {p.words, off(p.wordsAt) + at.x + off(spot.column), off(p.wordsBegin), idx(p.wordsSpan), left, 0,
+                inside ? off(left) : 0};
+    }
+    TW_INLINE idx segment(idx i) const { return divide(i, p.loop.dim[7]); }
+    TW_INLINE idx end(idx row) const { return (row + 1) * idx(p.loop.dim[7].d); }
+};
+TW_KERNEL __launch_bounds__(256) gather_words(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    copyWords<sizeof(Element)>(GatheredRows{p}, p.y, idx(p.count), p.each);
+}
 )";
 
 // Strides of x and j along the dimensions of y, and what the indices step over.
@@ -234,7 +269,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     bool const byRows = js[merged.rank - 1] == 0;
     int64_t const store = byRows ? kRowStoreBytes : kStoreBytes;
     bool const scattered = unit < store && cuda::addressOf(y.data) % uint64_t(store) == 0;
-    int64_t const wide = scattered ? 1 : unit / bytes;
+    bool const words = byRows && unit < kWordBytes && xs[merged.rank - 1] == 1 &&
+                       cuda::addressOf(y.data) % uint64_t(kWordBytes) == 0 && bytes <= 4 &&
+                       merged[merged.rank - 1] * bytes >= kLeastSegmentBytes;
+    int64_t const wide = scattered || words ? 1 : unit / bytes;
     int const last = merged.rank - 1;
     if (wide > 1) {
         for (int d = 0; d < last; ++d)
@@ -248,11 +286,17 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.loop.setStrides(1, js);
     p.first = kMaxRank - merged.rank;
     p.count = uint64_t(merged.volume());
+    if (words) {
+        int64_t const packs = (y.count() * bytes + kWordBytes - 1) / kWordBytes;
+        p.words = stretchOf(x.data, 0, x.count(), bytes);
+        p.each = packs < kWaves * launch.multiprocessors() ? 1 : kEach;
+        return launch(2, blocksFor(packs, kWordThreads * p.each), kWordThreads, p);
+    }
     int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
     p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;
     int kernel = byRows ? 1 : 0;
     if (!scattered)
-        for (int64_t b = bytes, k = 2; b <= unit; b *= 2)
+        for (int64_t b = bytes, k = 3; b <= unit; b *= 2)
             kernel = int(k++);
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
@@ -263,8 +307,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
-    out.names = {"gather_scattered", "gather_scattered_rows"};
-    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(bytes)}}) + cuda::sizeCheck<Params>();
+    out.names = {"gather_scattered", "gather_scattered_rows", "gather_words"};
+    out.source = kWordsText + cuda::expand(kText, {{"unit", cuda::unitOf(bytes)}}) + cuda::sizeCheck<Params>();
     for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
         std::string const n = std::to_string(unit);
         out.names.push_back("gather_" + n);
@@ -277,14 +321,15 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+constexpr CudaTactic kRing{"gather_ring_cuda", 1, generateRing, supportsRing};
 constexpr CudaTactic kStaged{"gather_staged_cuda", 1, generateStaged, supportsStaged};
-constexpr CudaTactic kPlain{"gather_plain_cuda", 3, generate};
+constexpr CudaTactic kPlain{"gather_plain_cuda", 4, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kStaged, &kPlain};
+    static constexpr Tactic const* kList[] = {&kRing, &kStaged, &kPlain};
     return kList;
 }
 

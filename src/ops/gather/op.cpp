@@ -212,6 +212,16 @@ void domain(ir::Node const& node, int input, Domain& d)
             gather("odd_rows_" + which, Mode::kDefault, 1, 0, input(t, {2, 6, n / 2 * 2 + 1}), at({13}));
             gather("innermost_few_" + which, Mode::kDefault, 1, 0, input(t, {3, n * 4}), at({3}));
         }
+    gather("odd_rows_large", Mode::kDefault, 0, 0, input(DataType::kHalf, {300, 75}), at({30001}));
+    gather("nd_odd_rows", Mode::kNd, 0, 1, input(DataType::kHalf, {3, 6, 5, 71}), at({3, 19, 2}));
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
+        for (int64_t rows : {1, 7, 8, 300})
+            gather("innermost_rows_" + std::to_string(rows) + "_" + nameOf(t), Mode::kDefault, 1, 0,
+                   input(t, {rows, 208}), at({1040}));
+    gather("innermost_ring_f16", Mode::kDefault, 1, 0, input(DataType::kHalf, {25, 12000}), at({12008}));
+    gather("innermost_ring_i8", Mode::kDefault, 1, 0, input(DataType::kInt8, {9, 40000}), at({70032}));
+    gather("innermost_ring_f32", Mode::kDefault, 1, 0, f32({140, 40000}), at({40004}));
+    gather("innermost_long", Mode::kDefault, 1, 0, input(DataType::kHalf, {3, 30000}), at({40001}));
     gather("innermost_outside", Mode::kDefault, 1, 0, f32({2, 3}, {1, 2, 3, 4, 5, 6}), at({5}, {-1, 3, -3, -4, 2}),
            {{3, 0, 1, 0, 3, 6, 0, 4, 0, 6}});
     gather("element_empty_axis", Mode::kElement, 0, 0, f32({0, 3}), at({2, 3}));

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Along the innermost axis of long rows: the copy engine brings rows into a ring of shared memory while elements of the
+// row in front are taken; registers hold the indices, which are the same for all rows.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::gather {
+
+Support supportsRing(Problem const& problem);
+CudaKernels generateRing(Problem const& problem, Config const& config);
+
+} // namespace tw::ops::gather

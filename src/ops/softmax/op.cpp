@@ -70,6 +70,15 @@ void domain(ir::Node const&, int, Domain& d)
             softmax(name, 1, f32({2, n, inner}));
             softmax("half_" + name, 1, input(DataType::kHalf, {2, n, inner}));
         }
+    // Of a long column all but one, all, all but a NaN are -inf; +inf.
+    std::vector<double> few(size_t(700 * 8), -inf);
+    few[13 * 8] = 1;
+    few[699 * 8 + 2] = few[650 * 8 + 3] = nan;
+    few[5 * 8 + 3] = 2;
+    few[0 * 8 + 4] = inf;
+    for (size_t i = 0; i < 700; ++i)
+        few[i * 8 + 5] = double(i % 7);
+    softmax("half_columns_of_few", 1, input(DataType::kHalf, {1, 700, 8}, few));
     softmax("half_columns", 1, input(DataType::kHalf, {2, 9, 4}));
     softmax("empty_axis", 1, f32({2, 0, 3}));
     softmax("empty_batch", 1, f32({0, 5}));

@@ -322,6 +322,17 @@ std::vector<Row> rows()
                     std::make_unique<matrix_multiply::Attrs>(),
                     {{h, {4096, 4096}}, {h, {4096, 4096}}},
                     2.0 * 4096 * 4096 * 4096});
+    // Rows of odd lengths, then of 4 bytes.
+    list.push_back({"matmul_1023x1021x1019_f16",
+                    matrix_multiply::def(),
+                    std::make_unique<matrix_multiply::Attrs>(),
+                    {{h, {1023, 1019}}, {h, {1019, 1021}}},
+                    2.0 * 1023 * 1021 * 1019});
+    list.push_back({"matmul_4096x4094x4094_f16",
+                    matrix_multiply::def(),
+                    std::make_unique<matrix_multiply::Attrs>(),
+                    {{h, {4096, 4094}}, {h, {4094, 4094}}},
+                    2.0 * 4096 * 4094 * 4094});
     list.push_back({"matmul_4096_f32",
                     matrix_multiply::def(),
                     std::make_unique<matrix_multiply::Attrs>(),

@@ -3,22 +3,23 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
 
-#include "base/tf32.h"
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/gemm_mma_f16.h"
 #include "ops/cuda_epilogue.h"
+#include "ops/cuda_gemm_f16_pack.h"
 
 namespace tw::ops::gemm_f16 {
 
 namespace {
 
 namespace kernel = cuda::gemm_f16;
+namespace matrix = cuda::gemm_mma_f16;
 using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
-constexpr size_t kMostConfigs = 8, kMostNormConfigs = 4, kMostExactConfigs = 6,
+constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, kMostNormConfigs = 4,
+                 kMostExactConfigs = 6,
                  kMostTf32Configs = 4; // of FP32 there are other tactics
 
 // What does not depend on the sizes of a run.
@@ -27,13 +28,22 @@ struct Settled
     CudaProductOp const* op = nullptr;
     ir::Node const* node = nullptr;
     kernel::Spec spec; // all but the tile, until a config is given
+    bool isMma = false;
+    matrix::Spec mma; // if isMma; the same of it
     // Of b as stored, and of the copy that is packed: 16 bytes or a multiple, and k contiguous where FP32 wants it.
     // paddedB = 0: b is read in place.
     int64_t rowsB = 0, columnsB = 0, paddedB = 0;
     bool transposesB = false;
+    // Rows of a, and of a copy that each run makes of it, in FP16; of b too where padsB. paddedA = 0: read in place.
+    int64_t columnsA = 0, paddedA = 0;
+    bool padsB = false;
+    bool canPad = false;                           // row lengths are known when the engine is built
     int biasAt = -1, gammaAt = -1, packedBAt = -1; // among the packed constants; beta is behind gamma
     bool normalizes = false;
     double epsilon = 0;
+
+    bool pads() const { return paddedA || padsB; }
+    int padKernel() const { return isMma && mma.sumsInMemory() ? 2 : 1; }
 };
 
 // The part of a run that one launch does, and the launches: each at offsets of its own.
@@ -53,14 +63,20 @@ Product productOf(Settled const& s, Geometry const& g)
     Product p;
     kernel::Shape& shape = p.shape;
     ProductRows const r = rowsOf(g, s.spec.aAlongK, s.spec.bAlongK);
-    Extents bBatch = r.bBatch;
+    Extents aBatch = r.aBatch, bBatch = r.bBatch;
+    int64_t lda = r.lda;
+    if (s.paddedA) {
+        lda = lda ? lda / s.columnsA * s.paddedA : s.paddedA;
+        for (int d = 0; d < aBatch.rank; ++d)
+            aBatch[d] = aBatch[d] / s.columnsA * s.paddedA;
+    }
     for (int d = 0; s.paddedB && d < bBatch.rank; ++d)
         bBatch[d] = bBatch[d] / (s.rowsB * s.columnsB) * (s.transposesB ? s.columnsB : s.rowsB) * s.paddedB;
-    ProductBatches const b = batchesOf(r.batch, r.aBatch, bBatch);
+    ProductBatches const b = batchesOf(r.batch, aBatch, bBatch);
     shape.m = r.m;
     shape.n = g.n;
     shape.k = g.k;
-    shape.lda = r.lda;
+    shape.lda = lda;
     shape.ldb = s.paddedB ? s.paddedB : r.ldb;
     shape.batch = b.batch;
     shape.batchA = b.batchA;
@@ -72,6 +88,34 @@ Product productOf(Settled const& s, Geometry const& g)
     return p;
 }
 
+DataType typeOf(GemmF16Way way)
+{
+    bool const half = way == GemmF16Way::kHalf || way == GemmF16Way::kHalfMma || way == GemmF16Way::kNorm;
+    return half ? DataType::kHalf : DataType::kFloat;
+}
+
+// Of an operand's stored rows, which are dense: `row` elements where `known`, else a multiple of the last dimension.
+int vectorOf(ir::Value const& v, bool known, int64_t row)
+{
+    if (!known)
+        row = isKnown(v, 0) ? v.shape.back().value() : 1;
+    return matrix::vectorOf(row);
+}
+
+// Has each run copy the operands whose rows are not whole 16 bytes.
+void padOperands(Settled& s)
+{
+    constexpr int64_t kUnit = 8;
+    if (s.columnsA % kUnit)
+        s.paddedA = roundUp(s.columnsA, kUnit);
+    s.padsB = !s.paddedB && s.columnsB % kUnit;
+    if (s.padsB)
+        s.paddedB = roundUp(s.columnsB, kUnit);
+    s.mma.vectorA = s.mma.vectorB = int(kUnit);
+    s.mma.paddedA = s.paddedA != 0;
+    s.mma.paddedB = s.paddedB != 0;
+}
+
 Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
     Settled s;
@@ -81,7 +125,7 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
     s.normalizes = way == GemmF16Way::kNorm;
-    spec.single = way != GemmF16Way::kHalf && !s.normalizes;
+    spec.single = typeOf(way) == DataType::kFloat;
     spec.exact = way == GemmF16Way::kThreeTf32;
     spec.bias = isPresent(p, op.bias);
     spec.residual = isPresent(p, op.residual);
@@ -95,7 +139,8 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
     spec.aligned = nKnown && g.n % spec.alignment() == 0;
-    spec.copies = spec.aligned && !spec.single;
+    s.isMma = way == GemmF16Way::kHalfMma;
+    spec.copies = spec.aligned && !spec.single && !s.isMma;
     int packed = 0;
     if (spec.bias && !spec.single) // floats are what the kernel reads
         s.biasAt = packed++;
@@ -104,6 +149,7 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
         packed += 2;
         s.epsilon = op.epsilon(*p.node);
     }
+    s.columnsA = spec.aAlongK ? g.k : g.m;
     s.rowsB = spec.bAlongK ? g.n : g.k;
     s.columnsB = spec.bAlongK ? g.k : g.n;
     s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
@@ -115,6 +161,23 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
             s.paddedB = kernel::splitRow(g.k);
         spec.bAlongK = spec.bAlongK || s.transposesB;
     }
+    if (s.isMma) {
+        static_cast<cuda::Epilogue&>(s.mma) = spec;
+        s.mma.aAlongK = spec.aAlongK;
+        s.mma.bAlongK = spec.bAlongK;
+        s.mma.constantB = spec.constantB;
+        s.mma.clusters = p.cuda && p.cuda->capability >= 90;
+        ir::Value const& a = *p.node->inputs[0];
+        bool const aStatic = ir::isStatic(a.shape), bStatic = ir::isStatic(b.shape);
+        bool const aKnown = aStatic || (bStatic && spec.aAlongK);
+        bool const bKnown = s.paddedB || bStatic || (aStatic && spec.bAlongK);
+        s.mma.vectorA = vectorOf(a, aKnown, s.columnsA);
+        s.mma.vectorB = vectorOf(b, bKnown, s.paddedB ? s.paddedB : s.columnsB);
+        s.mma.paddedB = s.paddedB != 0;
+        s.canPad = aKnown && bKnown;
+    } else if (way == GemmF16Way::kHalf && s.rowsB * s.columnsB > 0) {
+        padOperands(s); // supports() has seen that lengths are known
+    }
     return s;
 }
 
@@ -122,6 +185,25 @@ Product productOf(Settled const& s, Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
     return productOf(s, s.op->geometry(*s.node, dims(0), dims(1)));
+}
+
+Config encode(matrix::Spec const& s, bool pads)
+{
+    return {s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split, pads};
+}
+
+// False: nothing that encode() makes, or no kernel.
+bool decode(Config const& c, matrix::Spec& s)
+{
+    if (!isConfig(c, 7, 0, 256))
+        return false;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.warpsM = int(c[2]);
+    s.warpsN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    return !matrix::unsupported(s);
 }
 
 Config encode(kernel::Spec const& s)
@@ -132,7 +214,6 @@ Config encode(kernel::Spec const& s)
     return c;
 }
 
-// False: nothing that encode() makes, or no kernel.
 bool decode(Config const& c, bool normalizes, kernel::Spec& s)
 {
     constexpr size_t kNumbers = 9;
@@ -152,75 +233,111 @@ bool decode(Config const& c, bool normalizes, kernel::Spec& s)
     return !kernel::unsupported(s);
 }
 
-// Matrices of b, turned round where the kernel wants it; each row with zeros behind.
-template <class T>
-std::string packMatrices(Settled const& s, Blob const& b)
+bool decode(Config const& c, Settled& s)
 {
-    constexpr int64_t kBlock = 16; // keeps both sides in L1
-    int64_t const rows = s.transposesB ? s.columnsB : s.rowsB, columns = s.transposesB ? s.rowsB : s.columnsB;
-    int64_t const count = int64_t(b.sizeBytes() / sizeof(T)) / (rows * columns);
-    std::string out(size_t(count * rows * s.paddedB) * sizeof(T), '\0');
-    auto* to = reinterpret_cast<T*>(out.data());
-    T const* from = b.as<T>();
-    for (int64_t i = 0; i < count; ++i, to += rows * s.paddedB, from += rows * columns) {
-        if (!s.transposesB) {
-            for (int64_t r = 0; r < rows; ++r)
-                std::memcpy(to + r * s.paddedB, from + r * columns, size_t(columns) * sizeof(T));
-            continue;
-        }
-        for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
-            for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
-                for (int64_t r = r0; r < std::min(r0 + kBlock, rows); ++r)
-                    for (int64_t c = c0; c < std::min(c0 + kBlock, columns); ++c)
-                        to[r * s.paddedB + c] = from[c * rows + r];
+    if (!s.isMma)
+        return decode(c, s.normalizes, s.spec);
+    if (isConfig(c, 7, 0, 256) && c[6]) {
+        if (!s.canPad)
+            return false;
+        padOperands(s);
     }
-    return out;
+    return decode(c, s.mma);
 }
 
-// High and low parts of rows that hold numbers in their first half.
-void splitRows(std::string& packed, int64_t row)
+char const* unsupported(Settled const& s, kernel::Shape const& shape)
 {
-    auto* v = reinterpret_cast<float*>(packed.data());
-    for (float* const end = v + packed.size() / sizeof(float); v != end; v += row)
-        for (int64_t i = 0; i < row / 2; ++i) {
-            float const whole = v[i];
-            v[i] = roundToTf32(whole);
-            v[row / 2 + i] = roundToTf32(whole - v[i]);
-        }
+    return s.isMma ? matrix::unsupported(s.mma, shape) : kernel::unsupported(s.spec, shape);
 }
 
-std::string packMatrices(Settled const& s, Blob const& b)
+int64_t padBytes(kernel::PadRows const& p)
 {
-    std::string packed = s.spec.single ? packMatrices<float>(s, b) : packMatrices<uint16_t>(s, b);
+    return roundUp(p.rows * p.padded * 2, 256);
+}
+
+// Which operands a run copies; not yet where to.
+kernel::PadArgs padding(Settled const& s, std::span<TensorRef const> in)
+{
+    kernel::PadArgs p;
+    auto set = [&](kernel::PadRows& rows, TensorRef const& of, int64_t columns, int64_t padded) {
+        rows.from = of.data;
+        rows.rows = of.dims.volume() / columns;
+        rows.columns = int32_t(columns);
+        rows.padded = int32_t(padded);
+    };
+    if (s.paddedA)
+        set(p.a, in[0], s.columnsA, s.paddedA);
+    if (s.padsB)
+        set(p.b, in[1], s.columnsB, s.paddedB);
+    return p;
+}
+
+// Sums of blocks that share k, and copies of operands; or what norms want.
+int64_t workspaceOf(Settled const& s, std::span<TensorRef const> in)
+{
+    Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
     if (s.spec.exact)
-        splitRows(packed, s.paddedB);
-    return packed;
+        return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
+    if (s.normalizes)
+        return kernel::normParts(s.spec, product.shape) * int64_t(sizeof(uint64_t));
+    int64_t const sums = s.isMma ? matrix::launch(s.mma, product.shape).sumsBytes : 0;
+    kernel::PadArgs const p = padding(s, in);
+    return roundUp(sums, 256) + padBytes(p.a) + padBytes(p.b);
+}
+
+// `norm`: where rows are normalized.
+Result<void> launchMaps(Settled const& s, CudaLaunch const& launch, kernel::Launch const& l, kernel::Norm const& norm,
+                        void const* a, void const* b)
+{
+    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? b : a));
+    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? a : b));
+    if (!s.spec.copies)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+    TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
+    cuda::TensorMap mapResidual;
+    if (s.spec.residual) {
+        TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
+    }
+    if (s.normalizes && s.spec.residual)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args});
+    if (s.normalizes)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &norm, &l.args});
+    if (s.spec.residual)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
+    return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
 }
 
 Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {
     Product const p = productOf(s, s.op->geometry(*s.node, args.inputs[0].dims, args.inputs[1].dims));
-    if (char const* const why = kernel::unsupported(s.spec, p.shape))
+    if (char const* const why = unsupported(s, p.shape))
         return Error{ErrorCode::kFailedExecution, "layer '" + s.node->name + "': shapes " + args.inputs[0].dims.str() +
                                                       " and " + args.inputs[1].dims.str() +
                                                       " are not among those that its kernel was made for: " + why};
-    kernel::Shape shape = p.shape;
-    if (s.spec.exact)
-        shape.lda = 0; // its parts are dense
-    kernel::Launch l = kernel::launch(s.spec, shape, launch.multiprocessors());
+    matrix::Launch mma;
+    kernel::Launch l;
+    if (s.isMma) {
+        mma = matrix::launch(s.mma, p.shape);
+    } else {
+        kernel::Shape shape = p.shape;
+        if (s.spec.exact)
+            shape.lda = 0; // its parts are dense
+        l = kernel::launch(s.spec, shape, launch.multiprocessors());
+    }
     kernel::Norm norm;
     if (s.normalizes) {
         kernel::FillArgs fill;
         fill.parts = norm.parts = static_cast<uint64_t*>(args.workspace);
-        fill.count = kernel::normParts(s.spec, shape);
+        fill.count = kernel::normParts(s.spec, p.shape);
         TW_TRY(launch(1, blocksFor(fill.count, 256), 256, fill));
-        norm.rows = int32_t(kernel::normRows(s.spec, shape));
+        norm.rows = int32_t(kernel::normRows(s.spec, p.shape));
         norm.gamma = static_cast<float const*>(launch.packed(s.gammaAt));
         norm.beta = static_cast<float const*>(launch.packed(s.gammaAt + 1));
         norm.epsilon = float(s.epsilon);
     }
+    cuda::Output& out = s.isMma ? static_cast<cuda::Output&>(mma.args) : l.args;
     if (s.spec.bias)
-        l.args.bias =
+        out.bias =
             static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt) : args.inputs[size_t(s.op->bias)].data);
     auto at = [&](void const* base, int64_t elements) {
         return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
@@ -235,49 +352,63 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         split.padded = int32_t(kernel::splitRow(p.shape.k) / 2);
         TW_TRY(launch(1, kernel::splitBlocks(split), 256, split));
     }
-    void const* const b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
+    void const* a = s.spec.exact ? args.workspace : args.inputs[0].data;
+    void const* b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
+    if (s.pads()) {
+        kernel::PadArgs pad = padding(s, args.inputs);
+        pad.a.to = static_cast<std::byte*>(args.workspace) + roundUp(mma.sumsBytes, 256);
+        pad.b.to = static_cast<std::byte*>(pad.a.to) + padBytes(pad.a);
+        TW_TRY(launch(s.padKernel(), kernel::padBlocks(pad), 256, pad));
+        a = s.paddedA ? pad.a.to : a;
+        b = s.padsB ? pad.b.to : b;
+    }
     int64_t y = 0;
     Counter outer(p.outer);
     do {
-        void const* const aAt = s.spec.exact ? args.workspace : at(args.inputs[0].data, outer.offset(p.aOuter));
+        void const* const aAt = at(a, outer.offset(p.aOuter));
         void const* const bAt = at(b, outer.offset(p.bOuter));
-        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? bAt : aAt));
-        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? aAt : bAt));
-        l.args.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
+        out.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
         if (s.spec.residual)
-            l.args.residual = at(args.inputs[size_t(s.op->residual)].data, y);
-        if (!s.spec.copies) {
-            TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+            out.residual = at(args.inputs[size_t(s.op->residual)].data, y);
+        if (s.isMma) {
+            mma.args.a = aAt;
+            mma.args.b = bAt;
+            mma.args.sums = static_cast<float*>(args.workspace);
+            TW_TRY(launch.withGeometry(0, mma.geometry, {&mma.args}));
+            if (s.mma.sumsInMemory())
+                TW_TRY(launch.withGeometry(1, mma.finish, {&mma.args}));
         } else {
-            TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
-            cuda::TensorMap mapResidual;
-            if (s.spec.residual) {
-                TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
-            }
-            if (s.normalizes && s.spec.residual) {
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args}));
-            } else if (s.normalizes) {
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &norm, &l.args}));
-            } else if (s.spec.residual) {
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args}));
-            } else {
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
-            }
+            TW_TRY(launchMaps(s, launch, l, norm, aAt, bAt));
         }
         y += p.shape.batchY * p.shape.batch;
     } while (outer.next());
     return {};
 }
 
+// Whether the copy engine's steps can be checked.
+Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const& a, ir::Value const& b)
+{
+    bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
+    if (!bStatic && !isKnown(a, aTransposed ? 1 : 0) && !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
+        return Support::no("the summed dimension is not known when the engine is built");
+    if (aTransposed && !isKnown(a, 0))
+        return Support::no("the rows of a transposed first operand are not known when the engine is built");
+    if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
+        return Support::no("the columns of the second operand are not known when the engine is built");
+    return Support::yes();
+}
+
 } // namespace
 
 Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
-    bool const normalizes = way == GemmF16Way::kNorm;
-    DataType const type = way == GemmF16Way::kHalf || normalizes ? DataType::kHalf : DataType::kFloat;
-    bool const exact = way == GemmF16Way::kThreeTf32;
-    if (!p.cuda || p.cuda->capability != 90)
+    DataType const type = typeOf(way);
+    bool const exact = way == GemmF16Way::kThreeTf32, isMma = way == GemmF16Way::kHalfMma,
+               normalizes = way == GemmF16Way::kNorm;
+    if (!isMma && (!p.cuda || p.cuda->capability != 90))
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
+    if (!p.cuda || p.cuda->capability < 80)
+        return Support::no("needs compute capability 8.0");
     for (size_t i = 0; i < p.inputs.size(); ++i)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
@@ -288,23 +419,19 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
         return Support::no("a gamma or beta that is no constant");
     matrix_multiply::Attrs const operations = op.operations(*p.node);
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
-    bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
-    if (!bStatic && !isKnown(a, aTransposed ? 1 : 0) && !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
-        return Support::no("the summed dimension is not known when the engine is built");
-    if (aTransposed && !isKnown(a, 0))
-        return Support::no("the rows of a transposed first operand are not known when the engine is built");
-    if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
-        return Support::no("the columns of the second operand are not known when the engine is built");
+    if (!isMma)
+        if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
+            return known;
+    if (isMma && supports(op, p, GemmF16Way::kHalf).ok && !settle(op, p, GemmF16Way::kHalf).pads())
+        return Support::no("matrix units take these operands in a faster way");
     if (exact && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     Settled const s = settle(op, p, way);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
-        if (char const* const why = kernel::unsupported(s.spec, product.shape))
+        if (char const* const why = unsupported(s, product.shape))
             return Support::no(why);
-        if (exact && (product.outer.volume() != 1 || product.shape.batch != 1))
-            return Support::no("collections that have their own second operands");
-        if (normalizes && (product.outer.volume() != 1 || product.shape.batch != 1))
+        if ((exact || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
         if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
             return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
@@ -317,7 +444,7 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 
 std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 {
-    Settled const s = settle(op, p, way);
+    Settled s = settle(op, p, way);
     std::vector<Config> list;
     if (s.normalizes) {
         for (kernel::Spec const& spec :
@@ -325,9 +452,26 @@ std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Wa
             list.push_back(encode(spec));
         return list;
     }
+    if (s.isMma) {
+        bool const aligned = s.mma.vectorA == 8 && s.mma.vectorB == 8;
+        auto add = [&](bool pads, size_t most) {
+            if (pads)
+                padOperands(s);
+            for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, p, false).shape,
+                                                               p.cuda->multiprocessors, p.cuda->capability, most))
+                list.push_back(encode(spec, pads));
+        };
+        // Where there is wgmma, that is for operands that are copied, and most of the others too.
+        bool const wgmma = p.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
+        add(false, pads || wgmma ? kMostMmaConfigs / 2 : kMostMmaConfigs);
+        if (pads)
+            add(true, kMostMmaConfigs / 2);
+        return list;
+    }
     for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
                                                        s.spec.exact    ? kMostExactConfigs
                                                        : s.spec.single ? kMostTf32Configs
+                                                       : s.pads()      ? kMostPaddedConfigs
                                                                        : kMostConfigs))
         list.push_back(encode(spec));
     return list;
@@ -337,34 +481,43 @@ double estimate(CudaProductOp const& op, Problem const& p, Config const& config,
 {
     constexpr double kSplitUs = 1.5;
     Settled s = settle(op, p, way);
-    if (!p.cuda || !decode(config, s.normalizes, s.spec))
+    if (!p.cuda || !decode(config, s))
         return 0;
     Product const product = productOf(s, p, false);
-    return kernel::estimateUs(s.spec, product.shape, p.cuda->multiprocessors) * double(product.outer.volume()) +
+    kernel::Shape const& shape = product.shape;
+    // Copies: each number is read and written, at about 1 TB/s.
+    double const padding = !s.pads() ? 0
+                                     : kSplitUs + 4e-6 * double((s.paddedA ? p.inputs[0].dims.volume() : 0) +
+                                                                (s.padsB ? p.inputs[1].dims.volume() : 0));
+    double const launches = double(product.outer.volume());
+    if (s.isMma)
+        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
+               padding;
+    return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
            (s.spec.exact ? kSplitUs : 0);
 }
 
 CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
 {
     Settled s = settle(op, p, way);
-    if (!decode(config, s.normalizes, s.spec))
+    if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    CudaKernels out = wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
+    CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
+                              : wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
     if (s.spec.exact) {
         out.source += kernel::splitSource();
         out.names.push_back(kernel::kSplitKernel);
-        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) {
-            Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
-            return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
-        };
     }
-    if (s.normalizes) {
+    if (s.normalizes)
         out.names.push_back(kernel::kFillKernel);
-        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) {
-            Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
-            return kernel::normParts(s.spec, product.shape) * int64_t(sizeof(uint64_t));
-        };
+    if (s.isMma && s.mma.sumsInMemory())
+        out.names.push_back(matrix::kFinishKernel);
+    if (s.pads()) {
+        out.source += kernel::padSource();
+        out.names.push_back(kernel::kPadKernel);
     }
+    if (s.spec.exact || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
+        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) { return workspaceOf(s, in); };
     if (s.biasAt >= 0)
         out.packedInputs.push_back(op.bias);
     if (s.normalizes)
@@ -383,7 +536,8 @@ CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& co
             for (TensorSpec const& t : norm)
                 parts.push_back(packFloats(t, t.dims.volume()));
             if (s.packedBAt >= 0)
-                parts.push_back(packMatrices(s, *b));
+                parts.push_back(
+                    packMatrices(*b, {s.rowsB, s.columnsB, s.paddedB, s.spec.single, s.transposesB, s.spec.exact}));
             return parts;
         };
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA tactics of every op that is a matrix product, y = f(a b + bias + residual) in FP16 or in FP32 with factors
-// rounded to TF32, by the kernel of kernels/cuda/gemm_f16.h (compute capability 9.0). The config is the kernel's tile:
-// {tileP, tileQ, stages, groups, turns, split, multicast, swap, copies}, and norm where rows are normalized.
+// rounded to TF32, by the kernel of kernels/cuda/gemm_f16.h (compute capability 9.0), or, in FP16, by that of
+// gemm_mma_f16.h (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
+// groups, turns, split, multicast, swap, copies}, and norm where rows are normalized; or {tileM, tileN, warpsM, warpsN,
+// stages, split, whether operands are copied first}.
 #pragma once
 
 #include "ops/cuda_product.h"
@@ -11,7 +13,8 @@ namespace tw::ops {
 
 enum class GemmF16Way : int
 {
-    kHalf,      // FP16
+    kHalf,      // FP16; what is no constant and has rows that are not whole 16 bytes is copied first
+    kHalfMma,   // FP16 by mma.sync
     kTf32,      // FP32, factors rounded to TF32
     kNorm,      // FP16, and LayerNorm of the rows by clusters of blocks that hold whole ones
     kThreeTf32, // FP32, each factor as two TF32 numbers; b is constant, and a is taken apart by a kernel of its own

@@ -16,6 +16,7 @@
 #include "kernels/cuda/conv_f16.h"
 #include "kernels/cuda/conv_f32.h"
 #include "kernels/cuda/gemm_f16.h"
+#include "kernels/cuda/gemm_mma_f16.h"
 #include "kernels/cuda/gemm_mma_f32.h"
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/prelude.h"
@@ -35,7 +36,8 @@ cuda::gemm_f16::Spec gemmSpec(int tileP, int tileQ, int stages, int groups)
     return s;
 }
 
-void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a")
+void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a",
+              size_t kernels = 1)
 {
     cuda::SearchPath path;
     if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
@@ -46,11 +48,12 @@ void compiles(std::string const& name, std::string const& source, char const* ar
         GTEST_SKIP() << compiler.error().message;
     auto made = (*compiler)->compile(name, source, architecture);
     ASSERT_TRUE(made.ok()) << made.error().message;
-    ASSERT_EQ((*made)->kernels.size(), 1U);
-    cuda::KernelResources const& r = (*made)->kernels[0];
-    EXPECT_EQ(r.spillBytes, 0) << name;
-    EXPECT_GT(r.registers, 0);
-    std::printf("%-60s %3d registers, %.2f s\n", name.c_str(), r.registers, (*made)->seconds);
+    ASSERT_EQ((*made)->kernels.size(), kernels);
+    for (cuda::KernelResources const& r : (*made)->kernels) {
+        EXPECT_EQ(r.spillBytes, 0) << name;
+        EXPECT_GT(r.registers, 0);
+        std::printf("%-60s %3d registers, %.2f s\n", name.c_str(), r.registers, (*made)->seconds);
+    }
 }
 
 } // namespace
@@ -179,6 +182,70 @@ TEST(CudaGemmF32, Compiles)
     s.split = 4;
     s.packsA = s.packsB = s.packsY = false;
     compile(s, "sm_90a");
+}
+
+TEST(CudaGemmMmaF16, Compiles)
+{
+    cuda::gemm_mma_f16::Spec s;
+    auto set = [&](int tileM, int tileN, int warpsM, int warpsN, int stages) {
+        s.tileM = tileM;
+        s.tileN = tileN;
+        s.warpsM = warpsM;
+        s.warpsN = warpsN;
+        s.stages = stages;
+    };
+    auto compile = [&](char const* architecture) {
+        ASSERT_EQ(unsupported(s), nullptr) << s.name();
+        compiles(s.name(), source(s), architecture, s.sumsInMemory() ? 2 : 1);
+    };
+    set(128, 256, 2, 4, 3);
+    compile("sm_80");
+    compile("sm_90a");
+    set(128, 128, 2, 2, 3);
+    compile("sm_80");
+    s.bAlongK = true;
+    s.residual = true;
+    s.activation = cuda::kGeluErf;
+    compile("sm_90a");
+    s.vectorA = 2;
+    s.vectorB = 4;
+    s.aligned = false;
+    compile("sm_80");
+    s.vectorA = s.vectorB = 1;
+    s.aAlongK = false;
+    set(128, 128, 2, 4, 3);
+    compile("sm_80");
+    set(64, 64, 2, 2, 4);
+    s.split = 4;
+    compile("sm_90a");
+    set(16, 128, 1, 4, 5);
+    s.vectorA = s.vectorB = 8;
+    compile("sm_90a");
+    s.clusters = false;
+    s.split = 8;
+    compile("sm_80");
+}
+
+TEST(CudaGemmMmaF16, Refuses)
+{
+    cuda::gemm_mma_f16::Spec s;
+    EXPECT_EQ(unsupported(s), nullptr);
+    s.split = 16;
+    EXPECT_NE(unsupported(s), nullptr);
+    s.split = 1;
+    cuda::gemm_mma_f16::Shape g;
+    g.m = 5;
+    g.n = 24;
+    g.k = 64;
+    EXPECT_EQ(unsupported(s, g), nullptr);
+    g.k = 20;
+    EXPECT_NE(unsupported(s, g), nullptr); // rows of 40 bytes
+    s.vectorA = cuda::gemm_mma_f16::vectorOf(g.k);
+    EXPECT_EQ(s.vectorA, 4);
+    EXPECT_EQ(unsupported(s, g), nullptr);
+    s.vectorA = 1;
+    s.stages = 2;
+    EXPECT_NE(unsupported(s), nullptr); // through registers: two steps ahead
 }
 
 TEST(CudaGemmMmaF32, Compiles)

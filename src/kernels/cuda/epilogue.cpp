@@ -107,18 +107,21 @@ template <int N> TW_INLINE void writeRows(Output const& a, float (&v)[N], int ro
             }
         }
         __syncwarp();
+        if constexpr (ALIGNED) {
 #pragma unroll
-        for (int i = 0; i < PER_LANE; ++i) {
-            int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
-            if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n) {
-                Unit const x = loadSharedUnit(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16);
-                f16* to = a.y + base + i64(row) * a.ldy + column;
-                if constexpr (ALIGNED) *reinterpret_cast<Unit*>(to) = x;
-                else {
-#pragma unroll
-                    for (int e = 0; e < 8; ++e)
-                        if (column + e < a.n) to[e].bits = u16(x.v[e / 2] >> (e % 2 * 16));
-                }
+            for (int i = 0; i < PER_LANE; ++i) {
+                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
+                if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n)
+                    *reinterpret_cast<Unit*>(a.y + base + i64(row) * a.ldy + column) =
+                        loadSharedUnit(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16);
+            }
+        } else { // an element a lane, so that a row's neighbours leave together
+#pragma unroll 4
+            for (int i = 0; i < CHUNK / 2; ++i) {
+                int const at = lane + i * 32, r = at / CHUNK, c = at % CHUNK, row = row0 + r, column = c0 + c;
+                u32 const pair = loadShared(stage + (r * UNITS + (c / 8 ^ (r & (UNITS - 1)))) * 16 + c % 8 / 2 * 4);
+                if (row < a.m && column < a.n)
+                    a.y[base + i64(row) * a.ldy + column].bits = u16(c % 2 ? pair >> 16 : pair);
             }
         }
         __syncwarp();

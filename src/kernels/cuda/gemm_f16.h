@@ -81,6 +81,23 @@ struct SplitArgs
 };
 int64_t splitBlocks(SplitArgs const& args);
 
+// The text of another kernel, behind a product's, which copies FP16 operands so that rows are whole 16 bytes, with
+// zeros at their ends: PadArgs is its parameter, with 256 threads a block. An operand without rows stays where it is.
+std::string padSource();
+constexpr char const* kPadKernel = "pad";
+struct PadRows
+{
+    void const* from = nullptr;
+    void* to = nullptr;
+    int64_t rows = 0;
+    int32_t columns = 0, padded = 0; // elements; padded % 8 = 0
+};
+struct PadArgs
+{
+    PadRows a, b;
+};
+int64_t padBlocks(PadArgs const& args);
+
 // Filter positions of an image; unused otherwise.
 struct Image
 {

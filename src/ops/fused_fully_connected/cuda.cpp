@@ -25,7 +25,8 @@ constexpr CudaProductOp kGemm{
     .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
     .bias = 2,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_fully_connected_f16_wgmma_cuda", 2);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_fully_connected_f16_wgmma_cuda", 3);
+constexpr CudaTactic kHalfMma = gemmF16Tactic<kGemm, GemmF16Way::kHalfMma>("fused_fully_connected_f16_mma_cuda", 1);
 constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("fused_fully_connected_tf32_wgmma_cuda", 1);
 constexpr CudaTactic kThreeTf32 =
     gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("fused_fully_connected_f32_wgmma_cuda", 1);
@@ -40,8 +41,8 @@ constexpr CudaTactic kPlain{"fused_fully_connected_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kThreeTf32,    &kTf32Mma, &kF32Mma,
-                                              &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf,   &kHalfMma, &kTf32,     &kThreeTf32,    &kTf32Mma,
+                                              &kF32Mma, &kF32,     &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

@@ -22,7 +22,8 @@ constexpr CudaProductOp kGemm{
     .bias = 2,
     .residual = 3,
 };
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_matrix_multiply_f16_wgmma_cuda", 2);
+constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("fused_matrix_multiply_f16_wgmma_cuda", 3);
+constexpr CudaTactic kHalfMma = gemmF16Tactic<kGemm, GemmF16Way::kHalfMma>("fused_matrix_multiply_f16_mma_cuda", 1);
 constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("fused_matrix_multiply_tf32_wgmma_cuda", 1);
 constexpr CudaTactic kThreeTf32 =
     gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("fused_matrix_multiply_f32_wgmma_cuda", 1);
@@ -37,8 +38,8 @@ constexpr CudaTactic kPlain{"fused_matrix_multiply_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf, &kTf32,     &kThreeTf32,    &kTf32Mma, &kF32Mma,
-                                              &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kHalf,   &kHalfMma, &kTf32,     &kThreeTf32,    &kTf32Mma,
+                                              &kF32Mma, &kF32,     &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

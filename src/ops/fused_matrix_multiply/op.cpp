@@ -128,6 +128,8 @@ Result<void> infer(ir::InferContext& ctx)
         on("gelu", kNone, kNone, FusedActivation(FusedKind::kGeluErf), {x({260, 72}), w({72, 264}), w({264})});
         on("no_bias", kNone, kNone, Kind::kRelu, {x({70, 72}), w({72, 64})});
         on("bias_not_constant", kNone, kTranspose, Kind::kElu, {x({9, 40}), x({37, 40}), x({37})});
+        on("residual_rows_of_2", kTranspose, kTranspose, Kind::kRelu,
+           {x({71, 130}), x({37, 71}), w({37}), x({130, 37})});
         on("residual_batch_odd", kNone, kNone, {}, {x({3, 17, 64}), w({3, 64, 37}), w({37}), x({3, 17, 37})});
     }
     add("vector_a", kVector, kNone, Kind::kRelu, {f32({33}), weights({33, 9}), weights({9})});

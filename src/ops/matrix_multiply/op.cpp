@@ -170,6 +170,21 @@ Result<void> infer(ir::InferContext& ctx)
         on("broadcast_inner", kNone, x({2, 1, 3, 40, 64}), kNone, x({2, 4, 1, 64, 48}));
         on("vector_matrix", kVector, x({5, 72}), kNone, weights({1, 72, 40}));
         on("matrix_vector", kNone, x({3, 70, 72}), kVector, x({3, 72}));
+        // Rows of 8, 4 and 2 bytes, in each order; batches of odd sizes; the last number of a tensor alone in its word.
+        if (type == DataType::kHalf) {
+            for (int64_t odd : {4, 2, 1}) {
+                int64_t const m = 128 + odd, n = 72 + odd, k = 192 + odd;
+                std::string const rows = "rows_of_" + std::to_string(odd);
+                on(rows + "_nn", kNone, x({m, k}), kNone, x({k, n}));
+                on(rows + "_nt", kNone, x({m, k}), kTranspose, x({n, k}));
+                on(rows + "_tn", kTranspose, x({k, m}), kNone, x({k, n}));
+                on(rows + "_tt", kTranspose, x({k, m}), kTranspose, x({n, k}));
+            }
+            on("odd_batches", kNone, x({3, 67, 33}), kTranspose, x({1, 35, 33}));
+            on("odd_batches_tn", kTranspose, x({5, 31, 9}), kNone, x({5, 31, 37}));
+            on("inner_1", kNone, x({33, 1}), kNone, x({1, 65}));
+            on("inner_huge_odd", kTranspose, x({5001, 21}), kTranspose, x({35, 5001}));
+        }
         // Sums that only grow: what each step cuts off would add up.
         auto positive = [](int64_t count) {
             std::vector<double> v;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant second operands as the kernels of cuda_gemm_f16.h want them.
+#pragma once
+
+#include <string>
+
+#include "base/blob.h"
+
+namespace tw::ops::gemm_f16 {
+
+struct PackedMatrices
+{
+    int64_t rows = 0, columns = 0; // of each matrix as stored, one or more
+    int64_t padded = 0;            // elements of a packed row
+    bool single = false;           // FP32, else FP16
+    bool transposes = false;       // packed rows are stored columns
+    bool exact = false;            // FP32: high parts in a packed row's first half, low ones in its second
+};
+
+// Zeros behind each row.
+std::string packMatrices(Blob const& matrices, PackedMatrices const& how);
+
+} // namespace tw::ops::gemm_f16

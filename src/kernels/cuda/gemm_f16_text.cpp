@@ -142,21 +142,27 @@ TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int colum
 #pragma unroll
     for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
         u32 const to = stage + chunk * CHUNK_BYTES;
+        // All at once: loads do not overtake the stores below.
+        u32 add[UNITS / 2][4];
+        float bias[UNITS][2] = {};
+#pragma unroll
+        for (int u = 0; u < UNITS; ++u) {
+            if constexpr (RESIDUAL)
+                if (u % 2 == 0) loadMatrix4(add[u / 2], to + rowAt + ((u + lane / 16) ^ lane % 8) * 16);
+            if constexpr (BIAS) loadShared(biases + (chunk * CHUNK + u * 8 + t * 2) * 4, bias[u][0], bias[u][1]);
+        }
 #pragma unroll
         for (int u = 0; u < UNITS; u += 2) {
             u32 const at = to + rowAt + ((u + lane / 16) ^ lane % 8) * 16;
-            u32 add[4], out[4];
-            if constexpr (RESIDUAL) loadMatrix4(add, at);
+            u32 out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 int const j = chunk * UNITS + u + i / 2, h = i % 2;
-                float b0 = 0, b1 = 0;
-                if constexpr (BIAS) loadShared(biases + (chunk * CHUNK + (u + i / 2) * 8 + t * 2) * 4, b0, b1);
-                float x0 = v[j * 4 + h * 2] + b0, x1 = v[j * 4 + h * 2 + 1] + b1;
+                float x0 = v[j * 4 + h * 2] + bias[u + i / 2][0], x1 = v[j * 4 + h * 2 + 1] + bias[u + i / 2][1];
                 if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
                 if constexpr (RESIDUAL) {
-                    x0 += lowHalf(add[i]);
-                    x1 += highHalf(add[i]);
+                    x0 += lowHalf(add[u / 2][i]);
+                    x1 += highHalf(add[u / 2][i]);
                 }
                 if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
                 out[i] = packHalves(x0, x1);

@@ -61,6 +61,34 @@ template <int V, class F> TW_INLINE void share(float (&v)[V], float (&part)[Y][V
 #pragma unroll
             for (int k = 0; k < V; ++k) v[k] = f(v[k], part[r][k][cx]);
 }
+// Of each thread's largest number and its sum of exponentials below that, those of the column.
+template <int V> TW_INLINE void shareBoth(float (&m)[V], float (&s)[V], float (&part)[2][Y][V][X])
+{
+    if (Y == 1) return;
+    int const cx = threadIdx.x % X, cy = threadIdx.x / X;
+#pragma unroll
+    for (int k = 0; k < V; ++k) {
+        part[0][cy][k][cx] = m[k];
+        part[1][cy][k][cx] = s[k];
+    }
+    __syncthreads();
+    float *const largest = &part[0][0][0][0], *const sums = &part[1][0][0][0];
+    for (int c = threadIdx.x; c < V * X; c += X * Y) {
+        float all = largest[c], total = 0;
+#pragma unroll
+        for (int r = 1; r < Y; ++r) all = larger(all, largest[r * V * X + c]);
+#pragma unroll
+        for (int r = 0; r < Y; ++r) total += sums[r * V * X + c] * $exp$(largest[r * V * X + c] - all);
+        largest[c] = all;
+        sums[c] = total;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < V; ++k) {
+        m[k] = part[0][0][k][cx];
+        s[k] = part[1][0][k][cx];
+    }
+}
 template <int V> TW_INLINE void columns(Params const& p)
 {
     __shared__ float part[Y == 1 ? 1 : 2][Y][V][X];
@@ -91,17 +119,21 @@ template <int V> TW_INLINE void columns(Params const& p)
                 if (!RAW) v[RAW ? 0 : i][k] = x;
                 m[k] = larger(m[k], x);
             }
-    share<V>(m, part[0], larger);
+    if (!RAW) share<V>(m, part[0], larger);
+    float base[V]; // a thread of nothing but -inf adds nothing to the sum of others
+#pragma unroll
+    for (int k = 0; k < V; ++k) base[k] = RAW && Y > 1 && m[k] == -__int_as_float(0x7f800000) ? 0.0f : m[k];
 #pragma unroll
     for (int i = 0; i < EACH; ++i)
         if (has(i))
 #pragma unroll
             for (int k = 0; k < V; ++k) {
-                float const e = $exp$(at(i, k) - m[k]);
+                float const e = $exp$(at(i, k) - base[k]);
                 if (!RAW) v[RAW ? 0 : i][k] = e;
                 s[k] += e;
             }
-    share<V>(s, part[Y == 1 ? 0 : 1], sum);
+    if constexpr (RAW && Y > 1) shareBoth<V>(m, s, part);
+    else share<V>(s, part[Y == 1 ? 0 : 1], sum);
     if (wanted != pack) return;
 #pragma unroll
     for (int k = 0; k < V; ++k) s[k] = 1 / s[k];

@@ -34,7 +34,11 @@ std::unique_ptr<ir::AttrsBase> with(std::function<void(A&)> const& set)
     return a;
 }
 
+// Element by element, and what reduces or normalizes: softmax, layer norm, reductions, pooling.
+std::vector<Row> elementRows();
 // What only moves elements: transposes, reformats, slices, gathers, padding, resizes.
 std::vector<Row> movingRows();
+// Matrix products, convolutions, attention.
+std::vector<Row> productRows();
 
 } // namespace tw::bench

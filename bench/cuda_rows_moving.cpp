@@ -141,6 +141,19 @@ std::vector<Row> movingRows()
                     select::def(),
                     std::make_unique<select::Attrs>(),
                     {{DataType::kBool, {64, 1, 1024, 1024}}, {h, {64, 1, 1024, 1024}}, {h, {1, 1, 1, 1}}}});
+    transpose("nchw_to_nhwc_f16", h, {128, 256, 56, 56}, {0, 2, 3, 1});
+    transpose("nhwc_to_nchw_f32", f, {128, 56, 56, 256}, {0, 3, 1, 2});
+    transpose("heads_f16", h, {256, 384, 16, 64}, {0, 2, 1, 3});
+    list.push_back({"concat_f16",
+                    concatenation::def(),
+                    std::make_unique<concatenation::Attrs>(1),
+                    {{h, {128, 256, 56, 56}}, {h, {128, 64, 56, 56}}}});
+    list.push_back(
+        {"embedding_f16", gather::def(), std::make_unique<gather::Attrs>(), {{h, {30522, 768}}, {i32, {256, 384}}}});
+    auto reformats = [] { return std::make_unique<reformat::Attrs>(); };
+    list.push_back({"reformat_56_f16", reformat::def(), reformats(), {{h, {128, 256, 56, 56}}}});
+    list.push_back({"reformat_14_f16", reformat::def(), reformats(), {{h, {256, 1024, 14, 14}}}});
+    list.push_back({"reformat_7_f16", reformat::def(), reformats(), {{h, {256, 2048, 7, 7}}}});
     return list;
 }
 

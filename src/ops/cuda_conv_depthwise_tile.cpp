@@ -220,50 +220,10 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
 
 } // namespace
 
-Support DepthwiseTile::supports(Problem const& p)
-{
-    return supportsTile(p, DataType::kHalf);
-}
-std::vector<Config> DepthwiseTile::configs(Problem const& p)
-{
-    return configsOf(p, true);
-}
-std::vector<Formats> DepthwiseTile::formats(Problem const& p)
-{
-    return formatsWith(p, Format::kHWC8);
-}
-double DepthwiseTile::estimate(Problem const& p, Config const&)
-{
-    return estimateUs(p, 20);
-}
-CudaKernels DepthwiseTile::generate(Problem const& p, Config const& config)
-{
-    return generateTile(p, config, DataType::kHalf);
-}
+constinit Way const kDepthwiseTile{
+    Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(a)); },
+    [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
+    [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
+    [](Problem const& p, Config const& c, Arithmetic a) { return generateTile(p, c, typeOf(a)); }};
 
 } // namespace tw::ops::conv_f16
-
-namespace tw::ops::conv_f32 {
-
-Support DepthwiseTile::supports(Problem const& p)
-{
-    return conv_f16::supportsTile(p, DataType::kFloat);
-}
-std::vector<Config> DepthwiseTile::configs(Problem const& p)
-{
-    return conv_f16::configsOf(p, false);
-}
-std::vector<Formats> DepthwiseTile::formats(Problem const& p)
-{
-    return conv_f16::formatsWith(p, Format::kHWC8);
-}
-double DepthwiseTile::estimate(Problem const& p, Config const&)
-{
-    return conv_f16::estimateUs(p, 20);
-}
-CudaKernels DepthwiseTile::generate(Problem const& p, Config const& config)
-{
-    return conv_f16::generateTile(p, config, DataType::kFloat);
-}
-
-} // namespace tw::ops::conv_f32

@@ -44,20 +44,7 @@ extern Way const kStem;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
 extern Way const kDepthwise;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
-struct DepthwiseTile
-{
-    static CudaKernels generate(Problem const& problem, Config const& config);
-    static Support supports(Problem const& problem);
-    static std::vector<Config> configs(Problem const& problem);
-    static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config);
-};
-
-template <class Kind>
-constexpr CudaTactic tactic(char const* name)
-{
-    return CudaTactic(name, 2, Kind::generate, Kind::supports, Kind::configs, Kind::formats, Kind::estimate);
-}
+extern Way const kDepthwiseTile;
 
 // One combination: y and residual in kHWC8, x in `x`.
 std::vector<Formats> formatsWith(Problem const& problem, Format x);

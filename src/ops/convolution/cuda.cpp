@@ -19,7 +19,8 @@ CudaKernels generate(Problem const& p, Config const&)
 constexpr CudaTactic kWgmma = conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kHalf>("convolution_f16_wgmma_sm90a");
 constexpr CudaTactic kDepthwise =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kHalf>("convolution_f16_depthwise");
-constexpr CudaTactic kDepthwiseTile = conv_f16::tactic<conv_f16::DepthwiseTile>("convolution_f16_depthwise_tile");
+constexpr CudaTactic kDepthwiseTile =
+    conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kHalf>("convolution_f16_depthwise_tile");
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kHalf>("convolution_f16_stem_sm80");
 constexpr CudaTactic kPlanar = conv_f16::tactic<conv_f16::kMmaPlanar, Arithmetic::kHalf>("convolution_f16_planar_sm80");
 constexpr CudaTactic kMma = conv_f16::tactic<conv_f16::kMma, Arithmetic::kHalf>("convolution_f16_mma_sm80");
@@ -27,7 +28,8 @@ constexpr CudaTactic kTf32Wgmma = conv_f16::tactic<conv_f16::kWgmma, Arithmetic:
 constexpr CudaTactic kTf32Stem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kTf32>("convolution_tf32_stem_sm80");
 constexpr CudaTactic kDepthwise32 =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kFloat>("convolution_f32_depthwise");
-constexpr CudaTactic kDepthwiseTile32 = conv_f32::tactic<conv_f32::DepthwiseTile>("convolution_f32_depthwise_tile");
+constexpr CudaTactic kDepthwiseTile32 =
+    conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kFloat>("convolution_f32_depthwise_tile");
 constexpr CudaTactic kTf32Planar =
     conv_f16::tactic<conv_f32::kProductsPlanar, Arithmetic::kTf32>("convolution_tf32_planar_sm80");
 constexpr CudaTactic kTf32 = conv_f16::tactic<conv_f32::kProducts, Arithmetic::kTf32>("convolution_tf32_mma_sm80");

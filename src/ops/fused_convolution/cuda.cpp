@@ -20,7 +20,8 @@ constexpr CudaTactic kWgmma =
     conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kHalf>("fused_convolution_f16_wgmma_sm90a");
 constexpr CudaTactic kDepthwise =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kHalf>("fused_convolution_f16_depthwise");
-constexpr CudaTactic kDepthwiseTile = conv_f16::tactic<conv_f16::DepthwiseTile>("fused_convolution_f16_depthwise_tile");
+constexpr CudaTactic kDepthwiseTile =
+    conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kHalf>("fused_convolution_f16_depthwise_tile");
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kHalf>("fused_convolution_f16_stem_sm80");
 constexpr CudaTactic kPlanar =
     conv_f16::tactic<conv_f16::kMmaPlanar, Arithmetic::kHalf>("fused_convolution_f16_planar_sm80");
@@ -32,7 +33,7 @@ constexpr CudaTactic kTf32Stem =
 constexpr CudaTactic kDepthwise32 =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kFloat>("fused_convolution_f32_depthwise");
 constexpr CudaTactic kDepthwiseTile32 =
-    conv_f32::tactic<conv_f32::DepthwiseTile>("fused_convolution_f32_depthwise_tile");
+    conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kFloat>("fused_convolution_f32_depthwise_tile");
 constexpr CudaTactic kTf32Planar =
     conv_f16::tactic<conv_f32::kProductsPlanar, Arithmetic::kTf32>("fused_convolution_tf32_planar_sm80");
 constexpr CudaTactic kTf32 =

@@ -290,7 +290,7 @@ bool isDense(Extents const& dims, Extents const& steps)
     return true;
 }
 
-constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}};
+constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}, {256, 32 << 10, true, 256}};
 
 } // namespace
 
@@ -314,25 +314,26 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-CudaKernels moveKernels(int64_t elementBytes, Moves what)
+CudaKernels moveKernels(int64_t elementBytes, Moves what, TileShape const& tiles)
 {
     CudaKernels out;
     out.isDependent = true;
     out.names = {"move_scattered", "move_words", "move_words_deep"};
-    out.source = kWordsText +
-                 cuda::expand(kText, {{"unit", cuda::unitOf(elementBytes)},
-                                      {"store", std::to_string(kStoreBytes)},
-                                      {"bordered", what == Moves::kBordered ? "true" : "false"}}) +
-                 "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) +
-                 ", \"layout of MoveParams\");\n";
+    out.source =
+        kWordsText +
+        cuda::expand(kText,
+                     {{"unit", cuda::unitOf(elementBytes)},
+                      {"store", std::to_string(kStoreBytes)},
+                      {"bordered", what == Moves::kBordered || what == Moves::kTiledBordered ? "true" : "false"}}) +
+        "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) + ", \"layout of MoveParams\");\n";
     for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
         std::string const bytes = std::to_string(unit);
         out.names.push_back("move_" + bytes);
         out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
                       "(const __grid_constant__ MoveParams p) { moveUnits<unit" + bytes + ">(p); }\n";
     }
-    if (what == Moves::kTiled)
-        addTileKernels(out);
+    if (what == Moves::kTiled || what == Moves::kTiledBordered)
+        addTileKernels(out, elementBytes, tiles);
     return out;
 }
 
@@ -349,7 +350,10 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
                                           size_t(b.dims[0] * b.elementBytes), launch.stream()));
         return {};
     }
-    if (tiles && !bordered && b.from[last] != 1 && b.to[last] == 1)
+    bool onlyBehind = true; // rows of y that end in zeros
+    for (int d = 0; d < b.low.rank; ++d)
+        onlyBehind = onlyBehind && b.low[d] == 0 && (d == last ? !b.fill && b.high[d] > 0 : b.high[d] == b.dims[d]);
+    if (tiles && onlyBehind && b.from[last] != 1 && b.to[last] == 1)
         for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
             if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
                 return moveTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);

@@ -18,10 +18,13 @@ struct Box
     void add(int64_t n, int64_t xStep, int64_t yStep); // one more dimension, without a border
 };
 
-// The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile.
+// The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile; whether rows that begin at
+// packs are moved like others, and how many bytes of a row of x a tile then has at most, 0: as many as are usual.
 struct TileShape
 {
     int64_t runBytes = 128, bytes = 16 << 10;
+    bool isSlanted = false;
+    int64_t rowBytes = 0;
 };
 std::vector<Config> configsOfTiles(Problem const& problem);
 TileShape tileShapeOf(Config const& config);
@@ -30,10 +33,11 @@ TileShape tileShapeOf(Config const& config);
 enum class Moves
 {
     kPlain,
-    kBordered, // and fill
-    kTiled,    // and let axes change places by tiles
+    kBordered,      // and fill
+    kTiled,         // and let axes change places by tiles
+    kTiledBordered, // all of that; rows that end in zeros by tiles too
 };
-CudaKernels moveKernels(int64_t elementBytes, Moves what);
+CudaKernels moveKernels(int64_t elementBytes, Moves what, TileShape const& tiles = {});
 // `tiles`: of kTiled, null without.
 Result<void> move(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 

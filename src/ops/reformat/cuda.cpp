@@ -11,6 +11,7 @@ namespace tw::ops::reformat {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int64_t kPackBytes = 16;
 
 struct Params
 {
@@ -52,13 +53,28 @@ TW_KERNEL reformat(const __grid_constant__ Params p)
                 c0 + c < p.channels ? tile[c][pixel] : $unit${};
     }
 }
+// Pixels of whole packs of 16 bytes, the same on both sides; what lies behind the channels becomes zero. `pixels`
+// counts packs, xVector those of a pixel.
+TW_KERNEL copy_pixels(const __grid_constant__ Params p)
+{
+    constexpr int kPack = 16 / sizeof($unit$);
+    idx const i = threadIndex();
+    if (i >= p.pixels) return;
+    int const left = int(p.channels) - int(i - divide(i, p.xVector) * idx(p.xVector.d)) * kPack;
+    Pack<$unit$, kPack> v = static_cast<Pack<$unit$, kPack> const*>(p.x)[i];
+    if (left < kPack)
+#pragma unroll
+        for (int k = 0; k < kPack; ++k)
+            if (k >= left) v.v[k] = $unit${};
+    static_cast<Pack<$unit$, kPack>*>(p.y)[i] = v;
+}
 )";
 
 CudaKernels generate(Problem const& problem, Config const&)
 {
     CudaKernels out;
     out.wide = isWide(problem);
-    out.names = {"reformat"};
+    out.names = {"reformat", "copy_pixels"};
     out.source =
         cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))}}) + cuda::sizeCheck<Params>();
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -82,6 +98,13 @@ CudaKernels generate(Problem const& problem, Config const&)
         lay(y, p.yVector, p.yVectors);
         // A public format; the gaps of others belong to nobody, or to the tensor that y is a part of.
         bool const isWhole = y.format != Format::kChannelsLast && y.stride == 0;
+        int64_t const pixelBytes = y.pixelStride() * sizeOf(y.type);
+        if (isWhole && x.format == y.format && isByPixel(y.format) && x.pixelStride() == y.pixelStride() &&
+            (pixelBytes | int64_t(cuda::addressOf(x.data)) | int64_t(cuda::addressOf(y.data))) % kPackBytes == 0) {
+            p.xVector = cuda::divBy(pixelBytes / kPackBytes);
+            p.pixels *= images * pixelBytes / kPackBytes;
+            return launch(1, blocksFor(p.pixels, kThreads), kThreads, p);
+        }
         p.yChannels = isWhole ? p.yVectors * int64_t(p.yVector.d) : p.channels;
         int64_t const tilesC = blocksFor(std::max(p.channels, p.yChannels), kTile), tilesP = blocksFor(p.pixels, kTile);
         p.tilesC = cuda::divBy(tilesC);
@@ -92,8 +115,8 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kMove{"reformat_move_cuda", 2, generateMove, supportsMove, configsOfTiles, formatPairs};
-constexpr CudaTactic kPlain{"reformat_plain_cuda", 3, generate, nullptr, nullptr, formatPairs};
+constexpr CudaTactic kMove{"reformat_move_cuda", 3, generateMove, supportsMove, configsOfTiles, formatPairs};
+constexpr CudaTactic kPlain{"reformat_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 

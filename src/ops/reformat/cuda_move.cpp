@@ -16,6 +16,12 @@ int64_t planeVector(Format f)
     return isByPixel(f) ? 1 : vectorOf(f);
 }
 
+// Zeros lie behind the channels of pixels.
+bool hasZeros(Format x, Format y)
+{
+    return y != Format::kChannelsLast && isByPixel(y) && planeVector(x) == 1;
+}
+
 int axisOf(Format x, Format y, int rank)
 {
     Format const packed = x != Format::kLinear ? x : y;
@@ -45,16 +51,21 @@ Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args
                   large = std::max(vx, vy);
     struct Dim
     {
-        int64_t n, x, y;
+        int64_t n, x, y, present;
     };
-    std::array<Dim, 5> dims{{{images, imageStep(x), imageStep(y)},
-                             {channels / large, channelStep(x, large), channelStep(y, large)},
-                             {large / small, channelStep(x, small), channelStep(y, small)},
-                             {small, channelStep(x, 1), channelStep(y, 1)},
-                             {pixels, pixelStep(x), pixelStep(y)}}};
+    std::array<Dim, 5> dims{{{images, imageStep(x), imageStep(y), images},
+                             {channels / large, channelStep(x, large), channelStep(y, large), channels / large},
+                             {large / small, channelStep(x, small), channelStep(y, small), large / small},
+                             {small, channelStep(x, 1), channelStep(y, 1), small},
+                             {pixels, pixelStep(x), pixelStep(y), pixels}}};
+    if (large == 1 && hasZeros(x.format, y.format) && y.stride == 0)
+        dims[1].n = y.pixelStride();
     std::stable_sort(dims.begin() + 1, dims.end(), [](Dim const& a, Dim const& b) { return a.y > b.y; });
-    for (Dim const& d : dims)
+    for (Dim const& d : dims) {
         box.add(d.n, d.x, d.y);
+        box.low.push(0);
+        box.high.push(d.present);
+    }
     return move(launch, box, &shape);
 }
 
@@ -64,7 +75,7 @@ Support supportsMove(Problem const& p)
 {
     Format const x = p.inputs[0].format, y = p.outputs[0].format;
     int64_t vector = std::max(planeVector(x), planeVector(y));
-    if (y != Format::kChannelsLast && isByPixel(y)) // zeros lie behind the channels
+    if (y != Format::kChannelsLast && isByPixel(y) && !hasZeros(x, y))
         vector = std::max<int64_t>(vector, vectorOf(y));
     if (vector == 1)
         return Support::yes();
@@ -76,7 +87,7 @@ Support supportsMove(Problem const& p)
 
 CudaKernels generateMove(Problem const& problem, Config const& config)
 {
-    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled);
+    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiledBordered, tileShapeOf(config));
     out.wide = isWide(problem);
     for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})
         out.wide = out.wide || storageCount(t->format, t->type, t->maxDims) >= INT32_MAX;

@@ -51,6 +51,8 @@ std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, s
                      {input(DataType::kHalf, {3, c, 5, w})});
     list.add("half_several_tiles", Attrs(), {input(DataType::kHalf, {2, 75, 20, 31})});
     list.add("half_rows_of_16_bytes", Attrs(), {input(DataType::kHalf, {2, 72, 20, 24})});
+    for (DataType t : {DataType::kHalf, DataType::kFloat, DataType::kInt8})
+        list.add(std::string("odd_planes_") + nameOf(t), Attrs(), {input(t, {2, 150, 21, 23})});
     list.add("half_whole_planes", Attrs(), {input(DataType::kHalf, {2, 200, 14, 14})});
     list.add("pixel", Attrs(), {f32({1, 21, 1, 1})});
     list.add("3d", Attrs(), {f32({2, 16, 3, 2, 5})});

@@ -104,14 +104,14 @@ Support supportsMove(Problem const& problem)
 
 CudaKernels generateMove(Problem const& problem, Config const& config)
 {
-    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled);
+    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled, tileShapeOf(config));
     out.wide = isWide(problem);
     out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](
                   CudaLaunch const& launch, RunArgs& args) { return runMove(a, shape, launch, args); };
     return out;
 }
 
-constexpr CudaTactic kMove{"shuffle_move_cuda", 2, generateMove, supportsMove, configsOfTiles};
+constexpr CudaTactic kMove{"shuffle_move_cuda", 3, generateMove, supportsMove, configsOfTiles};
 constexpr CudaTactic kPlain{"shuffle_plain_cuda", 1, generate};
 
 } // namespace

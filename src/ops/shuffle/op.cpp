@@ -263,7 +263,15 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
                             {5, 1000},
                             {1000, 6},
                             {47, 15},
-                            {270, 24}}) {
+                            {270, 24},
+                            {311, 203},
+                            {600, 77},
+                            {129, 320},
+                            {1041, 65},
+                            {1203, 50},
+                            {3, 4512},
+                            {4, 2096},
+                            {2, 6160}}) {
             std::string const name = "places_" + std::to_string(a) + "x" + std::to_string(b) + "_" + nameOf(t);
             shuffle(name.c_str(), input(t, {2, a, b}), first({0, 2, 1}));
         }

@@ -53,7 +53,7 @@ template <Way const& way, Arithmetic arithmetic>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
-        name, 2, [](Problem const& p, Config const& c) { return way.generate(p, c, arithmetic); },
+        name, 3, [](Problem const& p, Config const& c) { return way.generate(p, c, arithmetic); },
         [](Problem const& p) { return way.supports(p, arithmetic); },
         [](Problem const& p) { return way.configs(p, arithmetic); },
         [](Problem const& p) { return formatsWith(p, way.x); },

@@ -15,6 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$here/out}
 mkdir -p "$out"
 rm -f "$out"/table.* "$out/failed"
+find "$here/bin" -name '*.gz' -exec gunzip -f {} +
 # cuBLASLt and cuDNN lie in the packages of the environment that holds PyTorch.
 export VIRTUAL_ENV=${VIRTUAL_ENV:-$(python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -41,6 +41,8 @@ if [ -d "$models" ]; then
     cp -r "$models/data" "$folder/models/"
 fi
 git rev-parse HEAD >"$folder/commit"
+# Programs that hold the whole core travel compressed; run.sh unpacks them.
+find "$folder/bin" -size +4M -exec gzip -n {} +
 
 kib=$(du -sk "$folder" | cut -f1)
 echo "$folder: $((kib / 1024)) MiB"

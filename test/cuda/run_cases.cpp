@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: test_cuda_cases [--filter TEXT] [--tactic TEXT] [--device N] [--threads N] [--json FILE]
-// Every op case by every CUDA tactic on a GPU, against the reference: once at aligned addresses and once one element
-// further, with guard bytes round every output. Exit status 77, with the reason: there is no driver, GPU or NVRTC.
+// Every op case by every CUDA tactic on a GPU, against the reference: once at aligned addresses, once one element
+// further, and channels-last tensors once as parts of wider ones, with guard bytes round every output. Exit status 77,
+// with the reason: there is no driver, GPU or NVRTC.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -68,8 +69,46 @@ private:
     int64_t bytes_ = 0, shift_ = 0;
 };
 
+enum class Placing
+{
+    kAligned,
+    kShifted,
+    kParts, // of wider tensors, as joins without copies make them: other channels stand in front and behind
+};
+constexpr char const* kPlacingNames[] = {"", "(shifted addresses) ", "(parts of wider tensors) "};
+
+bool canBePart(TensorRef const& t)
+{
+    return t.format == Format::kHWC8 && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
+           t.dims[1] % vectorOf(t.format) == 0;
+}
+
+// The tensor that `t` is made a part of, and that part of it.
+TensorRef widened(TensorRef t)
+{
+    t.dims[1] += 2 * vectorOf(t.format);
+    return t;
+}
+TensorRef partOf(TensorRef const& whole, TensorRef t)
+{
+    t.data = whole.as<std::byte>() + vectorOf(t.format) * sizeOf(t.type);
+    t.stride = whole.pixelStride();
+    return t;
+}
+
+// Whether the channels of `whole` that are not t's still hold the pattern.
+bool isIntactRound(TensorRef const& whole, TensorRef const& t)
+{
+    int64_t const size = sizeOf(t.type), step = whole.pixelStride() * size, first = vectorOf(t.format) * size,
+                  last = first + t.dims[1] * size;
+    for (int64_t i = 0; i < whole.sizeBytes(); ++i)
+        if ((i % step < first || i % step >= last) && whole.as<unsigned char>()[i] != kPattern)
+            return false;
+    return true;
+}
+
 // Empty when right, else what is wrong.
-Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> const& device, bool shifted)
+Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> const& device, Placing placing)
 {
     test::CudaCase const& c = *job.of;
     cuda::Current const current(*device);
@@ -79,12 +118,27 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     std::vector<Tensor> copies;
     TW_ASSIGN(auto hostInputs, test::inFormats(c.graph->nodeInputs, job.problem.inputs, copies));
     // Linear tensors may begin at any element; pixels of others begin on cache lines.
+    bool hasParts = false;
     auto shiftOf = [&](TensorRef const& t) {
-        return shifted && t.format == Format::kLinear ? std::max(sizeOf(t.type), kernel->alignment()) : 0;
+        return placing == Placing::kShifted && t.format == Format::kLinear
+                   ? std::max(sizeOf(t.type), kernel->alignment())
+                   : 0;
     };
     for (size_t i = 0; i < hostInputs.size(); ++i) {
         TensorRef t = hostInputs[i];
-        if (t.data && !ir::isShapeInput(*c.graph->node, i)) {
+        if (t.data && placing == Placing::kParts && canBePart(t) && !job.problem.inputs[i].constant) {
+            hasParts = true;
+            Tensor whole(t.type, widened(t).dims, t.format);
+            std::memset(whole.data(), 0xff, size_t(whole.ref().sizeBytes())); // NaN
+            ops::convertFormat(t, partOf(whole.ref(), t));
+            memory.push_back(std::make_unique<Guarded>());
+            TW_TRY(memory.back()->allocate(device, whole.ref().sizeBytes(), 0));
+            TW_CUDA(device->driver(), cuMemcpyHtoD(cuda::addressOf(memory.back()->data()), whole.data(),
+                                                   size_t(whole.ref().sizeBytes())));
+            TensorRef onDevice = whole.ref();
+            onDevice.data = memory.back()->data();
+            t = partOf(onDevice, t);
+        } else if (t.data && !ir::isShapeInput(*c.graph->node, i)) {
             memory.push_back(std::make_unique<Guarded>());
             TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
             TW_CUDA(device->driver(),
@@ -97,11 +151,16 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     size_t const firstOutput = memory.size();
     for (size_t i = 0; i < shapes.size(); ++i) {
         TensorRef t{shapes[i].type, shapes[i].dims, nullptr, job.problem.outputs[i].format};
+        bool const isPart = placing == Placing::kParts && canBePart(t);
+        hasParts = hasParts || isPart;
+        TensorRef whole = isPart ? widened(t) : t;
         memory.push_back(std::make_unique<Guarded>());
-        TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
-        t.data = memory.back()->data();
-        outputs.push_back(t);
+        TW_TRY(memory.back()->allocate(device, whole.sizeBytes(), shiftOf(t)));
+        whole.data = memory.back()->data();
+        outputs.push_back(isPart ? partOf(whole, t) : whole);
     }
+    if (placing == Placing::kParts && !hasParts)
+        return std::string();
     Guarded workspace;
     TW_TRY(workspace.allocate(device, kernel->workspaceBytes(inputs, outputs), 0));
     TW_ASSIGN(auto prepared, kernel->prepare(inputs, outputs));
@@ -118,9 +177,14 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
         TW_ASSIGN(auto all, m.read(*device));
         if (!m.intact(all))
             return "it wrote outside output " + std::to_string(i);
-        Tensor stored(outputs[i].type, outputs[i].dims, outputs[i].format), got(outputs[i].type, outputs[i].dims);
+        TensorRef plain = outputs[i];
+        plain.stride = 0;
+        bool const isPart = outputs[i].stride > 0;
+        Tensor stored(plain.type, (isPart ? widened(plain) : plain).dims, plain.format), got(plain.type, plain.dims);
         std::memcpy(stored.data(), m.contents(all), size_t(stored.ref().sizeBytes()));
-        ops::convertFormat(stored.ref(), got.ref());
+        if (isPart && !isIntactRound(stored.ref(), plain))
+            return "it wrote to channels round output " + std::to_string(i);
+        ops::convertFormat(isPart ? partOf(stored.ref(), plain) : stored.ref(), got.ref());
         ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
         if (job.tactic->roundsToTf32()) {
             // Of sums that may be several times larger than what an activation leaves of them.
@@ -224,13 +288,13 @@ int main(int argc, char** argv)
     bool alive = true;
     for (Job const& job : jobs) {
         std::string why = job.error;
-        for (bool shifted : {false, true}) {
+        for (Placing placing : {Placing::kAligned, Placing::kShifted, Placing::kParts}) {
             if (!why.empty() || !alive)
                 break;
-            auto ran = runJob(job, *device, shifted);
+            auto ran = runJob(job, *device, placing);
             why = ran.ok() ? *ran : ran.error().message;
-            if (!why.empty() && shifted)
-                why = "(shifted addresses) " + why;
+            if (!why.empty())
+                why = kPlacingNames[int(placing)] + why;
             if (!ran.ok() && (*driver)->cuCtxSynchronize() != cuda::kSuccess)
                 alive = false; // the context is lost with what is in it
         }

@@ -244,6 +244,7 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
         check(gpu().allocate(&at, sizeBytes > 0 ? sizeBytes : 1), "allocating GPU memory");
         data_ = reinterpret_cast<void*>(static_cast<uintptr_t>(at));
         check(gpu().clear(at, 0, sizeBytes > 0 ? sizeBytes : 1), "clearing GPU memory");
+        check(gpu().synchronize(nullptr), "clearing GPU memory");
         return;
     }
     constexpr size_t kLargest = ~size_t{0} / 2;
@@ -270,7 +271,9 @@ void copyToDevice(void* device, const void* host, size_t sizeBytes)
         return;
     if (usesGpu()) {
         check(gpu().setCurrent(gpu().context), "using the GPU");
+        // It may return while the copy is on its way, and the queue's stream does not wait for the default stream.
         check(gpu().toDevice(address(device), host, sizeBytes), "copying to the GPU");
+        check(gpu().synchronize(nullptr), "copying to the GPU");
     } else {
         std::memcpy(device, host, sizeBytes);
     }

@@ -25,7 +25,8 @@ struct Params
 {
     void const* x = nullptr;
     void* y = nullptr;
-    int64_t strips = 0; // of a band of rows, in all images
+    int64_t strips = 0;             // of a band of rows, in all images
+    int64_t pixelX = 0, pixelY = 0; // bytes; more than the channels take where a tensor is a part of another
 };
 
 constexpr char const* kHalves = R"(
@@ -94,7 +95,7 @@ TW_INLINE Unit between(Mixed const&, Mixed const& b, int e, float) { return b.v[
 )";
 
 constexpr char const* kText = R"(
-struct Params { void const* x; void* y; i64 strips; };
+struct Params { void const* x; void* y; i64 strips, pixelX, pixelY; };
 typedef Pack<u32, 4> Unit;
 // Strips that lie a whole number of columns of x apart are mixed alike; others are one column wide.
 constexpr bool REPEATS = COLUMNS * TIMES_W % BY_W == 0;
@@ -105,8 +106,10 @@ TW_INLINE constexpr bool isWholeOf(int e) { return placeOf(e) % BY_W == 0; }
 TW_INLINE float weightOf(int e) { return float(placeOf(e) % BY_W) * INVERSE_W; }
 )";
 constexpr char const* kBody = R"(
-TW_KERNEL __launch_bounds__($threads$) resize_strips(const __grid_constant__ Params p)
+// DENSE: x and y are whole tensors.
+template <bool DENSE> TW_INLINE void strips(Params const& p)
 {
+    int const pixelX = DENSE ? PIXEL_X : int(p.pixelX), pixelY = DENSE ? PIXEL_Y : int(p.pixelY);
     u32 const band = blockIdx.x % BANDS, strip = blockIdx.x / BANDS * $threads$ + threadIdx.x;
     if (strip >= p.strips) return;
     u32 const place = strip / VECTORS, vector = strip - place * VECTORS, image = place / GROUPS, group = place - image * GROUPS;
@@ -118,18 +121,18 @@ TW_KERNEL __launch_bounds__($threads$) resize_strips(const __grid_constant__ Par
     u32 const m = REPEATS ? placeOf(0) : u32(column) * TIMES_W + PLUS_W;
     int const first = int(m / BY_W) - 1 + (REPEATS ? int(group * (COLUMNS * TIMES_W / BY_W)) : 0);
 #pragma unroll
-    for (int d = 0; d < SEEN_W; ++d) s.at[d] = max(min(first + d, WIDE_X - 1), 0) * PIXEL_X;
+    for (int d = 0; d < SEEN_W; ++d) s.at[d] = max(min(first + d, WIDE_X - 1), 0) * pixelX;
     if constexpr (!REPEATS && !kNearest) {
         if (m % BY_W == 0) s.at[SEEN_W - 1] = s.at[0];
         else s.weight = float(m % BY_W) * INVERSE_W;
     }
-    u8 const* const x = static_cast<u8 const*>(p.x) + i64(image) * (i64(TALL_X) * WIDE_X * PIXEL_X) + vector * 16;
-    u8* y = static_cast<u8*>(p.y) + ((i64(image) * TALL + r0) * WIDE + column) * PIXEL_Y + vector * 16;
+    u8 const* const x = static_cast<u8 const*>(p.x) + i64(image) * (i64(TALL_X) * WIDE_X * pixelX) + vector * 16;
+    u8* y = static_cast<u8*>(p.y) + ((i64(image) * TALL + r0) * WIDE + column) * pixelY + vector * 16;
     waitForPrevious();
     releaseDependents();
     Unit raw[AHEAD + 1][SEEN_W];
     auto fetch = [&](int i) {
-        u8 const* const row = x + max(min(base + i, TALL_X - 1), 0) * (WIDE_X * PIXEL_X);
+        u8 const* const row = x + i64(max(min(base + i, TALL_X - 1), 0)) * (WIDE_X * pixelX);
 #pragma unroll
         for (int d = 0; d < SEEN_W; ++d)
             raw[i % (AHEAD + 1)][d] = *reinterpret_cast<Unit const*>(row + s.at[d]);
@@ -152,7 +155,7 @@ TW_KERNEL __launch_bounds__($threads$) resize_strips(const __grid_constant__ Par
             for (int e = 0; e < COLUMNS; ++e) {
                 Unit const u = between(a, b, e, weight);
                 if (GROUPS * COLUMNS == WIDE || u32(column + e) < u32(WIDE))
-                    *reinterpret_cast<Unit*>(y + (r * WIDE + e) * PIXEL_Y) = u;
+                    *reinterpret_cast<Unit*>(y + (r * WIDE + e) * pixelY) = u;
             }
         };
         if constexpr (IS_PERIODIC) {
@@ -165,11 +168,13 @@ TW_KERNEL __launch_bounds__($threads$) resize_strips(const __grid_constant__ Par
             }
         } else {
 #pragma unroll 1
-            for (; rest <= LAST && r < rows; ++r, rest += TIMES, y += WIDE * PIXEL_Y) emit(0, rest);
+            for (; rest <= LAST && r < rows; ++r, rest += TIMES, y += WIDE * pixelY) emit(0, rest);
             rest -= BY;
         }
     }
 }
+TW_KERNEL __launch_bounds__($threads$) resize_strips(const __grid_constant__ Params p) { strips<true>(p); }
+TW_KERNEL __launch_bounds__($threads$) resize_strips_of_parts(const __grid_constant__ Params p) { strips<false>(p); }
 )";
 
 // What is settled when the text is written.
@@ -237,26 +242,30 @@ CudaKernels generateStrips(Problem const& problem, Config const& config)
     Plan const plan(problem, shape);
     Extents const &x = problem.inputs[0].dims, &y = problem.outputs[0].dims;
     int const axis = y.rank - 3;
-    int64_t const size = sizeOf(t), vectors = cuda::ceilDiv(y[axis] * size, 16);
+    int64_t const size = sizeOf(t), vectors = cuda::ceilDiv(y[axis] * size, 16),
+                  pixelX = pixelStrideOf(problem.inputs[0].format, t, x[axis]) * size,
+                  pixelY = pixelStrideOf(problem.outputs[0].format, t, y[axis]) * size;
     CudaKernels out;
     out.isDependent = true;
     out.alignment = 16;
-    out.names = {"resize_strips"};
+    out.names = {"resize_strips", "resize_strips_of_parts"};
     using cuda::constant;
     out.source = sizesText(plan.tall, plan.wide, plan.bands, isNearest) + constant("COLUMNS", plan.columns) +
                  constant("SHIFT", plan.shift) + constant("GROUPS", plan.groups) + constant("SEEN_W", plan.seenWide) +
-                 constant("AHEAD", shape[kAhead]) + constant("VECTORS", vectors) +
-                 constant("PIXEL_X", pixelStrideOf(problem.inputs[0].format, t, x[axis]) * size) +
-                 constant("PIXEL_Y", pixelStrideOf(problem.outputs[0].format, t, y[axis]) * size) + kText +
-                 (t == DataType::kHalf ? kHalves : kFloats) + (isNearest ? kNearestText : kLinear) +
-                 cuda::expand(kBody, {{"threads", std::to_string(kThreads)}}) + cuda::sizeCheck<Params>();
-    out.run = [plan, vectors, axis](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                 constant("AHEAD", shape[kAhead]) + constant("VECTORS", vectors) + constant("PIXEL_X", pixelX) +
+                 constant("PIXEL_Y", pixelY) + kText + (t == DataType::kHalf ? kHalves : kFloats) +
+                 (isNearest ? kNearestText : kLinear) + cuda::expand(kBody, {{"threads", std::to_string(kThreads)}}) +
+                 cuda::sizeCheck<Params>();
+    out.run = [plan, vectors, axis, size, pixelX, pixelY](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Params p;
         p.x = x.data;
         p.y = y.data;
         p.strips = y.dims.volume(0, axis) * plan.groups * vectors;
-        return launch(0, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
+        p.pixelX = x.pixelStride() * size;
+        p.pixelY = y.pixelStride() * size;
+        bool const isDense = p.pixelX == pixelX && p.pixelY == pixelY;
+        return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
     };
     return out;
 }

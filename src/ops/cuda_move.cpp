@@ -290,7 +290,7 @@ bool isDense(Extents const& dims, Extents const& steps)
     return true;
 }
 
-constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}, {256, 32 << 10, true, 256}};
+constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}, {256, 32 << 10, true, 256, false}};
 
 } // namespace
 
@@ -375,8 +375,8 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
         else
             b.from[d] /= wide, b.to[d] /= wide;
     }
-    bool const words = scattered && b.from[last] == 1 && b.dims[last] * b.elementBytes >= kLeastSegmentBytes &&
-                       b.elementBytes <= kMostJoinedBytes;
+    bool const words = scattered && (!tiles || tiles->joinsWords) && b.from[last] == 1 &&
+                       b.dims[last] * b.elementBytes >= kLeastSegmentBytes && b.elementBytes <= kMostJoinedBytes;
     if (words)
         p.words = wordsOf(b);
     p.first = kMaxRank - b.dims.rank;

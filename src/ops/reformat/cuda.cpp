@@ -115,7 +115,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kMove{"reformat_move_cuda", 3, generateMove, supportsMove, configsOfTiles, formatPairs};
+constexpr CudaTactic kMove{"reformat_move_cuda", 4, generateMove, supportsMove, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
 
 } // namespace

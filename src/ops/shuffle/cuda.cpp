@@ -111,7 +111,7 @@ CudaKernels generateMove(Problem const& problem, Config const& config)
     return out;
 }
 
-constexpr CudaTactic kMove{"shuffle_move_cuda", 3, generateMove, supportsMove, configsOfTiles};
+constexpr CudaTactic kMove{"shuffle_move_cuda", 4, generateMove, supportsMove, configsOfTiles};
 constexpr CudaTactic kPlain{"shuffle_plain_cuda", 1, generate};
 
 } // namespace

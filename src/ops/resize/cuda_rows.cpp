@@ -235,23 +235,14 @@ constexpr int kMostWide = 4, kMostRows = 16;
 Support supportsRows(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
+    TensorSpec const& x = p.inputs[0];
     if (a.mode == Mode::kCubic)
         return Support::no("does not mix by cubic weights");
     if (a.mode == Mode::kLinear && !isFloating(x.type))
         return Support::no(std::string("mixes no ") + nameOf(x.type));
-    int const rank = x.dims.rank;
-    if (rank < 3)
+    if (x.dims.rank < 3)
         return Support::no("resizes images");
-    for (int d = 0; d < rank - 2; ++d) {
-        Fraction const scale = axisOf(a, x.maxDims, y.maxDims, d).scale;
-        if (!(p.node->inputs[0]->shape[size_t(d)] == p.node->outputs[0]->shape[size_t(d)]) || scale.over != scale.under)
-            return Support::no("resizes the last two axes only");
-    }
-    if (isWide(p) || storageCount(y.format, y.type, y.maxDims) >= INT32_MAX ||
-        storageCount(x.format, x.type, x.maxDims) >= INT32_MAX)
-        return Support::no("counts in 32 bits");
-    return Support::yes();
+    return supportsLastAxes(p);
 }
 
 std::vector<Formats> formatsOfRows(Problem const& p)

@@ -126,6 +126,22 @@ std::string sizesText(Scale const& tall, Scale const& wide, Bands const& bands, 
            cuda::flag("kNearest", isNearest) + cuda::flag("IS_PERIODIC", bands.isPeriodic) + kKnown;
 }
 
+Support supportsLastAxes(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
+    int const rank = x.dims.rank;
+    for (int d = 0; d < rank - 2; ++d) {
+        Fraction const scale = axisOf(a, x.maxDims, y.maxDims, d).scale;
+        if (!(p.node->inputs[0]->shape[size_t(d)] == p.node->outputs[0]->shape[size_t(d)]) || scale.over != scale.under)
+            return Support::no("resizes the last two axes only");
+    }
+    if (isWide(p) || storageCount(y.format, y.type, y.maxDims) >= INT32_MAX ||
+        storageCount(x.format, x.type, x.maxDims) >= INT32_MAX)
+        return Support::no("counts in 32 bits");
+    return Support::yes();
+}
+
 Support supportsKnown(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -141,14 +157,8 @@ Support supportsKnown(Problem const& p)
         for (int d = rank - 2; d < rank; ++d)
             if (!v->shape[size_t(d)].isConst())
                 return Support::no("wants to know the planes' size when it is built");
-    for (int d = 0; d < rank - 2; ++d) {
-        Fraction const scale = axisOf(a, x.maxDims, y.maxDims, d).scale;
-        if (!(p.node->inputs[0]->shape[size_t(d)] == p.node->outputs[0]->shape[size_t(d)]) || scale.over != scale.under)
-            return Support::no("resizes the last two axes only");
-    }
-    if (isWide(p) || storageCount(y.format, y.type, y.maxDims) >= INT32_MAX ||
-        storageCount(x.format, x.type, x.maxDims) >= INT32_MAX)
-        return Support::no("counts in 32 bits");
+    if (Support const planes = supportsLastAxes(p); !planes.ok)
+        return planes;
     Scale const tall = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 2)),
                 wide = scaleOf(a, axisOf(a, x.maxDims, y.maxDims, rank - 1));
     if (isLong(tall) || isLong(wide))

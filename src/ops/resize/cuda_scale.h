@@ -37,6 +37,8 @@ Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest);
 // Both, and the scales, as constants of a text: TALL, WIDE, TALL_X, WIDE_X, ROWS, BANDS, SEEN, kNearest, IS_PERIODIC;
 // element o of an axis of y stands at (TIMES o + PLUS) / BY - 1 of x (TIMES_W ... along rows). Defines mixed().
 std::string sizesText(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest);
+// Whether the last two axes alone change, and 32 bits count all elements.
+Support supportsLastAxes(Problem const& p);
 // Whether these kernels can: floating, nearest or linear, the last two axes only, their sizes known.
 Support supportsKnown(Problem const& p);
 

@@ -42,10 +42,8 @@ Result<void> launchMaps(Settled const& s, CudaLaunch const& launch, kernel::Laun
     if (s.spec.residual) {
         TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
     }
-    if (s.normalizes && s.spec.residual)
+    if (s.normalizes) // has a residual always
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args});
-    if (s.normalizes)
-        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &norm, &l.args});
     if (s.spec.residual)
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});

@@ -77,10 +77,18 @@ enum class Placing
 };
 constexpr char const* kPlacingNames[] = {"", "(shifted addresses) ", "(parts of wider tensors) "};
 
-bool canBePart(TensorRef const& t)
+template <class T>
+bool canBePart(T const& t)
 {
     return t.format == Format::kHWC8 && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
            t.dims[1] % vectorOf(t.format) == 0;
+}
+
+bool hasParts(ops::Problem const& p)
+{
+    return std::any_of(p.inputs.begin(), p.inputs.end(),
+                       [](ops::TensorSpec const& t) { return t.present && !t.constant && canBePart(t); }) ||
+           std::any_of(p.outputs.begin(), p.outputs.end(), canBePart<ops::TensorSpec>);
 }
 
 // The tensor that `t` is made a part of, and that part of it.
@@ -118,7 +126,6 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     std::vector<Tensor> copies;
     TW_ASSIGN(auto hostInputs, test::inFormats(c.graph->nodeInputs, job.problem.inputs, copies));
     // Linear tensors may begin at any element; pixels of others begin on cache lines.
-    bool hasParts = false;
     auto shiftOf = [&](TensorRef const& t) {
         return placing == Placing::kShifted && t.format == Format::kLinear
                    ? std::max(sizeOf(t.type), kernel->alignment())
@@ -127,7 +134,6 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     for (size_t i = 0; i < hostInputs.size(); ++i) {
         TensorRef t = hostInputs[i];
         if (t.data && placing == Placing::kParts && canBePart(t) && !job.problem.inputs[i].constant) {
-            hasParts = true;
             Tensor whole(t.type, widened(t).dims, t.format);
             std::memset(whole.data(), 0xff, size_t(whole.ref().sizeBytes())); // NaN
             ops::convertFormat(t, partOf(whole.ref(), t));
@@ -152,15 +158,12 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     for (size_t i = 0; i < shapes.size(); ++i) {
         TensorRef t{shapes[i].type, shapes[i].dims, nullptr, job.problem.outputs[i].format};
         bool const isPart = placing == Placing::kParts && canBePart(t);
-        hasParts = hasParts || isPart;
         TensorRef whole = isPart ? widened(t) : t;
         memory.push_back(std::make_unique<Guarded>());
         TW_TRY(memory.back()->allocate(device, whole.sizeBytes(), shiftOf(t)));
         whole.data = memory.back()->data();
         outputs.push_back(isPart ? partOf(whole, t) : whole);
     }
-    if (placing == Placing::kParts && !hasParts)
-        return std::string();
     Guarded workspace;
     TW_TRY(workspace.allocate(device, kernel->workspaceBytes(inputs, outputs), 0));
     TW_ASSIGN(auto prepared, kernel->prepare(inputs, outputs));
@@ -289,7 +292,7 @@ int main(int argc, char** argv)
     for (Job const& job : jobs) {
         std::string why = job.error;
         for (Placing placing : {Placing::kAligned, Placing::kShifted, Placing::kParts}) {
-            if (!why.empty() || !alive)
+            if (!why.empty() || !alive || (placing == Placing::kParts && !hasParts(job.problem)))
                 break;
             auto ran = runJob(job, *device, placing);
             why = ran.ok() ? *ran : ran.error().message;

@@ -49,8 +49,9 @@ lane() {
     ) &
 }
 
+# Two halves of the cases, each on a GPU of its own where there are two.
 check_cases() {
-    step cases 300 "$here/bin/test_cuda_cases" --json "$out/cases.json"
+    step "cases_$lane" 400 "$here/bin/test_cuda_cases" --share "$lane/2" --json "$out/cases_$lane.json"
 }
 check_engines() {
     step runtime 120 "$here/bin/test_runtime_cuda"
@@ -93,11 +94,12 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | 
 case ${1:-check} in
 check)
     lane 0 check_cases
-    lane 1 check_engines
+    lane 1 check_cases
+    lane 2 check_engines
     lane 3 check_memory
     wait
     # Alone, for it times, and by itself on all GPUs.
-    lane=2 check_networks
+    lane=4 check_networks
     ;;
 bench)
     step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"

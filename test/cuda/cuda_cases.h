@@ -23,10 +23,12 @@ struct CudaCase
     ops::Problem problem;
 };
 
-// Cases whose name contains `filter`. Those that cannot be made are printed and counted.
-inline std::vector<CudaCase> cudaCases(std::string const& filter, int& failures)
+// Cases whose name contains `filter`, of them every `shares`-th from number `share` on. Those that cannot be made are
+// printed and counted.
+inline std::vector<CudaCase> cudaCases(std::string const& filter, int& failures, int share = 0, int shares = 1)
 {
     std::vector<CudaCase> out;
+    int number = 0;
     for (ir::OpDef const* op : ops::all()) {
         if (!op->cudaTactics || !op->cases)
             continue;
@@ -36,7 +38,7 @@ inline std::vector<CudaCase> cudaCases(std::string const& filter, int& failures)
             CudaCase made;
             made.op = op;
             made.name = std::string(op->name) + "." + c.name;
-            if (made.name.find(filter) == std::string::npos)
+            if (made.name.find(filter) == std::string::npos || number++ % shares != share)
                 continue;
             auto fail = [&](Error const& e) {
                 std::printf("FAILED %s: %s\n", made.name.c_str(), e.message.c_str());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: test_cuda_cases [--filter TEXT] [--tactic TEXT] [--device N] [--threads N] [--json FILE]
-// Every op case by every CUDA tactic on a GPU, against the reference: once at aligned addresses, once one element
-// further, and channels-last tensors once as parts of wider ones, with guard bytes round every output. Exit status 77,
-// with the reason: there is no driver, GPU or NVRTC.
+// usage: test_cuda_cases [--filter TEXT] [--tactic TEXT] [--share I/N] [--device N] [--threads N] [--json FILE]
+// Every op case (or, of N shares of them, the one numbered I from 0) by every CUDA tactic on a GPU, against the
+// reference: once at aligned addresses, once one element further, and channels-last tensors once as parts of wider
+// ones, with guard bytes round every output. Exit status 77, with the reason: there is no driver, GPU or NVRTC.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -217,7 +217,7 @@ struct Count
 int main(int argc, char** argv)
 {
     std::string filter, tactic, json;
-    int ordinal = 0, threads = int(std::thread::hardware_concurrency());
+    int ordinal = 0, threads = int(std::thread::hardware_concurrency()), share = 0, shares = 1;
     for (int i = 1; i < argc; ++i) {
         auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
         if (!std::strcmp(argv[i], "--filter"))
@@ -230,6 +230,11 @@ int main(int argc, char** argv)
             threads = std::atoi(next());
         else if (!std::strcmp(argv[i], "--json"))
             json = next();
+        else if (!std::strcmp(argv[i], "--share") &&
+                 (std::sscanf(next(), "%d/%d", &share, &shares) != 2 || share < 0 || share >= shares)) {
+            std::fprintf(stderr, "--share takes I/N with 0 <= I < N, as in --share 0/2\n");
+            return 2;
+        }
     }
     auto driver = cuda::Driver::open();
     if (!driver.ok())
@@ -250,7 +255,7 @@ int main(int argc, char** argv)
             std::printf("not run: kernels of %s: %s\n", ops::nameOf(source), there.error().message.c_str());
 
     int failures = 0, refused = 0;
-    std::vector<test::CudaCase> const cases = test::cudaCases(filter, failures);
+    std::vector<test::CudaCase> const cases = test::cudaCases(filter, failures, share, shares);
     std::vector<Job> jobs;
     for (test::CudaCase const& c : cases) {
         ops::Problem problem = c.problem;

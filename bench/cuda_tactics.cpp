@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: bench_cuda_tactics [--filter TEXT] [--tactic TACTIC] [--without TACTIC] [--config NUMBERS] [--json FILE]
 // Every CUDA tactic (those whose name holds one TACTIC and not the other; one config, such as 4,2), on problems of real
-// networks' sizes: microseconds by events, and the share of the GPU's copy bandwidth (read and write of the same bytes,
-// measured here) or operations a second. Status 77: there is no GPU.
+// networks' sizes: microseconds by events, and operations a second or the share of the GPU's copy bandwidth (read and
+// write of the same bytes, the bandwidth measured here on 1 GiB). Behind that a plain copy of the row's own bytes,
+// timed as the tactics are ("copy_us" in the JSON): a short one does not reach the bandwidth of a long one either.
+// Status 77: there is no GPU.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -15,6 +17,7 @@
 
 #include "cuda_row.h"
 #include "device/cuda/target.h"
+#include "device/cuda/upload.h"
 #include "interp/interp.h"
 #include "ops/convert_format.h"
 #include "ops/registry.h"
@@ -36,27 +39,84 @@ std::vector<Row> rows()
     return list;
 }
 
-// Bytes a second that a copy in GPU memory moves, read and written.
-Result<double> copyRate(std::shared_ptr<cuda::Device const> device)
+Result<double> medianTime(ops::Problem const& problem, ops::Kernel const& kernel,
+                          std::shared_ptr<tune::DeviceTensors> const& tensors)
 {
-    constexpr int64_t kBytes = int64_t(1) << 30;
-    constexpr int kRuns = 10;
-    TW_ASSIGN(cuda::Buffer from, cuda::Buffer::allocate(device, kBytes));
-    TW_ASSIGN(cuda::Buffer to, cuda::Buffer::allocate(device, kBytes));
-    TW_ASSIGN(auto timer, cuda::Timer::create(device));
-    cuda::Current const current(*device);
-    double best = 1e30;
-    for (int r = 0; r < 4; ++r) {
-        TW_TRY(timer->begin(nullptr));
-        for (int i = 0; i < kRuns; ++i)
-            TW_CUDA(device->driver(), cuMemcpyDtoDAsync(cuda::addressOf(to.data()), cuda::addressOf(from.data()),
-                                                        size_t(kBytes), nullptr));
-        TW_TRY(timer->end(nullptr));
-        TW_ASSIGN(double const ms, timer->milliseconds());
-        best = std::min(best, ms / kRuns);
+    TW_ASSIGN(auto run, tune::DeviceRun::create(problem, kernel, tensors));
+    std::vector<double> us;
+    for (int i = 0; i < 5; ++i) {
+        TW_ASSIGN(double const one, run->microseconds());
+        us.push_back(one);
     }
-    return 2.0 * double(kBytes) / (best * 1e-3);
+    std::nth_element(us.begin(), us.begin() + 2, us.end());
+    return us[2];
 }
+
+// Copies of GPU memory, for what kernels are compared with.
+class Copies : public ops::Kernel
+{
+public:
+    static constexpr int64_t kMostBytes = int64_t(1) << 30;
+
+    Result<void> allocate(std::shared_ptr<cuda::Device const> const& device)
+    {
+        device_ = device;
+        TW_ASSIGN(from_, cuda::Buffer::allocate(device, kMostBytes));
+        TW_ASSIGN(to_, cuda::Buffer::allocate(device, kMostBytes));
+        std::vector<uint32_t> noise(1 << 20);
+        for (uint32_t v = 12345; uint32_t & one : noise)
+            one = v = v * 1103515245 + 12345;
+        int64_t const part = int64_t(noise.size() * sizeof(uint32_t));
+        cuda::Driver const& driver = device->driver();
+        cuda::Current const current(*device);
+        TW_TRY(cuda::upload(driver, from_.data(), noise.data(), size_t(part)));
+        uint64_t const from = cuda::addressOf(from_.data());
+        for (int64_t at = part; at < kMostBytes; at += part)
+            TW_CUDA(driver, cuMemcpyDtoDAsync(from + uint64_t(at), from, size_t(part), nullptr));
+        return {};
+    }
+    // Bytes a second that long copies move, read and written.
+    Result<double> rate()
+    {
+        constexpr int kRuns = 10;
+        TW_ASSIGN(auto timer, cuda::Timer::create(device_));
+        cuda::Current const current(*device_);
+        double best = 1e30;
+        for (int r = 0; r < 4; ++r) {
+            TW_TRY(timer->begin(nullptr));
+            for (int i = 0; i < kRuns; ++i)
+                TW_TRY(copy(kMostBytes, nullptr));
+            TW_TRY(timer->end(nullptr));
+            TW_ASSIGN(double const ms, timer->milliseconds());
+            best = std::min(best, ms / kRuns);
+        }
+        return 2.0 * double(kMostBytes) / (best * 1e-3);
+    }
+    // A copy that reads and writes `bytes` together.
+    Result<double> microseconds(cuda::Target const& target, double bytes)
+    {
+        bytes_ = int64_t(bytes / 2);
+        if (bytes_ > kMostBytes)
+            return unsupported("a copy is of at most 1 GiB");
+        ops::Problem problem;
+        problem.cuda = &target;
+        TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, {}, {}));
+        return medianTime(problem, *this, tensors);
+    }
+    Result<void> run(ops::RunArgs& args) const override { return copy(bytes_, args.stream); }
+
+private:
+    Result<void> copy(int64_t bytes, void* stream) const
+    {
+        TW_CUDA(device_->driver(), cuMemcpyDtoDAsync(cuda::addressOf(to_.data()), cuda::addressOf(from_.data()),
+                                                     size_t(bytes), static_cast<CUstream_st*>(stream)));
+        return {};
+    }
+
+    std::shared_ptr<cuda::Device const> device_;
+    cuda::Buffer from_, to_;
+    int64_t bytes_ = 0;
+};
 
 // Other formats are for networks' inputs and outputs.
 bool isTimed(Format f)
@@ -69,6 +129,13 @@ std::string textOf(ops::Config const& config)
     std::string text;
     for (int64_t number : config)
         text += (text.empty() ? "" : ",") + std::to_string(number);
+    return text;
+}
+
+std::string fixed(double v)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", v);
     return text;
 }
 
@@ -103,7 +170,10 @@ int main(int argc, char** argv)
         return skip(device.error());
     cuda::Target const target =
         cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(test::testSearchPath()), test::testLibraries());
-    auto rate = copyRate(*device);
+    Copies copies;
+    if (auto ready = copies.allocate(*device); !ready.ok())
+        return skip(ready.error());
+    auto rate = copies.rate();
     if (!rate.ok())
         return skip(rate.error());
     std::printf("%s: copy %.2f TB/s\n", (*device)->info().fingerprint().c_str(), *rate * 1e-12);
@@ -176,6 +246,7 @@ int main(int argc, char** argv)
                 if (std::all_of(f.inputs.begin(), f.inputs.end(), isTimed) &&
                     std::all_of(f.outputs.begin(), f.outputs.end(), isTimed))
                     ways.emplace_back(t, f);
+        std::optional<Result<double>> copied; // once something is timed
         for (auto const& [t, formats] : ways) {
             ops::setFormats(problem, formats);
             if (!t->supports(problem).ok || !std::strstr(t->name(), only.c_str()) ||
@@ -217,14 +288,7 @@ int main(int argc, char** argv)
                     TW_ASSIGN(auto const tensors, tune::DeviceTensors::create(problem, in, out));
                     TW_ASSIGN(std::string const image, std::move(*images[c]));
                     TW_ASSIGN(auto kernel, t->load(problem, config, image));
-                    TW_ASSIGN(auto run, tune::DeviceRun::create(problem, *kernel, tensors));
-                    std::vector<double> us;
-                    for (int i = 0; i < 5; ++i) {
-                        TW_ASSIGN(double const one, run->microseconds());
-                        us.push_back(one);
-                    }
-                    std::nth_element(us.begin(), us.begin() + 2, us.end());
-                    return us[2];
+                    return medianTime(problem, *kernel, tensors);
                 };
                 auto us = measure();
                 if (!us.ok()) {
@@ -232,19 +296,28 @@ int main(int argc, char** argv)
                     ++failures;
                     continue;
                 }
-                double const share =
-                    row.operations > 0 ? row.operations / (*us * 1e-6) * 1e-12 : bytes / (*us * 1e-6) / *rate * 100;
-                std::string const numbers = textOf(config);
+                bool const counts = row.operations > 0;
+                if (!counts && !copied)
+                    copied.emplace(copies.microseconds(target, bytes));
+                double const share = (counts ? row.operations * 1e-12 : bytes / *rate * 100) / (*us * 1e-6),
+                             copy = !counts && copied->ok() ? **copied : 0;
+                std::string const numbers = textOf(config),
+                                  of = counts ? "TFLOP/s" : "% of copy, its own " + fixed(copy) + " us";
                 std::printf("%-22s %-32s %-34s %9.2f us %8.1f %s\n", row.name.c_str(), t->name(),
                             (numbers + " " + nameOf(formats.inputs[0]) + ">" + nameOf(formats.outputs[0])).c_str(), *us,
-                            share, row.operations > 0 ? "TFLOP/s" : "% of copy");
+                            share, of.c_str());
                 std::fflush(stdout);
                 rowsText += std::string(rowsText.empty() ? "" : ",") + "\n  {\"row\": \"" + row.name.c_str() +
                             "\", \"tactic\": \"" + t->name() + "\", \"formats\": \"" + nameOf(formats.inputs[0]) + ">" +
                             nameOf(formats.outputs[0]) + "\", \"config\": [" + numbers +
-                            "], \"us\": " + std::to_string(*us) + ", \"" +
-                            (row.operations > 0 ? "tflops" : "percent_of_copy") + "\": " + std::to_string(share) + "}";
+                            "], \"us\": " + std::to_string(*us) + ", \"" + (counts ? "tflops" : "percent_of_copy") +
+                            "\": " + std::to_string(share) + (counts ? "" : ", \"copy_us\": " + std::to_string(copy)) +
+                            "}";
             }
+        }
+        if (copied && !copied->ok()) {
+            std::printf("FAILED %s: %s\n", row.name.c_str(), copied->error().message.c_str());
+            ++failures;
         }
     }
     if (!json.empty())

@@ -8,6 +8,7 @@
 
 #include "interp/interp.h"
 #include "ops/convert_format.h"
+#include "ops/parts.h"
 #include "ops/reference.h"
 #include "tune/device_run.h"
 
@@ -99,6 +100,12 @@ bool takesAnyValues(ir::Node const& node)
     return true;
 }
 
+bool hasParts(ops::Problem const& p)
+{
+    return p.cuda && (std::any_of(p.inputs.begin(), p.inputs.end(), ops::canBePart<ops::TensorSpec>) ||
+                      std::any_of(p.outputs.begin(), p.outputs.end(), ops::canBePart<ops::TensorSpec>));
+}
+
 Error noMemory()
 {
     return Error{ErrorCode::kFailedAllocation, "no memory to check tactics"};
@@ -172,6 +179,7 @@ struct Checker::Formatted
 struct Checker::Set
 {
     bool isThere = false;
+    bool asParts = false;     // on a GPU: channels-last tensors lie there as parts of wider ones
     double slack = kSlack;    // of the tolerance
     std::string incomparable; // why the reference gives nothing
     std::optional<Error> error;
@@ -233,6 +241,7 @@ struct Checker::Set
     {
         ir::Node const& node = *p.node;
         isThere = true;
+        asParts = which == kAgain || which == kStress;
         slack = which == kStress ? kSlack * kStressScale : kSlack;
         // Random inputs may be none that the node accepts (indices, bounds of a slice): then there is nothing to
         // compare.
@@ -316,7 +325,8 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
         f->buffers.outputs.push_back(out);
     }
     if (problem.cuda) {
-        TW_ASSIGN(f->buffers.onDevice, DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs));
+        TW_ASSIGN(f->buffers.onDevice,
+                  DeviceTensors::create(problem, f->buffers.inputs, f->buffers.outputs, set.asParts));
     }
     set.formatted.push_back(std::move(f));
     return set.formatted.back().get();
@@ -400,9 +410,10 @@ Result<std::string> Checker::check(ops::Problem const& problem, ops::Kernel cons
     for (Which extra : {kAgain, kStress, kMaximum}) {
         auto checked = checkSet(set(extra), problem, kernel, tacticName, workers, isTf32);
         if (!checked.ok())
-            return std::move(checked).error().in(extra == kStress    ? "on large values"
-                                                 : extra == kMaximum ? "at the maximum shapes"
-                                                                     : "on other values");
+            return std::move(checked).error().in(
+                extra == kMaximum ? std::string("at the maximum shapes")
+                                  : std::string(extra == kStress ? "on large values" : "on other values") +
+                                        (hasParts(problem) ? ", channels-last tensors as parts of wider ones" : ""));
     }
     return std::string();
 }

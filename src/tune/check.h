@@ -35,7 +35,8 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 // Inputs of a region and what the reference makes of them, for all of its candidates, whatever their formats. Sets of
 // inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
 // where the op takes any (what overflows inside a kernel shows); and the maximum shapes, where they are larger and not
-// very large.
+// very large. On a GPU the second and third set lie in memory as parts of wider tensors where they may
+// (ops/parts.h).
 class Checker
 {
 public:

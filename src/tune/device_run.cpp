@@ -6,6 +6,7 @@
 #include "device/cuda/target.h"
 #include "device/cuda/upload.h"
 #include "ir/shape_values.h"
+#include "ops/parts.h"
 
 namespace tw::tune {
 
@@ -14,6 +15,22 @@ namespace {
 constexpr double kBatchMicroseconds = 500; // of work between two events, so that their resolution (0.5 us) is nothing
 constexpr int kMostRuns = 100;
 constexpr double kWorthCapturing = 50; // microseconds
+constexpr unsigned char kNaN = 0xff;   // every byte of a NaN, in any floating type
+
+// The pixels of one tensor on the GPU to another of the same dims.
+Result<void> copyPixels(cuda::Driver const& driver, TensorRef const& from, TensorRef const& to, CUstream_st* stream)
+{
+    size_t const size = size_t(sizeOf(to.type));
+    cuda::CopyRows copy;
+    copy.from = cuda::addressOf(from.data);
+    copy.fromPitch = size_t(from.pixelStride()) * size;
+    copy.to = cuda::addressOf(to.data);
+    copy.toPitch = size_t(to.pixelStride()) * size;
+    copy.rowBytes = size_t(to.dims[1]) * size;
+    copy.rows = size_t(to.count() / to.dims[1]);
+    TW_CUDA(driver, cuMemcpy2DAsync(&copy, stream));
+    return {};
+}
 
 } // namespace
 
@@ -23,13 +40,29 @@ struct DeviceTensors::State
     std::vector<cuda::Buffer> memory;
     std::vector<TensorRef> inputs, outputs;
 
-    Result<TensorRef> place(TensorRef t)
+    // In memory of its own, which is its last entry then.
+    Result<TensorRef> place(TensorRef t, bool asPart)
     {
-        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device, t.sizeBytes()));
-        t.data = b.data();
+        TensorRef whole = asPart ? ops::widened(t) : t;
+        TW_ASSIGN(cuda::Buffer b, cuda::Buffer::allocate(device, whole.sizeBytes()));
+        whole.data = b.data();
         memory.push_back(std::move(b));
-        return t;
+        return asPart ? ops::partOf(whole, t) : whole;
     }
+    // A host tensor to its part on the GPU, which was placed last. By way of a whole one there: millions of short rows
+    // would take long from the host.
+    Result<void> uploadPart(TensorRef const& part, TensorRef from)
+    {
+        cuda::Driver const& driver = device->driver();
+        TW_ASSIGN(cuda::Buffer const whole, cuda::Buffer::allocate(device, from.sizeBytes()));
+        TW_TRY(cuda::upload(driver, whole.data(), from.data, size_t(from.sizeBytes())));
+        from.data = whole.data();
+        cuda::Buffer const& around = memory.back();
+        TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(around.data()), kNaN, size_t(around.sizeBytes()), nullptr));
+        TW_TRY(copyPixels(driver, from, part, nullptr));
+        return driver.check(driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+    }
+    cuda::Buffer const& memoryOf(size_t output) const { return memory[memory.size() - outputs.size() + output]; }
 };
 
 DeviceTensors::DeviceTensors() : state_(std::make_unique<State>()) {}
@@ -38,7 +71,7 @@ DeviceTensors::~DeviceTensors() = default;
 
 Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const& problem,
                                                              std::span<TensorRef const> inputs,
-                                                             std::span<TensorRef const> outputs)
+                                                             std::span<TensorRef const> outputs, bool asParts)
 {
     std::shared_ptr<DeviceTensors> tensors(new DeviceTensors);
     State& s = *tensors->state_;
@@ -47,13 +80,15 @@ Result<std::shared_ptr<DeviceTensors>> DeviceTensors::create(ops::Problem const&
     for (size_t i = 0; i < inputs.size(); ++i) {
         TensorRef t = inputs[i];
         if (t.data && !ir::isShapeInput(*problem.node, i)) {
-            TW_ASSIGN(t, s.place(t));
-            TW_TRY(cuda::upload(s.device->driver(), t.data, inputs[i].data, size_t(t.sizeBytes())));
+            bool const asPart = asParts && !problem.inputs[i].constant && ops::canBePart(t);
+            TW_ASSIGN(t, s.place(t, asPart));
+            TW_TRY(asPart ? s.uploadPart(t, inputs[i])
+                          : cuda::upload(s.device->driver(), t.data, inputs[i].data, size_t(t.sizeBytes())));
         }
         s.inputs.push_back(t);
     }
     for (TensorRef const& o : outputs) {
-        TW_ASSIGN(TensorRef t, s.place(o));
+        TW_ASSIGN(TensorRef t, s.place(o, asParts && ops::canBePart(o)));
         s.outputs.push_back(t);
     }
     return tensors;
@@ -152,24 +187,34 @@ Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t cons
     cuda::Current const current(*s.device);
     CUstream_st* const stream = s.stream->handle();
     std::vector<TensorRef> out = s.outputs;
-    for (TensorRef const& t : out)
-        if (t.sizeBytes() > 0)
-            TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(t.data), kUnwritten, size_t(t.sizeBytes()), stream));
+    for (size_t i = 0; i < out.size(); ++i)
+        if (cuda::Buffer const& m = s.tensors->state_->memoryOf(i); m.sizeBytes() > 0)
+            TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(m.data()), kUnwritten, size_t(m.sizeBytes()), stream));
     TW_TRY(s.launch(out, randomState));
     for (size_t i = 0; i < out.size(); ++i) {
         outputs[i].dims = out[i].dims;
         if (out[i].sizeBytes() == 0)
             continue;
-        bool const isPart = i == 0 && !wanted.empty() && out[i].dims == s.outputs[i].dims;
+        bool const isSampled = i == 0 && !wanted.empty() && out[i].dims == s.outputs[i].dims;
         int64_t const size = sizeOf(out[i].type);
-        for (int64_t element : isPart ? wanted : std::span<int64_t const>()) {
-            int64_t const at = out[i].place(element) * size;
-            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].as<char>() + at, cuda::addressOf(out[i].as<char>() + at),
+        for (int64_t element : isSampled ? wanted : std::span<int64_t const>())
+            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].as<char>() + outputs[i].place(element) * size,
+                                              cuda::addressOf(out[i].as<char>() + out[i].place(element) * size),
                                               size_t(size), stream));
+        if (isSampled)
+            continue;
+        TensorRef dense = out[i];
+        cuda::Buffer copied;
+        if (out[i].stride > 0) {
+            dense.stride = 0;
+            TW_ASSIGN(copied, cuda::Buffer::allocate(s.device, dense.sizeBytes()));
+            dense.data = copied.data();
+            TW_TRY(copyPixels(driver, out[i], dense, stream));
         }
-        if (!isPart)
-            TW_CUDA(driver, cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(out[i].data), size_t(out[i].sizeBytes()),
-                                              stream));
+        TW_CUDA(driver,
+                cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(dense.data), size_t(dense.sizeBytes()), stream));
+        if (copied.data())
+            TW_TRY(s.stream->synchronize()); // it goes
     }
     return s.stream->synchronize();
 }

@@ -18,9 +18,10 @@ class DeviceTensors
 {
 public:
     ~DeviceTensors();
-    // Copies the inputs; shape tensors stay where they are.
+    // Copies the inputs; shape tensors stay where they are. `asParts`: what may be a part of a wider tensor is one
+    // (ops/parts.h), with NaN as its neighbours.
     static Result<std::shared_ptr<DeviceTensors>> create(ops::Problem const& problem, std::span<TensorRef const> inputs,
-                                                         std::span<TensorRef const> outputs);
+                                                         std::span<TensorRef const> outputs, bool asParts = false);
 
 private:
     friend class DeviceRun;

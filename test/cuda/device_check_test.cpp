@@ -6,6 +6,7 @@
 
 #include "device/cuda/target.h"
 #include "interp/interp.h"
+#include "ops/activation/op.h"
 #include "ops/registry.h"
 #include "support/case_problem.h"
 #include "support/faulty_kernels.h"
@@ -33,6 +34,31 @@ Result<std::shared_ptr<cuda::Device const>> openDevice(int version = 12000, int 
     TW_ASSIGN(auto driver, cuda::Driver::open());
     return cuda::Device::open(driver, 0);
 }
+
+// ReLU of channels-last pixels; without an eye for parts of wider tensors on one side, if asked.
+class Pixels final : public ops::Kernel
+{
+public:
+    enum Fault
+    {
+        kNone,
+        kDenseInput,
+        kDenseOutput,
+    };
+    explicit Pixels(Fault fault) : fault_(fault) {}
+    Result<void> run(ops::RunArgs& args) const override
+    {
+        TensorRef x = args.inputs[0], y = args.outputs[0];
+        x.stride = fault_ == kDenseInput ? 0 : x.stride;
+        y.stride = fault_ == kDenseOutput ? 0 : y.stride;
+        for (int64_t i = 0; i < y.count(); ++i)
+            y.set(y.place(i), std::max(x.get(x.place(i)), 0.0));
+        return {};
+    }
+
+private:
+    Fault fault_;
+};
 
 } // namespace
 
@@ -94,6 +120,37 @@ TEST(DeviceDouble, FaultsAreRefused)
     }
     EXPECT_EQ(refused, planted);
     EXPECT_EQ(planted, 2 * 14);
+}
+
+// Joins without copies make channels-last tensors parts of wider ones: what takes them for whole ones is refused.
+TEST(DeviceDouble, KernelsForWholeTensorsAreRefused)
+{
+    auto device = openDevice();
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    cuda::Target target = cuda::Target::of(*device, std::make_shared<cuda::LazyCompiler>(cuda::SearchPath{}));
+    for (Extents const& x : {Extents{2, 16, 7, 9}, Extents{2, 16, 31, 37}}) { // compared whole, and at samples
+        ops::CaseList list;
+        list.add("x" + x.str(), ops::activation::Attrs{}, {ops::input(DataType::kHalf, x)});
+        auto g = makeCase(*ops::find("activation"), list.cases[0]);
+        ASSERT_TRUE(g.ok()) << g.error().message;
+        auto made = caseProblem(**g);
+        ASSERT_TRUE(made.ok()) << made.error().message;
+        ops::Problem& problem = *made;
+        problem.cuda = &target;
+        ops::setFormats(problem, {{Format::kHWC8}, {Format::kHWC8}});
+        tune::Checker checker(problem);
+        auto check = [&](Pixels::Fault fault) {
+            return checker.check(problem, Pixels(fault), "test_pixels", serialWorkers());
+        };
+        auto const right = check(Pixels::kNone);
+        ASSERT_TRUE(right.ok()) << right.error().message;
+        ASSERT_EQ(*right, "") << "nothing was compared";
+        for (Pixels::Fault fault : {Pixels::kDenseInput, Pixels::kDenseOutput}) {
+            auto const wrong = check(fault);
+            ASSERT_FALSE(wrong.ok()) << "fault " << fault << ", " << x.str();
+            EXPECT_NE(wrong.error().message.find("as parts of wider ones"), std::string::npos) << wrong.error().message;
+        }
+    }
 }
 
 } // namespace tw::test

@@ -138,6 +138,12 @@ int double_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_
 {
     return copy(host(to), host(from), bytes);
 }
+int double_cuMemcpy2DAsync(CopyRows const* c, CUstream_st*)
+{
+    for (size_t y = 0; y < c->rows; ++y)
+        copy(host(c->to + y * c->toPitch), host(c->from + y * c->fromPitch), c->rowBytes);
+    return kSuccess;
+}
 int double_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st*)
 {
     std::memset(host(address), value, bytes);

@@ -13,6 +13,7 @@
 #include "device/cuda/target.h"
 #include "ops/convert_format.h"
 #include "ops/cuda_library.h"
+#include "ops/parts.h"
 
 #include "cuda_cases.h"
 
@@ -77,37 +78,17 @@ enum class Placing
 };
 constexpr char const* kPlacingNames[] = {"", "(shifted addresses) ", "(parts of wider tensors) "};
 
-template <class T>
-bool canBePart(T const& t)
-{
-    return t.format == Format::kHWC8 && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
-           t.dims[1] % vectorOf(t.format) == 0;
-}
-
 bool hasParts(ops::Problem const& p)
 {
     return std::any_of(p.inputs.begin(), p.inputs.end(),
-                       [](ops::TensorSpec const& t) { return t.present && !t.constant && canBePart(t); }) ||
-           std::any_of(p.outputs.begin(), p.outputs.end(), canBePart<ops::TensorSpec>);
-}
-
-// The tensor that `t` is made a part of, and that part of it.
-TensorRef widened(TensorRef t)
-{
-    t.dims[1] += 2 * vectorOf(t.format);
-    return t;
-}
-TensorRef partOf(TensorRef const& whole, TensorRef t)
-{
-    t.data = whole.as<std::byte>() + vectorOf(t.format) * sizeOf(t.type);
-    t.stride = whole.pixelStride();
-    return t;
+                       [](ops::TensorSpec const& t) { return t.present && !t.constant && ops::canBePart(t); }) ||
+           std::any_of(p.outputs.begin(), p.outputs.end(), ops::canBePart<ops::TensorSpec>);
 }
 
 // Whether the channels of `whole` that are not t's still hold the pattern.
 bool isIntactRound(TensorRef const& whole, TensorRef const& t)
 {
-    int64_t const size = sizeOf(t.type), step = whole.pixelStride() * size, first = vectorOf(t.format) * size,
+    int64_t const size = sizeOf(t.type), step = whole.pixelStride() * size, first = ops::neighbours(t) * size,
                   last = first + t.dims[1] * size;
     for (int64_t i = 0; i < whole.sizeBytes(); ++i)
         if ((i % step < first || i % step >= last) && whole.as<unsigned char>()[i] != kPattern)
@@ -133,17 +114,17 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     };
     for (size_t i = 0; i < hostInputs.size(); ++i) {
         TensorRef t = hostInputs[i];
-        if (t.data && placing == Placing::kParts && canBePart(t) && !job.problem.inputs[i].constant) {
-            Tensor whole(t.type, widened(t).dims, t.format);
+        if (t.data && placing == Placing::kParts && ops::canBePart(t) && !job.problem.inputs[i].constant) {
+            Tensor whole(t.type, ops::widened(t).dims, t.format);
             std::memset(whole.data(), 0xff, size_t(whole.ref().sizeBytes())); // NaN
-            ops::convertFormat(t, partOf(whole.ref(), t));
+            ops::convertFormat(t, ops::partOf(whole.ref(), t));
             memory.push_back(std::make_unique<Guarded>());
             TW_TRY(memory.back()->allocate(device, whole.ref().sizeBytes(), 0));
             TW_CUDA(device->driver(), cuMemcpyHtoD(cuda::addressOf(memory.back()->data()), whole.data(),
                                                    size_t(whole.ref().sizeBytes())));
             TensorRef onDevice = whole.ref();
             onDevice.data = memory.back()->data();
-            t = partOf(onDevice, t);
+            t = ops::partOf(onDevice, t);
         } else if (t.data && !ir::isShapeInput(*c.graph->node, i)) {
             memory.push_back(std::make_unique<Guarded>());
             TW_TRY(memory.back()->allocate(device, t.sizeBytes(), shiftOf(t)));
@@ -157,12 +138,12 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
     size_t const firstOutput = memory.size();
     for (size_t i = 0; i < shapes.size(); ++i) {
         TensorRef t{shapes[i].type, shapes[i].dims, nullptr, job.problem.outputs[i].format};
-        bool const isPart = placing == Placing::kParts && canBePart(t);
-        TensorRef whole = isPart ? widened(t) : t;
+        bool const isPart = placing == Placing::kParts && ops::canBePart(t);
+        TensorRef whole = isPart ? ops::widened(t) : t;
         memory.push_back(std::make_unique<Guarded>());
         TW_TRY(memory.back()->allocate(device, whole.sizeBytes(), shiftOf(t)));
         whole.data = memory.back()->data();
-        outputs.push_back(isPart ? partOf(whole, t) : whole);
+        outputs.push_back(isPart ? ops::partOf(whole, t) : whole);
     }
     Guarded workspace;
     TW_TRY(workspace.allocate(device, kernel->workspaceBytes(inputs, outputs), 0));
@@ -183,11 +164,12 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
         TensorRef plain = outputs[i];
         plain.stride = 0;
         bool const isPart = outputs[i].stride > 0;
-        Tensor stored(plain.type, (isPart ? widened(plain) : plain).dims, plain.format), got(plain.type, plain.dims);
+        Tensor stored(plain.type, (isPart ? ops::widened(plain) : plain).dims, plain.format),
+            got(plain.type, plain.dims);
         std::memcpy(stored.data(), m.contents(all), size_t(stored.ref().sizeBytes()));
         if (isPart && !isIntactRound(stored.ref(), plain))
             return "it wrote to channels round output " + std::to_string(i);
-        ops::convertFormat(isPart ? partOf(stored.ref(), plain) : stored.ref(), got.ref());
+        ops::convertFormat(isPart ? ops::partOf(stored.ref(), plain) : stored.ref(), got.ref());
         ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
         if (job.tactic->roundsToTf32()) {
             // Of sums that may be several times larger than what an activation leaves of them.

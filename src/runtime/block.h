@@ -4,6 +4,7 @@
 // in the arena. Sizes that only the data decides are planned at their bound and settled while running.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,6 +27,12 @@ namespace tw::runtime {
 
 struct LoadedBlock;
 class CudaReplay;
+
+// `offset` bytes into `memory`.
+inline std::byte* at(void* memory, int64_t offset)
+{
+    return static_cast<std::byte*>(memory) + offset;
+}
 
 struct StepInput
 {

@@ -12,11 +12,6 @@ namespace tw::runtime {
 
 namespace {
 
-std::byte* at(void* arena, int64_t offset)
-{
-    return static_cast<std::byte*>(arena) + offset;
-}
-
 Error noMemory(ir::Node const& node)
 {
     return Error{ErrorCode::kFailedAllocation,

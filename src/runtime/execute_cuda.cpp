@@ -17,11 +17,6 @@ namespace tw::runtime {
 
 namespace {
 
-std::byte* at(void* memory, int64_t offset)
-{
-    return static_cast<std::byte*>(memory) + offset;
-}
-
 class CudaRunner
 {
 public:

@@ -12,11 +12,6 @@ namespace tw::runtime {
 
 namespace {
 
-std::byte* at(void* memory, int64_t offset)
-{
-    return static_cast<std::byte*>(memory) + offset;
-}
-
 // Whether a kernel, or the caller, reads the value on the device. Kernels that are loaded know what they have packed.
 bool isReadOnDevice(LoadedBlock const& block, ir::Value const* v)
 {

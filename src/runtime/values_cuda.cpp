@@ -12,11 +12,6 @@ namespace tw::runtime {
 
 namespace {
 
-std::byte* at(void* memory, int64_t offset)
-{
-    return static_cast<std::byte*>(memory) + offset;
-}
-
 } // namespace
 
 CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)

@@ -383,6 +383,7 @@ IGpuAllocator* IExecutionContext::getTemporaryStorageAllocator() const noexcept
 void IExecutionContext::setDeviceMemory(void* memory) noexcept
 {
     ContextObject& c = self(this);
+    cuda::Target const* const gpu = c.state->core->cuda();
     if (c.ownsMemory)
         c.reporter.error(invalidState("setDeviceMemory: the context was created with device memory of its own; use "
                                       "createExecutionContextWithoutDeviceMemory()"));
@@ -390,7 +391,14 @@ void IExecutionContext::setDeviceMemory(void* memory) noexcept
         c.reporter.error(invalidArgument("setDeviceMemory: the address must be a multiple of " +
                                          std::to_string(kDeviceAlignment) + ", as cudaMalloc gives it"));
     else
-        c.given = memory;
+        guardedVoid(c.reporter, [&]() -> Result<void> {
+            if (gpu && memory) {
+                cuda::Current const current(*gpu->device);
+                TW_TRY(checkOnGpu(*gpu->device, memory, "setDeviceMemory: the memory"));
+            }
+            c.given = memory;
+            return {};
+        });
 }
 bool IExecutionContext::setInputConsumedEvent(cudaEvent_t event) noexcept
 {

@@ -33,6 +33,26 @@ struct Request
     bool failed = false;
 };
 
+// While it lives, this thread may allocate and free memory although a stream, here or in another thread, is captured in
+// the mode that forbids it: a run with new shapes allocates, and would end that capture.
+class AllowedInCaptures
+{
+public:
+    explicit AllowedInCaptures(cuda::Driver const& driver) : driver_(driver) { exchange(); }
+    ~AllowedInCaptures() { exchange(); }
+    AllowedInCaptures(AllowedInCaptures const&) = delete;
+    AllowedInCaptures& operator=(AllowedInCaptures const&) = delete;
+
+private:
+    void exchange()
+    {
+        if (driver_.cuThreadExchangeStreamCaptureMode)
+            driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+    }
+    cuda::Driver const& driver_;
+    int mode_ = cuda::kCaptureRelaxed; // of the thread meanwhile; then what was before
+};
+
 nvinfer1::Dims toDims(Extents const& e)
 {
     nvinfer1::Dims d{};
@@ -67,11 +87,11 @@ Result<void> copyOutput(Request const& r, void* to, TensorRef const& from)
     return {};
 }
 
+// On a GPU: its context is current.
 Result<void> runRequest(Request& r, ContextObject& c)
 {
     runtime::Engine const& core = *r.state->core;
     cuda::Target const* const gpu = core.cuda();
-    std::optional<cuda::Current> current;
     LayerTimes times;
     std::optional<GpuLayerTimes> gpuTimes;
     std::vector<TensorRef> outputs = r.outputs;
@@ -84,7 +104,6 @@ Result<void> runRequest(Request& r, ContextObject& c)
                               outputs, c.context.randomState(),
                               nullptr, &device::processThreadPool().workers(r.state->core->threads())};
     if (gpu) {
-        current.emplace(*gpu->device);
         args.device = &gpu->device;
         args.stream = r.stream;
         if (profile)
@@ -110,21 +129,6 @@ Result<void> runRequest(Request& r, ContextObject& c)
                 c.profiler->reportLayerTime(layer.c_str(), ms);
     }
     return {};
-}
-
-// An error when the GPU cannot read and write there: plain host memory, where the system does not share it.
-Result<void> checkOnGpu(cuda::Device const& device, void const* address, std::string const& tensor)
-{
-    constexpr int kPageableMemoryAccess = 88; // a device attribute
-    unsigned type = 0;
-    int shared = 0;
-    cuda::Driver const& driver = device.driver();
-    if (driver.cuPointerGetAttribute(&type, cuda::kPointerMemoryType, cuda::addressOf(address)) == cuda::kSuccess ||
-        (driver.cuDeviceGetAttribute(&shared, kPageableMemoryAccess, device.info().ordinal) == cuda::kSuccess &&
-         shared))
-        return {};
-    return invalidArgument("tensor '" + tensor + "' lies in host memory, and the engine runs on " + device.info().name +
-                           ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
 }
 
 // An error, in time, when the client captures the stream and the run cannot be part of a CUDA graph. The client's
@@ -191,11 +195,14 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     }
     runtime::Engine const& core = *state->core;
     ir::Graph const& g = core.graph();
+    std::optional<cuda::Current> current; // also for the client's allocators
+    std::optional<AllowedInCaptures> allowed;
     if (gpu) {
-        cuda::Current const current(*gpu->device);
+        current.emplace(*gpu->device);
+        allowed.emplace(gpu->device->driver());
         for (int i = 0; i < state->ioCount(); ++i)
             if (addresses[size_t(i)] && !core.ioValue(i).host)
-                TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], core.ioValue(i).name));
+                TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], "tensor", core.ioValue(i).name));
     }
     auto request = std::make_shared<Request>();
     TW_ASSIGN(request->instance, prepare());
@@ -253,7 +260,6 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     }
     if (gpu) {
         request->stream = stream;
-        cuda::Current const current(*gpu->device);
         TW_TRY(checkCapture(*gpu->device, *request, stream));
         TW_TRY(runRequest(*request, *this));
         if (consumed)

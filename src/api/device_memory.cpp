@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <optional>
 
 #include "api/engine.h"
 #include "device/large_pages.h"
@@ -24,6 +25,10 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
         if (!data_)
             return Error{ErrorCode::kFailedAllocation, "no memory for " + what};
     } else {
+        std::optional<cuda::Current> current; // clients allocate where they are
+        if (gpu)
+            current.emplace(*gpu->device);
+        device_ = gpu ? gpu->device : nullptr;
         void* const given = allocator->allocate(rounded, kDeviceAlignment, 0);
         if (!given)
             return Error{ErrorCode::kFailedAllocation, "the IGpuAllocator gave no memory for " + what};
@@ -42,14 +47,19 @@ Result<void> DeviceMemory::allocate(int64_t sizeBytes, nvinfer1::IGpuAllocator* 
 
 void DeviceMemory::reset()
 {
-    if (data_ && allocator_)
+    if (data_ && allocator_) {
+        std::optional<cuda::Current> current;
+        if (device_)
+            current.emplace(*device_);
         allocator_->deallocate(data_);
-    else if (buffer_.data())
+    } else if (buffer_.data()) {
         buffer_.reset();
-    else if (large_)
+    } else if (large_) {
         device::unmapLargePages(data_, size_t(size_));
-    else
+    } else {
         std::free(data_);
+    }
+    device_.reset();
     data_ = nullptr;
     large_ = false;
     size_ = 0;

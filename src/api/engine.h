@@ -89,8 +89,9 @@ private:
     void* data_ = nullptr;
     int64_t size_ = 0;
     nvinfer1::IGpuAllocator* allocator_ = nullptr;
-    bool large_ = false;  // data_ is of mapLargePages()
-    cuda::Buffer buffer_; // holds data_ when it is of the GPU and our own
+    bool large_ = false;                         // data_ is of mapLargePages()
+    cuda::Buffer buffer_;                        // holds data_ when it is of the GPU and our own
+    std::shared_ptr<cuda::Device const> device_; // of data_ when the client's allocator gave it on a GPU
 };
 
 struct ContextObject final : nvinfer1::IExecutionContext

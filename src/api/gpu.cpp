@@ -38,15 +38,28 @@ std::vector<std::string> runningPython(std::string const& path)
     return cuda::pythonPrefixes(file, command, path);
 }
 
-// The device that the client has made current in this thread; -1 when there is none.
-int currentOrdinal(cuda::Driver const& driver)
+// What the client has made current in this thread.
+struct ClientContext
 {
-    CUctx_st* context = nullptr;
-    int device = 0;
+    int ordinal = -1;        // of the GPU; -1: nothing
+    CUctx_st* own = nullptr; // made by the client; null: the GPU's primary context
+};
+
+ClientContext currentContext(cuda::Driver const& driver)
+{
+    CUctx_st *context = nullptr, *primary = nullptr;
+    int device = 0; // CUdevice handles are ordinals
     if (driver.cuCtxGetCurrent(&context) != cuda::kSuccess || !context ||
         driver.cuCtxGetDevice(&device) != cuda::kSuccess)
-        return -1;
-    return device; // CUdevice handles are ordinals
+        return {};
+    // Not made for this question alone: it takes hundreds of megabytes.
+    unsigned flags = 0;
+    int isActive = 1;
+    if (driver.cuDevicePrimaryCtxGetState(device, &flags, &isActive) == cuda::kSuccess && !isActive)
+        return {device, context};
+    if (driver.cuDevicePrimaryCtxRetain(&primary, device) == cuda::kSuccess)
+        driver.cuDevicePrimaryCtxRelease(device);
+    return {device, primary && primary != context ? context : nullptr};
 }
 
 class ClientAllocator final : public cuda::Allocator
@@ -63,10 +76,12 @@ private:
     nvinfer1::IGpuAllocator& client_; // lives longer than what it allocates, as 8.5 demands
 };
 
-Result<std::shared_ptr<cuda::Target const>> targetOn(std::shared_ptr<cuda::Target const> const& like, int ordinal,
+Result<std::shared_ptr<cuda::Target const>> targetOn(std::shared_ptr<cuda::Target const> const& like,
+                                                     ClientContext const& where,
                                                      std::shared_ptr<cuda::Allocator> allocator)
 {
-    TW_ASSIGN(auto device, cuda::Device::open(like->device->sharedDriver(), ordinal, std::move(allocator)));
+    TW_ASSIGN(auto device,
+              cuda::Device::open(like->device->sharedDriver(), where.ordinal, std::move(allocator), where.own));
     return std::shared_ptr<cuda::Target const>(
         std::make_shared<cuda::Target>(cuda::Target::of(std::move(device), like->compiler, like->libraries)));
 }
@@ -95,8 +110,10 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     auto driver = cuda::Driver::open();
     if (!driver.ok())
         return none(driver.error());
-    int const ordinal = environment.gpu >= 0 ? environment.gpu : std::max(currentOrdinal(**driver), 0);
-    auto device = cuda::Device::open(*driver, ordinal);
+    ClientContext where = currentContext(**driver);
+    if (where.ordinal < 0 || (environment.gpu >= 0 && environment.gpu != where.ordinal))
+        where = {std::max(environment.gpu, 0), nullptr};
+    auto device = cuda::Device::open(*driver, where.ordinal, nullptr, where.own);
     if (!device.ok())
         return none(device.error());
     log.verbose("The GPU is used: " + (*device)->info().fingerprint());
@@ -117,16 +134,34 @@ Result<std::shared_ptr<cuda::Target const>> withAllocator(std::shared_ptr<cuda::
 {
     if (!gpu || !allocator)
         return gpu;
-    return targetOn(gpu, gpu->device->info().ordinal, std::make_shared<ClientAllocator>(*allocator));
+    return targetOn(gpu, {gpu->device->info().ordinal, gpu->device->clientContext()},
+                    std::make_shared<ClientAllocator>(*allocator));
 }
 
 Result<std::shared_ptr<cuda::Target const>> currentGpu(std::shared_ptr<cuda::Target const> gpu,
                                                        Environment const& environment)
 {
-    if (!gpu || environment.gpu >= 0)
+    if (!gpu)
         return gpu;
-    int const ordinal = currentOrdinal(gpu->device->driver());
-    return ordinal < 0 || ordinal == gpu->device->info().ordinal ? gpu : targetOn(gpu, ordinal, nullptr);
+    ClientContext const where = currentContext(gpu->device->driver());
+    bool const isAllowed = where.ordinal >= 0 && (environment.gpu < 0 || environment.gpu == where.ordinal);
+    bool const isThere = where.ordinal == gpu->device->info().ordinal && where.own == gpu->device->clientContext();
+    return !isAllowed || isThere ? gpu : targetOn(gpu, where, nullptr);
+}
+
+Result<void> checkOnGpu(cuda::Device const& device, void const* address, char const* kind, std::string const& name)
+{
+    constexpr int kPageableMemoryAccess = 88; // a device attribute
+    unsigned type = 0;
+    int shared = 0;
+    cuda::Driver const& driver = device.driver();
+    if (driver.cuPointerGetAttribute(&type, cuda::kPointerMemoryType, cuda::addressOf(address)) == cuda::kSuccess ||
+        (driver.cuDeviceGetAttribute(&shared, kPageableMemoryAccess, device.info().ordinal) == cuda::kSuccess &&
+         shared))
+        return {};
+    return invalidArgument(kind + (name.empty() ? name : " '" + name + "'") +
+                           " lies in host memory, and the engine runs on " + device.info().name +
+                           ": give it GPU, pinned or managed memory, or set TENSORWRIGHT_DEVICE=cpu");
 }
 
 std::string fingerprintOf(cuda::Target const* gpu)

@@ -29,7 +29,7 @@ public:
     Result<void> run(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
     {
         inst_.heap.clear();
-        inst_.deviceHeap.clear();
+        TW_TRY(freeHeap());
         values_.bind(inputs, outputs);
         for (size_t i = 0; i < block_.steps.size(); ++i) {
             if (inst_.skipped[i])
@@ -48,6 +48,21 @@ public:
     CudaValues& values() { return values_; }
 
 private:
+    // The driver waits for what still uses memory before it frees it; the client's allocator may hand it out at once.
+    Result<void> freeHeap()
+    {
+        int capturing = 0;
+        if (inst_.deviceHeap.empty())
+            return {};
+        if (device_->allocator()) {
+            if (driver_.cuStreamIsCapturing(stream_, &capturing) == cuda::kSuccess && capturing)
+                return {}; // nothing may be waited for: the next run frees it
+            TW_CUDA(driver_, cuCtxSynchronize());
+        }
+        inst_.deviceHeap.clear();
+        return {};
+    }
+
     // Inputs of a kernel: shape tensors on the host, the others on the device (all on the host for the host's steps).
     Result<void> collect(LoadedStep const& step)
     {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver with one GPU whose memory is the host's and that runs no kernels: what does not depend on device code
-// can be tested with it where no GPU is. Built as libcuda.so.1.
-#include <chrono>
+// A CUDA driver with one GPU, or several, whose memory is the host's and that runs no kernels: what does not depend on
+// device code can be tested with it where no GPU is. Built as libcuda.so.1. Contexts, code and streams:
+// double_contexts.cpp.
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "device/cuda/driver.h"
 
@@ -17,19 +19,17 @@ using namespace tw::cuda;
 extern "C" {
 int twDoubleVersion = 12000;
 int twDoubleCapability = 90;
+int twDoubleGpus = 1;
 }
 
 namespace {
 
 constexpr size_t kAlignment = 256, kMemoryBytes = size_t(1) << 30;
+constexpr int kPageableMemoryAccess = 88;
 constexpr unsigned char kNobodyWrote = 0xcd; // in new memory
 
-template <class T>
-T* handle()
-{
-    static char one;
-    return reinterpret_cast<T*>(&one);
-}
+std::mutex mutex;
+std::map<uint64_t, size_t> allocated; // address -> bytes
 void* host(uint64_t address)
 {
     return reinterpret_cast<void*>(uintptr_t(address));
@@ -53,12 +53,12 @@ int double_cuDriverGetVersion(int* version)
 }
 int double_cuDeviceGetCount(int* count)
 {
-    *count = 1;
+    *count = twDoubleGpus;
     return kSuccess;
 }
-int double_cuDeviceGet(int* device, int)
+int double_cuDeviceGet(int* device, int ordinal)
 {
-    *device = 0;
+    *device = ordinal;
     return kSuccess;
 }
 int double_cuDeviceGetName(char* name, int sizeBytes, int)
@@ -72,6 +72,7 @@ int double_cuDeviceGetAttribute(int* value, int attribute, int)
              : attribute == kAttributeMinor           ? twDoubleCapability % 10
              : attribute == kAttributeMultiprocessors ? 4
              : attribute == kAttributeWarpSize        ? 32
+             : attribute == kPageableMemoryAccess     ? 0
                                                       : 1 << 16;
     return kSuccess;
 }
@@ -80,36 +81,35 @@ int double_cuDeviceTotalMem(size_t* bytes, int)
     *bytes = kMemoryBytes;
     return kSuccess;
 }
-int double_cuDevicePrimaryCtxRetain(CUctx_st** context, int)
-{
-    *context = handle<CUctx_st>();
-    return kSuccess;
-}
-int double_cuDevicePrimaryCtxRelease(int)
-{
-    return kSuccess;
-}
-int double_cuCtxPushCurrent(CUctx_st*)
-{
-    return kSuccess;
-}
-int double_cuCtxPopCurrent(CUctx_st** context)
-{
-    *context = handle<CUctx_st>();
-    return kSuccess;
-}
 int double_cuMemAlloc(uint64_t* address, size_t bytes)
 {
     size_t const whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* const memory = std::aligned_alloc(kAlignment, whole);
     *address = uint64_t(reinterpret_cast<uintptr_t>(memory));
-    if (memory)
-        std::memset(memory, kNobodyWrote, whole);
-    return memory ? kSuccess : 2;
+    if (!memory)
+        return 2;
+    std::memset(memory, kNobodyWrote, whole);
+    std::lock_guard lock(mutex);
+    allocated[*address] = whole;
+    return kSuccess;
 }
 int double_cuMemFree(uint64_t address)
 {
+    {
+        std::lock_guard lock(mutex);
+        allocated.erase(address);
+    }
     std::free(host(address));
+    return kSuccess;
+}
+int double_cuPointerGetAttribute(void* value, int attribute, uint64_t address)
+{
+    std::lock_guard lock(mutex);
+    auto it = allocated.upper_bound(address);
+    bool const isKnown = it != allocated.begin() && address - (--it)->first < it->second;
+    if (!isKnown || attribute != kPointerMemoryType)
+        return kErrorInvalidValue;
+    *static_cast<unsigned*>(value) = kMemoryTypeDevice;
     return kSuccess;
 }
 int double_cuMemAllocHost(void** address, size_t bytes)
@@ -149,20 +149,7 @@ int double_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, 
     std::memset(host(address), value, bytes);
     return kSuccess;
 }
-int double_cuStreamCreate(CUstream_st** stream, unsigned)
-{
-    *stream = handle<CUstream_st>();
-    return kSuccess;
-}
-int double_cuStreamDestroy(CUstream_st*)
-{
-    return kSuccess;
-}
-int double_cuStreamSynchronize(CUstream_st*)
-{
-    return kSuccess;
-}
-// An event is the time of its record.
+// An event is the time of its record (double_contexts.cpp).
 int double_cuEventCreate(CUevent_st** event, unsigned)
 {
     *event = reinterpret_cast<CUevent_st*>(new double(0));
@@ -171,12 +158,6 @@ int double_cuEventCreate(CUevent_st** event, unsigned)
 int double_cuEventDestroy(CUevent_st* event)
 {
     delete reinterpret_cast<double*>(event);
-    return kSuccess;
-}
-int double_cuEventRecord(CUevent_st* event, CUstream_st*)
-{
-    *reinterpret_cast<double*>(event) =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
     return kSuccess;
 }
 int double_cuEventSynchronize(CUevent_st*)

@@ -24,12 +24,12 @@ std::string DeviceInfo::fingerprint() const
 
 Device::~Device()
 {
-    if (context_)
+    if (context_ && isPrimary_)
         driver_->cuDevicePrimaryCtxRelease(device_);
 }
 
 Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const> driver, int ordinal,
-                                                   std::shared_ptr<Allocator> allocator)
+                                                   std::shared_ptr<Allocator> allocator, CUctx_st* own)
 {
     Driver const& d = *driver;
     if (ordinal < 0 || ordinal >= d.deviceCount())
@@ -62,7 +62,10 @@ Result<std::shared_ptr<Device const>> Device::open(std::shared_ptr<Driver const>
                      "GPU " + std::to_string(ordinal) + " (" + info.name + ") has compute capability " +
                          std::to_string(info.major) + "." + std::to_string(info.minor) +
                          ", 8.0 is the lowest that is supported; set TENSORWRIGHT_DEVICE=cpu to run on the CPU"};
-    TW_CUDA(d, cuDevicePrimaryCtxRetain(&device->context_, device->device_));
+    device->isPrimary_ = !own;
+    device->context_ = own;
+    if (!own)
+        TW_CUDA(d, cuDevicePrimaryCtxRetain(&device->context_, device->device_));
     return std::shared_ptr<Device const>(std::move(device));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU: its facts and its primary context, which every runtime client in the process shares, so that their streams,
-// events and addresses are ours too. Modules, memory and timing on it.
+// One GPU: its facts and the context that we work in: the primary one, which every runtime client in the process shares,
+// or one of the client's own making, so that its streams, events and addresses are ours too. Modules, memory and timing.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +43,18 @@ public:
     ~Device();
     Device(Device const&) = delete;
     Device& operator=(Device const&) = delete;
-    // An error when there is no such GPU, or it is older than compute capability 8.0.
+    // An error when there is no such GPU, or it is older than compute capability 8.0. `own`: a context of that GPU that
+    // the client has made (cuCtxCreate), and that has to live as long as the device; null: the primary one.
     static Result<std::shared_ptr<Device const>> open(std::shared_ptr<Driver const> driver, int ordinal,
-                                                      std::shared_ptr<Allocator> allocator = nullptr);
+                                                      std::shared_ptr<Allocator> allocator = nullptr,
+                                                      CUctx_st* own = nullptr);
 
     Driver const& driver() const { return *driver_; }
     std::shared_ptr<Driver const> const& sharedDriver() const { return driver_; }
     Allocator* allocator() const { return allocator_.get(); } // of all Buffers; null: the driver
     DeviceInfo const& info() const { return info_; }
     CUctx_st* context() const { return context_; }
+    CUctx_st* clientContext() const { return isPrimary_ ? nullptr : context_; } // null: the primary one is used
 
 private:
     Device() = default;
@@ -59,6 +62,7 @@ private:
     DeviceInfo info_;
     int device_ = 0;
     CUctx_st* context_ = nullptr;
+    bool isPrimary_ = true;
     std::shared_ptr<Allocator> allocator_;
 };
 

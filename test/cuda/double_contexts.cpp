@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of the driver that is a double: contexts, of GPUs and of clients, which are current by thread; streams, which belong
+// to one and may be captured; code, which is loaded and launched and does nothing.
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "device/cuda/driver.h"
+
+using namespace tw::cuda;
+
+#define TW_CUDA_DRIVER_NEW(name, symbol, parameters)
+#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int double_##name parameters __asm__(symbol);
+#include "device/cuda/driver.def"
+
+// What the tests change, and read.
+extern "C" {
+int twDoubleFailure = 0; // status of launches
+int twDoubleLaunches = 0;
+int twDoublePrimaries = 0; // primary contexts that are held
+}
+
+namespace {
+
+constexpr int kInvalidContext = 201, kInvalidHandle = 400, kInvalidated = 901, kMostGpus = 8;
+
+struct Context
+{
+    int device = 0;
+};
+struct Stream
+{
+    Context* context = nullptr;
+    bool isCapturing = false, isInvalid = false;
+    std::vector<std::function<void()>> work; // captured
+};
+
+Context primaries[kMostGpus];
+thread_local std::vector<Context*> current;
+
+Context* contextOf(CUctx_st* c)
+{
+    return reinterpret_cast<Context*>(c);
+}
+CUctx_st* handleOf(Context* c)
+{
+    return reinterpret_cast<CUctx_st*>(c);
+}
+Stream* streamOf(CUstream_st* s)
+{
+    return reinterpret_cast<Stream*>(s); // null: the default stream of whatever context is current
+}
+
+// Now, or when the graph that captures it is launched.
+int put(CUstream_st* stream, std::function<void()> work)
+{
+    if (current.empty())
+        return kInvalidContext;
+    Stream* const s = streamOf(stream);
+    if (s && s->context != current.back())
+        return kInvalidHandle;
+    if (s && s->isCapturing)
+        s->work.push_back(std::move(work));
+    else
+        work();
+    return kSuccess;
+}
+
+double now()
+{
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+// A context as cuCtxCreate makes it, but for that it is not current.
+extern "C" CUctx_st* twDoubleContext(int device)
+{
+    return handleOf(new Context{device});
+}
+extern "C" void twDoubleSetCurrent(CUctx_st* context)
+{
+    current.clear();
+    if (context)
+        current.push_back(contextOf(context));
+}
+extern "C" CUctx_st* twDoublePrimary(int device)
+{
+    return handleOf(&primaries[device]);
+}
+extern "C" void twDoubleBeginCapture(CUstream_st* stream)
+{
+    streamOf(stream)->isCapturing = true;
+    streamOf(stream)->isInvalid = false;
+    streamOf(stream)->work.clear();
+}
+// The status of cuStreamEndCapture.
+extern "C" int twDoubleEndCapture(CUstream_st* stream)
+{
+    streamOf(stream)->isCapturing = false;
+    return streamOf(stream)->isInvalid ? kInvalidated : kSuccess;
+}
+// Of what was captured last.
+extern "C" void twDoubleLaunchGraph(CUstream_st* stream)
+{
+    for (auto const& work : streamOf(stream)->work)
+        work();
+}
+
+int double_cuDevicePrimaryCtxRetain(CUctx_st** context, int device)
+{
+    *context = handleOf(&primaries[device]);
+    ++twDoublePrimaries;
+    return kSuccess;
+}
+int double_cuDevicePrimaryCtxRelease(int)
+{
+    --twDoublePrimaries;
+    return kSuccess;
+}
+int double_cuCtxGetCurrent(CUctx_st** context)
+{
+    *context = current.empty() ? nullptr : handleOf(current.back());
+    return kSuccess;
+}
+int double_cuCtxGetDevice(int* device)
+{
+    if (current.empty())
+        return kInvalidContext;
+    *device = current.back()->device;
+    return kSuccess;
+}
+int double_cuCtxPushCurrent(CUctx_st* context)
+{
+    current.push_back(contextOf(context));
+    return kSuccess;
+}
+int double_cuCtxPopCurrent(CUctx_st** context)
+{
+    if (current.empty())
+        return kInvalidContext;
+    *context = handleOf(current.back());
+    current.pop_back();
+    return kSuccess;
+}
+int double_cuModuleLoadData(CUmod_st** module, void const*)
+{
+    *module = reinterpret_cast<CUmod_st*>(current.empty() ? nullptr : current.back());
+    return current.empty() ? kInvalidContext : kSuccess;
+}
+int double_cuModuleUnload(CUmod_st*)
+{
+    return kSuccess;
+}
+int double_cuModuleGetFunction(CUfunc_st** function, CUmod_st* module, char const*)
+{
+    *function = reinterpret_cast<CUfunc_st*>(module); // both are the context
+    return kSuccess;
+}
+int double_cuFuncSetAttribute(CUfunc_st*, int, int)
+{
+    return kSuccess;
+}
+int double_cuFuncGetAttribute(int* value, int, CUfunc_st*)
+{
+    *value = 0;
+    return kSuccess;
+}
+int double_cuLaunchKernel(CUfunc_st* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          CUstream_st* stream, void**, void**)
+{
+    if (twDoubleFailure)
+        return twDoubleFailure;
+    if (current.empty() || reinterpret_cast<Context*>(function) != current.back())
+        return kInvalidHandle;
+    return put(stream, [] { ++twDoubleLaunches; });
+}
+int double_cuStreamCreate(CUstream_st** stream, unsigned)
+{
+    if (current.empty())
+        return kInvalidContext;
+    *stream = reinterpret_cast<CUstream_st*>(new Stream{current.back()});
+    return kSuccess;
+}
+int double_cuStreamDestroy(CUstream_st* stream)
+{
+    delete streamOf(stream);
+    return kSuccess;
+}
+int double_cuStreamSynchronize(CUstream_st* stream)
+{
+    if (stream && streamOf(stream)->isCapturing)
+        streamOf(stream)->isInvalid = true;
+    return stream && streamOf(stream)->isCapturing ? kInvalidated : kSuccess;
+}
+int double_cuStreamIsCapturing(CUstream_st* stream, int* status)
+{
+    *status = stream && streamOf(stream)->isCapturing;
+    return kSuccess;
+}
+int double_cuEventRecord(CUevent_st* event, CUstream_st* stream)
+{
+    if (stream && streamOf(stream)->isCapturing)
+        return kSuccess; // an event of the capture, which tells no time
+    return put(stream, [event] { *reinterpret_cast<double*>(event) = now(); });
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines on GPUs that are doubles (test/cuda/driver_double.cpp): kernels do nothing there, but where memory comes
+// from, in which context work is done, what a stream gets and what is said when something fails is as on others.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "NvInfer.h"
+#include "api/client.h"
+
+struct CUctx_st;
+
+namespace tw::test {
+
+namespace {
+
+using namespace nvinfer1;
+
+template <class T>
+T* inDouble(char const* name)
+{
+    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    return library ? reinterpret_cast<T*>(dlsym(library, name)) : nullptr;
+}
+void setCurrent(CUctx_st* context)
+{
+    inDouble<void(CUctx_st*)>("twDoubleSetCurrent")(context);
+}
+CUctx_st* primary(int device)
+{
+    return inDouble<CUctx_st*(int)>("twDoublePrimary")(device);
+}
+CUctx_st* current()
+{
+    CUctx_st* context = nullptr;
+    inDouble<int(CUctx_st**)>("cuCtxGetCurrent")(&context);
+    return context;
+}
+cudaStream_t makeStream()
+{
+    cudaStream_t stream = nullptr;
+    EXPECT_EQ(inDouble<int(cudaStream_t*, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+    return stream;
+}
+void* allocate(size_t bytes)
+{
+    uint64_t address = 0;
+    EXPECT_EQ(inDouble<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, bytes), 0);
+    return reinterpret_cast<void*>(address);
+}
+
+// Where it was called, and what it gave.
+struct Allocator final : IGpuAllocator
+{
+    std::vector<CUctx_st*> allocations, releases;
+    int left = 1000; // allocations before there is no more memory
+    void* allocate(uint64_t bytes, uint64_t, AllocatorFlags) noexcept override
+    {
+        allocations.push_back(current());
+        return left-- > 0 ? tw::test::allocate(bytes) : nullptr;
+    }
+    void free(void* memory) noexcept override
+    {
+        releases.push_back(current());
+        inDouble<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
+    }
+    bool isAll(CUctx_st* context) const
+    {
+        auto const isIt = [&](CUctx_st* c) { return c == context; };
+        return std::all_of(allocations.begin(), allocations.end(), isIt) &&
+               std::all_of(releases.begin(), releases.end(), isIt);
+    }
+};
+
+struct Output final : IOutputAllocator
+{
+    CUctx_st* where = nullptr;
+    void* reallocateOutput(char const*, void*, uint64_t bytes, uint64_t) noexcept override
+    {
+        where = current();
+        return allocate(bytes);
+    }
+    void notifyShape(char const*, Dims const&) noexcept override {}
+};
+
+constexpr int kElements = 64;
+
+// A plan of several layers, made on the CPU: on a GPU it runs by plain kernels.
+class OnDoubles : public testing::Test
+{
+protected:
+    void SetUp() override
+    {
+        ASSERT_NE(inDouble<int>("twDoubleGpus"), nullptr) << dlerror();
+        *inDouble<int>("twDoubleGpus") = 2;
+        *inDouble<int>("twDoubleFailure") = 0;
+        setCurrent(nullptr);
+        setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
+        std::unique_ptr<IBuilder> const builder(createInferBuilder(logger));
+        std::unique_ptr<INetworkDefinition> const network(builder->createNetworkV2(1U));
+        ITensor* const x = network->addInput("x", DataType::kFLOAT, Dims2{-1, 16});
+        ITensor* y = network->addActivation(*x, ActivationType::kRELU)->getOutput(0);
+        y = network->addPoolingNd(*reshaped(*network, *y), PoolingType::kMAX, DimsHW{1, 1})->getOutput(0);
+        y = network->addSoftMax(*y)->getOutput(0);
+        y->setName("y");
+        network->markOutput(*y);
+        IOptimizationProfile* const profile = builder->createOptimizationProfile();
+        for (auto const select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX})
+            profile->setDimensions("x", select, Dims2{select == OptProfileSelector::kMIN ? 1 : 4, 16});
+        std::unique_ptr<IBuilderConfig> const config(builder->createBuilderConfig());
+        config->addOptimizationProfile(profile);
+        plan.reset(builder->buildSerializedNetwork(*network, *config));
+        ASSERT_TRUE(plan) << logger.lastError();
+        unsetenv("TENSORWRIGHT_DEVICE");
+        setenv("TENSORWRIGHT_NVRTC", TW_NVRTC_RECORDER, 1);
+        logger.lines.clear();
+        runtime.reset(createInferRuntime(logger));
+        ASSERT_TRUE(runtime) << logger.lastError();
+    }
+    static ITensor* reshaped(INetworkDefinition& network, ITensor& x)
+    {
+        IShuffleLayer* const s = network.addShuffle(x);
+        s->setReshapeDimensions(Dims4{-1, 4, 4, 1});
+        return s->getOutput(0);
+    }
+    std::unique_ptr<ICudaEngine> load()
+    {
+        std::unique_ptr<ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+        EXPECT_TRUE(engine) << logger.lastError();
+        return engine;
+    }
+    static void give(IExecutionContext& c, int batch = 4)
+    {
+        EXPECT_TRUE(c.setInputShape("x", Dims2{batch, 16}));
+        c.setTensorAddress("x", allocate(kElements * sizeof(float)));
+        c.setTensorAddress("y", allocate(kElements * sizeof(float)));
+    }
+    static int launches() { return *inDouble<int>("twDoubleLaunches"); }
+
+    KeepingLogger logger;
+    std::unique_ptr<IHostMemory> plan;
+    std::unique_ptr<IRuntime> runtime;
+};
+
+} // namespace
+
+TEST_F(OnDoubles, EnginesStayOnTheGpuThatWasCurrentAtTheirLoad)
+{
+    Allocator allocator;
+    runtime->setGpuAllocator(&allocator);
+    setCurrent(primary(1));
+    {
+        auto const engine = load();
+        setCurrent(primary(0));
+        std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+        ASSERT_TRUE(c);
+        std::thread([&] { // where nothing is current
+            std::unique_ptr<IExecutionContext> const other(engine->createExecutionContext());
+            EXPECT_TRUE(other);
+        })
+            .join();
+        give(*c);
+        Output output;
+        c->setOutputAllocator("y", &output);
+        int const before = launches();
+        EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
+        EXPECT_GT(launches(), before);
+        EXPECT_EQ(output.where, primary(1));
+        EXPECT_EQ(current(), primary(0)) << "what was current is so again";
+    }
+    EXPECT_GE(allocator.allocations.size(), 3U);
+    EXPECT_EQ(allocator.allocations.size(), allocator.releases.size());
+    EXPECT_TRUE(allocator.isAll(primary(1)));
+    EXPECT_EQ(logger.errors(), 0);
+}
+
+// cuCtxCreate: streams and memory of such a context are of no use in the primary one.
+TEST_F(OnDoubles, ContextsOfTheClientsOwnMaking)
+{
+    CUctx_st* const own = inDouble<CUctx_st*(int)>("twDoubleContext")(1);
+    int const primaries = *inDouble<int>("twDoublePrimaries");
+    setCurrent(own);
+    Allocator allocator;
+    runtime->setGpuAllocator(&allocator);
+    {
+        auto const engine = load();
+        std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+        give(*c);
+        int const before = launches();
+        EXPECT_TRUE(c->enqueueV3(makeStream())) << logger.lastError();
+        EXPECT_GT(launches(), before);
+        setCurrent(nullptr);
+        EXPECT_TRUE(c->enqueueV3(nullptr)) << "the engine knows its context";
+        // A stream of another context is refused by the driver.
+        setCurrent(primary(1));
+        EXPECT_FALSE(c->enqueueV3(makeStream()));
+        EXPECT_TRUE(contains(logger.lastError(), "cuLaunchKernel")) << logger.lastError();
+    }
+    EXPECT_TRUE(allocator.isAll(own));
+    // A runtime that is made there is of that context, too.
+    setCurrent(own);
+    runtime.reset();
+    runtime.reset(createInferRuntime(logger));
+    setCurrent(nullptr);
+    {
+        auto const engine = load();
+        setCurrent(own);
+        cudaStream_t const stream = makeStream();
+        setCurrent(nullptr);
+        std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+        give(*c);
+        EXPECT_TRUE(c->enqueueV3(stream)) << logger.lastError();
+        setCurrent(primary(1));
+        auto const other = load(); // where it is current now
+        std::unique_ptr<IExecutionContext> const there(other->createExecutionContext());
+        give(*there);
+        EXPECT_TRUE(there->enqueueV3(makeStream())) << logger.lastError();
+        EXPECT_FALSE(there->enqueueV3(stream));
+    }
+    runtime.reset();
+    EXPECT_LE(*inDouble<int>("twDoublePrimaries"), primaries) << "none is held for clients with contexts of their own";
+}
+
+TEST_F(OnDoubles, FailuresReachTheRecorder)
+{
+    setCurrent(primary(0));
+    auto const engine = load();
+    std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+    CountingRecorder recorder;
+    c->setErrorRecorder(&recorder);
+    give(*c);
+    *inDouble<int>("twDoubleFailure") = 719;
+    EXPECT_FALSE(c->enqueueV3(nullptr));
+    ASSERT_EQ(recorder.getNbErrors(), 1);
+    EXPECT_EQ(recorder.getErrorCode(0), nvinfer1::ErrorCode::kFAILED_EXECUTION);
+    EXPECT_TRUE(contains(recorder.getErrorDesc(0), "layer '")) << recorder.getErrorDesc(0);
+    EXPECT_TRUE(contains(recorder.getErrorDesc(0), "cuLaunchKernel")) << recorder.getErrorDesc(0);
+    *inDouble<int>("twDoubleFailure") = 0;
+    EXPECT_TRUE(c->enqueueV3(nullptr)) << "the context can be used on";
+    c->setErrorRecorder(nullptr);
+}
+
+TEST_F(OnDoubles, AllocatorsWithoutMemory)
+{
+    setCurrent(primary(0));
+    for (int left = 0;; ++left) {
+        ASSERT_LT(left, 10);
+        Allocator allocator;
+        allocator.left = left;
+        runtime->setGpuAllocator(&allocator);
+        logger.lines.clear();
+        {
+            std::unique_ptr<ICudaEngine> const engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+            std::unique_ptr<IExecutionContext> const c(engine ? engine->createExecutionContext() : nullptr);
+            if (c)
+                break;
+            EXPECT_EQ(logger.errors(), 1);
+            EXPECT_TRUE(contains(logger.lastError(), "the IGpuAllocator gave no memory for")) << logger.lastError();
+        }
+        EXPECT_EQ(allocator.releases.size(), size_t(left)) << "what it gave goes back";
+    }
+    runtime->setGpuAllocator(nullptr);
+}
+
+TEST_F(OnDoubles, DeviceMemoryOfTheClient)
+{
+    setCurrent(primary(0));
+    auto const engine = load();
+    std::unique_ptr<IExecutionContext> const c(engine->createExecutionContextWithoutDeviceMemory());
+    give(*c);
+    ASSERT_GT(engine->getDeviceMemorySize(), 0U);
+    EXPECT_FALSE(c->enqueueV3(nullptr));
+    EXPECT_TRUE(contains(logger.lastError(), "setDeviceMemory")) << logger.lastError();
+    alignas(256) static char onTheHost[1 << 16];
+    logger.lines.clear();
+    c->setDeviceMemory(onTheHost);
+    EXPECT_TRUE(contains(logger.lastError(), "host memory")) << logger.lastError();
+    EXPECT_FALSE(c->enqueueV3(nullptr)) << "the kernels would write there";
+    c->setDeviceMemory(allocate(engine->getDeviceMemorySize()));
+    EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
+}
+
+} // namespace tw::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU: its facts and the context that we work in: the primary one, which every runtime client in the process shares,
-// or one of the client's own making, so that its streams, events and addresses are ours too. Modules, memory and timing.
+// One GPU: its facts and the context that we work in: the primary one, which every runtime client in the process
+// shares, or one of the client's own making, so that its streams, events and addresses are ours too. Modules, memory
+// and timing.
 #pragma once
 
 #include <cstdint>

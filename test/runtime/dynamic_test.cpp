@@ -71,8 +71,9 @@ TEST(Dynamic, SmallNetworkOverProfiles)
                 continue;
             }
             checkRun(*e, context, inputs, 1e-4);
-            if (profile == 0)
+            if (profile == 0) {
                 EXPECT_EQ(whyNotCaptured(*e, inputs), "");
+            }
         }
     }
     EXPECT_EQ(e->engine->block().steps.size(), e->engine->graph().nodes.size());

@@ -5,6 +5,7 @@
 
 #include "api/engine.h"
 #include "api/io_formats.h"
+#include "api/layer_observers.h"
 #include "api/stream.h"
 
 using namespace tw;
@@ -466,11 +467,19 @@ bool IExecutionContext::getEnqueueEmitsProfile() const noexcept
 bool IExecutionContext::reportToProfiler() const noexcept
 {
     ContextObject& c = self(this);
-    if (!c.profiler || c.lastProfile.empty())
+    if (!c.profiler)
         return false;
-    for (auto const& [layer, ms] : c.lastProfile)
-        c.profiler->reportLayerTime(layer.c_str(), ms);
-    return true;
+    return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
+        if (c.isGraphMeant)
+            c.lastProfile = c.graphTimes.back()->ofLayers(c.state->core->block());
+        if (c.lastProfile.empty())
+            return false;
+        if (c.emitsProfile && !c.isGraphMeant)
+            return true; // enqueue has told already
+        for (auto const& [layer, ms] : c.lastProfile)
+            c.profiler->reportLayerTime(layer.c_str(), ms);
+        return true;
+    });
 }
 void IExecutionContext::setPersistentCacheLimit(size_t size) noexcept
 {

@@ -96,6 +96,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
     std::optional<GpuLayerTimes> gpuTimes;
     std::vector<TensorRef> outputs = r.outputs;
     bool const profile = c.profiler != nullptr && !r.isCaptured;
+    std::shared_ptr<GpuLayerTimes> graphTimes;
     Observers observers;
     std::optional<LayerRanges> ranges;
     if (r.state->nvtx && c.nvtxVerbosity != nvinfer1::ProfilingVerbosity::kNONE)
@@ -108,6 +109,10 @@ Result<void> runRequest(Request& r, ContextObject& c)
         args.stream = r.stream;
         if (profile)
             observers.add(gpuTimes.emplace(*gpu->device, r.stream));
+        if (c.profiler && r.isCaptured && GpuLayerTimes::canCapture(*gpu->device)) {
+            graphTimes = std::make_shared<GpuLayerTimes>(*gpu->device, r.stream, true);
+            observers.add(*graphTimes);
+        }
     } else if (profile) {
         observers.add(times);
     }
@@ -122,7 +127,12 @@ Result<void> runRequest(Request& r, ContextObject& c)
         TW_ASSIGN(void* to, allocateOutput(c.io[size_t(late)], core.ioValue(late).name, outputs[i]));
         TW_TRY(copyOutput(r, to, outputs[i]));
     }
+    if (graphTimes) {
+        c.graphTimes.push_back(std::move(graphTimes));
+        c.isGraphMeant = true;
+    }
     if (profile) {
+        c.isGraphMeant = false;
         c.lastProfile = gpuTimes ? gpuTimes->ofLayers(core.block()) : times.ofLayers(core.block());
         if (c.emitsProfile)
             for (auto const& [layer, ms] : c.lastProfile)

@@ -21,6 +21,8 @@
 
 namespace tw::api {
 
+class GpuLayerTimes;
+
 struct RuntimeObject final : nvinfer1::IRuntime
 {
     RuntimeObject(nvinfer1::ILogger* logger, Environment const& e, std::shared_ptr<cuda::Target const> device)
@@ -123,6 +125,10 @@ struct ContextObject final : nvinfer1::IExecutionContext
     size_t persistentCacheLimit = 0;
     nvinfer1::ProfilingVerbosity nvtxVerbosity = nvinfer1::ProfilingVerbosity::kLAYER_NAMES_ONLY;
     std::vector<std::pair<std::string, float>> lastProfile; // layer, ms
+    // Of runs that were captured on a GPU with a profiler; the client's graphs record into all of them. The last one is
+    // meant by reportToProfiler(), until a run is not captured.
+    std::vector<std::shared_ptr<GpuLayerTimes const>> graphTimes;
+    bool isGraphMeant = false;
     // Runs that a CUDA graph keeps hold a weak reference: a launch after the context is gone does nothing.
     std::shared_ptr<ContextObject*> alive;
 

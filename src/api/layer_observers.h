@@ -42,34 +42,46 @@ private:
     std::vector<std::pair<runtime::LoadedStep const*, float>> measured_;
 };
 
-// Times the steps of one run on a GPU: an event in front of the first and one behind each.
+// Times the steps of one run on a GPU: an event in front of each and one behind it. Of a run that is captured: those of
+// the latest launch of the graph, which records the events as long as this object lives.
 class GpuLayerTimes final : public runtime::StepObserver
 {
 public:
-    GpuLayerTimes(cuda::Device const& device, CUstream_st* stream) : driver_(device.driver()), stream_(stream) {}
+    GpuLayerTimes(cuda::Device const& device, CUstream_st* stream, bool isCaptured = false)
+        : device_(device), driver_(device.driver()), stream_(stream), isCaptured_(isCaptured)
+    {}
+    GpuLayerTimes(GpuLayerTimes const&) = delete;
+    GpuLayerTimes& operator=(GpuLayerTimes const&) = delete;
     ~GpuLayerTimes() override
     {
+        cuda::Current const current(device_);
         for (auto const& [step, events] : measured_)
             for (CUevent_st* e : {events.first, events.second})
                 if (e)
                     driver_.cuEventDestroy(e);
     }
+    // Whether the driver can time captured runs.
+    static bool canCapture(cuda::Device const& device) { return device.driver().cuEventRecordWithFlags != nullptr; }
     void before(runtime::LoadedStep const& step) override { measured_.push_back({&step, {record(), nullptr}}); }
     void after(runtime::LoadedStep const&) override { measured_.back().second.second = record(); }
-    // Waits for the run. Every layer once, in order.
+    // Waits for the run. Every layer once, in order; none when nothing has run.
     std::vector<std::pair<std::string, float>> ofLayers(runtime::LoadedBlock const& block) const
     {
+        cuda::Current const current(device_);
         std::vector<std::pair<std::string, float>> out;
         size_t next = 0;
+        bool hasRun = measured_.empty();
         for (runtime::LoadedStep const& step : block.steps) {
             float ms = 0;
             if (next < measured_.size() && measured_[next].first == &step) {
                 auto const [begin, end] = measured_[next++].second;
                 if (begin && end && driver_.cuEventSynchronize(end) == cuda::kSuccess)
-                    driver_.cuEventElapsedTime(&ms, begin, end);
+                    hasRun = driver_.cuEventElapsedTime(&ms, begin, end) == cuda::kSuccess || hasRun;
             }
             out.emplace_back(step.node->name, ms);
         }
+        if (!hasRun && isCaptured_)
+            out.clear();
         return out;
     }
 
@@ -77,12 +89,18 @@ private:
     CUevent_st* record()
     {
         CUevent_st* e = nullptr;
-        if (driver_.cuEventCreate(&e, 0) == cuda::kSuccess)
+        if (driver_.cuEventCreate(&e, 0) != cuda::kSuccess)
+            return nullptr;
+        if (isCaptured_)
+            driver_.cuEventRecordWithFlags(e, stream_, cuda::kRecordExternal);
+        else
             driver_.cuEventRecord(e, stream_);
         return e;
     }
+    cuda::Device const& device_;
     cuda::Driver const& driver_;
     CUstream_st* stream_;
+    bool isCaptured_;
     std::vector<std::pair<runtime::LoadedStep const*, std::pair<CUevent_st*, CUevent_st*>>> measured_;
 };
 

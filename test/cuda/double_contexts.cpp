@@ -205,3 +205,7 @@ int double_cuEventRecord(CUevent_st* event, CUstream_st* stream)
         return kSuccess; // an event of the capture, which tells no time
     return put(stream, [event] { *reinterpret_cast<double*>(event) = now(); });
 }
+extern "C" int cuEventRecordWithFlags(CUevent_st* event, CUstream_st* stream, unsigned)
+{
+    return put(stream, [event] { *reinterpret_cast<double*>(event) = now(); });
+}

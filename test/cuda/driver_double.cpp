@@ -166,6 +166,8 @@ int double_cuEventSynchronize(CUevent_st*)
 }
 int double_cuEventElapsedTime(float* milliseconds, CUevent_st* begin, CUevent_st* end)
 {
+    if (*reinterpret_cast<double*>(begin) == 0 || *reinterpret_cast<double*>(end) == 0)
+        return 400; // one was never recorded
     *milliseconds = float(*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(begin));
     return kSuccess;
 }

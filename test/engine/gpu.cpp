@@ -301,6 +301,19 @@ int main()
     context->setProfiler(&profiler);
     expect(context->enqueueV3(stream) && fetch() && !profiler.layers.empty() && profiler.total > 0,
            "the profiler gets times of layers");
+    // Captured with a profiler: the graph times its layers.
+    cudaGraph_t timed = nullptr;
+    cudaGraphExec_t timedExec = nullptr;
+    bool isTimed = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess;
+    isTimed = context->enqueueV3(stream) && isTimed;
+    isTimed = cudaStreamEndCapture(stream, &timed) == cudaSuccess && isTimed;
+    isTimed = isTimed && cudaGraphInstantiate(&timedExec, timed, 0) == cudaSuccess;
+    profiler.total = 0;
+    isTimed = isTimed && !context->reportToProfiler() && profiler.total == 0; // it has not run
+    cudaMemsetAsync(y, 0, kOut * sizeof(float), stream);
+    isTimed = isTimed && cudaGraphLaunch(timedExec, stream) == cudaSuccess && fetch() &&
+              same(got, net.expected(first, kBatch));
+    expect(isTimed && context->reportToProfiler() && profiler.total > 0, "a captured run is profiled");
     context->setProfiler(nullptr);
 
     // Two contexts on two streams, each with a profile of its own.

@@ -285,4 +285,67 @@ TEST_F(OnDoubles, DeviceMemoryOfTheClient)
     EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
 }
 
+TEST_F(OnDoubles, ProfilesOfCapturedRuns)
+{
+    struct Profiler final : IProfiler
+    {
+        int calls = 0;
+        void reportLayerTime(char const*, float ms) noexcept override
+        {
+            ++calls;
+            EXPECT_GE(ms, 0);
+        }
+    } p;
+    setCurrent(primary(0));
+    auto const engine = load();
+    std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+    give(*c);
+    cudaStream_t const stream = makeStream();
+    auto const capture = [&] {
+        inDouble<void(cudaStream_t)>("twDoubleBeginCapture")(stream);
+        EXPECT_TRUE(c->enqueueV3(stream)) << logger.lastError();
+        EXPECT_EQ(inDouble<int(cudaStream_t)>("twDoubleEndCapture")(stream), 0);
+    };
+    auto const launch = inDouble<void(cudaStream_t)>("twDoubleLaunchGraph");
+    c->setProfiler(&p);
+    int const layers = engine->getNbLayers();
+    ASSERT_GT(layers, 1);
+    ASSERT_TRUE(c->enqueueV3(stream));
+    EXPECT_EQ(p.calls, layers);
+    EXPECT_TRUE(c->reportToProfiler());
+    EXPECT_EQ(p.calls, layers) << "enqueueV3() has told already";
+    capture();
+    EXPECT_FALSE(c->reportToProfiler()) << "the graph has not run";
+    EXPECT_EQ(p.calls, layers);
+    launch(stream);
+    EXPECT_TRUE(c->reportToProfiler());
+    EXPECT_EQ(p.calls, 2 * layers);
+    c->setEnqueueEmitsProfile(false);
+    ASSERT_TRUE(c->enqueueV3(stream));
+    EXPECT_EQ(p.calls, 2 * layers);
+    EXPECT_TRUE(c->reportToProfiler());
+    EXPECT_EQ(p.calls, 3 * layers);
+    // Without a profiler a captured run takes no events along.
+    c->setProfiler(nullptr);
+    capture();
+    EXPECT_FALSE(c->reportToProfiler());
+}
+
+// What was captured can be captured, or the client's capture ends with an error.
+TEST_F(OnDoubles, CapturesThatAreRefused)
+{
+    setCurrent(primary(0));
+    auto const engine = load();
+    std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+    give(*c);
+    cudaStream_t const stream = makeStream();
+    char* const odd = static_cast<char*>(allocate((kElements + 4) * sizeof(float))) + sizeof(float);
+    c->setTensorAddress("x", odd);
+    inDouble<void(cudaStream_t)>("twDoubleBeginCapture")(stream);
+    EXPECT_FALSE(c->enqueueV3(stream));
+    EXPECT_TRUE(contains(logger.lastError(), "the address of tensor 'x' is no multiple of 16")) << logger.lastError();
+    EXPECT_NE(inDouble<int(cudaStream_t)>("twDoubleEndCapture")(stream), 0);
+    EXPECT_TRUE(c->enqueueV3(stream)) << "outside of it, on a copy";
+}
+
 } // namespace tw::test

@@ -62,6 +62,7 @@ TEST_F(Reports, ProfilerHearsEachLayerOnce)
     EXPECT_FALSE(c->reportToProfiler()) << "nothing has run";
     ASSERT_TRUE(c->enqueueV3(nullptr));
     EXPECT_EQ(int(p.layers.size()), engine->getNbLayers());
+    EXPECT_TRUE(c->reportToProfiler()) << "which has nothing to add";
     for (auto const& [name, count] : p.layers)
         EXPECT_EQ(count, 1) << name;
     void* bindings[] = {x.data(), y.data()};

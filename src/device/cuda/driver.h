@@ -61,6 +61,7 @@ enum : int
     kStreamNonBlocking = 1,
     kCaptureRelaxed = 2, // cuStreamBeginCapture
     kEventDisableTiming = 2,
+    kRecordExternal = 1,    // cuEventRecordWithFlags: in a capture, each launch of the graph records it
     kPointerMemoryType = 2, // cuPointerGetAttribute
     kMemoryTypeHost = 1,
     kMemoryTypeDevice = 2,

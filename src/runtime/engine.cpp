@@ -120,7 +120,9 @@ public:
     Loaded loaded() const
     {
         auto count = [&](auto const& isOne) { return int(std::count_if(tasks_.begin(), tasks_.end(), isOne)); };
-        return {count([](Task const& t) { return t.isReplaced; }), count([](Task const& t) { return t.usesPanels; })};
+        return {count([](Task const& t) { return t.isReplaced; }),
+                count([](Task const& t) { return !t.refusal.empty(); }),
+                count([](Task const& t) { return t.usesPanels; })};
     }
 
 private:
@@ -228,8 +230,17 @@ private:
             return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
                                (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");
         step.tactic = list.back();
-        TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
-        TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
+        auto loadPlain = [&]() -> Result<void> {
+            TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
+            TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
+            return {};
+        };
+        if (auto done = loadPlain(); !done.ok())
+            return std::move(done).error().in("layer '" + step.node->name + "': " +
+                                              (task.refusal.empty() ? std::string()
+                                                                    : "its kernel of the plan cannot run here (" +
+                                                                          task.refusal + "), nor can the plain one, ") +
+                                              step.tactic->name());
         ops::Formats const formats = ops::formatsOf(problem);
         auto const offered = step.tactic->formats(problem);
         bool const isNative = std::find(offered.begin(), offered.end(), formats) != offered.end();
@@ -368,7 +379,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         unfoldOtherPanels(*c.graph, c.panels, options.cuda != nullptr);
         options.panels = &c.panels;
     }
-    int replaced = 0;
+    Loaded kernels;
     auto loadAll = [&]() -> Result<void> {
         e->block_ = outlineBlock(*c.graph);
         e->arenaBytes_ = 0;
@@ -379,9 +390,8 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
             TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
             TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
             if (p == 0) {
-                TW_ASSIGN(Loaded const loaded, loadKernels(*e->block_, e->planned_, *opt, *max, options));
-                replaced = loaded.replaced;
-                e->usesPanels_ = loaded.inPanels > 0;
+                TW_ASSIGN(kernels, loadKernels(*e->block_, e->planned_, *opt, *max, options));
+                e->usesPanels_ = kernels.inPanels > 0;
             }
             TW_TRY(placeInArena(*max, {.workers = options.cuda ? &serialWorkers() : options.workers}));
             e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
@@ -406,9 +416,13 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     }
     if (!c.refittable)
         releaseConstants(*c.graph, *e->block_, options.keep);
-    if (options.log && replaced > 0 && !e->planned_)
+    if (options.log && kernels.replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
+    if (options.log && kernels.refused > 0 && e->planned_)
+        options.log->warning(std::to_string(kernels.refused) +
+                             " kernels of the plan cannot run here, and plain ones, which are slow, take their place; "
+                             "the verbose log says which. Build it here for speed.");
     static plan::Block const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;

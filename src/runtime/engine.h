@@ -89,6 +89,7 @@ Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, si
 struct Loaded
 {
     int replaced = 0; // steps that got the plain kernel because the planned one cannot run here
+    int refused = 0;  // of these: steps whose planned kernel was tried
     int inPanels = 0; // kernels that use constants where they lie
 };
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,

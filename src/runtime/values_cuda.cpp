@@ -10,9 +10,7 @@
 
 namespace tw::runtime {
 
-namespace {
-
-} // namespace
+namespace {} // namespace
 
 CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)
     : inst_(instance), block_(*instance.block), arena_(args.arena), device_(*args.device), driver_(device_->driver()),

@@ -348,4 +348,16 @@ TEST_F(OnDoubles, CapturesThatAreRefused)
     EXPECT_TRUE(c->enqueueV3(stream)) << "outside of it, on a copy";
 }
 
+// Kernels that are not in the plan have to be compiled.
+TEST_F(OnDoubles, PlansOfOtherMachinesNeedTheCompiler)
+{
+    setCurrent(primary(0));
+    setenv("TENSORWRIGHT_NVRTC", "/nowhere/libnvrtc.so", 1);
+    runtime.reset(createInferRuntime(logger));
+    EXPECT_EQ(runtime->deserializeCudaEngine(plan->data(), plan->size()), nullptr);
+    EXPECT_TRUE(contains(logger.lastError(), "layer '")) << logger.lastError();
+    EXPECT_TRUE(contains(logger.lastError(), "NVRTC, the compiler for CUDA kernels, is not at /nowhere"))
+        << logger.lastError();
+}
+
 } // namespace tw::test

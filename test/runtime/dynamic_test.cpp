@@ -191,4 +191,48 @@ TEST(Dynamic, ShapeTensorInput)
     }
 }
 
+// A plan from another machine: who runs it is told that it is slow, and why.
+TEST(Plans, KernelsThatCannotRunHereAreCounted)
+{
+    struct Warnings final : Log
+    {
+        std::string text, details;
+        void write(Severity severity, std::string const& message) override
+        {
+            (severity == Severity::kWarning ? text : details) += message + "\n";
+        }
+    } log;
+    GraphMaker m;
+    ir::Value* y = activation(m, m.input("x", ir::shapeOf({3, 5})), "tanh", Kind::kTanh);
+    y = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {y, m.constant("w", {5, 4})}, "product");
+    m.output(y, "y");
+    EngineUnderTest e;
+    e.imported = m.take();
+    auto built = buildContents(*e.imported, {{}});
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    int planned = 0;
+    for (plan::Step& step : built->targets.at(0).root.steps)
+        if (step.choice.tactic != 0) {
+            step.choice.tactic = 12345;
+            ++planned;
+        }
+    ASSERT_GT(planned, 0);
+    runtime::LoadOptions options;
+    options.fingerprint = "test";
+    options.log = &log;
+    auto gpu = testGpu();
+    ASSERT_TRUE(gpu.ok());
+    options.cuda = *gpu;
+    auto loaded = runtime::Engine::load(std::move(*built), options);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ(log.text, std::to_string(planned) +
+                            " kernels of the plan cannot run here, and plain ones, which are slow, take their place; "
+                            "the verbose log says which. Build it here for speed.\n");
+    EXPECT_NE(log.details.find("layer 'product'"), std::string::npos) << log.details;
+    e.engine = *loaded;
+    runtime::Context context(e.engine);
+    context.setProfile(0);
+    checkRun(e, context, randomInputs(*e.imported));
+}
+
 } // namespace tw::test

@@ -25,6 +25,7 @@ struct Gpu
     int (*retain)(Context**, int) = nullptr;
     int (*setCurrent)(Context*) = nullptr;
     int (*allocate)(uint64_t*, size_t) = nullptr;
+    int (*allocateManaged)(uint64_t*, size_t, unsigned) = nullptr;
     int (*release)(uint64_t) = nullptr;
     int (*toDevice)(uint64_t, const void*, size_t) = nullptr;
     int (*toHost)(void*, uint64_t, size_t) = nullptr;
@@ -49,6 +50,7 @@ struct Gpu
     int device = 0;
     Context* context = nullptr; // null: the CPU device. Every use makes it current in its own thread.
     bool isComplete = false;
+    bool allocatesManaged = false;
 };
 
 Gpu openDriver()
@@ -68,6 +70,7 @@ Gpu openDriver()
     find(g.retain, "cuDevicePrimaryCtxRetain");
     find(g.setCurrent, "cuCtxSetCurrent");
     find(g.allocate, "cuMemAlloc_v2");
+    find(g.allocateManaged, "cuMemAllocManaged");
     find(g.release, "cuMemFree_v2");
     find(g.toDevice, "cuMemcpyHtoD_v2");
     find(g.toHost, "cuMemcpyDtoH_v2");
@@ -123,6 +126,11 @@ void useGpu(int32_t ordinal)
     check(gpu().getDevice(&gpu().device, ordinal), "finding the GPU");
     check(gpu().retain(&gpu().context, gpu().device), "starting the GPU");
     check(gpu().setCurrent(gpu().context), "starting the GPU");
+}
+
+void useManagedMemory()
+{
+    gpu().allocatesManaged = true;
 }
 
 GpuFacts gpuFacts()
@@ -241,7 +249,10 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
     if (usesGpu()) {
         uint64_t at = 0;
         check(gpu().setCurrent(gpu().context), "using the GPU");
-        check(gpu().allocate(&at, sizeBytes > 0 ? sizeBytes : 1), "allocating GPU memory");
+        constexpr unsigned kByAnyStream = 1;
+        const size_t bytes = sizeBytes > 0 ? sizeBytes : 1;
+        check(gpu().allocatesManaged ? gpu().allocateManaged(&at, bytes, kByAnyStream) : gpu().allocate(&at, bytes),
+              "allocating GPU memory");
         data_ = reinterpret_cast<void*>(static_cast<uintptr_t>(at));
         check(gpu().clear(at, 0, sizeBytes > 0 ? sizeBytes : 1), "clearing GPU memory");
         check(gpu().synchronize(nullptr), "clearing GPU memory");

@@ -16,6 +16,8 @@ inline constexpr size_t kDeviceAlignment = 64;
 // Everything below is about this GPU from now on. Throws a Failure when it cannot be used.
 void useGpu(int32_t ordinal);
 bool usesGpu();
+// Buffers are made in memory that host and GPU share, from now on.
+void useManagedMemory();
 // GPUs that the driver offers; 0 without a driver.
 int32_t countGpus();
 // Of the GPU in use.

@@ -68,7 +68,9 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
         log.verbose("Using enqueueV3.");
     if (inference.cudaGraph && !usesGpu())
         log.warning("--useCudaGraph: the CPU device cannot capture a CUDA graph; running without it");
-    if (inference.managedMemory)
+    if (inference.managedMemory && usesGpu())
+        useManagedMemory();
+    else if (inference.managedMemory)
         log.verbose("--useManagedMemory: host and device share their memory on the CPU device");
     for (int32_t s = 0; s < inference.streams; ++s) {
         Stream stream;

@@ -270,7 +270,9 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     }
     if (gpu) {
         request->stream = stream;
+        allowed.reset(); // what ends the client's capture shall end it
         TW_TRY(checkCapture(*gpu->device, *request, stream));
+        allowed.emplace(gpu->device->driver());
         TW_TRY(runRequest(*request, *this));
         if (consumed)
             TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));

@@ -2,7 +2,9 @@
 // What the tuner does with kernels on a GPU, on a driver whose GPU is a double (driver_double.cpp): planted faults are
 // refused there as on the CPU, and drivers and GPUs that are too old are named.
 #include <dlfcn.h>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "device/cuda/target.h"
 #include "interp/interp.h"
@@ -73,6 +75,25 @@ TEST(DeviceDouble, OldDriversAndGpusAreNamed)
     EXPECT_NE(gpu.error().message.find("(double) has compute capability 7.5, 8.0 is the lowest"), std::string::npos)
         << gpu.error().message;
     EXPECT_TRUE(openDevice().ok());
+}
+
+// Of two NVRTCs the one of the driver's version, for what a newer one makes need not load.
+TEST(DeviceDouble, TheDriversOwnNvrtcIsFoundFirst)
+{
+    namespace fs = std::filesystem;
+    fs::path const folder = fs::temp_directory_path() / ("nvrtc_" + std::to_string(getpid()));
+    fs::create_directories(folder);
+    for (char const* name : {"libnvrtc.so.12", "libnvrtc.so.13"})
+        fs::copy_file(TW_LIBRARY_TO_FIND, folder / name, fs::copy_options::overwrite_existing);
+    for (auto const& [version, name] :
+         {std::pair(12040, "libnvrtc.so.12 has no nvrtc"), std::pair(13000, "libnvrtc.so.13 has no nvrtc")}) {
+        auto const device = openDevice(version);
+        ASSERT_TRUE(device.ok()) << device.error().message;
+        auto const compiler = cuda::Compiler::open(cuda::SearchPath{{folder.string()}, {}, {}});
+        ASSERT_FALSE(compiler.ok()); // a library of that name and no more
+        EXPECT_NE(compiler.error().message.find(name), std::string::npos) << compiler.error().message;
+    }
+    fs::remove_all(folder);
 }
 
 TEST(DeviceDouble, FaultsAreRefused)

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "device/cuda/driver_major.h"
+
 namespace tw::cuda {
 
 namespace {
@@ -50,8 +52,10 @@ Compiler::~Compiler() = default;
 Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
 {
     std::unique_ptr<Compiler> c(new Compiler);
-    TW_ASSIGN(c->library_, Library::open("NVRTC, the compiler for CUDA kernels,",
-                                         {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, path));
+    static constexpr std::initializer_list<char const*> kNewest = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                                        kOf12 = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so"};
+    TW_ASSIGN(c->library_,
+              Library::open("NVRTC, the compiler for CUDA kernels,", driverMajor() == 12 ? kOf12 : kNewest, path));
 #define TW_NVRTC(name, result, parameters)                                                                             \
     c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
     if (!c->name)                                                                                                      \

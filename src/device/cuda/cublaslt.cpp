@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/cublaslt.h"
 
+#include "device/cuda/driver_major.h"
+
 namespace tw::cuda {
 
 namespace {
@@ -20,8 +22,11 @@ CublasLt::~CublasLt()
 Result<std::unique_ptr<CublasLt>> CublasLt::open(SearchPath const& path)
 {
     std::unique_ptr<CublasLt> lt(new CublasLt);
-    TW_ASSIGN(lt->library_,
-              Library::open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, path));
+    static constexpr std::initializer_list<char const*> kNewest = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                                                   "libcublasLt.so"},
+                                                        kOf12 = {"libcublasLt.so.12", "libcublasLt.so.13",
+                                                                 "libcublasLt.so"};
+    TW_ASSIGN(lt->library_, Library::open("cuBLASLt", driverMajor() == 12 ? kOf12 : kNewest, path));
 #define TW_CUBLASLT(name, result, parameters)                                                                          \
     lt->name = reinterpret_cast<decltype(lt->name)>(lt->library_->symbol(#name));                                      \
     if (!lt->name)                                                                                                     \

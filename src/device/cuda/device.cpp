@@ -130,7 +130,16 @@ Result<std::shared_ptr<Module const>> Module::load(std::shared_ptr<Device const>
     std::shared_ptr<Module> m(new Module);
     m->device_ = std::move(device);
     Current const current(*m->device_);
-    TW_CUDA(m->device_->driver(), cuModuleLoadData(&m->module_, cubin.data()));
+    Driver const& driver = m->device_->driver();
+    auto loaded = driver.check(driver.cuModuleLoadData(&m->module_, cubin.data()), "cuModuleLoadData");
+    if (!loaded.ok() && loaded.error().code != ErrorCode::kFailedAllocation) {
+        Error why = std::move(loaded).error();
+        why.message += "; the code is for another GPU, or a newer NVRTC made it than this driver, for CUDA " +
+                       std::to_string(driver.version() / 1000) + "." + std::to_string(driver.version() % 1000 / 10) +
+                       ", can load: update the driver, or name an NVRTC of its version by TENSORWRIGHT_NVRTC";
+        return why;
+    }
+    TW_TRY(std::move(loaded));
     return std::shared_ptr<Module const>(std::move(m));
 }
 

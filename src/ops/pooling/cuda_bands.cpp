@@ -38,10 +38,12 @@ struct Params
     int32_t planes = 0, h = 0, outH = 0, padH = 0, afterH = 0, afterW = 0;
 };
 
-// A cell is what a thread computes with: two columns whose maximum is sought, or one as a float, of averages.
+// A cell is what a thread computes with: two columns of FP16 whose maximum is sought, or one column as a float.
 constexpr char const* kPairs = R"(
+typedef f16 T;
 typedef u32 Cell;
 constexpr int PER = 2; // columns
+constexpr bool AVERAGES = false;
 constexpr u32 NOTHING = 0xFC00FC00u;
 TW_INLINE Cell join(Cell a, Cell b) // of each half; NaN wins
 {
@@ -58,12 +60,21 @@ template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int b)
 TW_INLINE u32 wordOf(Cell v, Cell) { return v; }
 )";
 constexpr char const* kSingles = R"(
+typedef $t$ T;
 typedef float Cell;
 constexpr int PER = 1;
-constexpr u32 NOTHING = 0;
-TW_INLINE Cell join(Cell a, Cell b) { return a + b; }
+constexpr bool AVERAGES = $averages$;
+constexpr u32 NOTHING = AVERAGES ? 0 : 0xFF800000u;
+TW_INLINE Cell join(Cell a, Cell b)
+{
+    if constexpr (AVERAGES) return a + b;
+    Cell v;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b)); // NaN wins
+    return v;
+}
 template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i)
 {
+    if constexpr (sizeof(T) == 4) return __uint_as_float(words[i]);
     f16 h;
     h.bits = (unsigned short)(i % 2 ? words[i / 2] >> 16 : words[i / 2]);
     return halfToFloat(h);
@@ -71,6 +82,7 @@ template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i)
 template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int) { return c[a]; }
 TW_INLINE u32 wordOf(Cell low, Cell high)
 {
+    if constexpr (sizeof(T) == 4) return __float_as_uint(low);
     u32 pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
@@ -86,18 +98,16 @@ constexpr int R = $r$, S = $s$, STEP_H = $strideH$, STEP_W = $strideW$, PAD_W = 
 constexpr int ROWS = $rows$, COLUMNS = $columns$, GROUPS = $groups$, PLANES = $planes$, THREADS = $threads$;
 constexpr int BAND = ROWS * GROUPS, WIDE = (OUT_W + COLUMNS - 1) / COLUMNS, UNITS = WIDE * GROUPS * PLANES;
 typedef unsigned short u16;
-typedef f16 T;
-constexpr int V = 8, LINE = 64; // elements of a pack, of 128 bytes
+constexpr int SIZE = sizeof(T), SIDE = 4 / SIZE, V = 16 / SIZE, LINE = 128 / SIZE; // elements of a word, a pack, 128 bytes
 // Words of a row that a thread reads: left of its own columns, those, right of them.
 constexpr int IN = COLUMNS * STEP_W, BEYOND = S - STEP_W - PAD_W > 0 ? S - STEP_W - PAD_W : 0;
-constexpr int LEFT = (PAD_W + 1) / 2, OWN = IN / 2, RIGHT = (BEYOND + 1) / 2;
-constexpr int WORDS = LEFT + OWN + RIGHT, CELLS = WORDS * 2 / PER, SLOTS = COLUMNS / PER;
-constexpr bool ODD = W % 2 != 0; // rows may begin within a word
+constexpr int LEFT = (PAD_W + SIDE - 1) / SIDE, OWN = IN / SIDE, RIGHT = (BEYOND + SIDE - 1) / SIDE;
+constexpr int WORDS = LEFT + OWN + RIGHT, CELLS = WORDS * SIDE / PER, SLOTS = COLUMNS / PER;
+constexpr bool ODD = W % SIDE != 0; // rows may begin within a word
 // Elements of an access to shared memory: a power of two.
 __device__ constexpr int lowestBit(int v) { return v & -v; }
-constexpr int UNIT_X = lowestBit(W | IN | V), UNIT_Y = lowestBit(OUT_W | COLUMNS | V), OWN_WORDS = UNIT_X < 2 ? 1 : UNIT_X / 2;
+constexpr int UNIT_X = lowestBit(W | IN | V), UNIT_Y = lowestBit(OUT_W | COLUMNS | V), OWN_WORDS = UNIT_X < SIDE ? 1 : UNIT_X / SIDE;
 constexpr int FRONT = LINE; // elements of shared memory before those of x
-constexpr bool AVERAGES = PER == 1;
 // 1 over the positions of a window along one axis that count for the average; 0 where it sees none.
 TW_INLINE float shareOf(int start, int window, int in, int after)
 {
@@ -131,18 +141,19 @@ TW_INLINE void takeRow(u32 const* at, int shift, u32 (&words)[WORDS])
 }
 TW_INLINE void putRow(T* to, int q, Cell const (&v)[SLOTS])
 {
-    u32 words[COLUMNS / 2];
+    u32 words[COLUMNS / SIDE];
 #pragma unroll
-    for (int o = 0; o < COLUMNS; o += 2) words[o / 2] = wordOf(v[o / PER], v[o / PER + (PER == 1 ? 1 : 0)]);
+    for (int o = 0; o < COLUMNS; o += SIDE) words[o / SIDE] = wordOf(v[o / PER], v[o / PER + (PER == 1 ? SIDE - 1 : 0)]);
 #pragma unroll
     for (int o = 0; o < COLUMNS; o += UNIT_Y) {
         if (OUT_W % COLUMNS != 0 && q + o >= OUT_W) break;
-        if constexpr (UNIT_Y == 1) reinterpret_cast<u16*>(to)[o] = u16(words[o / 2] >> o % 2 * 16);
+        if constexpr (UNIT_Y < SIDE) reinterpret_cast<u16*>(to)[o] = u16(words[o / 2] >> o % 2 * 16);
         else {
-            Pack<u32, (UNIT_Y + 1) / 2> part;
+            constexpr int N = UNIT_Y < SIDE ? 1 : UNIT_Y / SIDE;
+            Pack<u32, N> part;
 #pragma unroll
-            for (int k = 0; k < UNIT_Y / 2; ++k) part.v[k] = words[o / 2 + k];
-            *reinterpret_cast<Pack<u32, (UNIT_Y + 1) / 2>*>(to + o) = part;
+            for (int k = 0; k < N; ++k) part.v[k] = words[o / SIDE + k];
+            *reinterpret_cast<Pack<u32, N>*>(to + o) = part;
         }
     }
 }
@@ -168,7 +179,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
     u32 const to = sharedAddress(in);
 #pragma unroll 4
     for (int k = threadIdx.x * V; k < whole; k += THREADS * V)
-        if (k + V > shiftX) copyAsync16(to + k * 2, x + k, true);
+        if (k + V > shiftX) copyAsync16(to + k * SIZE, x + k, true);
     copyCommit();
     if (whole < elements)
 #pragma unroll 1
@@ -179,15 +190,15 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
     int const firstY = (plane0 * p.outH + o0) * OUT_W, shiftY = firstY & (LINE - 1);
     int const rowsY = PLANES > 1 ? planes * p.outH : min(BAND, p.outH - o0);
     int const unit = threadIdx.x, q = unit % WIDE * COLUMNS, plane = unit / WIDE % PLANES, o = unit / (WIDE * PLANES) * ROWS;
-    int const w = q * STEP_W - LEFT * 2; // column of the first word
+    int const w = q * STEP_W - LEFT * SIDE; // column of the first word
     // Parts of words that lie outside of x.
     u32 mask[WORDS];
     bool isEdge[WORDS];
 #pragma unroll
     for (int c = 0; c < WORDS; ++c) {
-        int const column = w + c * 2;
-        isEdge[c] = c < LEFT || (WIDE - 1) * IN + (c - LEFT + 1) * 2 > W;
-        mask[c] = (u32(column) < W ? 0xFFFFu : 0) | (u32(column + 1) < W ? 0xFFFF0000u : 0);
+        int const column = w + c * SIDE;
+        isEdge[c] = c < LEFT || (WIDE - 1) * IN + (c - LEFT + 1) * SIDE > W;
+        mask[c] = (u32(column) < W ? 0xFFFFu : 0) | (u32(column + SIDE - 1) < W ? 0xFFFF0000u : 0);
     }
     float byW[COLUMNS] = {};
 #pragma unroll
@@ -200,14 +211,14 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
         int const h = (o0 + o) * STEP_H - p.padH, place = FRONT + shiftX + (plane * p.h + h - h0) * W + w;
         T* const row = reinterpret_cast<T*>(staged) + shiftY + (plane * p.outH + o) * OUT_W + q;
         // Of even and of odd rows of the strip.
-        u32 const *const even = data + (place >> 1), *const odd = data + ((place + W) >> 1);
+        u32 const *const even = data + (place >> (SIDE - 1)), *const odd = data + ((place + W) >> (SIDE - 1));
         Cell seen[R][SLOTS];
 #pragma unroll
         for (int k = 0; k < (ROWS - 1) * STEP_H + R; ++k) {
             if (k % STEP_H >= R) continue;
             u32 words[WORDS];
             if (u32(h + k) < u32(p.h))
-                takeRow(ODD && k % 2 ? odd + (k - 1) * W / 2 : even + k * W / 2, ((place + k * W) & 1) * 16, words);
+                takeRow(ODD && k % 2 ? odd + (k - 1) * W / SIDE : even + k * W / SIDE, ((place + k * W) & 1) * 16, words);
             else
 #pragma unroll
                 for (int c = 0; c < WORDS; ++c) words[c] = NOTHING;
@@ -219,7 +230,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ Params p)
             for (int c = 0; c < CELLS; ++c) cells[c] = cellOf(words, c);
 #pragma unroll
             for (int i = 0; i < SLOTS; ++i) {
-                constexpr int FIRST = LEFT * 2 - PAD_W;
+                constexpr int FIRST = LEFT * SIDE - PAD_W;
                 int const at = FIRST + i * PER * STEP_W;
                 Cell v = pick(cells, at, at + STEP_W);
 #pragma unroll
@@ -259,15 +270,15 @@ struct Sizes
 {
     int64_t threads, wordsX, wordsY; // 4 bytes each, of shared memory
 };
-Sizes sizesOf(Geometry const& g, Config const& c)
+Sizes sizesOf(Geometry const& g, Config const& c, int64_t elementBytes)
 {
     int64_t const band = c[kRows] * c[kGroups],
                   rows =
                       c[kPlanes] > 1 ? c[kPlanes] * g.in[1] : std::min(g.in[1], (band - 1) * g.stride[1] + g.window[1]),
                   outs = c[kPlanes] > 1 ? c[kPlanes] * g.out[1] : band;
     return {ceilDiv(ceilDiv(g.out[2], c[kColumns]) * c[kGroups] * c[kPlanes], 32) * 32,
-            ceilDiv(rows * g.in[2] * 2 + kSlack + 4 * g.stride[2] * c[kColumns], 16) * 4,
-            ceilDiv(outs * g.out[2] * 2 + 144, 16) * 4};
+            ceilDiv((rows * g.in[2] + 2 * g.stride[2] * c[kColumns]) * elementBytes + kSlack, 16) * 4,
+            ceilDiv(outs * g.out[2] * elementBytes + 144, 16) * 4};
 }
 
 // Why a block cannot have such a band; null when it can.
@@ -278,13 +289,13 @@ char const* misfit(Problem const& p, Config const& config)
     auto const& a = p.node->attrsAs<Attrs>();
     Geometry const g = geometryOf(a, p.inputs[0].maxDims, p.outputs[0].maxDims);
     int64_t const columns = config[kColumns];
-    if (columns % 2 != 0)
+    if (columns * sizeOf(p.inputs[0].type) % 4 != 0)
         return "a thread has whole words only";
     if (g.before[2] >= 8 || g.window[2] - g.stride[2] - g.before[2] >= columns * g.stride[2])
         return "windows reach too far";
     if (config[kPlanes] > 1 && config[kRows] * config[kGroups] < g.out[1])
         return "several planes are whole ones";
-    Sizes const s = sizesOf(g, config);
+    Sizes const s = sizesOf(g, config, sizeOf(p.inputs[0].type));
     if (s.threads > kMostThreads || (s.wordsX + s.wordsY + config[kRows] * config[kGroups]) * 4 > kMostShared)
         return "a block would hold too much";
     return nullptr;
@@ -295,8 +306,8 @@ char const* misfit(Problem const& p, Config const& config)
 Support supportsBandsOnCuda(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[0].type != DataType::kHalf)
-        return Support::no("takes f16 only");
+    if (p.inputs[0].type != DataType::kHalf && p.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f16 and f32 only");
     if (a.kind == Kind::kMaxAverageBlend)
         return Support::no("does not blend maximum and average");
     if (a.window.size() != 2)
@@ -320,10 +331,10 @@ Support supportsBandsOnCuda(Problem const& p)
 std::vector<Config> configsOfBands(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    if (a.window.size() != 2 || p.inputs[0].type != DataType::kHalf)
+    if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
         return {};
     Geometry const g = geometryOf(a, p.inputs[0].maxDims, p.outputs[0].maxDims);
-    int64_t const row = g.in[2] * 2; // bytes
+    int64_t const size = sizeOf(p.inputs[0].type), row = g.in[2] * size; // bytes
     std::vector<Config> list;
     if (std::min({row, g.in[1], g.out[1], g.out[2]}) < 1)
         return {};
@@ -338,7 +349,8 @@ std::vector<Config> configsOfBands(Problem const& p)
                 return;
             double const units = double(ceilDiv(g.out[2], columns) * of * planes), bands = double(ceilDiv(groups, of)),
                          band = double(of * rows * g.stride[1]);
-            double const busy = units / double(sizesOf(g, c).threads) * double(g.out[1]) / (bands * double(of * rows)),
+            double const busy = units / double(sizesOf(g, c, size).threads) * double(g.out[1]) /
+                                (bands * double(of * rows)),
                          read = of < groups ? band / (band - double(g.stride[1] - g.window[1])) : 1,
                          bytes =
                              double(row) * (planes > 1 ? double(g.in[1] * planes) : std::min(band, double(g.in[1])));
@@ -370,15 +382,18 @@ CudaKernels generateBands(Problem const& p, Config const& config)
         return noKernels(unsupported(why));
     auto const& a = p.node->attrsAs<Attrs>();
     Geometry const g = geometryOf(a, p.inputs[0].maxDims, p.outputs[0].maxDims);
-    Sizes const sizes = sizesOf(g, config);
+    bool const isHalf = p.inputs[0].type == DataType::kHalf, averages = a.kind == Kind::kAverage;
+    Sizes const sizes = sizesOf(g, config, sizeOf(p.inputs[0].type));
     CudaKernels out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"pooling"};
     auto text = [](int64_t v) { return std::to_string(v); };
     out.source = cuda::kAsyncCopies +
-                 cuda::expand(std::string(a.kind == Kind::kAverage ? kSingles : kPairs) + kText,
-                              {{"excludes", a.excludePadding ? "true" : "false"},
+                 cuda::expand(std::string(isHalf && !averages ? kPairs : kSingles) + kText,
+                              {{"t", cuda::storageOf(p.inputs[0].type)},
+                               {"averages", averages ? "true" : "false"},
+                               {"excludes", a.excludePadding ? "true" : "false"},
                                {"r", text(g.window[1])},
                                {"s", text(g.window[2])},
                                {"strideH", text(g.stride[1])},

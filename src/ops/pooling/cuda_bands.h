@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling of linear FP16 images by bands of rows in shared memory: memory is read and written in packs of 16 bytes
+// Pooling of linear images by bands of rows in shared memory: memory is read and written in packs of 16 bytes
 // wherever rows begin.
 #pragma once
 

@@ -177,14 +177,15 @@ Result<void> infer(ir::InferContext& ctx)
                 });
             }
         // Several bands of a plane, several planes of a block, with what is left of both.
-        if (kind != Kind::kMaxAverageBlend) {
-            pool(k + "_f16_planes", kind, {3, 3}, input(DataType::kHalf, {3, 11, 28, 28}), pad1);
-            pool(k + "_f16_planes_odd", kind, {3, 3}, input(DataType::kHalf, {3, 7, 15, 13}), pad1Inclusive);
-            pool(k + "_f16_bands", kind, {3, 3}, input(DataType::kHalf, {1, 2, 131, 66}), pad1);
-            pool(k + "_f16_bands_odd", kind, {3, 3}, input(DataType::kHalf, {1, 3, 147, 147}), [](Attrs& a) {
-                a.strides = {2, 2};
-            });
-            pool(k + "_f16_bands_5x5", kind, {5, 5}, input(DataType::kHalf, {1, 3, 77, 101}), [](Attrs& a) {
+        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+            if (kind == Kind::kMaxAverageBlend)
+                continue;
+            std::string const n = k + (t == DataType::kHalf ? "_f16" : "");
+            pool(n + "_planes", kind, {3, 3}, input(t, {3, 11, 28, 28}), pad1);
+            pool(n + "_planes_odd", kind, {3, 3}, input(t, {3, 7, 15, 13}), pad1Inclusive);
+            pool(n + "_bands", kind, {3, 3}, input(t, {1, 2, 131, 66}), pad1);
+            pool(n + "_bands_odd", kind, {3, 3}, input(t, {1, 3, 147, 147}), [](Attrs& a) { a.strides = {2, 2}; });
+            pool(n + "_bands_5x5", kind, {5, 5}, input(t, {1, 3, 77, 101}), [](Attrs& a) {
                 a.prePadding = a.postPadding = {2, 2};
                 a.strides = {2, 1};
             });

@@ -56,7 +56,7 @@ Result<double> medianTime(ops::Problem const& problem, ops::Kernel const& kernel
 class Copies : public ops::Kernel
 {
 public:
-    static constexpr int64_t kMostBytes = int64_t(1) << 30;
+    static constexpr int64_t kMostBytes = int64_t(1) << 30, kLineBytes = 128;
 
     Result<void> allocate(std::shared_ptr<cuda::Device const> const& device)
     {
@@ -95,7 +95,7 @@ public:
     // A copy that reads and writes `bytes` together.
     Result<double> microseconds(cuda::Target const& target, double bytes)
     {
-        bytes_ = int64_t(bytes / 2);
+        bytes_ = int64_t(bytes / 2) / kLineBytes * kLineBytes; // a copy that ends anywhere is slow
         if (bytes_ > kMostBytes)
             return unsupported("a copy is of at most 1 GiB");
         ops::Problem problem;

@@ -127,6 +127,7 @@ std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem
         auto kernel = c.tactic->load(p, c.config, c.image);
         if (!kernel.ok()) {
             c.refusal = kernel.error().message;
+            c.lacksMemory = kernel.error().code == ErrorCode::kFailedAllocation;
             return;
         }
         c.kernel = std::move(*kernel);

@@ -27,7 +27,8 @@ struct Candidate
     std::string image;
     std::unique_ptr<ops::Kernel> kernel;
     std::string refusal;
-    bool isTooLarge = false; // its workspace is
+    bool isTooLarge = false;  // its workspace is
+    bool lacksMemory = false; // there was none to load it
 };
 
 // `problems`: one node, in each combination of formats. What cannot do the work goes to the rivals.

@@ -51,7 +51,7 @@ class Tuner
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
         : problem_(problem), options_(options), checker_(problem, *options.buildWorkers),
-          problems_(inFormats(problem, formats)), rivals_(problems_, options)
+          problems_(inFormats(problem, formats)), lackedMemory_(formats.size()), rivals_(problems_, options)
     {}
 
     std::vector<Result<plan::Choice>> run()
@@ -87,6 +87,7 @@ private:
             }
             if (!c.refusal.empty()) {
                 rivals_.refuse(c, c.refusal);
+                lackedMemory_[size_t(c.group)] = lackedMemory_[size_t(c.group)] || c.lacksMemory;
                 if (c.isTooLarge && !leftOut_ && options_.log)
                     options_.log->info(rivals_.where() + ": kernels that need more workspace than " +
                                        std::to_string(options_.workspaceBytes) +
@@ -99,6 +100,8 @@ private:
                                           c.tactic->roundsToTf32());
             if (!checked.ok()) {
                 rivals_.refuse(c, checked.error().message);
+                if (checked.error().code == ErrorCode::kFailedAllocation)
+                    lackedMemory_[size_t(c.group)] = true;
                 if (options_.log)
                     options_.log->warning(rivals_.where() + ": " + checked.error().message +
                                           "; the tactic is not used");
@@ -149,14 +152,16 @@ private:
         }
         for (size_t g = 0; g < problems_.size(); ++g) {
             if (position[g] < 0) {
-                if (options_.cache && !options_.selector && !good_.empty() && !options_.heuristicOnly)
+                bool const isFinal = !lackedMemory_[g]; // memory may be there another time
+                if (options_.cache && !options_.selector && !good_.empty() && !options_.heuristicOnly && isFinal)
                     options_.cache->insert(cacheKey(problems_[g], options_), CacheEntry{kNone, {}, 0, {}});
-                out.push_back(Error{ErrorCode::kInternal, "could not find any implementation for node " +
-                                                              problem_.node->name +
-                                                              (leftOut_ ? ". Try increasing the workspace size with "
-                                                                          "IBuilderConfig::setMemoryPoolLimit()"
-                                                                        : "") +
-                                                              ". Candidates:" + rivals_.textOf(g)});
+                out.push_back(Error{isFinal ? ErrorCode::kInternal : ErrorCode::kFailedAllocation,
+                                    "could not find any implementation for node " + problem_.node->name +
+                                        (isFinal ? "" : ": there was not enough memory to try all of them") +
+                                        (leftOut_ ? ". Try increasing the workspace size with "
+                                                    "IBuilderConfig::setMemoryPoolLimit()"
+                                                  : "") +
+                                        ". Candidates:" + rivals_.textOf(g)});
                 continue;
             }
             size_t const w = size_t(winners[size_t(position[g])]);
@@ -262,6 +267,7 @@ private:
     Checker checker_;
     bool leftOut_ = false;               // a kernel, because of its workspace
     std::vector<ops::Problem> problems_; // one for each combination of formats
+    std::vector<bool> lackedMemory_;     // some candidate of each
     Rivals rivals_;
     std::vector<Candidate> good_; // that compute what the reference computes
 };

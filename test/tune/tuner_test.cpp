@@ -77,6 +77,11 @@ Result<void> fails(ir::Node const&, ops::RunArgs&)
     return Error{ErrorCode::kFailedExecution, "it fails"};
 }
 
+Result<void> lacksMemory(ir::Node const&, ops::RunArgs&)
+{
+    return Error{ErrorCode::kFailedAllocation, "no GPU memory"};
+}
+
 class Provider final : public ops::TacticProvider
 {
 public:
@@ -169,6 +174,21 @@ TEST(Tuner, NoCandidateLeftNamesEveryReason)
     EXPECT_NE(chosen.error().message.find("could not find any implementation for node relu"), std::string::npos);
     EXPECT_NE(chosen.error().message.find("relu_fails: it fails"), std::string::npos) << chosen.error().message;
     EXPECT_EQ(chosen.error().message.find("workspace"), std::string::npos) << "that would not help";
+}
+
+// Out of memory is another error, and no news for a timing cache.
+TEST(Tuner, NoMemoryToTryIsNoVerdict)
+{
+    static constexpr ops::PlainTactic kLacks{"relu_lacks", 1, lacksMemory};
+    Relu relu(16);
+    ir::OpDef lonely = ops::activation::def();
+    lonely.cpuTactics = nullptr;
+    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    Messages log;
+    auto const chosen = chooseWith(relu.problem, {&kLacks}, log);
+    ASSERT_FALSE(chosen.ok());
+    EXPECT_EQ(chosen.error().code, ErrorCode::kFailedAllocation);
+    EXPECT_NE(chosen.error().message.find("not enough memory"), std::string::npos) << chosen.error().message;
 }
 
 // IBuilderConfig::setMemoryPoolLimit(kWORKSPACE). Keys differ: the cache of one limit says nothing of another.

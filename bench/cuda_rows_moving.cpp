@@ -43,6 +43,7 @@ std::vector<Row> movingRows()
     transpose("transpose_from_rgb_f16", h, {256, 224, 224, 3}, {0, 3, 1, 2});
     transpose("transpose_window_f16", h, {64, 8, 7, 8, 7, 192}, {0, 1, 3, 2, 4, 5});
     transpose("transpose_rows_odd_f16", h, {128, 384, 12, 65}, {0, 2, 1, 3});
+    transpose("transpose_rows_odd_f32", f, {64, 384, 12, 65}, {0, 2, 1, 3});
     transpose("transpose_reverse_f32", f, {64, 96, 64, 80}, {3, 2, 1, 0});
     for (auto const& [name, t, dims] : {std::tuple{"reformat_56_f32", f, Extents{64, 256, 56, 56}},
                                         std::tuple{"reformat_7_f32", f, Extents{128, 2048, 7, 7}},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/cuda_move_rows.h"
 #include "ops/cuda_move_tiles.h"
 #include "ops/cuda_words.h"
 
@@ -290,7 +291,8 @@ bool isDense(Extents const& dims, Extents const& steps)
     return true;
 }
 
-constexpr TileShape kShapes[] = {{256, 16 << 10}, {128, 16 << 10}, {256, 32 << 10, true, 256, false}};
+constexpr TileShape kShapes[] = {
+    {256, 16 << 10}, {128, 16 << 10, false, 0, RowsBy::kWords}, {256, 32 << 10, true, 256, RowsBy::kElements}};
 
 } // namespace
 
@@ -359,6 +361,8 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
                 return moveTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
     int64_t const unit = unitBytes(b);
     bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
+    if (scattered && tiles && tiles->rows == RowsBy::kTiles && areMovedRows(b))
+        return moveRows(launch, tilesAt(b.elementBytes) + kRowKernel, b);
     int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements
     Params p;
     p.x = b.x;
@@ -375,7 +379,7 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
         else
             b.from[d] /= wide, b.to[d] /= wide;
     }
-    bool const words = scattered && (!tiles || tiles->joinsWords) && b.from[last] == 1 &&
+    bool const words = scattered && (!tiles || tiles->rows != RowsBy::kElements) && b.from[last] == 1 &&
                        b.dims[last] * b.elementBytes >= kLeastSegmentBytes && b.elementBytes <= kMostJoinedBytes;
     if (words)
         p.words = wordsOf(b);

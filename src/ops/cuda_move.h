@@ -19,15 +19,20 @@ struct Box
 };
 
 // The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile; whether rows that begin at
-// packs are moved like others, and how many bytes of a row of x a tile then has at most, 0: as many as are usual;
-// whether rows that stay rows and begin anywhere are joined to words, which have ends of rows in them, or moved by
-// elements.
+// packs are moved like others, and how many bytes of a row of x a tile then has at most, 0: as many as are usual; how
+// rows that stay rows and begin anywhere are moved.
+enum class RowsBy
+{
+    kTiles, // where they lie side by side in x; others by words
+    kWords, // of 16 bytes, joined from two
+    kElements,
+};
 struct TileShape
 {
     int64_t runBytes = 128, bytes = 16 << 10;
     bool isSlanted = false;
     int64_t rowBytes = 0;
-    bool joinsWords = true;
+    RowsBy rows = RowsBy::kTiles;
 };
 std::vector<Config> configsOfTiles(Problem const& problem);
 TileShape tileShapeOf(Config const& config);

@@ -57,7 +57,7 @@ TW_KERNEL __launch_bounds__(256) move_stretch(const __grid_constant__ ShortParam
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     off const first = off(rest - other * idx(p.tilesA.d)) * p.tileA - p.slack, most = off(t.a) - first;
     int const rows = p.tileA + p.slack, nb = int(t.b), low = first < 0 ? int(-first) : 0,
               high = most < rows ? int(most) : rows;
@@ -119,7 +119,7 @@ TW_KERNEL __launch_bounds__(512) move_whole(const __grid_constant__ ShortParams 
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     off const b0 = off(blockIdx.x - other * idx(p.tilesB.d)) * p.tileB;
     int const na = int(t.a), nb = int(off(t.b) - b0 < p.tileB ? off(t.b) - b0 : p.tileB);
     off const xRow = off(t.xAt) + at[0] + b0, yRow = off(t.yAt) + at[1] + b0 * off(t.bStep);
@@ -165,7 +165,7 @@ TW_KERNEL __launch_bounds__(256) move_whole_even(const __grid_constant__ ShortPa
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     off const b0 = off(blockIdx.x - other * idx(p.tilesB.d)) * p.tileB;
     int const na = int(t.a), nb = int(off(t.b) - b0 < p.tileB ? off(t.b) - b0 : p.tileB);
     off const xRow = off(t.xAt) + at[0] + b0, yRow = off(t.yAt) + at[1] + b0 * off(t.bStep);
@@ -209,7 +209,7 @@ template <int kCount> TW_INLINE void moveFew(ShortParams const& p)
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB), tile = blockIdx.x - other * idx(p.tilesB.d);
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     off const xRow = off(t.xAt) + at[0], yRow = off(t.yAt) + at[1];
     idx const packs = idx(t.b) / kPack, first = tile * 256, v = first + threadIdx.x;
     waitForPrevious();
@@ -243,6 +243,46 @@ template <int kCount> TW_INLINE void moveFew(ShortParams const& p)
 TW_KERNEL __launch_bounds__(256) move_few_2(const __grid_constant__ ShortParams p) { moveFew<2>(p); }
 TW_KERNEL __launch_bounds__(256) move_few_3(const __grid_constant__ ShortParams p) { moveFew<3>(p); }
 TW_KERNEL __launch_bounds__(256) move_few_4(const __grid_constant__ ShortParams p) { moveFew<4>(p); }
+// The other way: rows of x are kCount elements, rows of y begin at packs and are whole ones.
+template <int kCount> TW_INLINE void moveToFew(ShortParams const& p)
+{
+    TileBox const& t = p.box;
+    idx const other = divide(blockIdx.x, p.tilesA), tile = blockIdx.x - other * idx(p.tilesA.d);
+    off at[2];
+    locateBox(t.others, other, at);
+    idx const packs = idx(t.a) / kPack, first = tile * 256, v = first + threadIdx.x;
+    Whole const* const x = reinterpret_cast<Whole const*>(static_cast<Element const*>(t.x) + off(t.xAt) + at[0]) + first * kCount;
+    waitForPrevious();
+    releaseDependents();
+    Whole in[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+        idx const w = j * 256 + threadIdx.x;
+        in[j] = Whole{};
+        if (first * kCount + w < packs * kCount) in[j] = x[w];
+    }
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) shared[j * 256 + threadIdx.x] = in[j];
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) in[j] = shared[threadIdx.x * kCount + j];
+    if (v >= packs) return;
+    Element* y = static_cast<Element*>(t.y) + off(t.yAt) + at[1] + off(v) * kPack;
+#pragma unroll
+    for (int b = 0; b < kCount; ++b, y += t.bStep) {
+        Whole out = {};
+#pragma unroll
+        for (int k = 0; k < kPack; ++k) {
+            int const e = k * kCount + b;
+            u32 const value = in[e / kPack].v[e % kPack / kSide] >> e % kSide * kSize * 8 & (kSize == 4 ? 0xffffffffu : (1u << kSize * 8 % 32) - 1);
+            out.v[k / kSide] |= value << k % kSide * kSize * 8;
+        }
+        *reinterpret_cast<Whole*>(y) = out;
+    }
+}
+TW_KERNEL __launch_bounds__(256) move_to_few_2(const __grid_constant__ ShortParams p) { moveToFew<2>(p); }
+TW_KERNEL __launch_bounds__(256) move_to_few_3(const __grid_constant__ ShortParams p) { moveToFew<3>(p); }
+TW_KERNEL __launch_bounds__(256) move_to_few_4(const __grid_constant__ ShortParams p) { moveToFew<4>(p); }
 )";
 
 enum Kernel
@@ -251,6 +291,7 @@ enum Kernel
     kEvenRows,
     kRows,
     kFew,
+    kToFew = kFew + 3,
 };
 
 int64_t roundUp(int64_t a, int64_t b)
@@ -264,7 +305,8 @@ void addShortKernels(CudaKernels& out)
 {
     out.source += std::string(kText) + "static_assert(sizeof(ShortParams) == " + std::to_string(sizeof(Params)) +
                   ", \"layout of ShortParams\");\n";
-    for (char const* name : {"move_stretch", "move_whole_even", "move_whole", "move_few_2", "move_few_3", "move_few_4"})
+    for (char const* name : {"move_stretch", "move_whole_even", "move_whole", "move_few_2", "move_few_3", "move_few_4",
+                             "move_to_few_2", "move_to_few_3", "move_to_few_4"})
         out.names.push_back(name);
 }
 
@@ -275,6 +317,12 @@ Result<void> moveStretches(CudaLaunch const& launch, int first, TileBox const& b
                   unit = std::max(slack, pack);
     Params p;
     p.box = box;
+    if (box.b <= 4 && place.evenY && place.packsX && box.a % pack == 0 && box.present == box.a) {
+        int64_t const tiles = cuda::ceilDiv(box.a / pack, kThreads);
+        p.tilesA = cuda::divBy(tiles);
+        return launch(first + kToFew + int(box.b) - 2, tiles * place.others, kThreads, p,
+                      kThreads * box.b * kPackBytes);
+    }
     p.slack = int32_t(slack);
     p.phases = int32_t(slack ? slack - 1 : 0);
     int64_t const rows = std::max(shape.bytes / size / box.b / unit, int64_t(1)) * unit,

@@ -34,7 +34,7 @@ TW_KERNEL __launch_bounds__($threads$, 3) move_slanted(const __grid_constant__ S
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     off const b0 = off(blockIdx.x - rest * idx(p.tilesB.d)) * p.tileB,
               first = off(rest - other * idx(p.tilesA.d)) * p.tileA - p.slack, most = off(t.a) - first;
     int const rows = p.tileA + p.slack, nb = int(off(t.b) - b0 < p.tileB ? off(t.b) - b0 : p.tileB);

@@ -2,7 +2,9 @@
 #include "ops/cuda_move_tiles.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "ops/cuda_move_rows.h"
 #include "ops/cuda_move_short.h"
 #include "ops/cuda_move_slanted.h"
 
@@ -14,6 +16,7 @@ constexpr int kThreads = 256;
 constexpr int64_t kPackBytes = 16, kLineBytes = 128;
 constexpr int64_t kShortBytes = 256; // rows up to this are taken whole
 constexpr int64_t kMostShared = 72 << 10;
+constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow one another
 
 struct Params
 {
@@ -29,14 +32,14 @@ constexpr char const* kText = R"(
 struct TileBox { void const* x; void* y; i64 xBegin, xEnd, xAt, yAt, a, b, aStep, bStep, present; Loop<2> others; };
 struct TileParams { TileBox box; i32 tileA, tileB, pitch, skew; Div tilesA, tilesB, xPacks, yPacks; };
 // Where box i lies in x and y. What is left of i becomes 0 at the outermost dimension, at the latest.
-TW_INLINE void locateBox(TileBox const& t, idx i, off (&at)[2])
+TW_INLINE void locateBox(Loop<2> const& others, idx i, off (&at)[2])
 {
     at[0] = at[1] = 0;
     for (int r = 7; i != 0; --r) {
-        idx const q = divide(i, t.others.dim[r]);
-        off const c = off(i - q * idx(t.others.dim[r].d));
-        at[0] += c * off(t.others.stride[0][r]);
-        at[1] += c * off(t.others.stride[1][r]);
+        idx const q = divide(i, others.dim[r]);
+        off const c = off(i - q * idx(others.dim[r].d));
+        at[0] += c * off(others.stride[0][r]);
+        at[1] += c * off(others.stride[1][r]);
         i = q;
     }
 }
@@ -112,7 +115,7 @@ TW_KERNEL __launch_bounds__(256, 5) move_tiles(const __grid_constant__ TileParam
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
     i64 const b0 = i64(blockIdx.x - rest * idx(p.tilesB.d)) * p.tileB, a0 = i64(rest - other * idx(p.tilesA.d)) * p.tileA;
     off at[2];
-    locateBox(t, other, at);
+    locateBox(t.others, other, at);
     int const na = int(t.a - a0 < p.tileA ? t.a - a0 : p.tileA), nb = int(t.b - b0 < p.tileB ? t.b - b0 : p.tileB);
     i64 const xRow = t.xAt + at[0] + a0 * t.aStep + b0, yRow = t.yAt + at[1] + b0 * t.bStep + a0;
     waitForPrevious();
@@ -151,6 +154,7 @@ void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& sha
     out.names.push_back("move_tiles");
     out.sharedBytes = kMostShared;
     addSlantedKernels(out, elementBytes, shape);
+    addRowKernels(out);
     addShortKernels(out);
 }
 
@@ -192,17 +196,31 @@ Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int 
         place.wordsX = place.wordsX && box.from[d] % word == 0;
         place.packsY = place.packsY && box.to[d] % pack == 0;
     }
+    // Part of the dimension with the least step in x comes last: memory is read in longer stretches.
+    int near = 0;
+    for (int d = 1; d < dims.rank; ++d)
+        if (std::abs(xSteps[d]) <= std::abs(xSteps[near]))
+            near = d;
+    if (near + 1 < dims.rank && dims[near] % kNeighbours == 0) {
+        dims.push(kNeighbours);
+        xSteps.push(xSteps[near]);
+        ySteps.push(ySteps[near]);
+        dims[near] /= kNeighbours;
+        xSteps[near] *= kNeighbours;
+        ySteps[near] *= kNeighbours;
+    }
     t.others.set(dims);
     t.others.setStrides(0, xSteps);
     t.others.setStrides(1, ySteps);
     place.elementBytes = box.elementBytes;
     place.others = dims.volume();
+    place.packsX = evenX;
     place.evenX = evenX && t.aStep % pack == 0;
     place.evenY = evenY;
     if (t.b <= brief && t.aStep == t.b)
-        return moveStretches(launch, first + 2, t, place, shape);
+        return moveStretches(launch, first + kRowKernel + 1, t, place, shape);
     if (t.a <= brief && t.bStep == t.a)
-        return moveWholeRows(launch, first + 2, t, place, shape);
+        return moveWholeRows(launch, first + kRowKernel + 1, t, place, shape);
     if (!evenY || !place.evenX || shape.isSlanted)
         return moveSlanted(launch, first + 1, t, place, shape);
     auto multiple = [pack](int64_t n) { return std::max(n / pack, int64_t(1)) * pack; };

@@ -24,9 +24,10 @@ struct TilePlace
     int64_t elementBytes = 1, others = 1; // `others`: how many boxes of a by b
     bool evenX = false, evenY = false;    // rows begin at packs of 16 bytes
     bool wordsX = false;                  // or at words of 4
-    bool packsY = false;                  // the boxes do in y, whatever its rows
+    bool packsX = false, packsY = false;  // the boxes do, whatever their rows
 };
 
+constexpr int kRowKernel = 2; // of those kernels, that of cuda_move_rows.h
 // Behind the text of move(), which says what an Element is.
 void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the

@@ -271,14 +271,25 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
                             {1203, 50},
                             {3, 4512},
                             {4, 2096},
-                            {2, 6160}}) {
+                            {2, 6160},
+                            {4512, 3},
+                            {2096, 4},
+                            {6160, 2}}) {
             std::string const name = "places_" + std::to_string(a) + "x" + std::to_string(b) + "_" + nameOf(t);
             shuffle(name.c_str(), input(t, {2, a, b}), first({0, 2, 1}));
         }
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         shuffle((std::string("far_") + nameOf(t)).c_str(), input(t, {33, 3, 2, 40}), first({3, 1, 2, 0}));
+        shuffle((std::string("far_and_near_") + nameOf(t)).c_str(), input(t, {65, 3, 16, 80}), first({3, 2, 1, 0}));
         shuffle((std::string("scattered_") + nameOf(t)).c_str(), input(t, {7, 3, 5, 6}), first({3, 1, 0, 2}));
         shuffle((std::string("odd_rows_") + nameOf(t)).c_str(), input(t, {3, 5, 4, 7}), first({2, 1, 0, 3}));
+    }
+    // Rows that change places and begin anywhere: several tiles of either dimension, ends of words and of sectors.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+        shuffle((std::string("moved_rows_") + nameOf(t)).c_str(), input(t, {2, 37, 12, 65}), first({0, 2, 1, 3}));
+        shuffle((std::string("moved_many_rows_") + nameOf(t)).c_str(), input(t, {3, 5, 403, 41}), first({0, 2, 1, 3}));
+        shuffle((std::string("moved_far_rows_") + nameOf(t)).c_str(), input(t, {3, 17, 4, 5, 107}),
+                first({2, 3, 1, 0, 4}));
     }
     // So many that threads of a GPU move several.
     shuffle("many_rows", f32({270, 19, 113}), first({1, 0, 2}));

@@ -213,42 +213,6 @@ int tilesAt(int64_t elementBytes)
     return kUnits + 5 - shiftOf(elementBytes);
 }
 
-// Without dimensions of size 1, neighbours merged where both sides permit it.
-Box simplified(Box const& box)
-{
-    Box out = box;
-    out.dims = out.from = out.to = out.low = out.high = {};
-    bool const bordered = box.low.rank > 0;
-    bool anyBorder = false;
-    for (int d = 0; d < box.dims.rank; ++d) {
-        int64_t const n = box.dims[d], low = bordered ? std::clamp<int64_t>(box.low[d], 0, n) : 0,
-                      high = bordered ? std::clamp<int64_t>(box.high[d], low, n) : n;
-        bool const whole = low == 0 && high == n;
-        anyBorder = anyBorder || !whole;
-        if (n == 1 && whole)
-            continue;
-        int const last = out.dims.rank - 1;
-        if (last >= 0 && whole && out.from[last] == box.from[d] * n && out.to[last] == box.to[d] * n) {
-            out.dims[last] *= n;
-            out.low[last] *= n;
-            out.high[last] *= n;
-            out.from[last] = box.from[d];
-            out.to[last] = box.to[d];
-        } else {
-            out.dims.push(n);
-            out.from.push(box.from[d]);
-            out.to.push(box.to[d]);
-            out.low.push(low);
-            out.high.push(high);
-        }
-    }
-    if (out.dims.rank == 0)
-        out.add(1, 1, 1);
-    if (!anyBorder)
-        out.low = out.high = {};
-    return out;
-}
-
 // Bytes that everything is a multiple of where rows are dense on both sides.
 int64_t unitBytes(Box const& b)
 {
@@ -307,6 +271,41 @@ std::vector<Config> configsOfTiles(Problem const&)
 TileShape tileShapeOf(Config const& config)
 {
     return kShapes[isConfig(config, 1, 0, std::size(kShapes) - 1) ? size_t(config[0]) : 0];
+}
+
+Box simplified(Box const& box)
+{
+    Box out = box;
+    out.dims = out.from = out.to = out.low = out.high = {};
+    bool const bordered = box.low.rank > 0;
+    bool anyBorder = false;
+    for (int d = 0; d < box.dims.rank; ++d) {
+        int64_t const n = box.dims[d], low = bordered ? std::clamp<int64_t>(box.low[d], 0, n) : 0,
+                      high = bordered ? std::clamp<int64_t>(box.high[d], low, n) : n;
+        bool const whole = low == 0 && high == n;
+        anyBorder = anyBorder || !whole;
+        if (n == 1 && whole)
+            continue;
+        int const last = out.dims.rank - 1;
+        if (last >= 0 && whole && out.from[last] == box.from[d] * n && out.to[last] == box.to[d] * n) {
+            out.dims[last] *= n;
+            out.low[last] *= n;
+            out.high[last] *= n;
+            out.from[last] = box.from[d];
+            out.to[last] = box.to[d];
+        } else {
+            out.dims.push(n);
+            out.from.push(box.from[d]);
+            out.to.push(box.to[d]);
+            out.low.push(low);
+            out.high.push(high);
+        }
+    }
+    if (out.dims.rank == 0)
+        out.add(1, 1, 1);
+    if (!anyBorder)
+        out.low = out.high = {};
+    return out;
 }
 
 void Box::add(int64_t n, int64_t xStep, int64_t yStep)

@@ -17,6 +17,8 @@ struct Box
     void const* fill = nullptr; // one element in GPU memory; null: zeros
     void add(int64_t n, int64_t xStep, int64_t yStep); // one more dimension, without a border
 };
+// Without dimensions of size 1, neighbours merged where both sides permit it.
+Box simplified(Box const& box);
 
 // The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile; whether rows that begin at
 // packs are moved like others, and how many bytes of a row of x a tile then has at most, 0: as many as are usual; how

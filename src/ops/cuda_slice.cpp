@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/cuda_move.h"
+#include "ops/cuda_pointwise.h"
 
 namespace tw::ops {
 
@@ -134,7 +135,47 @@ Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, Te
     return launch(kernel, blocksFor(w.y.volume(), kThreads), kThreads, p);
 }
 
+// The box that y is, and the element of x that its x is.
+struct Taken
+{
+    Box box;
+    int64_t first = 0;
+    bool isInside = true, isAnything = true; // all of y comes from x, some does
+};
+Taken takenOf(Walk const& w, int64_t elementBytes)
+{
+    Taken t;
+    t.box.elementBytes = elementBytes;
+    for (int d = 0; d < w.y.rank; ++d) {
+        int64_t const step = w.steps.stride[d];
+        Inside const in = insideOf(w.y[d], w.steps.start[d], step, w.x[d]);
+        t.isInside = t.isInside && in.low == 0 && in.high == w.y[d];
+        t.isAnything = t.isAnything && in.low < in.high;
+        t.first += t.isAnything ? (w.steps.start[d] + in.low * step) * w.xSteps[d] : 0;
+        t.box.add(w.y[d], step * w.xSteps[d], w.ySteps[d]);
+        t.box.low.push(in.low);
+        t.box.high.push(in.high);
+    }
+    return t;
+}
+
+TensorRef refOf(TensorSpec const& t)
+{
+    return {t.type, t.dims, nullptr, t.format};
+}
+
 } // namespace
+
+Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
+{
+    TensorRef const x = refOf(problem.inputs[0]), y = refOf(problem.outputs[0]);
+    if (!isStatic(problem) || x.format != Format::kLinear || y.format != Format::kLinear)
+        return {};
+    Taken const t = takenOf(walkOf(x, y, steps), sizeOf(y.type));
+    if (!t.isAnything || (!t.isInside && mode != slice::Mode::kFill))
+        return {};
+    return runsOf(t.box, x.count(), t.first);
+}
 
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
@@ -153,27 +194,15 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
     out.run = [=, node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Walk const w = walkOf(x, y, stepsOf(*node, args));
-        Box box;
-        box.elementBytes = sizeOf(y.type);
+        Taken taken = takenOf(w, sizeOf(y.type));
+        Box& box = taken.box;
         box.y = y.data;
-        int64_t first = 0;
-        bool isInside = true, isAnything = true; // all of y comes from x, some does
-        for (int d = 0; d < w.y.rank; ++d) {
-            int64_t const step = w.steps.stride[d];
-            Inside const in = insideOf(w.y[d], w.steps.start[d], step, w.x[d]);
-            isInside = isInside && in.low == 0 && in.high == w.y[d];
-            isAnything = isAnything && in.low < in.high;
-            first += isAnything ? (w.steps.start[d] + in.low * step) * w.xSteps[d] : 0;
-            box.add(w.y[d], step * w.xSteps[d], w.ySteps[d]);
-            box.low.push(in.low);
-            box.high.push(in.high);
-        }
-        if (repeats && !isInside)
+        if (repeats && !taken.isInside)
             return runElements(launch, elements, w, x, y);
-        if (!fills && !isInside)
+        if (!fills && !taken.isInside)
             return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
                                    ", which its mode does not permit");
-        box.x = isAnything ? x.as<char>() + first * box.elementBytes : x.data;
+        box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
         if (fillInput >= 0 && fillInput < int(args.inputs.size()))
             box.fill = args.inputs[size_t(fillInput)].data;
         return move(launch, box);

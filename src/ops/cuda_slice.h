@@ -2,7 +2,7 @@
 // The generated kernel behind slice and padding: y[I] = x[start + I * stride], outside x by a mode.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "ops/cuda_runs.h"
 #include "ops/slice/op.h"
 
 namespace tw::ops {
@@ -11,5 +11,8 @@ using StepsOfRun = slice::Steps (*)(ir::Node const&, RunArgs const&);
 
 // `fillInput`: position of the optional input with the fill value, -1: none, zero.
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf);
+
+// Of a problem whose steps are known: for the kernels of cuda_runs.h.
+Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps);
 
 } // namespace tw::ops

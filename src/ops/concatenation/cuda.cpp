@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "ops/concatenation/op.h"
-#include "ops/cuda_tactic.h"
+#include "ops/cuda_pointwise.h"
+#include "ops/cuda_runs.h"
 #include "ops/cuda_words.h"
 
 namespace tw::ops::concatenation {
@@ -385,13 +386,49 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
+Runs runsOf(Problem const& p)
+{
+    TensorSpec const& y = p.outputs[0];
+    int const axis = int(p.node->attrsAs<Attrs>().axis), rank = y.dims.rank;
+    if (!isStatic(p) || y.format != Format::kLinear || axis < 0 || axis >= rank)
+        return {};
+    Runs r;
+    r.elementBytes = sizeOf(y.type);
+    r.rows = r.lines = r.high = y.dims.volume(0, axis);
+    r.columns = y.dims.volume(axis, rank);
+    r.fits = r.elementBytes <= kMostJoinedBytes;
+    int64_t column = 0;
+    for (size_t i = 0; i < p.inputs.size(); ++i) {
+        TensorSpec const& x = p.inputs[i];
+        int64_t const length = x.dims.volume(axis, rank);
+        r.fits = r.fits && x.format == Format::kLinear;
+        if (length > 0)
+            r.sources.push_back({int(i), r.rows * length, 0, r.rows * length, length, column, length});
+        column += length;
+    }
+    return r;
+}
+Support supportsRuns(Problem const& p)
+{
+    return ops::supportsRuns(p, runsOf(p));
+}
+std::vector<Config> configsOfRuns(Problem const& p)
+{
+    return ops::configsOfRuns(runsOf(p));
+}
+CudaKernels generateRuns(Problem const& p, Config const& config)
+{
+    return runsKernels(runsOf(p), config);
+}
+
+constexpr CudaTactic kRuns{"concatenation_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
 constexpr CudaTactic kPlain{"concatenation_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
     return kList;
 }
 

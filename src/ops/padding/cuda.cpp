@@ -7,10 +7,9 @@ namespace tw::ops::padding {
 namespace {
 
 // A slice that begins in front of x and is filled with zeros.
-slice::Steps steps(ir::Node const& node, RunArgs const& args)
+slice::Steps stepsOf(ir::Node const& node, int rank)
 {
     auto const& a = node.attrsAs<Attrs>();
-    int const rank = args.inputs[0].dims.rank;
     slice::Steps s{};
     for (int d = 0; d < rank; ++d)
         s.stride[d] = 1;
@@ -18,19 +17,41 @@ slice::Steps steps(ir::Node const& node, RunArgs const& args)
     s.start[rank - 1] = -a.pre[1];
     return s;
 }
+slice::Steps steps(ir::Node const& node, RunArgs const& args)
+{
+    return stepsOf(node, args.inputs[0].dims.rank);
+}
+
+Runs runsOf(Problem const& p)
+{
+    return runsOfSlice(p, slice::Mode::kFill, stepsOf(*p.node, p.inputs[0].dims.rank));
+}
+Support supportsRuns(Problem const& p)
+{
+    return ops::supportsRuns(p, runsOf(p));
+}
+std::vector<Config> configsOfRuns(Problem const& p)
+{
+    return ops::configsOfRuns(runsOf(p));
+}
+CudaKernels generateRuns(Problem const& p, Config const& config)
+{
+    return runsKernels(runsOf(p), config);
+}
 
 CudaKernels generate(Problem const& p, Config const&)
 {
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }
 
+constexpr CudaTactic kRuns{"padding_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
 constexpr CudaTactic kPlain{"padding_plain_cuda", 3, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
     return kList;
 }
 

@@ -18,6 +18,27 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
 }
 
+Runs runsOf(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
+        if (p.inputs[i].present)
+            return {};
+    return runsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
+}
+Support supportsRuns(Problem const& p)
+{
+    return ops::supportsRuns(p, runsOf(p));
+}
+std::vector<Config> configsOfRuns(Problem const& p)
+{
+    return ops::configsOfRuns(runsOf(p));
+}
+CudaKernels generateRuns(Problem const& p, Config const& config)
+{
+    return runsKernels(runsOf(p), config, 4);
+}
+
 // Channels-last where all of y lies in x.
 std::vector<Formats> formats(Problem const& p)
 {
@@ -30,13 +51,14 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
+constexpr CudaTactic kRuns{"slice_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
 constexpr CudaTactic kPlain{"slice_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
     return kList;
 }
 

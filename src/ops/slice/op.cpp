@@ -273,6 +273,17 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
         slice("odd_frame_rows_" + type, input(t, {3, 6, 141}), {-1, 4, -3}, {5, 5, 147}, {1, -1, 1}, Mode::kFill, {},
               {absent(), absent(), absent(), input(t, {}, {3})});
     }
+    // Enough short rows for warps that have rings of their own.
+    for (DataType t : {DataType::kHalf, DataType::kInt8}) {
+        std::string const type = nameOf(t);
+        slice("runs_" + type, input(t, {5003, 43}), {0, 1}, {5003, 41}, {1, 1});
+        slice("runs_of_end_" + type, input(t, {5003, 43}), {2, 2}, {5001, 41}, {1, 1});
+        slice("runs_of_planes_" + type, input(t, {71, 67, 73}), {0, 5, 4}, {71, 60, 69}, {1, 1, 1});
+        slice("runs_of_rows_" + type, input(t, {201, 45, 67}), {1, 0, 3}, {200, 22, 63}, {1, 2, 1});
+        slice("runs_in_frame_" + type, input(t, {151, 29, 45}), {0, -3, -2}, {151, 35, 51}, {1, 1, 1}, Mode::kFill, {},
+              {absent(), absent(), absent(), input(t, {}, {3})});
+        slice("runs_in_columns_" + type, input(t, {4801, 39}), {0, -3}, {4801, 49}, {1, 1}, Mode::kFill);
+    }
     slice("odd_box_large", input(DataType::kHalf, {40, 31, 59, 59}), {0, 0, 1, 1}, {40, 31, 57, 57}, {1, 1, 1, 1});
     slice("many_reversed", input(DataType::kInt8, {1100, 2003}), {0, 2002}, {1100, 2003}, {1, -1});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);

@@ -248,7 +248,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
 
 constexpr CudaTactic kRows{"softmax_rows_cuda", 3, generateRows, supportsRows};
 constexpr CudaTactic kShortRows{"softmax_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
-constexpr CudaTactic kColumns{"softmax_columns_cuda", 4, generateColumns, supportsColumns, configsOfColumns};
+constexpr CudaTactic kColumns{"softmax_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
 
 } // namespace

@@ -13,10 +13,11 @@ namespace tw::ops::softmax {
 namespace {
 
 constexpr int64_t kMostThreads = 512, kMostLanes = 256, kMostParts = 32;
-constexpr int64_t kLongColumn = 300;
-constexpr int64_t kMostPaired = 160; // FP16, two in a register
-constexpr int64_t kMostSingles = 48; // FP16, one in a register as FP32: more stay pairs
-constexpr int64_t kMostNumbers = 96; // of a column's, times the columns of a pack, in the registers of a thread
+constexpr int64_t kLongColumn = 100;  // along an axis
+constexpr int64_t kMostOfEight = 320; // along an axis, which eight threads hold in packs of four
+constexpr int64_t kMostPaired = 160;  // FP16, two in a register
+constexpr int64_t kMostSingles = 48;  // FP16, one in a register as FP32: more are pairs
+constexpr int64_t kMostNumbers = 96;  // of a column's, times the columns of a pack, in the registers of a thread
 
 struct Params
 {
@@ -26,15 +27,38 @@ struct Params
     cuda::Div packsOfRow;
 };
 
+// Exponentials below a column's largest number: power(x, baseOf(m)) is exp(x - m); between(a, b) takes powers above
+// base a to those above base b.
+constexpr char const* kPowers = R"(
+TW_INLINE float baseOf(float m) { return m; }
+TW_INLINE float power(float x, float base) { return exp(x - base); }
+TW_INLINE float between(float a, float b) { return exp(a - b); }
+)";
+// For FP16, of 2: a base's rounding is in all powers of a column and cancels out; none that matters is subnormal.
+constexpr char const* kHalfPowers = R"(
+TW_INLINE float power2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+TW_INLINE float baseOf(float m) { return m * 1.44269504f; }
+TW_INLINE float power(float x, float base) { return power2(fmaf(x, 1.44269504f, -base)); }
+TW_INLINE float between(float a, float b) { return power2(a - b); }
+)";
+
 // x: [outer, n, inner]. A block has X packs of V neighbouring columns; Y threads share the axis of each, so that every
 // number is read once and stays in a register.
 constexpr char const* kText = R"(
 struct Params { void const* x; void* y; u64 packs, n; Div packsOfRow; };
 typedef $t$ T;
 constexpr int N = $n$, X = $lanes$, Y = $parts$, EACH = (N + Y - 1) / Y;
-constexpr bool EXACT = $exact$, RAW = $raw$; // RAW: the registers keep x, and exponentials are worked out twice
+constexpr bool EXACT = $exact$, RAW = $raw$; // RAW: registers keep FP16 numbers, x and then powers, not FP32
+$powers$
 TW_INLINE float larger(float a, float b) { return fmaxf(a, b); } // NaN shows in the sums
 TW_INLINE float sum(float a, float b) { return a + b; }
+// Two FP16 numbers.
+TW_INLINE u32 largerPair(u32 a, u32 b) { u32 w; asm("max.f16x2 %0, %1, %2;" : "=r"(w) : "r"(a), "r"(b)); return w; }
+TW_INLINE void split(u32 w, float& a, float& b)
+{
+    asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}" : "=f"(a), "=f"(b) : "r"(w));
+}
+TW_INLINE u32 join(float a, float b) { u32 w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(b), "f"(a)); return w; }
 // Over the Y threads of a column.
 template <int V, class F> TW_INLINE void share(float (&v)[V], float (&part)[Y][V][X], F f)
 {
@@ -61,16 +85,13 @@ template <int V, class F> TW_INLINE void share(float (&v)[V], float (&part)[Y][V
 #pragma unroll
             for (int k = 0; k < V; ++k) v[k] = f(v[k], part[r][k][cx]);
 }
-// Of each thread's largest number and its sum of exponentials below that, those of the column.
+// Of each thread's largest number, which is in part[0], and its sum of exponentials below that, those of the column.
 template <int V> TW_INLINE void shareBoth(float (&m)[V], float (&s)[V], float (&part)[2][Y][V][X])
 {
     if (Y == 1) return;
     int const cx = threadIdx.x % X, cy = threadIdx.x / X;
 #pragma unroll
-    for (int k = 0; k < V; ++k) {
-        part[0][cy][k][cx] = m[k];
-        part[1][cy][k][cx] = s[k];
-    }
+    for (int k = 0; k < V; ++k) part[1][cy][k][cx] = s[k];
     __syncthreads();
     float *const largest = &part[0][0][0][0], *const sums = &part[1][0][0][0];
     for (int c = threadIdx.x; c < V * X; c += X * Y) {
@@ -78,7 +99,7 @@ template <int V> TW_INLINE void shareBoth(float (&m)[V], float (&s)[V], float (&
 #pragma unroll
         for (int r = 1; r < Y; ++r) all = larger(all, largest[r * V * X + c]);
 #pragma unroll
-        for (int r = 0; r < Y; ++r) total += sums[r * V * X + c] * $exp$(largest[r * V * X + c] - all);
+        for (int r = 0; r < Y; ++r) total += sums[r * V * X + c] * between(largest[r * V * X + c], all);
         largest[c] = all;
         sums[c] = total;
     }
@@ -92,8 +113,6 @@ template <int V> TW_INLINE void shareBoth(float (&m)[V], float (&s)[V], float (&
 template <int V> TW_INLINE void columns(Params const& p)
 {
     __shared__ float part[Y == 1 ? 1 : 2][Y][V][X];
-    waitForPrevious();
-    releaseDependents();
     // Threads behind the last pack do as the last one does, and store nothing.
     idx const wanted = blockIdx.x * idx(X) + threadIdx.x % X, pack = min(wanted, idx(p.packs) - 1), o = divide(pack, p.packsOfRow);
     int const cy = threadIdx.x / X, n = EXACT ? N : int(p.n);
@@ -102,38 +121,91 @@ template <int V> TW_INLINE void columns(Params const& p)
     T* const y = static_cast<T*>(p.y) + begin;
     // Of thread cy: cy, cy + Y, ...
     auto has = [&](int i) { return (EXACT && (i + 1) * Y <= N) || cy + i * Y < n; };
-    Pack<T, V> u[EACH];
+    waitForPrevious();
+    releaseDependents();
+    if constexpr (RAW && V >= 2) {
+        typedef Pack<u32, V / 2> Pairs;
+        Pairs u[EACH], most;
+        float m[V], s[V], base[V];
 #pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (has(i)) u[i] = *reinterpret_cast<Pack<T, V> const*>(x + i * Y * inner);
-    float v[RAW ? 1 : EACH][V], m[V], s[V];
-    auto at = [&](int i, int k) -> float { return RAW ? load<float>(u[i].v[k]) : v[RAW ? 0 : i][k]; };
+        for (int i = 0; i < EACH; ++i)
+            if (has(i)) u[i] = *reinterpret_cast<Pairs const*>(x + i * Y * inner);
+#pragma unroll
+        for (int k = 0; k < V; k += 2) {
+            most.v[k / 2] = 0xfc00fc00; // -inf
+#pragma unroll
+            for (int i = 0; i < EACH; ++i)
+                if (has(i)) most.v[k / 2] = largerPair(most.v[k / 2], u[i].v[k / 2]);
+            split(most.v[k / 2], m[k], m[k + 1]);
+        }
+#pragma unroll
+        for (int k = 0; k < V; ++k) {
+            m[k] = baseOf(m[k]);
+            if (Y > 1) part[0][threadIdx.x / X][k][threadIdx.x % X] = m[k];
+            // A thread of nothing but -inf adds nothing to the sum of others.
+            base[k] = Y > 1 && m[k] == -__int_as_float(0x7f800000) ? 0.0f : m[k];
+            s[k] = 0;
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (has(i))
+#pragma unroll
+                for (int k = 0; k < V; k += 2) {
+                    float a, b;
+                    split(u[i].v[k / 2], a, b);
+                    a = power(a, base[k]);
+                    b = power(b, base[k + 1]);
+                    s[k] += a;
+                    s[k + 1] += b;
+                    u[i].v[k / 2] = join(a, b);
+                }
+        if constexpr (Y > 1) shareBoth<V>(m, s, part);
+        if (wanted != pack) return;
+#pragma unroll
+        for (int k = 0; k < V; ++k) s[k] = between(fminf(base[k] - m[k], 0.0f), 0.0f) / s[k];
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            if (!has(i)) continue;
+            Pairs to;
+#pragma unroll
+            for (int k = 0; k < V; k += 2) {
+                float a, b;
+                split(u[i].v[k / 2], a, b);
+                to.v[k / 2] = join(a * s[k], b * s[k + 1]);
+            }
+            *reinterpret_cast<Pairs*>(y + i * Y * inner) = to;
+        }
+        return;
+    }
+    float v[EACH][V], m[V], s[V];
 #pragma unroll
     for (int k = 0; k < V; ++k) { m[k] = -__int_as_float(0x7f800000); s[k] = 0; }
+    {
+        Pack<T, V> u[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (has(i)) u[i] = *reinterpret_cast<Pack<T, V> const*>(x + i * Y * inner);
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (has(i))
+#pragma unroll
+                for (int k = 0; k < V; ++k) {
+                    v[i][k] = load<float>(u[i].v[k]);
+                    m[k] = larger(m[k], v[i][k]);
+                }
+    }
+    share<V>(m, part[0], larger);
+#pragma unroll
+    for (int k = 0; k < V; ++k) m[k] = baseOf(m[k]);
 #pragma unroll
     for (int i = 0; i < EACH; ++i)
         if (has(i))
 #pragma unroll
             for (int k = 0; k < V; ++k) {
-                float const x = load<float>(u[i].v[k]);
-                if (!RAW) v[RAW ? 0 : i][k] = x;
-                m[k] = larger(m[k], x);
+                v[i][k] = power(v[i][k], m[k]);
+                s[k] += v[i][k];
             }
-    if (!RAW) share<V>(m, part[0], larger);
-    float base[V]; // a thread of nothing but -inf adds nothing to the sum of others
-#pragma unroll
-    for (int k = 0; k < V; ++k) base[k] = RAW && Y > 1 && m[k] == -__int_as_float(0x7f800000) ? 0.0f : m[k];
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (has(i))
-#pragma unroll
-            for (int k = 0; k < V; ++k) {
-                float const e = $exp$(at(i, k) - base[k]);
-                if (!RAW) v[RAW ? 0 : i][k] = e;
-                s[k] += e;
-            }
-    if constexpr (RAW && Y > 1) shareBoth<V>(m, s, part);
-    else share<V>(s, part[Y == 1 ? 0 : 1], sum);
+    share<V>(s, part[Y == 1 ? 0 : 1], sum);
     if (wanted != pack) return;
 #pragma unroll
     for (int k = 0; k < V; ++k) s[k] = 1 / s[k];
@@ -142,7 +214,7 @@ template <int V> TW_INLINE void columns(Params const& p)
         if (!has(i)) continue;
         Pack<T, V> to;
 #pragma unroll
-        for (int k = 0; k < V; ++k) to.v[k] = store<T>((RAW ? $exp$(at(i, k) - m[k]) : at(i, k)) * s[k]);
+        for (int k = 0; k < V; ++k) to.v[k] = store<T>(v[i][k] * s[k]);
         *reinterpret_cast<Pack<T, V>*>(y + i * Y * inner) = to;
     }
 }
@@ -167,8 +239,7 @@ bool fits(Shares const& s, DataType t, int64_t n)
            s.parts <= kMostParts;
 }
 
-// Whether threads keep pairs of FP16 as they are: where they are many, half the registers are worth more than half the
-// exponentials.
+// Whether threads keep pairs of FP16: where numbers are many, half the registers are worth that powers are rounded.
 bool isRaw(Shares const& s, DataType t, int64_t n)
 {
     return t == DataType::kHalf && s.width >= 2 && s.numbers(n) > kMostSingles;
@@ -207,27 +278,37 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     int64_t widest = 4; // wider packs of FP16 need more threads for each column
     while (inner % widest != 0)
         widest /= 2;
+    auto put = [&](Shares const& s) {
+        Config const config{s.width, s.lanes, s.parts};
+        if (inner % s.width == 0 && fits(s, x.type, n) && std::find(list.begin(), list.end(), config) == list.end())
+            list.push_back(config);
+    };
+    // Long columns of FP16: 128 bytes of columns at least, 256 where a thread's part fits its registers, in blocks of
+    // 128 or 256 threads, of which several share a multiprocessor.
+    if (x.type == DataType::kHalf && n > kLongColumn && widest >= 2) {
+        if (n <= kMostOfEight)
+            for (Shares const& s : {Shares{4, 32, 4}, {4, 32, 8}, {2, 64, 4}, {8, 16, 16}, {2, 16, 16}})
+                put(s);
+        else
+            for (Shares const& s : {Shares{8, 8, 32}, {4, 16, 16}, {4, 8, 32}})
+                put(s);
+        for (Shares const& s : {Shares{2, 32, 8}, {2, 16, 16}, {2, 32, 16}})
+            if (widest == 2 || list.empty())
+                put(s);
+    }
     // As few threads a column as hold it in `enough` registers each, in blocks of 128 or 256.
     auto add = [&](int64_t width, int64_t enough, int64_t threads) {
         Shares s{width, 32, 1};
         while (s.parts < 16 && s.numbers(n) > enough)
             s.parts *= 2;
         s.lanes = std::max(s.lanes, threads / s.parts);
-        Config const config{s.width, s.lanes, s.parts};
-        if (fits(s, x.type, n) && std::find(list.begin(), list.end(), config) == list.end())
-            list.push_back(config);
+        put(s);
     };
-    for (int64_t width = widest; width >= 1 && width * 2 >= widest; width /= 2)
-        for (int64_t enough : {48, 24})
-            for (int64_t threads : {128, 256})
-                add(width, enough, threads);
-    // Long columns: blocks of 256 threads, of which several share a multiprocessor.
-    for (auto const& [width, lanes, parts] : {std::array<int64_t, 3>{4, 16, 16}, {4, 8, 32}, {2, 16, 16}}) {
-        Config const config{width, lanes, parts};
-        if (n > kLongColumn && inner % width == 0 && fits({width, lanes, parts}, x.type, n) &&
-            std::find(list.begin(), list.end(), config) == list.end())
-            list.push_back(config);
-    }
+    if (list.empty())
+        for (int64_t width = widest; width >= 1 && width * 2 >= widest; width /= 2)
+            for (int64_t enough : {48, 24})
+                for (int64_t threads : {128, 256})
+                    add(width, enough, threads);
     if (list.empty())
         list.push_back({1, 32, 16});
     return list;
@@ -254,7 +335,7 @@ CudaKernels generateColumns(Problem const& problem, Config const& config)
                              {"width", std::to_string(s.width)},
                              {"raw", isRaw(s, x.type, n) ? "true" : "false"},
                              {"resident", std::to_string(residentOf(s, x.type, n))},
-                             {"exp", x.type == DataType::kHalf ? "__expf" : "exp"}}) +
+                             {"powers", x.type == DataType::kHalf ? kHalfPowers : kPowers}}) +
         cuda::sizeCheck<Params>();
     out.run = [axis, s](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &in = args.inputs[0], &y = args.outputs[0];

@@ -64,7 +64,7 @@ void domain(ir::Node const&, int, Domain& d)
     softmax("half_many_rows", 1, input(DataType::kHalf, {77, 128}));
     softmax("half_columns_64", 1, input(DataType::kHalf, {2, 9, 64}));
     softmax("many_channels", 1, f32({2, 64, 36}));
-    for (int64_t n : {3, 21, 150, 700}) // columns that one thread has, or several share
+    for (int64_t n : {3, 21, 150, 600, 700}) // columns that one thread has, or several share
         for (int64_t inner : {63, 136}) {
             std::string const name = "columns_of_" + std::to_string(n) + "_" + std::to_string(inner);
             softmax(name, 1, f32({2, n, inner}));

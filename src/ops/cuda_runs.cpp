@@ -63,22 +63,26 @@ TW_INLINE u32 elementAt(u32 at)
 {
     u32 v;
     if constexpr (kSize == 1) asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at));
+    else if constexpr (kSize == 4) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
     else asm volatile("{\n.reg .u16 h;\nld.shared.u16 h, [%1];\ncvt.u32.u16 %0, h;\n}" : "=r"(v) : "r"(at));
     return v;
 }
 TW_INLINE void put(u32 at, u32 v)
 {
     if constexpr (kSize == 1) asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(v));
+    else if constexpr (kSize == 4) asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v));
     else asm volatile("{\n.reg .u16 h;\ncvt.u16.u32 h, %1;\nst.shared.u16 [%0], h;\n}" ::"r"(at), "r"(v));
 }
 TW_INLINE u32 globalAt(void const* x)
 {
     if constexpr (kSize == 1) return *static_cast<u8 const*>(x);
+    else if constexpr (kSize == 4) return *static_cast<u32 const*>(x);
     else return *static_cast<unsigned short const*>(x);
 }
 TW_INLINE void putGlobal(void* y, u32 v)
 {
     if constexpr (kSize == 1) *static_cast<u8*>(y) = u8(v);
+    else if constexpr (kSize == 4) *static_cast<u32*>(y) = v;
     else *static_cast<unsigned short*>(y) = (unsigned short)v;
 }
 // Bytes of x that rows of a chunk come from.
@@ -259,7 +263,7 @@ Runs runsOf(Box const& whole, int64_t xCount, int64_t first)
     Runs r;
     int const rank = b.dims.rank, last = rank - 1;
     bool const bordered = b.low.rank > 0;
-    r.fits = rank >= 2 && rank <= 3 && b.dims.volume() > 0 && b.from[last] == 1 && b.elementBytes <= 2;
+    r.fits = rank >= 2 && rank <= 3 && b.dims.volume() > 0 && b.from[last] == 1 && b.elementBytes <= 4;
     int64_t dense = 1;
     for (int d = last; d >= 0; --d) {
         r.fits = r.fits && b.to[d] == dense;
@@ -298,7 +302,7 @@ Support supportsRuns(Problem const& p, Runs const& runs)
         return Support::no("runs on GPUs of capability 9.0 and up");
     int64_t const row = runs.columns * runs.elementBytes;
     if (!runs.fits || runs.sources.empty() || runs.sources.size() > kMostSources)
-        return Support::no("takes rows of y from runs of memory, of elements of 1 or 2 bytes");
+        return Support::no("takes rows of y from runs of memory, of elements of up to 4 bytes");
     if (row < kLeastRow || row > kMostRow || runs.rows < kLeastRows || runs.rows > INT32_MAX)
         return Support::no("is for " + std::to_string(kLeastRows) + " rows and more, of " + std::to_string(kLeastRow) +
                            " to " + std::to_string(kMostRow) + " bytes");

@@ -396,7 +396,7 @@ Runs runsOf(Problem const& p)
     r.elementBytes = sizeOf(y.type);
     r.rows = r.lines = r.high = y.dims.volume(0, axis);
     r.columns = y.dims.volume(axis, rank);
-    r.fits = r.elementBytes <= kMostJoinedBytes;
+    r.fits = r.elementBytes <= 4;
     int64_t column = 0;
     for (size_t i = 0; i < p.inputs.size(); ++i) {
         TensorSpec const& x = p.inputs[i];

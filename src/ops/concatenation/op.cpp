@@ -116,8 +116,8 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
                  {input(t, {9, 3}), input(t, {9, 5}), input(t, {9, 333}), input(t, {9, 2})});
     }
     list.add("odd_planes", Attrs(1), {input(h, {3, 120, 9, 7}), input(h, {3, 57, 9, 7})});
-    // Enough short rows for warps that have rings of their own; the last words are not whole.
-    for (DataType t : {DataType::kHalf, DataType::kInt8}) {
+    // Enough short rows for blocks that piece them together in shared memory; the last words are not whole.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         std::string const type = nameOf(t);
         list.add("runs_" + type, Attrs(1), {input(t, {4101, 75}), input(t, {4101, 54})});
         list.add("runs_of_three_" + type, Attrs(2),

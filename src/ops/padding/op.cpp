@@ -67,8 +67,8 @@ Result<void> infer(ir::InferContext& ctx)
         pad("crop_rows_" + type, {-1, -3}, {0, 1}, input(t, {5, 6, 93}));
         pad("rows_of_border_" + type, {2, -90}, {1, 77}, input(t, {3, 4, 85})); // nothing of x is left
     }
-    // Enough short rows for warps that have rings of their own.
-    for (DataType t : {DataType::kHalf, DataType::kInt8}) {
+    // Enough short rows for blocks that piece them together in shared memory.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         std::string const type = nameOf(t);
         pad("runs_" + type, {1, 1}, {1, 1}, input(t, {5, 15, 56, 56}));
         pad("runs_of_border_" + type, {19, 0}, {22, 9}, input(t, {103, 3, 66}));

@@ -273,8 +273,8 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
         slice("odd_frame_rows_" + type, input(t, {3, 6, 141}), {-1, 4, -3}, {5, 5, 147}, {1, -1, 1}, Mode::kFill, {},
               {absent(), absent(), absent(), input(t, {}, {3})});
     }
-    // Enough short rows for warps that have rings of their own.
-    for (DataType t : {DataType::kHalf, DataType::kInt8}) {
+    // Enough short rows for blocks that piece them together in shared memory.
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         std::string const type = nameOf(t);
         slice("runs_" + type, input(t, {5003, 43}), {0, 1}, {5003, 41}, {1, 1});
         slice("runs_of_end_" + type, input(t, {5003, 43}), {2, 2}, {5001, 41}, {1, 1});

@@ -56,7 +56,7 @@ Result<double> medianTime(ops::Problem const& problem, ops::Kernel const& kernel
 class Copies : public ops::Kernel
 {
 public:
-    static constexpr int64_t kMostBytes = int64_t(1) << 30, kLineBytes = 128;
+    static constexpr int64_t kMostBytes = int64_t(1) << 30, kUnitBytes = 64 << 10;
 
     Result<void> allocate(std::shared_ptr<cuda::Device const> const& device)
     {
@@ -95,7 +95,7 @@ public:
     // A copy that reads and writes `bytes` together.
     Result<double> microseconds(cuda::Target const& target, double bytes)
     {
-        bytes_ = int64_t(bytes / 2) / kLineBytes * kLineBytes; // a copy that ends anywhere is slow
+        bytes_ = int64_t(bytes / 2) / kUnitBytes * kUnitBytes; // copies of odd sizes take half as long again
         if (bytes_ > kMostBytes)
             return unsupported("a copy is of at most 1 GiB");
         ops::Problem problem;

@@ -44,10 +44,12 @@ struct Params
 // What a config's tile is.
 struct Shape
 {
-    int64_t tileW, tileH, inW, inH, groups, sharedBytes;
+    int64_t tileW, tileH, inW, inH, groups;
+    bool isPair; // a lane has two strips side by side, so that it reads most columns once
+    int64_t rowX, rowY, sharedBytes;
 };
 
-Shape shapeOf(Geometry const& g, Config const& c)
+Shape shapeOf(Geometry const& g, Config const& c, bool isHalf)
 {
     Shape s;
     int64_t const reach = (g.window[2] - 1) * g.dilation[2];
@@ -58,8 +60,16 @@ Shape shapeOf(Geometry const& g, Config const& c)
     s.inW =
         ceilDiv(std::max((s.tileW - 4) * g.stride[2] + s.groups * 4, (s.tileW - 1) * g.stride[2] + reach + 1), 4) * 4;
     s.inH = (s.tileH - 1) * g.stride[1] + (g.window[1] - 1) * g.dilation[1] + 1;
-    int64_t const v = c[kVectors], pitch = v == 2 || v == 4 || v == 8 ? v : v | 1;
-    s.sharedBytes = (2 * s.inW * s.inH + s.tileW * s.tileH) * pitch * 16;
+    s.isPair = isHalf && c[kAcross] >= 4;
+    // As placeOf() in the kernel has it.
+    auto row = [&](int64_t columns, int64_t step) {
+        int64_t const v = c[kVectors], far = (step >= 4 ? 4 : step >= 2 ? 3 : 2) + (s.isPair ? 1 : 0);
+        bool const isPower = v == 2 || v == 4 || v == 8;
+        return (columns * (isPower ? v : v | 1) + (s.isPair && !isPower ? (columns >> far) * 4 : 0)) * 16;
+    };
+    s.rowX = row(s.inW, g.stride[2]);
+    s.rowY = row(s.tileW, 1);
+    s.sharedBytes = 2 * s.inH * s.rowX + s.tileH * s.rowY;
     return s;
 }
 
@@ -78,7 +88,7 @@ char const* misfit(Geometry const& g, Config const& c, bool isHalf)
     auto isPower = [](int64_t v, int64_t most) { return v <= most && (v & (v - 1)) == 0; };
     if (!isConfig(c, kPlaces, 1, 16) || !isPower(c[kAcross], 8) || c[kAcross] < 2 || c[kVectors] > 12 || c[kRows] > 4)
         return "a config has other numbers";
-    Shape const s = shapeOf(g, c);
+    Shape const s = shapeOf(g, c, isHalf);
     if (s.inW > 64 || s.sharedBytes * c[kBlocks] > kMostShared)
         return "the tile is too large";
     if (registersOf(g, s, c[kRows], isHalf) > kMostRegisters || c[kBlocks] * c[kVectors] > kMostWarps)
@@ -96,7 +106,7 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
     std::vector<Config> list;
     auto add = [&](int64_t across, int64_t rows, int64_t vectors, int64_t blocks) {
         Config c{across, rows, vectors, 1};
-        Shape const s = shapeOf(largest, c);
+        Shape const s = shapeOf(largest, c, isHalf);
         // Each of 4 schedulers has a quarter of the registers.
         int64_t const warps = 4 * (kRegisters / 128 / (ceilDiv(registersOf(largest, s, rows, isHalf), 8) * 8));
         c[kBlocks] = std::min({blocks, warps / vectors, shared / s.sharedBytes});
@@ -115,15 +125,13 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
         add(4, 1, 4, 4);
         return list;
     }
-    add(4, 2, 4, 3);
-    add(4, 4, 8, 1);
     add(4, 4, 4, 3);
-    add(4, 2, 8, 2);
-    add(2, 4, 4, 3);
-    if (g.out[2] > 16)
-        add(8, 2, 4, 3);
+    add(8, 2, 4, 3);
+    add(4, 2, 4, 4);
+    add(8, 4, 4, 2);
     add(4, 4, 12, 1);
-    add(2, 2, 8, 1);
+    add(4, 4, 8, 1);
+    add(2, 4, 4, 3);
     return list;
 }
 
@@ -151,7 +159,7 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
-    Shape const shape = shapeOf(largest, config);
+    Shape const shape = shapeOf(largest, config, isHalf);
     auto text = [](int64_t v) { return std::to_string(v); };
     std::string const activation =
         isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
@@ -174,6 +182,9 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
              {"rows", text(config[kRows])},
              {"vectors", text(config[kVectors])},
              {"inW", text(shape.inW)},
+             {"pair", shape.isPair ? "true" : "false"},
+             {"rowX", text(shape.rowX)},
+             {"rowY", text(shape.rowY)},
              {"residual", hasResidual(p) ? "true" : "false"}}) +
         cuda::sizeCheck<Params>();
     CudaKernels out = wholeKernels("depthwise", std::move(source), shape.sharedBytes);

@@ -22,18 +22,19 @@ constexpr int LOG = VECTORS == 8 ? 3 : VECTORS == 4 ? 2 : VECTORS == 2 ? 1 : 0; 
 constexpr int PITCH = LOG ? VECTORS : VECTORS | 1;                                 // vectors from column to column
 // Columns of x that make one output of each of 4 neighbours, in groups of 4.
 constexpr int GROUPS = (3 * STEP_W + (S - 1) * DIL_W + 4) / 4;
-constexpr int IN_W = $inW$, ROW = IN_W * PITCH * 16, TILE = IN_H * ROW; // bytes of shared memory
-constexpr int ROW_Y = TILE_W * PITCH * 16;
-typedef $t$ T;
-constexpr int V = 16 / int(sizeof(T)); // channels of a vector
+constexpr bool IS_PAIR = $pair$; // a lane's two strips are neighbours
+// A column's bit that says which of two groups of 4 columns, read at a time, it is in.
+template <int STEP> constexpr int FAR = (STEP >= 4 ? 4 : STEP >= 2 ? 3 : 2) + IS_PAIR;
 // Bytes behind the row's beginning.
-template <int STEP> TW_INLINE int placeOf(int column, int vector)
+template <int STEP> TW_INLINE constexpr int placeOf(int column, int vector)
 {
-    if constexpr (LOG == 0) return (column * PITCH + vector) * 16;
-    constexpr int FAR = STEP >= 4 ? 4 : STEP >= 2 ? 3 : 2;
-    int const turn = (column & 3) | (column >> FAR & 1) << 2;
+    if constexpr (LOG == 0) return (column * PITCH + (IS_PAIR ? (column >> FAR<STEP>) * 4 : 0) + vector) * 16;
+    int const turn = (column & 3) | (column >> FAR<STEP> & 1) << 2;
     return (column * VECTORS + (vector ^ (turn >> (3 - LOG)))) * 16;
 }
+constexpr int IN_W = $inW$, ROW = $rowX$, TILE = IN_H * ROW, ROW_Y = $rowY$; // bytes of shared memory
+typedef $t$ T;
+constexpr int V = 16 / int(sizeof(T)); // channels of a vector
 struct Tile { int image, h0, w0; }; // of y
 TW_INLINE Tile tileOf(Params const& p, u32 i)
 {
@@ -51,7 +52,7 @@ template <int FIRST, int COUNT> TW_INLINE void takeColumns(Params const& p, Tile
     T const* x = static_cast<T const*>(p.x) + ((i64(t.image) * p.h + h0) * p.w + w) * p.pixelX + (vector0 + vector) * V;
     i64 const step = i64(STEP) * p.w * p.pixelX;
     to += i / COUNT * ROW + placeOf<STEP_W>(column, vector);
-#pragma unroll 3
+#pragma unroll 6
     for (int row = 0; row < IN_H; row += STEP) {
         if (IN_H % STEP == 0 || row + i / COUNT < IN_H) {
             bool const valid = isColumn && u32(h0 + row) < u32(p.h);
@@ -74,6 +75,11 @@ TW_INLINE Unit residualAt(Params const& p, Tile const& t, int h, int w, int vect
     i64 const pixel = (i64(t.image) * p.outH + t.h0 + h) * p.outW + t.w0 + w;
     return *reinterpret_cast<Unit const*>(static_cast<T const*>(p.residual) + pixel * p.pixelResidual + vector * V);
 }
+// A plain store behind the first of an unrolled loop becomes four, of a word each.
+TW_INLINE void storeWhole(T* to, Unit const& v)
+{
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]), "r"(v.v[3]) : "memory");
+}
 TW_INLINE void putTile(Params const& p, Tile const& t, u32 from, int vector0)
 {
     constexpr int STEP = 32 / TILE_W;
@@ -83,10 +89,13 @@ TW_INLINE void putTile(Params const& p, Tile const& t, u32 from, int vector0)
     T* y = static_cast<T*>(p.y) + ((i64(t.image) * p.outH + h0) * p.outW + w) * p.pixelY + (vector0 + vector) * V;
     i64 const step = i64(STEP) * p.outW * p.pixelY;
     from += i / TILE_W * ROW_Y + placeOf<1>(column, vector);
-#pragma unroll 4
-    for (int row = 0; row < TILE_H; row += STEP) {
-        if (h0 + row < p.outH && (TILE_H % STEP == 0 || row + i / TILE_W < TILE_H))
-            *reinterpret_cast<Unit*>(y) = loadSharedUnit(from + row * ROW_Y);
+    constexpr int COUNT = TILE_H / STEP; // 2 ROWS
+    Unit v[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) v[k] = loadSharedUnit(from + k * STEP * ROW_Y);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        if (h0 + k * STEP < p.outH) storeWhole(y, v[k]);
         y += step;
     }
 }
@@ -99,23 +108,26 @@ TW_KERNEL __launch_bounds__(THREADS, $blocks$) depthwise(const __grid_constant__
     int const vector0 = int(blockIdx.x - place * u32(p.slices.d)) * VECTORS;
     waitForPrevious();
     releaseDependents();
-    takeTile(p, tileOf(p, place), first, vector0);
+    Tile tile = tileOf(p, place);
+    takeTile(p, tile, first, vector0);
     copyCommit();
     Worker worker;
     worker.begin(p, vector0);
     int turn = 0;
     for (u32 i = place; i < p.tiles; i += p.step) {
-        if (i + p.step < p.tiles) takeTile(p, tileOf(p, i + p.step), first + (turn ^ 1) * TILE, vector0);
+        Tile const next = tileOf(p, i + p.step);
+        if (i + p.step < p.tiles) takeTile(p, next, first + (turn ^ 1) * TILE, vector0);
         copyCommit();
         copyWait<1>();
         __syncthreads();
-        bool const again = __syncthreads_or(worker.compute(p, i, first + turn * TILE, staged, vector0));
-        putTile(p, tileOf(p, i), staged, vector0);
+        bool const again = __syncthreads_or(worker.compute(p, tile, first + turn * TILE, staged, vector0));
+        putTile(p, tile, staged, vector0);
         if (again) {
             __syncthreads();
-            computeAgain(p, tileOf(p, i), first + turn * TILE, vector0);
+            computeAgain(p, tile, first + turn * TILE, vector0);
             __syncthreads();
         }
+        tile = next;
         turn ^= 1;
     }
 }
@@ -177,11 +189,15 @@ __device__ __noinline__ void computeAgain(Params const& p, Tile const& t, u32 ti
 }
 struct Worker {
     u32 band[R][GROUPS][4];
+    float2 bias[4];
     TW_INLINE void begin(Params const& p, int vector0)
     {
         int const g = (threadIdx.x & 31) / 4, q = threadIdx.x % 4;
         T const* const filters = static_cast<T const*>(p.filters) + channelOf(p, vector0);
         i64 const step = i64(p.vectors) * V;
+        float2 const* const from = reinterpret_cast<float2 const*>(static_cast<float const*>(p.bias) + channelOf(p, vector0));
+#pragma unroll
+        for (int j = 0; j < 4; ++j) bias[j] = from[j];
         // Row k, column n of a band: column q of its group and channel k % 2 of x, output g / 2 and channel g % 2.
         u32 const mask = g % 2 ? 0xFFFF0000u : 0xFFFFu;
 #pragma unroll
@@ -201,11 +217,16 @@ struct Worker {
         int const vector = vector0 + threadIdx.x / 32;
         return (vector < p.vectors ? vector : 0) * V;
     }
-    TW_INLINE bool compute(Params const& p, u32 index, u32 tile, u32 staged, int vector0) const
+    // Whether a row of x is part of an output.
+    static TW_INLINE constexpr bool isUsed(int i)
+    {
+        for (int o = 0; o < ROWS; ++o)
+            if (i >= o * STEP_H && (i - o * STEP_H) % DIL_H == 0 && (i - o * STEP_H) / DIL_H < R) return true;
+        return false;
+    }
+    TW_INLINE bool compute(Params const& p, Tile const& t, u32 tile, u32 staged, int vector0) const
     {
         int const vector = threadIdx.x / 32, g = (threadIdx.x & 31) / 4, q = threadIdx.x % 4;
-        // Read again for each tile: registers are what is short.
-        float2 const* const bias = reinterpret_cast<float2 const*>(static_cast<float const*>(p.bias) + channelOf(p, vector0));
         float sum[ROWS][4][4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -216,41 +237,49 @@ struct Worker {
                 sum[o][j][1] = sum[o][j][3] = b.y;
             }
         }
-        // Strips g and g + 8, which are equally far right.
-        int const w0 = g % ACROSS * 4, h0 = g / ACROSS * ROWS, h1 = h0 + 8 / ACROSS * ROWS;
-        u32 from[GROUPS];
+        // Moves registers once to where all products take them: plain copies are made anew for each.
+        u32 const zero = u32(p.pad);
+        // Two strips, neighbours or one below the other.
+        constexpr int PER = IS_PAIR ? 2 : 1, LOADS = IS_PAIR ? GROUPS + STEP_W : GROUPS;
+        int const w0 = g % (ACROSS / PER) * (4 * PER), h0 = g / (ACROSS / PER) * ROWS;
+        int const w1 = w0 + (IS_PAIR ? 4 : 0), h1 = h0 + (IS_PAIR ? 0 : 8 / ACROSS * ROWS);
+        u32 from[LOADS];
 #pragma unroll
-        for (int k = 0; k < GROUPS; ++k)
+        for (int k = 0; k < LOADS; ++k)
             from[k] = tile + h0 * STEP_H * ROW + placeOf<STEP_W>(w0 * STEP_W + k * 4 + q, vector);
 #pragma unroll
         for (int i = 0; i < (ROWS - 1) * STEP_H + (R - 1) * DIL_H + 1; ++i) {
-            bool isUsed = false;
+            if (!isUsed(i)) continue;
+            Unit x[IS_PAIR ? LOADS : LOADS * 2]; // columns of the first strip, and the second's that are others
 #pragma unroll
-            for (int o = 0; o < ROWS; ++o)
-                isUsed = isUsed || (i >= o * STEP_H && (i - o * STEP_H) % DIL_H == 0 && (i - o * STEP_H) / DIL_H < R);
-            if (!isUsed) continue;
-            Unit a[GROUPS], b[GROUPS];
-#pragma unroll
-            for (int k = 0; k < GROUPS; ++k) {
-                a[k] = loadSharedUnit(from[k] + i * ROW);
-                b[k] = loadSharedUnit(from[k] + (i + 8 / ACROSS * ROWS * STEP_H) * ROW);
+            for (int k = 0; k < LOADS; ++k) {
+                if (k < GROUPS || k >= STEP_W) x[k] = loadSharedUnit(from[k] + i * ROW);
+                if (!IS_PAIR) x[k + LOADS] = loadSharedUnit(from[k] + (i + 8 / ACROSS * ROWS * STEP_H) * ROW);
             }
+            // As the products take them, moved once for all of them.
 #pragma unroll
-            for (int o = 0; o < ROWS; ++o) {
-                int const at = i - o * STEP_H, r = at / DIL_H;
-                if (at < 0 || at % DIL_H != 0 || r >= R) continue;
+            for (int k = 0; k < GROUPS; k += 2)
 #pragma unroll
-                for (int k = 0; k < GROUPS; k += 2)
+                for (int j = 0; j < 4; ++j) {
+                    constexpr int SECOND = IS_PAIR ? STEP_W : LOADS;
+                    u32 both[4];
+                    both[0] = x[k].v[j] ^ zero;
+                    both[1] = x[k + SECOND].v[j] ^ zero;
+                    if (k + 1 < GROUPS) {
+                        both[2] = x[k + 1].v[j] ^ zero;
+                        both[3] = x[k + 1 + SECOND].v[j] ^ zero;
+                    }
 #pragma unroll
-                    for (int j = 0; j < 4; ++j)
-                        if (k + 1 < GROUPS) {
-                            u32 const both[4] = {a[k].v[j], b[k].v[j], a[k + 1].v[j], b[k + 1].v[j]};
-                            mma(sum[o][j], both, band[r][k][j], band[r][k + 1][j]);
-                        } else multiply(sum[o][j], a[k].v[j], b[k].v[j], band[r][k][j]);
-            }
+                    for (int o = 0; o < ROWS; ++o) {
+                        int const at = i - o * STEP_H, r = at / DIL_H;
+                        if (at < 0 || at % DIL_H != 0 || r >= R) continue;
+                        if (k + 1 < GROUPS) mma(sum[o][j], both, band[r][k][j], band[r][k + 1][j]);
+                        else multiply(sum[o][j], both[0], both[1], band[r][k][j]);
+                    }
+                }
         }
-        float odd = 0;
-        u32 const to = staged + h0 * ROW_Y + placeOf<1>(w0 + q, vector);
+        float odd[4] = {}; // NaN from any NaN or infinity
+        u32 const to[2] = {staged + h0 * ROW_Y + placeOf<1>(w0 + q, vector), staged + h1 * ROW_Y + placeOf<1>(w1 + q, vector)};
 #pragma unroll
         for (int o = 0; o < ROWS; ++o)
 #pragma unroll
@@ -262,11 +291,12 @@ struct Worker {
                     v[j * 2 + 1] = sum[o][j][half * 2 + 1];
                 }
 #pragma unroll
-                for (int j = 0; j < 8; ++j) odd = fmaf(v[j], 0.0f, odd); // NaN from any NaN or infinity
+                for (int j = 0; j < 8; ++j) odd[j % 4] = fmaf(v[j], 0.0f, odd[j % 4]);
                 int const h = (half ? h1 : h0) + o;
-                storeShared(to + (h - h0) * ROW_Y, finished(p, tileOf(p, index), h, w0 + q, vector0 + vector, v));
+                storeShared(to[half] + o * ROW_Y, finished(p, t, h, half ? w1 + q : w0 + q, vector0 + vector, v));
             }
-        return odd != odd;
+        float const all = odd[0] + odd[1] + odd[2] + odd[3];
+        return all != all;
     }
 };
 )";
@@ -286,7 +316,7 @@ struct Worker {
 #pragma unroll
             for (int i = 0; i < R * S; ++i) f[i] = *reinterpret_cast<float4 const*>(filters + i64(i) * p.vectors * V);
     }
-    TW_INLINE bool compute(Params const& p, u32 index, u32 tile, u32 staged, int vector0) const
+    TW_INLINE bool compute(Params const& p, Tile const& t, u32 tile, u32 staged, int vector0) const
     {
         constexpr int TALL = ROWS * 2, SEEN = (TALL - 1) * STEP_H + (R - 1) * DIL_H + 1;
         int const vector = threadIdx.x / 32, lane = threadIdx.x & 31, w = lane % TILE_W, h0 = lane / TILE_W * TALL;
@@ -328,7 +358,7 @@ struct Worker {
 #pragma unroll
         for (int o = 0; o < TALL; ++o) {
             if constexpr ($residual$) {
-                Unit const r = residualAt(p, tileOf(p, index), h0 + o, w, vector0 + vector);
+                Unit const r = residualAt(p, t, h0 + o, w, vector0 + vector);
 #pragma unroll
                 for (int j = 0; j < 4; ++j) sum[o][j] += __uint_as_float(r.v[j]);
             }

@@ -43,6 +43,8 @@ extern Way const kMmaPlanar;
 extern Way const kStem;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
 extern Way const kDepthwise;
+// The same in strips, with a row's sums in registers: small windows. Compute capability 8.0.
+extern Way const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 extern Way const kDepthwiseTile;
 

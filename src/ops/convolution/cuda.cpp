@@ -19,6 +19,8 @@ CudaKernels generate(Problem const& p, Config const&)
 constexpr CudaTactic kWgmma = conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kHalf>("convolution_f16_wgmma_sm90a");
 constexpr CudaTactic kDepthwise =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kHalf>("convolution_f16_depthwise");
+constexpr CudaTactic kDepthwiseStrips =
+    conv_f16::tactic<conv_f16::kDepthwiseStrips, Arithmetic::kHalf>("convolution_f16_depthwise_strips");
 constexpr CudaTactic kDepthwiseTile =
     conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kHalf>("convolution_f16_depthwise_tile");
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kHalf>("convolution_f16_stem_sm80");
@@ -28,6 +30,8 @@ constexpr CudaTactic kTf32Wgmma = conv_f16::tactic<conv_f16::kWgmma, Arithmetic:
 constexpr CudaTactic kTf32Stem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kTf32>("convolution_tf32_stem_sm80");
 constexpr CudaTactic kDepthwise32 =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kFloat>("convolution_f32_depthwise");
+constexpr CudaTactic kDepthwiseStrips32 =
+    conv_f16::tactic<conv_f16::kDepthwiseStrips, Arithmetic::kFloat>("convolution_f32_depthwise_strips");
 constexpr CudaTactic kDepthwiseTile32 =
     conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kFloat>("convolution_f32_depthwise_tile");
 constexpr CudaTactic kTf32Planar =
@@ -44,10 +48,25 @@ constexpr CudaTactic kPlain{"convolution_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {
-        &kWgmma,       &kDepthwiseTile,   &kDepthwise,   &kStem,      &kPlanar,     &kMma,
-        &kTf32Wgmma,   &kDepthwiseTile32, &kDepthwise32, &kTf32Stem,  &kTf32Planar, &kTf32,
-        &kExactPlanar, &kExact,           &kCudnn,       &kCudnnTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,
+                                              &kDepthwiseStrips,
+                                              &kDepthwiseStrips32,
+                                              &kDepthwiseTile,
+                                              &kDepthwise,
+                                              &kStem,
+                                              &kPlanar,
+                                              &kMma,
+                                              &kTf32Wgmma,
+                                              &kDepthwiseTile32,
+                                              &kDepthwise32,
+                                              &kTf32Stem,
+                                              &kTf32Planar,
+                                              &kTf32,
+                                              &kExactPlanar,
+                                              &kExact,
+                                              &kCudnn,
+                                              &kCudnnTf32,
+                                              &kPlain};
     return kList;
 }
 

@@ -259,6 +259,7 @@ Result<void> infer(ir::InferContext& ctx)
     image("depthwise_large", {1, 8, 12, 12}, {8, 1, 9, 9}, true, depthwise(8, 4, 1, 1));
     // Of as many tiles as make a GPU choose large ones; infinities and NaN, which stay in their channel.
     image("depthwise_tiles", {11, 88, 17, 49}, {88, 1, 3, 3}, true, depthwise(88, 1, 1, 1));
+    image("depthwise_tiles_stride2", {9, 136, 33, 65}, {136, 1, 3, 3}, true, depthwise(136, 1, 2, 1));
     image("depthwise_tiles_5x5_stride2", {9, 136, 33, 65}, {136, 1, 5, 5}, true, depthwise(136, 2, 2, 1));
     image("depthwise_tiles_dilated", {4, 264, 18, 51}, {264, 1, 3, 5}, false, [](Attrs& a) {
         a.groups = 264;

@@ -20,6 +20,8 @@ constexpr CudaTactic kWgmma =
     conv_f16::tactic<conv_f16::kWgmma, Arithmetic::kHalf>("fused_convolution_f16_wgmma_sm90a");
 constexpr CudaTactic kDepthwise =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kHalf>("fused_convolution_f16_depthwise");
+constexpr CudaTactic kDepthwiseStrips =
+    conv_f16::tactic<conv_f16::kDepthwiseStrips, Arithmetic::kHalf>("fused_convolution_f16_depthwise_strips");
 constexpr CudaTactic kDepthwiseTile =
     conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kHalf>("fused_convolution_f16_depthwise_tile");
 constexpr CudaTactic kStem = conv_f16::tactic<conv_f16::kStem, Arithmetic::kHalf>("fused_convolution_f16_stem_sm80");
@@ -32,6 +34,8 @@ constexpr CudaTactic kTf32Stem =
     conv_f16::tactic<conv_f16::kStem, Arithmetic::kTf32>("fused_convolution_tf32_stem_sm80");
 constexpr CudaTactic kDepthwise32 =
     conv_f16::tactic<conv_f16::kDepthwise, Arithmetic::kFloat>("fused_convolution_f32_depthwise");
+constexpr CudaTactic kDepthwiseStrips32 =
+    conv_f16::tactic<conv_f16::kDepthwiseStrips, Arithmetic::kFloat>("fused_convolution_f32_depthwise_strips");
 constexpr CudaTactic kDepthwiseTile32 =
     conv_f16::tactic<conv_f16::kDepthwiseTile, Arithmetic::kFloat>("fused_convolution_f32_depthwise_tile");
 constexpr CudaTactic kTf32Planar =
@@ -50,10 +54,25 @@ constexpr CudaTactic kPlain{"fused_convolution_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {
-        &kWgmma,       &kDepthwiseTile,   &kDepthwise,   &kStem,      &kPlanar,     &kMma,
-        &kTf32Wgmma,   &kDepthwiseTile32, &kDepthwise32, &kTf32Stem,  &kTf32Planar, &kTf32,
-        &kExactPlanar, &kExact,           &kCudnn,       &kCudnnTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma,
+                                              &kDepthwiseStrips,
+                                              &kDepthwiseStrips32,
+                                              &kDepthwiseTile,
+                                              &kDepthwise,
+                                              &kStem,
+                                              &kPlanar,
+                                              &kMma,
+                                              &kTf32Wgmma,
+                                              &kDepthwiseTile32,
+                                              &kDepthwise32,
+                                              &kTf32Stem,
+                                              &kTf32Planar,
+                                              &kTf32,
+                                              &kExactPlanar,
+                                              &kExact,
+                                              &kCudnn,
+                                              &kCudnnTf32,
+                                              &kPlain};
     return kList;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/cuda_tactic.h"
+#include "ops/resize/cuda_lanes.h"
 #include "ops/resize/cuda_pixels.h"
 #include "ops/resize/cuda_planes.h"
 #include "ops/resize/cuda_rows.h"
@@ -160,6 +161,7 @@ constexpr CudaTactic kPixels{"resize_f16_pixels", 1, generatePixels, supportsPix
 constexpr CudaTactic kPixels32{"resize_f32_pixels", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
 constexpr CudaTactic kRows{"resize_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
 constexpr CudaTactic kPlanes{"resize_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes, formatsOfPlanes};
+constexpr CudaTactic kLanes{"resize_lanes_cuda", 1, generateLanes, supportsLanes, configsOfLanes, formatsOfLanes};
 constexpr CudaTactic kStrips{"resize_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips, formatsOfStrips};
 constexpr CudaTactic kPlain{"resize_plain_cuda", 1, generate};
 
@@ -195,7 +197,7 @@ char const* roundingText(Rounding r)
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlanes, &kStrips, &kRows, &kPixels, &kPixels32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes, &kStrips, &kRows, &kPixels, &kPixels32, &kPlain};
     return kList;
 }
 

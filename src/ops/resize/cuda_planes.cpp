@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/generate.h"
+#include "ops/resize/cuda_lanes.h"
 #include "ops/resize/cuda_scale.h"
 
 namespace tw::ops::resize {
@@ -382,6 +383,8 @@ std::vector<Formats> formatsOfPlanes(Problem const& p)
 
 std::vector<Config> configsOfPlanes(Problem const& p)
 {
+    if (supportsLanes(p).ok) // which is faster
+        return {{128, 1, 32}};
     if (p.outputs[0].dims[p.outputs[0].dims.rank - 1] % 2 != 0)
         return {{128, 1, 32}, {128, 1, 16}, {256, 1, 16}};
     return {{256, 1, 32}, {256, 1, 16}, {128, 1, 16}};

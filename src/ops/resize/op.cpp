@@ -2,6 +2,7 @@
 #include "ops/resize/op.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ops/cases.h"
 #include "ops/registry.h"
@@ -198,6 +199,7 @@ void domain(ir::Node const& node, int input, Domain& d)
             to(k + "_keeps_size", f32({3, 2, 3, 4}), {-1, 2, 5, -1}, plain);
             to(k + "_rank_1", f32({6}), {11}, plain);
             to(k + "_f16", input(DataType::kHalf, {1, 2, 4, 5}), {1, 2, 7, 9}, plain);
+            to(k + "_f16_to_one", input(DataType::kHalf, {1, 3, 5, 2}), {1, 3, 4, 1}, plain);
             to(k + "_f16_pixels", input(DataType::kHalf, {2, 20, 4, 5}), {2, 20, 8, 11}, plain);
             to(k + "_i8", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 8, 12}, plain);
             to(k + "_i8_odd", input(DataType::kInt8, {1, 2, 4, 5}), {1, 2, 6, 9}, plain);
@@ -230,7 +232,8 @@ void domain(ir::Node const& node, int input, Domain& d)
          {Planes{"doubled", {2, 5, 32, 64}, {2, 5, 64, 128}}, Planes{"tripled", {1, 3, 15, 21}, {1, 3, 45, 63}},
           Planes{"odd", {3, 3, 37, 45}, {3, 3, 56, 67}}, Planes{"even", {1, 7, 41, 30}, {1, 7, 59, 46}},
           Planes{"two_thirds", {2, 3, 51, 96}, {2, 3, 34, 64}}, Planes{"far_down", {1, 5, 90, 70}, {1, 5, 17, 11}},
-          Planes{"long_rows", {1, 2, 9, 700}, {1, 2, 13, 1403}}, Planes{"tall", {1, 9, 190, 7}, {1, 9, 283, 9}}})
+          Planes{"half_again", {2, 3, 34, 50}, {2, 3, 51, 75}}, Planes{"long_rows", {1, 2, 9, 700}, {1, 2, 13, 1403}},
+          Planes{"tall", {1, 9, 190, 7}, {1, 9, 283, 9}}})
         for (DataType t : {DataType::kFloat, DataType::kHalf}) {
             std::string const name = std::string("planes_") + p.name + "_" + nameOf(t);
             to(name + "_linear", input(t, p.x), p.y, linearHalf);
@@ -240,6 +243,9 @@ void domain(ir::Node const& node, int input, Domain& d)
     to("nearest_8_axes", f32({2, 1, 2, 1, 2, 1, 2, 3}), {3, 2, 1, 1, 4, 2, 2, 5}, none);
     double const nan = std::nan("");
     to("weight_zero_takes_no_part", f32({3}, {nan, 1, 2}), {5}, linearAlign, {{nan, nan, 1, 1.5, 2}});
+    double const inf = std::numeric_limits<double>::infinity();
+    to("weight_zero_takes_no_part_of_planes", f32({3, 3}, {nan, 1, 2, 3, inf, 4, 5, 6, 7}), {5, 5}, linearAlign,
+       {{nan, nan, 1, 1.5, 2, nan, nan, inf, inf, 3, 3, inf, inf, inf, 4, 4, inf, inf, inf, 5.5, 5, 5.5, 6, 6.5, 7}});
 }
 
 } // namespace

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planes mixed linearly whose rows begin anywhere: a lane of a warp makes a row of y, so that all lanes are at the same
+// column, whose weights and neighbours are constants.
+#pragma once
+
+#include "ops/cuda_tactic.h"
+
+namespace tw::ops::resize {
+
+CudaKernels generateLanes(Problem const& problem, Config const& config);
+std::vector<Config> configsOfLanes(Problem const& problem);
+Support supportsLanes(Problem const& problem);
+std::vector<Formats> formatsOfLanes(Problem const& problem);
+
+} // namespace tw::ops::resize

@@ -78,7 +78,8 @@ check_memory() {
     for filter in activation.half slice. gather.by softmax.by softmax.half fused_convolution.residual convolution.half_1x1 \
         convolution.half_3x3 convolution.half_7x7 convolution.half_depthwise convolution.half_groups matrix_multiply.by \
         matrix_multiply.half normalized_product.half_n768 attention.by attention.half attention.f16 layer_norm.half \
-        pooling.max_f16 pooling.average_f16 reduce.sum_last reduce.sum_columns concat reformat.half; do
+        pooling.max_f16 pooling.average_f16 reduce.sum_last reduce.sum_columns concat padding. half_again shuffle.odd_rows \
+        reformat.half; do
         step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
     done
     # Our own kernels: those of libraries take minutes under the tool. Without attention.f16: of its kernels by the tensor

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/round.h"
 #include "device/cuda/cudnn_convolution.h"
 #include "device/cuda/rehearse.h"
 #include "device/cuda/upload.h"
@@ -157,7 +158,7 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
-        int64_t bytes = roundUp(runner_.workspaceBytes()) + partBytes(in[0]) + partBytes(out[0]);
+        int64_t bytes = roundUp(runner_.workspaceBytes(), kStep) + partBytes(in[0]) + partBytes(out[0]);
         bytes += in.size() > kResidual ? partBytes(in[kResidual]) : 0;
         return bytes > 0 ? bytes + kStep : 0;
     }
@@ -168,8 +169,8 @@ public:
     {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         TensorRef const residual = args.inputs.size() > kResidual ? args.inputs[kResidual] : TensorRef();
-        auto* next = reinterpret_cast<std::byte*>(uintptr_t(roundUp(int64_t(cuda::addressOf(args.workspace)))));
-        auto take = [&](int64_t bytes) { return std::exchange(next, next + roundUp(bytes)); };
+        auto* next = reinterpret_cast<std::byte*>(uintptr_t(roundUp(int64_t(cuda::addressOf(args.workspace)), kStep)));
+        auto take = [&](int64_t bytes) { return std::exchange(next, next + roundUp(bytes, kStep)); };
         void* const workspace = take(runner_.workspaceBytes());
         auto placeOf = [&](TensorRef const& t) -> void* { return isPart(t) ? take(partBytes(t)) : t.data; };
         void *const xAt = placeOf(x), *const residualAt = placeOf(residual), *const yAt = placeOf(y);
@@ -195,11 +196,10 @@ private:
         at.workspace = workspace;
         return at;
     }
-    static int64_t roundUp(int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
     static int64_t channelsOf(TensorRef const& t) { return t.dims[t.dims.rank - 3]; }
     // The library's plan is for tensors without gaps: parts of wider ones are copied.
     static bool isPart(TensorRef const& t) { return t.dims.rank >= 3 && t.pixelStride() != channelsOf(t); }
-    static int64_t partBytes(TensorRef const& t) { return isPart(t) ? roundUp(t.count() * sizeOf(t.type)) : 0; }
+    static int64_t partBytes(TensorRef const& t) { return isPart(t) ? roundUp(t.count() * sizeOf(t.type), kStep) : 0; }
     // Of every pixel of `t`; strides in elements.
     Result<void> copyRows(TensorRef const& t, void const* from, int64_t fromStride, void* to, int64_t toStride,
                           CUstream_st* stream) const

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "base/round.h"
 #include "kernels/cuda/gemm_f16.h"
 #include "kernels/cuda/gemm_mma_f16.h"
 #include "ops/cuda_gemm_f16.h"
@@ -43,11 +44,6 @@ struct Product
     kernel::Shape shape;
     Extents outer, aOuter, bOuter; // strides in elements
 };
-
-inline int64_t roundUp(int64_t v, int64_t step)
-{
-    return (v + step - 1) / step * step;
-}
 
 Product productOf(Settled const& settled, matrix_multiply::Geometry const& geometry);
 // Null, or why the kernel cannot do that shape.

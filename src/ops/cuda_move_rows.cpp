@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round.h"
 #include "kernels/cuda/generate.h"
 
 namespace tw::ops {
@@ -111,11 +112,6 @@ TW_KERNEL __launch_bounds__(256, 6) move_rows(const __grid_constant__ RowParams 
     }
 }
 )";
-
-int64_t roundUp(int64_t a, int64_t b)
-{
-    return cuda::ceilDiv(a, b) * b;
-}
 
 // The dimension whose rows lie side by side in x; -1: there is none.
 int sideOf(Box const& box)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round.h"
 #include "kernels/cuda/generate.h"
 
 namespace tw::ops {
@@ -293,11 +294,6 @@ enum Kernel
     kFew,
     kToFew = kFew + 3,
 };
-
-int64_t roundUp(int64_t a, int64_t b)
-{
-    return cuda::ceilDiv(a, b) * b;
-}
 
 } // namespace
 

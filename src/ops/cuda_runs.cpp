@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round.h"
 #include "kernels/cuda/generate.h"
 #include "ops/cuda_pointwise.h"
 
@@ -200,11 +201,6 @@ TW_KERNEL __launch_bounds__(kWarps * 32) move_runs(const __grid_constant__ Param
 }
 )";
 
-int64_t up(int64_t bytes)
-{
-    return cuda::ceilDiv(bytes, kPack) * kPack;
-}
-
 bool isFlat(Runs const& r)
 {
     int64_t covered = 0;
@@ -250,7 +246,7 @@ Shape shapeOf(Runs const& r, Way const& way)
                       apart = std::max<int64_t>(0, s.planeStep - r.lines * s.lineStep),
                       length = (shape.rows - 1) * s.lineStep + planes * apart + s.length;
         shape.at.push_back(shape.in);
-        shape.in += cuda::ceilDiv(up(length * size) + kPack, kLine) * kLine;
+        shape.in += roundUp(roundUp(length * size, kPack) + kPack, kLine);
     }
     return shape;
 }

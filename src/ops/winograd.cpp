@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/round.h"
 #include "kernels/jit/gemm_kernel.h"
 #include "ops/kernel_window.h"
 #include "ops/winograd_kernel.h"
@@ -19,10 +20,6 @@ constexpr int64_t kPackedLimit = 20 << 20;                     // bytes
 constexpr int64_t kShared = 1, kInPlace = 2;                   // bits of config[1]
 constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
 
-int64_t roundUp(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 bool allAre(std::vector<int64_t> const& list, int64_t value)
 {
     return std::all_of(list.begin(), list.end(), [=](int64_t v) { return v == value; });

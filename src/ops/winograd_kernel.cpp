@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "base/round.h"
 #include "device/large_pages.h"
 #include "kernels/copy_matrix.h"
 #include "kernels/jit/gemm_kernel.h"
@@ -30,10 +31,6 @@ constexpr int kPanelVectors = 2; // of the matrix kernel's tile; the last panel 
 constexpr int kUnroll = 4;       // channels per turn of the matrix kernel's loop
 constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
 
-int64_t roundUp(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
 int64_t divideUp(int64_t n, int64_t by)
 {
     return (n + by - 1) / by;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/linear_adapter.h"
 
+#include "base/round.h"
 #include "ops/convert_format.h"
 
 namespace tw::runtime {
@@ -10,11 +11,6 @@ namespace {
 TensorRef linear(TensorRef const& t)
 {
     return TensorRef{t.type, t.dims, t.data};
-}
-
-int64_t roundUp(int64_t bytes)
-{
-    return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
 class Adapter final : public ops::Kernel
@@ -40,7 +36,7 @@ public:
             for (size_t i = 0; i < copies.size(); ++i)
                 if (original[i].format != Format::kLinear && original[i].data) {
                     copies[i].data = at;
-                    at += roundUp(copies[i].sizeBytes());
+                    at += roundUp(copies[i].sizeBytes(), kCacheLine);
                 }
         };
         place(args.inputs, inputs);
@@ -74,7 +70,7 @@ private:
         int64_t bytes = 0;
         for (TensorRef const& t : list)
             if (t.format != Format::kLinear)
-                bytes += roundUp(linear(t).sizeBytes());
+                bytes += roundUp(linear(t).sizeBytes(), kCacheLine);
         return bytes;
     }
     std::unique_ptr<ops::Kernel> kernel_;

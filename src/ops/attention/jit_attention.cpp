@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/round.h"
 #include "kernels/jit/gemm_kernel.h"
 #include "kernels/jit/matrix_copy.h"
 #include "kernels/jit/softmax_kernel.h"
@@ -19,11 +20,6 @@ using namespace kernels::jit;
 
 constexpr int kPanelVectors = 2; // a panel of packed keys or values is two vectors wide, the last one may be one
 constexpr int kUnroll = 4;
-
-int64_t roundUp(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
-}
 
 // Cache lines of so many floats at any address.
 int64_t linesOf(int64_t floats)

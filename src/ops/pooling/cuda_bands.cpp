@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
+#include "ops/pooling/cuda_cells.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {
@@ -38,48 +39,11 @@ struct Params
     int32_t planes = 0, h = 0, outH = 0, padH = 0, afterH = 0, afterW = 0;
 };
 
-// A cell is what a thread computes with: two columns of FP16 whose maximum is sought, or one column as a float.
-constexpr char const* kPairs = R"(
-typedef f16 T;
-typedef u32 Cell;
-constexpr int PER = 2; // columns
-constexpr bool AVERAGES = false;
-constexpr u32 NOTHING = 0xFC00FC00u;
-TW_INLINE Cell join(Cell a, Cell b) // of each half; NaN wins
-{
-    u32 v;
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-    return v;
-}
-template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i) { return words[i]; }
-// Columns a and b of cells.
-template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int b)
-{
-    return __byte_perm(c[a / 2], c[b / 2], (a % 2 ? 0x32u : 0x10u) | (b % 2 ? 0x7600u : 0x5400u));
-}
+// A word of y from its cells.
+constexpr char const* kOfPairs = R"(
 TW_INLINE u32 wordOf(Cell v, Cell) { return v; }
 )";
-constexpr char const* kSingles = R"(
-typedef $t$ T;
-typedef float Cell;
-constexpr int PER = 1;
-constexpr bool AVERAGES = $averages$;
-constexpr u32 NOTHING = AVERAGES ? 0 : 0xFF800000u;
-TW_INLINE Cell join(Cell a, Cell b)
-{
-    if constexpr (AVERAGES) return a + b;
-    Cell v;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b)); // NaN wins
-    return v;
-}
-template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i)
-{
-    if constexpr (sizeof(T) == 4) return __uint_as_float(words[i]);
-    f16 h;
-    h.bits = (unsigned short)(i % 2 ? words[i / 2] >> 16 : words[i / 2]);
-    return halfToFloat(h);
-}
-template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int) { return c[a]; }
+constexpr char const* kOfSingles = R"(
 TW_INLINE u32 wordOf(Cell low, Cell high)
 {
     if constexpr (sizeof(T) == 4) return __float_as_uint(low);
@@ -382,18 +346,17 @@ CudaKernels generateBands(Problem const& p, Config const& config)
         return noKernels(unsupported(why));
     auto const& a = p.node->attrsAs<Attrs>();
     Geometry const g = geometryOf(a, p.inputs[0].maxDims, p.outputs[0].maxDims);
-    bool const isHalf = p.inputs[0].type == DataType::kHalf, averages = a.kind == Kind::kAverage;
+    DataType const type = p.inputs[0].type;
+    bool const averages = a.kind == Kind::kAverage;
     Sizes const sizes = sizesOf(g, config, sizeOf(p.inputs[0].type));
     CudaKernels out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"pooling"};
     auto text = [](int64_t v) { return std::to_string(v); };
-    out.source = cuda::kAsyncCopies +
-                 cuda::expand(std::string(isHalf && !averages ? kPairs : kSingles) + kText,
-                              {{"t", cuda::storageOf(p.inputs[0].type)},
-                               {"averages", averages ? "true" : "false"},
-                               {"excludes", a.excludePadding ? "true" : "false"},
+    out.source = cuda::kAsyncCopies + cellsText(type, averages) +
+                 cuda::expand(std::string(hasPairs(type, averages) ? kOfPairs : kOfSingles) + kText,
+                              {{"excludes", a.excludePadding ? "true" : "false"},
                                {"r", text(g.window[1])},
                                {"s", text(g.window[2])},
                                {"strideH", text(g.stride[1])},

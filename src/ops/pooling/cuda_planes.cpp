@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/pooling/cuda_cells.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {
@@ -31,53 +32,17 @@ struct Params
     int32_t h = 0, w = 0, outH = 0, outW = 0, padH = 0, afterH = 0, afterW = 0, pad = 0;
 };
 
-// A cell is what a thread computes with: a pair of FP16 columns whose maximum is sought, or one column as a float.
-constexpr char const* kPairs = R"(
-typedef f16 T;
-typedef u32 Cell;
-constexpr int PER = 2;
-constexpr u32 NOTHING = 0xFC00FC00u;
+// Cells to y.
+constexpr char const* kOfPairs = R"(
 constexpr Cell NONE = NOTHING;
-TW_INLINE Cell join(Cell a, Cell b) // of each half; NaN wins
-{
-    u32 v;
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-    return v;
-}
-template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i) { return words[i]; }
-// Elements a and b of cells.
-template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int b)
-{
-    return __byte_perm(c[a / 2], c[b / 2], (a % 2 ? 0x32u : 0x10u) | (b % 2 ? 0x7600u : 0x5400u));
-}
 template <int N> TW_INLINE void put(Pack<T, N>& y, int i, Cell v, float, float)
 {
     y.v[i].bits = (unsigned short)v;
     y.v[i + 1].bits = (unsigned short)(v >> 16);
 }
 )";
-constexpr char const* kSingles = R"(
-typedef $t$ T;
-typedef float Cell;
-constexpr int PER = 1;
-constexpr u32 NOTHING = $nothing$;
-constexpr bool AVERAGES = $averages$;
-TW_INLINE Cell join(Cell a, Cell b)
-{
-    if (AVERAGES) return a + b;
-    Cell v;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b)); // NaN wins
-    return v;
-}
-template <int N> TW_INLINE Cell cellOf(u32 const (&words)[N], int i)
-{
-    if constexpr (sizeof(T) == 4) return __uint_as_float(words[i]);
-    f16 h;
-    h.bits = (unsigned short)(i % 2 ? words[i / 2] >> 16 : words[i / 2]);
-    return halfToFloat(h);
-}
-#define NONE (AVERAGES ? 0.0f : __uint_as_float(0xFF800000u))
-template <int N> TW_INLINE Cell pick(Cell const (&c)[N], int a, int) { return c[a]; }
+constexpr char const* kOfSingles = R"(
+#define NONE __uint_as_float(NOTHING)
 template <int N> TW_INLINE void put(Pack<T, N>& y, int i, Cell v, float byH, float byW)
 {
     y.v[i] = store<T>(AVERAGES ? v * byH * byW : v);
@@ -96,7 +61,6 @@ constexpr int BEYOND = S - STEP_W - PAD_W > 0 ? S - STEP_W - PAD_W : 0;
 // Cells of the left neighbour, own, of the right neighbour.
 constexpr int LEFT = (PAD_W + PER - 1) / PER, OWN = IN / PER, RIGHT = (BEYOND + PER - 1) / PER;
 constexpr int CELLS = LEFT + OWN + RIGHT;
-constexpr bool IS_AVERAGE = $averages$;
 typedef unsigned short u16;
 TW_INLINE u32 elementAt(T const* row, int column, int w, bool inside)
 {
@@ -208,12 +172,12 @@ TW_KERNEL __launch_bounds__($threads$) pooling(const __grid_constant__ Params p)
     float byW[COLUMNS] = {};
 #pragma unroll
     for (int o = 0; o < COLUMNS; ++o)
-        if (IS_AVERAGE) byW[o] = shareOf((q0 + o) * STEP_W - PAD_W, S, p.w, p.afterW);
+        if (AVERAGES) byW[o] = shareOf((q0 + o) * STEP_W - PAD_W, S, p.w, p.afterW);
     T* const y = static_cast<T*>(p.y) + (i64(plane) * p.outH + o0) * p.outW + q0;
 #pragma unroll
     for (int j = 0; j < ROWS; ++j) {
         if (o0 + j >= p.outH) break;
-        float const byH = IS_AVERAGE ? shareOf(h0 + j * STEP_H, R, p.h, p.afterH) : 0.0f;
+        float const byH = AVERAGES ? shareOf(h0 + j * STEP_H, R, p.h, p.afterH) : 0.0f;
         Pack<T, COLUMNS> out;
 #pragma unroll
         for (int o = 0; o < COLUMNS; o += PER) {
@@ -347,17 +311,16 @@ CudaKernels generatePlanes(Problem const& p, Config const& config)
     auto const& a = p.node->attrsAs<Attrs>();
     Geometry const g = geometryOf(a, p.inputs[0].dims, p.outputs[0].dims);
     int64_t const columns = config[kColumns], rows = config[kRows], unitX = config[kUnitX], unitY = config[kUnitY];
-    bool const isHalf = p.inputs[0].type == DataType::kHalf, averages = a.kind == Kind::kAverage;
+    DataType const type = p.inputs[0].type;
+    bool const averages = a.kind == Kind::kAverage;
     CudaKernels out;
     out.isDependent = true;
-    out.alignment = std::max(unitX, unitY) * sizeOf(p.inputs[0].type);
+    out.alignment = std::max(unitX, unitY) * sizeOf(type);
     out.names = {"pooling"};
     auto text = [](int64_t v) { return std::to_string(v); };
-    out.source = cuda::expand(std::string(isHalf && !averages ? kPairs : kSingles) + kText,
-                              {{"t", cuda::storageOf(p.inputs[0].type)},
-                               {"nothing", averages ? "0" : "0xFF800000u"},
-                               {"averages", averages ? "true" : "false"},
-                               {"excludes", a.excludePadding ? "true" : "false"},
+    out.source = cellsText(type, averages) +
+                 cuda::expand(std::string(hasPairs(type, averages) ? kOfPairs : kOfSingles) + kText,
+                              {{"excludes", a.excludePadding ? "true" : "false"},
                                {"r", text(g.window[1])},
                                {"s", text(g.window[2])},
                                {"strideH", text(g.stride[1])},

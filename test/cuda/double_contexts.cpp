@@ -79,6 +79,10 @@ extern "C" CUctx_st* twDoubleContext(int device)
 {
     return handleOf(new Context{device});
 }
+extern "C" void twDoubleEndContext(CUctx_st* context)
+{
+    delete contextOf(context);
+}
 extern "C" void twDoubleSetCurrent(CUctx_st* context)
 {
     current.clear();

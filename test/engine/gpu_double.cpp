@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "NvInfer.h"
@@ -41,10 +42,15 @@ CUctx_st* current()
     inDouble<int(CUctx_st**)>("cuCtxGetCurrent")(&context);
     return context;
 }
+// What a test makes and does not give back itself: OnDoubles does.
+std::vector<void*> ownMemory;
+std::vector<cudaStream_t> ownStreams;
+
 cudaStream_t makeStream()
 {
     cudaStream_t stream = nullptr;
     EXPECT_EQ(inDouble<int(cudaStream_t*, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+    ownStreams.push_back(stream);
     return stream;
 }
 void* allocate(size_t bytes)
@@ -52,6 +58,11 @@ void* allocate(size_t bytes)
     uint64_t address = 0;
     EXPECT_EQ(inDouble<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, bytes), 0);
     return reinterpret_cast<void*>(address);
+}
+void* allocateOwn(size_t bytes)
+{
+    ownMemory.push_back(allocate(bytes));
+    return ownMemory.back();
 }
 
 // Where it was called, and what it gave.
@@ -83,7 +94,7 @@ struct Output final : IOutputAllocator
     void* reallocateOutput(char const*, void*, uint64_t bytes, uint64_t) noexcept override
     {
         where = current();
-        return allocate(bytes);
+        return allocateOwn(bytes);
     }
     void notifyShape(char const*, Dims const&) noexcept override {}
 };
@@ -122,6 +133,14 @@ protected:
         runtime.reset(createInferRuntime(logger));
         ASSERT_TRUE(runtime) << logger.lastError();
     }
+    void TearDown() override
+    {
+        runtime.reset();
+        for (void* memory : std::exchange(ownMemory, {}))
+            inDouble<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
+        for (cudaStream_t stream : std::exchange(ownStreams, {}))
+            inDouble<int(cudaStream_t)>("cuStreamDestroy_v2")(stream);
+    }
     static ITensor* reshaped(INetworkDefinition& network, ITensor& x)
     {
         IShuffleLayer* const s = network.addShuffle(x);
@@ -137,8 +156,8 @@ protected:
     static void give(IExecutionContext& c, int batch = 4)
     {
         EXPECT_TRUE(c.setInputShape("x", Dims2{batch, 16}));
-        c.setTensorAddress("x", allocate(kElements * sizeof(float)));
-        c.setTensorAddress("y", allocate(kElements * sizeof(float)));
+        c.setTensorAddress("x", allocateOwn(kElements * sizeof(float)));
+        c.setTensorAddress("y", allocateOwn(kElements * sizeof(float)));
     }
     static int launches() { return *inDouble<int>("twDoubleLaunches"); }
 
@@ -223,6 +242,7 @@ TEST_F(OnDoubles, ContextsOfTheClientsOwnMaking)
         EXPECT_FALSE(there->enqueueV3(stream));
     }
     runtime.reset();
+    inDouble<void(CUctx_st*)>("twDoubleEndContext")(own);
     EXPECT_LE(*inDouble<int>("twDoublePrimaries"), primaries) << "none is held for clients with contexts of their own";
 }
 
@@ -281,7 +301,7 @@ TEST_F(OnDoubles, DeviceMemoryOfTheClient)
     c->setDeviceMemory(onTheHost);
     EXPECT_TRUE(contains(logger.lastError(), "host memory")) << logger.lastError();
     EXPECT_FALSE(c->enqueueV3(nullptr)) << "the kernels would write there";
-    c->setDeviceMemory(allocate(engine->getDeviceMemorySize()));
+    c->setDeviceMemory(allocateOwn(engine->getDeviceMemorySize()));
     EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
 }
 
@@ -339,7 +359,7 @@ TEST_F(OnDoubles, CapturesThatAreRefused)
     std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
     give(*c);
     cudaStream_t const stream = makeStream();
-    char* const odd = static_cast<char*>(allocate((kElements + 4) * sizeof(float))) + sizeof(float);
+    char* const odd = static_cast<char*>(allocateOwn((kElements + 4) * sizeof(float))) + sizeof(float);
     c->setTensorAddress("x", odd);
     inDouble<void(cudaStream_t)>("twDoubleBeginCapture")(stream);
     EXPECT_FALSE(c->enqueueV3(stream));

@@ -34,4 +34,13 @@ std::vector<Config> configsOfRuns(Runs const& runs);
 // `fillInput`: position of the optional input with what borders are filled with, -1: none, zero.
 CudaKernels runsKernels(Runs const& runs, Config const& config, int fillInput = -1);
 
+// The tactic of an op whose runs `of` tells.
+template <Runs (*of)(Problem const&), int fillInput = -1>
+constexpr CudaTactic runsTactic(char const* name)
+{
+    return CudaTactic(
+        name, 1, [](Problem const& p, Config const& c) { return runsKernels(of(p), c, fillInput); },
+        [](Problem const& p) { return supportsRuns(p, of(p)); }, [](Problem const& p) { return configsOfRuns(of(p)); });
+}
+
 } // namespace tw::ops

@@ -408,20 +408,8 @@ Runs runsOf(Problem const& p)
     }
     return r;
 }
-Support supportsRuns(Problem const& p)
-{
-    return ops::supportsRuns(p, runsOf(p));
-}
-std::vector<Config> configsOfRuns(Problem const& p)
-{
-    return ops::configsOfRuns(runsOf(p));
-}
-CudaKernels generateRuns(Problem const& p, Config const& config)
-{
-    return runsKernels(runsOf(p), config);
-}
 
-constexpr CudaTactic kRuns{"concatenation_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
+constexpr CudaTactic kRuns = runsTactic<runsOf>("concatenation_runs_cuda");
 constexpr CudaTactic kPlain{"concatenation_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace

@@ -26,25 +26,13 @@ Runs runsOf(Problem const& p)
 {
     return runsOfSlice(p, slice::Mode::kFill, stepsOf(*p.node, p.inputs[0].dims.rank));
 }
-Support supportsRuns(Problem const& p)
-{
-    return ops::supportsRuns(p, runsOf(p));
-}
-std::vector<Config> configsOfRuns(Problem const& p)
-{
-    return ops::configsOfRuns(runsOf(p));
-}
-CudaKernels generateRuns(Problem const& p, Config const& config)
-{
-    return runsKernels(runsOf(p), config);
-}
 
 CudaKernels generate(Problem const& p, Config const&)
 {
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }
 
-constexpr CudaTactic kRuns{"padding_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
+constexpr CudaTactic kRuns = runsTactic<runsOf>("padding_runs_cuda");
 constexpr CudaTactic kPlain{"padding_plain_cuda", 3, generate};
 
 } // namespace

@@ -26,18 +26,6 @@ Runs runsOf(Problem const& p)
             return {};
     return runsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
 }
-Support supportsRuns(Problem const& p)
-{
-    return ops::supportsRuns(p, runsOf(p));
-}
-std::vector<Config> configsOfRuns(Problem const& p)
-{
-    return ops::configsOfRuns(runsOf(p));
-}
-CudaKernels generateRuns(Problem const& p, Config const& config)
-{
-    return runsKernels(runsOf(p), config, 4);
-}
 
 // Channels-last where all of y lies in x.
 std::vector<Formats> formats(Problem const& p)
@@ -51,7 +39,7 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-constexpr CudaTactic kRuns{"slice_runs_cuda", 1, generateRuns, supportsRuns, configsOfRuns};
+constexpr CudaTactic kRuns = runsTactic<runsOf, 4>("slice_runs_cuda");
 constexpr CudaTactic kPlain{"slice_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace

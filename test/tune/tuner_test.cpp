@@ -39,6 +39,18 @@ struct Relu
     }
 };
 
+// The same of an op without tactics of its own.
+struct LonelyRelu : Relu
+{
+    ir::OpDef lonely = ops::activation::def();
+
+    explicit LonelyRelu(int64_t n) : Relu(n)
+    {
+        lonely.cpuTactics = nullptr;
+        const_cast<ir::Node*>(problem.node)->op = &lonely;
+    }
+};
+
 int64_t floats(ops::RunArgs& args)
 {
     return args.outputs[0].count();
@@ -164,10 +176,7 @@ TEST(Tuner, CandidatesAreBuiltOnTheBuildersWorkers)
 TEST(Tuner, NoCandidateLeftNamesEveryReason)
 {
     static constexpr ops::PlainTactic kFails{"relu_fails", 1, fails};
-    Relu relu(16);
-    ir::OpDef lonely = ops::activation::def();
-    lonely.cpuTactics = nullptr;
-    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    LonelyRelu relu(16);
     Messages log;
     auto const chosen = chooseWith(relu.problem, {&kFails}, log);
     ASSERT_FALSE(chosen.ok());
@@ -180,10 +189,7 @@ TEST(Tuner, NoCandidateLeftNamesEveryReason)
 TEST(Tuner, NoMemoryToTryIsNoVerdict)
 {
     static constexpr ops::PlainTactic kLacks{"relu_lacks", 1, lacksMemory};
-    Relu relu(16);
-    ir::OpDef lonely = ops::activation::def();
-    lonely.cpuTactics = nullptr;
-    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    LonelyRelu relu(16);
     Messages log;
     auto const chosen = chooseWith(relu.problem, {&kLacks}, log);
     ASSERT_FALSE(chosen.ok());
@@ -196,10 +202,7 @@ TEST(Tuner, WorkspacesHaveALimit)
 {
     static constexpr ops::PlainTactic kNeedy{"relu_needy", 1, right,
                                              [](ir::Node const&, auto, auto) { return int64_t(1000); }};
-    Relu relu(64);
-    ir::OpDef lonely = ops::activation::def();
-    lonely.cpuTactics = nullptr;
-    const_cast<ir::Node*>(relu.problem.node)->op = &lonely;
+    LonelyRelu relu(64);
     TimingCache cache("test");
     Messages log;
     auto const fits = chooseWith(relu.problem, {&kNeedy}, log, &cache, 1000);

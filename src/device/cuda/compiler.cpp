@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "device/cuda/driver_major.h"
+#include "device/cuda/library_of_driver.h"
 
 namespace tw::cuda {
 
@@ -52,10 +52,7 @@ Compiler::~Compiler() = default;
 Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path)
 {
     std::unique_ptr<Compiler> c(new Compiler);
-    static constexpr std::initializer_list<char const*> kNewest = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-                                                        kOf12 = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so"};
-    TW_ASSIGN(c->library_,
-              Library::open("NVRTC, the compiler for CUDA kernels,", driverMajor() == 12 ? kOf12 : kNewest, path));
+    TW_ASSIGN(c->library_, openLibraryOfDriver("NVRTC, the compiler for CUDA kernels,", "libnvrtc.so", path));
 #define TW_NVRTC(name, result, parameters)                                                                             \
     c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
     if (!c->name)                                                                                                      \

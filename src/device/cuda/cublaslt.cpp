@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/cublaslt.h"
 
-#include "device/cuda/driver_major.h"
+#include "device/cuda/library_of_driver.h"
 
 namespace tw::cuda {
 
@@ -22,11 +22,7 @@ CublasLt::~CublasLt()
 Result<std::unique_ptr<CublasLt>> CublasLt::open(SearchPath const& path)
 {
     std::unique_ptr<CublasLt> lt(new CublasLt);
-    static constexpr std::initializer_list<char const*> kNewest = {"libcublasLt.so.13", "libcublasLt.so.12",
-                                                                   "libcublasLt.so"},
-                                                        kOf12 = {"libcublasLt.so.12", "libcublasLt.so.13",
-                                                                 "libcublasLt.so"};
-    TW_ASSIGN(lt->library_, Library::open("cuBLASLt", driverMajor() == 12 ? kOf12 : kNewest, path));
+    TW_ASSIGN(lt->library_, openLibraryOfDriver("cuBLASLt", "libcublasLt.so", path));
 #define TW_CUBLASLT(name, result, parameters)                                                                          \
     lt->name = reinterpret_cast<decltype(lt->name)>(lt->library_->symbol(#name));                                      \
     if (!lt->name)                                                                                                     \

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/tensor.h"
+#include "ops/tactic.h"
 
 namespace tw::ops {
 
@@ -16,6 +17,13 @@ bool canBePart(T const& t)
 {
     return t.format == Format::kHWC8 && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
            t.dims[1] % vectorOf(t.format) == 0;
+}
+
+inline bool hasParts(Problem const& p)
+{
+    return std::any_of(p.inputs.begin(), p.inputs.end(),
+                       [](TensorSpec const& t) { return t.present && !t.constant && canBePart(t); }) ||
+           std::any_of(p.outputs.begin(), p.outputs.end(), canBePart<TensorSpec>);
 }
 
 // Channels of another tensor on either side of a part in a check: a part begins on 16 bytes at least.

@@ -100,12 +100,6 @@ bool takesAnyValues(ir::Node const& node)
     return true;
 }
 
-bool hasParts(ops::Problem const& p)
-{
-    return p.cuda && (std::any_of(p.inputs.begin(), p.inputs.end(), ops::canBePart<ops::TensorSpec>) ||
-                      std::any_of(p.outputs.begin(), p.outputs.end(), ops::canBePart<ops::TensorSpec>));
-}
-
 Error noMemory()
 {
     return Error{ErrorCode::kFailedAllocation, "no memory to check tactics"};
@@ -411,9 +405,11 @@ Result<std::string> Checker::check(ops::Problem const& problem, ops::Kernel cons
         auto checked = checkSet(set(extra), problem, kernel, tacticName, workers, isTf32);
         if (!checked.ok())
             return std::move(checked).error().in(
-                extra == kMaximum ? std::string("at the maximum shapes")
-                                  : std::string(extra == kStress ? "on large values" : "on other values") +
-                                        (hasParts(problem) ? ", channels-last tensors as parts of wider ones" : ""));
+                extra == kMaximum
+                    ? std::string("at the maximum shapes")
+                    : std::string(extra == kStress ? "on large values" : "on other values") +
+                          (problem.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
+                                                                  : ""));
     }
     return std::string();
 }

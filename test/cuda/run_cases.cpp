@@ -78,13 +78,6 @@ enum class Placing
 };
 constexpr char const* kPlacingNames[] = {"", "(shifted addresses) ", "(parts of wider tensors) "};
 
-bool hasParts(ops::Problem const& p)
-{
-    return std::any_of(p.inputs.begin(), p.inputs.end(),
-                       [](ops::TensorSpec const& t) { return t.present && !t.constant && ops::canBePart(t); }) ||
-           std::any_of(p.outputs.begin(), p.outputs.end(), ops::canBePart<ops::TensorSpec>);
-}
-
 // Whether the channels of `whole` that are not t's still hold the pattern.
 bool isIntactRound(TensorRef const& whole, TensorRef const& t)
 {
@@ -279,7 +272,7 @@ int main(int argc, char** argv)
     for (Job const& job : jobs) {
         std::string why = job.error;
         for (Placing placing : {Placing::kAligned, Placing::kShifted, Placing::kParts}) {
-            if (!why.empty() || !alive || (placing == Placing::kParts && !hasParts(job.problem)))
+            if (!why.empty() || !alive || (placing == Placing::kParts && !ops::hasParts(job.problem)))
                 break;
             auto ran = runJob(job, *device, placing);
             why = ran.ok() ? *ran : ran.error().message;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of FP16 and of FP32.
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cuda/hopper.h"
-#include "ops/cuda_conv_f16.h"
-#include "ops/cuda_conv_f32.h"
+#include "ops/cuda_conv_depthwise.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -103,48 +101,6 @@ TW_KERNEL __launch_bounds__($threads$) depthwise(const __grid_constant__ Params 
 }
 )";
 
-// V elements as they lie in memory.
-constexpr char const* kHalves = R"(
-typedef f16 T;
-struct alignas(V * 2) Few { u32 v[V / 2]; };
-TW_INLINE void unpack(Few const& h, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) {
-        v[i * 2] = lowHalf(h.v[i]);
-        v[i * 2 + 1] = highHalf(h.v[i]);
-    }
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) out.v[i] = packHalves(v[i * 2], v[i * 2 + 1]);
-    return out;
-}
-)";
-constexpr char const* kFloats = R"(
-typedef float T;
-struct alignas(16) Few { float v[V]; };
-TW_INLINE void unpack(Few const& f, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V; ++i) v[i] = f.v[i];
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V; ++i) out.v[i] = v[i];
-    return out;
-}
-)";
-
-int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channels)
-{
-    return (r * w[3] + s) * channels;
-}
-
 Support supports(Problem const& p, Arithmetic a)
 {
     if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
@@ -186,10 +142,8 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
     int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string const activation =
-        isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
-    std::string source = cuda::matrixPrelude() + activation +
-                         cuda::expand(kText, {{"element", isHalf ? kHalves : kFloats},
+    std::string source = cuda::matrixPrelude() + activationText(p, isHalf) +
+                         cuda::expand(kText, {{"element", fewText(isHalf)},
                                               {"r", text(largest.window[1])},
                                               {"s", text(largest.window[2])},
                                               {"stride", text(largest.stride[2])},
@@ -199,33 +153,16 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
                                               {"residual", hasResidual(p) ? "true" : "false"},
                                               {"threads", text(kThreads)}}) +
                          cuda::sizeCheck<Params>();
-    CudaKernels out = wholeKernels("depthwise", std::move(source), 0);
-    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
-    out.packedInputs = {1, 2};
+    CudaKernels out = depthwiseKernels(p, std::move(source), 0);
     out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(*node, args);
-        cuda::Output output;
-        setOutput(output, args, launch.packed(0));
         Params a;
-        a.x = x.data;
-        a.filters = launch.packed(1);
-        a.bias = output.bias;
-        a.residual = output.residual;
-        a.y = y.data;
+        setImages(a, launch, args, g);
         int64_t const vectors = roundUp8(g.c) / vector, wide = (g.out[2] + columns - 1) / columns;
         a.vectors = cuda::divBy(vectors);
         a.wide = cuda::divBy(wide);
         a.tall = cuda::divBy(g.out[1]);
         a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
-        a.pixelX = x.pixelStride();
-        a.pixelY = output.ldy;
-        a.pixelResidual = output.ldResidual;
-        a.h = int32_t(g.in[1]);
-        a.w = int32_t(g.in[2]);
-        a.outW = int32_t(g.out[2]);
-        a.padH = int32_t(g.before[1]);
-        a.padW = int32_t(g.before[2]);
         a.strideH = int32_t(g.stride[1]);
         a.dilationH = int32_t(g.dilation[1]);
         return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
@@ -234,20 +171,6 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
 }
 
 } // namespace
-
-std::vector<std::string> packAlone(Problem const& p)
-{
-    TensorSpec const& w = p.inputs[1];
-    int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
-    size_t const size = size_t(sizeOf(w.type));
-    std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
-    std::string filters(size_t(taps * channels) * size, '\0');
-    char const* from = each.data();
-    for (int64_t c = 0; c < w.dims[0]; ++c)
-        for (int64_t t = 0; t < taps; ++t, from += size)
-            std::memcpy(filters.data() + size_t(t * channels + c) * size, from, size);
-    return {packBias(p, channels), filters};
-}
 
 constinit Way const kDepthwise{Format::kHWC8, supports, configs,
                                [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, generate};

@@ -6,8 +6,7 @@
 
 #include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
-#include "ops/cuda_conv_f16.h"
-#include "ops/cuda_conv_f32.h"
+#include "ops/cuda_conv_depthwise.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -182,43 +181,6 @@ TW_KERNEL __launch_bounds__($threads$, $blocks$) depthwise(const __grid_constant
 }
 )";
 
-// V elements as they lie in memory.
-constexpr char const* kHalves = R"(
-typedef f16 T;
-struct alignas(V * 2) Few { u32 v[V / 2]; };
-TW_INLINE void unpack(Few const& h, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) {
-        v[i * 2] = lowHalf(h.v[i]);
-        v[i * 2 + 1] = highHalf(h.v[i]);
-    }
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) out.v[i] = packHalves(v[i * 2], v[i * 2 + 1]);
-    return out;
-}
-)";
-constexpr char const* kFloats = R"(
-typedef float T;
-struct alignas(V * 4) Few { float v[V]; };
-TW_INLINE void unpack(Few const& f, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V; ++i) v[i] = f.v[i];
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V; ++i) out.v[i] = v[i];
-    return out;
-}
-)";
-
 int64_t columnsOf(Geometry const& g, int64_t columns)
 {
     return (columns - 1) * g.stride[2] + (g.window[2] - 1) * g.dilation[2] + 1;
@@ -282,13 +244,9 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
 
 Support supportsStrips(Problem const& p, DataType type)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
+    if (Support const s = supportsAlone(p, type); !s.ok)
         return s;
-    if (p.cuda->capability < 80)
-        return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);
-    if (g.groups != g.c || g.k != g.c)
-        return Support::no("takes one filter for each channel");
     if (g.window[1] * g.window[2] > kMostTaps || g.stride[1] > g.window[1] ||
         std::max({g.stride[1], g.stride[2], g.dilation[2]}) > kMostStep || (g.dilation[1] > 1 && g.window[1] > 1))
         return Support::no("takes windows of at most " + std::to_string(kMostTaps) +
@@ -308,10 +266,8 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
         return noKernels(unsupported(why));
     int64_t const bytes = sharedBytes(largest, config, isHalf);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string const activation =
-        isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
-    std::string source = cuda::matrixPrelude() + activation +
-                         cuda::expand(kText, {{"element", isHalf ? kHalves : kFloats},
+    std::string source = cuda::matrixPrelude() + activationText(p, isHalf) +
+                         cuda::expand(kText, {{"element", fewText(isHalf)},
                                               {"r", text(largest.window[1])},
                                               {"s", text(largest.window[2])},
                                               {"strideH", text(largest.stride[1])},
@@ -327,20 +283,11 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
                                               {"residual", hasResidual(p) ? "true" : "false"},
                                               {"threads", text(kThreads)}}) +
                          cuda::sizeCheck<Params>();
-    CudaKernels out = wholeKernels("depthwise", std::move(source), bytes);
-    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
-    out.packedInputs = {1, 2};
+    CudaKernels out = depthwiseKernels(p, std::move(source), bytes);
     out.run = [config, bytes, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(*node, args);
-        cuda::Output output;
-        setOutput(output, args, launch.packed(0));
         Params a;
-        a.x = x.data;
-        a.filters = launch.packed(1);
-        a.bias = output.bias;
-        a.residual = output.residual;
-        a.y = y.data;
+        setImages(a, launch, args, g);
         a.vectors = int32_t(roundUp8(g.c) / config[kVector]);
         int64_t const wide = ceilDiv(g.out[2], config[kColumns]), tall = ceilDiv(g.out[1], config[kRows]),
                       slices = ceilDiv(a.vectors, config[kSlice]);
@@ -348,15 +295,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
         a.slices = cuda::divBy(slices);
         a.tall = cuda::divBy(tall);
         a.count = uint64_t(g.batch * tall * slices * wide * config[kSlice]);
-        a.pixelX = x.pixelStride();
-        a.pixelY = output.ldy;
-        a.pixelResidual = output.ldResidual;
-        a.h = int32_t(g.in[1]);
-        a.w = int32_t(g.in[2]);
         a.outH = int32_t(g.out[1]);
-        a.outW = int32_t(g.out[2]);
-        a.padH = int32_t(g.before[1]);
-        a.padW = int32_t(g.before[2]);
         return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a, bytes);
     };
     return out;

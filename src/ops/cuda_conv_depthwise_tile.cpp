@@ -6,8 +6,7 @@
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/generate.h"
 #include "kernels/cuda/hopper.h"
-#include "ops/cuda_conv_f16.h"
-#include "ops/cuda_conv_f32.h"
+#include "ops/cuda_conv_depthwise.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -137,13 +136,9 @@ std::vector<Config> configsOf(Problem const& p, bool isHalf)
 
 Support supportsTile(Problem const& p, DataType type)
 {
-    if (Support const s = supportsCommon(p, type); !s.ok)
+    if (Support const s = supportsAlone(p, type); !s.ok)
         return s;
-    if (p.cuda->capability < 80)
-        return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);
-    if (g.groups != g.c || g.k != g.c)
-        return Support::no("takes one filter for each channel");
     if (g.window[1] * g.window[2] > kMostTaps ||
         std::max({g.stride[1], g.stride[2], g.dilation[1], g.dilation[2]}) > kMostStep)
         return Support::no("takes windows of at most " + std::to_string(kMostTaps) + " positions and steps of " +
@@ -161,10 +156,8 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
         return noKernels(unsupported(why));
     Shape const shape = shapeOf(largest, config, isHalf);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string const activation =
-        isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
     std::string source =
-        cuda::matrixPrelude() + activation +
+        cuda::matrixPrelude() + activationText(p, isHalf) +
         cuda::expand(
             cuda::kDepthwiseTile,
             {{"element", isHalf ? cuda::kDepthwiseTileHalves : cuda::kDepthwiseTileFloats},
@@ -187,36 +180,19 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
              {"rowY", text(shape.rowY)},
              {"residual", hasResidual(p) ? "true" : "false"}}) +
         cuda::sizeCheck<Params>();
-    CudaKernels out = wholeKernels("depthwise", std::move(source), shape.sharedBytes);
-    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
-    out.packedInputs = {1, 2};
+    CudaKernels out = depthwiseKernels(p, std::move(source), shape.sharedBytes);
     out.run = [config, shape, channelsOfVector = isHalf ? 8 : 4, node = p.node](CudaLaunch const& launch,
                                                                                 RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(*node, args);
-        cuda::Output output;
-        setOutput(output, args, launch.packed(0));
         Params a;
-        a.x = x.data;
-        a.filters = launch.packed(1);
-        a.bias = output.bias;
-        a.residual = output.residual;
-        a.y = y.data;
+        setImages(a, launch, args, g);
         a.vectors = int32_t(roundUp8(g.c) / channelsOfVector);
         int64_t const slices = ceilDiv(a.vectors, config[kVectors]), wide = ceilDiv(g.out[2], shape.tileW),
                       tall = ceilDiv(g.out[1], shape.tileH);
         a.slices = cuda::divBy(slices);
         a.tilesW = cuda::divBy(wide);
         a.tilesH = cuda::divBy(tall);
-        a.pixelX = x.pixelStride();
-        a.pixelY = output.ldy;
-        a.pixelResidual = output.ldResidual;
-        a.h = int32_t(g.in[1]);
-        a.w = int32_t(g.in[2]);
         a.outH = int32_t(g.out[1]);
-        a.outW = int32_t(g.out[2]);
-        a.padH = int32_t(g.before[1]);
-        a.padW = int32_t(g.before[2]);
         int64_t const tiles = g.batch * wide * tall;
         if (tiles == 0)
             return {};

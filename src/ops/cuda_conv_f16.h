@@ -106,8 +106,6 @@ using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, i
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
 // Floats, zeros behind them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
-// Of filters for one channel each: bias, and [r, s, c] of all.
-std::vector<std::string> packAlone(Problem const& problem);
 
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);

@@ -15,10 +15,10 @@
 
 #include "device/cpu.h"
 #include "device/thread_pool.h"
-#include "kernels/jit/vector_code.h"
+#include "kernels/cpu/jit/vector_code.h"
 #include "ops/fused_convolution/op.h"
-#include "ops/registry.h"
-#include "ops/tactic.h"
+#include "tactic/registry.h"
+#include "tactic/tactic.h"
 #include "timing.h"
 #include "tune/check.h"
 

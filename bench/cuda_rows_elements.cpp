@@ -7,9 +7,9 @@
 #include "ops/pointwise/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
+#include "tactic/registry.h"
 
 namespace tw::bench {
 

@@ -5,11 +5,11 @@
 #include "ops/gather/op.h"
 #include "ops/padding/op.h"
 #include "ops/reformat/op.h"
-#include "ops/registry.h"
 #include "ops/resize/op.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "tactic/registry.h"
 
 namespace tw::bench {
 

@@ -7,7 +7,7 @@
 #include "ops/fused_convolution/op.h"
 #include "ops/fused_matrix_multiply/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::bench {
 

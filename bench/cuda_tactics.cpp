@@ -19,9 +19,9 @@
 #include "device/cuda/target.h"
 #include "device/cuda/upload.h"
 #include "interp/interp.h"
-#include "ops/convert_format.h"
-#include "ops/registry.h"
 #include "support/cuda_libraries.h"
+#include "tactic/convert_format.h"
+#include "tactic/registry.h"
 #include "tune/device_run.h"
 
 namespace {

@@ -10,8 +10,8 @@
 #include "base/tensor.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
-#include "kernels/gemm_jit.h"
-#include "kernels/jit/vector_code.h"
+#include "kernels/cpu/gemm_jit.h"
+#include "kernels/cpu/jit/vector_code.h"
 #include "timing.h"
 
 namespace {

@@ -14,9 +14,9 @@
 #include "device/cpu.h"
 #include "device/large_pages.h"
 #include "device/thread_pool.h"
-#include "kernels/gemm_jit.h"
-#include "kernels/gemv_jit.h"
-#include "kernels/jit/vector_code.h"
+#include "kernels/cpu/gemm_jit.h"
+#include "kernels/cpu/gemv_jit.h"
+#include "kernels/cpu/jit/vector_code.h"
 #include "timing.h"
 
 namespace {

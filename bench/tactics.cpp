@@ -16,9 +16,9 @@
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/parametric_relu/op.h"
-#include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/topk/op.h"
+#include "tactic/registry.h"
 #include "timing.h"
 #include "tune/check.h"
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "harness.h"
-#include "kernels/cuda/attention_f16.h"
-#include "kernels/cuda/attention_wgmma_f16.h"
+#include "kernels/cuda/attention/mma_f16.h"
+#include "kernels/cuda/attention/wgmma_f16.h"
 
 namespace bench {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "harness.h"
-#include "kernels/cuda/conv_f16.h"
-#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/conv/mma_f16.h"
 
 namespace bench {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "harness.h"
-#include "kernels/cuda/gemm_f16.h"
-#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/gemm/wgmma.h"
 
 namespace bench {
 

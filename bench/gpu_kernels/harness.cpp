@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/common/launch.h"
 
 namespace bench {
 

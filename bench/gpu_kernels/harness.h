@@ -12,7 +12,7 @@
 
 #include "device/cuda/compiler.h"
 #include "device/cuda/device.h"
-#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/common/tensor_map.h"
 
 namespace bench {
 

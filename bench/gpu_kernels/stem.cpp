@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "harness.h"
-#include "kernels/cuda/hopper.h"
-#include "kernels/cuda/stem_f16.h"
+#include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/conv/stem.h"
 
 namespace bench {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "ops/concatenation/op.h"
-#include "ops/registry.h"
 #include "ops/shape/op.h"
 #include "ops/slice/op.h"
+#include "tactic/registry.h"
 
 namespace tw::api {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "api/network.h"
-#include "ops/kernel_window.h"
+#include "families/convolution/kernel_window.h"
 
 namespace tw::api {
 

@@ -9,7 +9,7 @@
 #include "api/implicit_batch.h"
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::api {
 

@@ -4,10 +4,11 @@
 // lowered, so that a network built front to back is lowered once.
 //
 // How a layer's folder uses this (src/ops/<name>/api.cpp):
-//   struct ConvolutionLayer final : LayerObject<nvinfer1::IConvolutionLayer> { ...fields...; Result<void>
-//   lower(LowerContext&) override; }; IConvolutionLayer's methods:  static_cast<ConvolutionLayer&>(*this), then
-//   changed() in setters INetworkDefinition::addConvolutionNd:  return addLayer<ConvolutionLayer>(*this, {&input},
-//   [&](ConvolutionLayer& l) { ... return Result<void>(); });
+//   struct ConvolutionLayer final : LayerObject<nvinfer1::IConvolutionLayer>
+//   { ...fields...; Result<void> lower(LowerContext&) override; };
+//   IConvolutionLayer's methods:           static_cast<ConvolutionLayer&>(*this), then changed() in setters
+//   INetworkDefinition::addConvolutionNd:  return addLayer<ConvolutionLayer>(*this, {&input},
+//                                              [&](ConvolutionLayer& l) { ... return Result<void>(); });
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@
 #include "api/report.h"
 #include "ir/graph.h"
 #include "ir/op_def.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::api {
 

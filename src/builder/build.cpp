@@ -11,11 +11,11 @@
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
-#include "kernels/jit/emitter.h"
+#include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
-#include "ops/jit_support.h"
-#include "ops/registry.h"
 #include "runtime/engine.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/registry.h"
 
 namespace tw::builder {
 

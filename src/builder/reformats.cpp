@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "ir/op_def.h"
 #include "ops/reformat/op.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 #include "tune/pbqp.h"
 
 namespace tw::builder {

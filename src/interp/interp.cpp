@@ -3,7 +3,7 @@
 
 #include "ir/infer.h"
 #include "ir/op_def.h"
-#include "ops/reference.h"
+#include "tactic/reference.h"
 
 namespace tw::interp {
 

@@ -2,9 +2,9 @@
 #include "passes/attention_operand.h"
 
 #include "ir/op_def.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "passes/attention_weights.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -6,13 +6,13 @@
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

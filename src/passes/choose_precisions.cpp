@@ -21,18 +21,18 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/scale/op.h"
 #include "ops/unary/op.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 
 namespace {
 
 using ops::elementwise::Operation;
-using Code = kernels::jit::PointwiseCode;
+using Code = ops::pointwise::StepCode;
 
 constexpr int64_t kLongSum = 64; // of values up to 1000 it stays within 65504
 

@@ -9,13 +9,13 @@
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -11,9 +11,9 @@
 #include "interp/interp.h"
 #include "ir/infer.h"
 #include "ir/op_def.h"
-#include "ops/registry.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

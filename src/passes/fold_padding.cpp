@@ -10,10 +10,10 @@
 #include "ops/convolution/op.h"
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
-#include "ops/registry.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -12,10 +12,10 @@
 #include "ops/convolution/op.h"
 #include "ops/deconvolution/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/registry.h"
 #include "ops/scale/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

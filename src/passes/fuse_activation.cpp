@@ -17,13 +17,13 @@
 #include "ops/fused_deconvolution/op.h"
 #include "ops/fused_fully_connected/op.h"
 #include "ops/fused_matrix_multiply/op.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "passes/gelu.h"
 #include "passes/list.h"
 #include "passes/precision.h"
 #include "passes/products.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -15,7 +15,6 @@
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
@@ -24,6 +23,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

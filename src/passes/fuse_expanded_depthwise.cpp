@@ -7,10 +7,10 @@
 // that others read too, residual sums, other types than f32, nodes whose wishes of the user differ.
 #include "ops/expanded_depthwise/op.h"
 #include "ops/fused_convolution/op.h"
-#include "ops/registry.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

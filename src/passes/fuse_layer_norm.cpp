@@ -15,11 +15,11 @@
 #include "ops/identity/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -17,20 +17,19 @@
 #include "ops/identity/op.h"
 #include "ops/parametric_relu/op.h"
 #include "ops/pointwise/op.h"
-#include "ops/pointwise_kernel.h"
-#include "ops/registry.h"
 #include "ops/scale/op.h"
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 
 namespace {
 
-using kernels::jit::PointwiseCode;
 using ops::pointwise::InputKind;
+using ops::pointwise::StepCode;
 
 // The one number of a constant; none where refit may change it.
 std::optional<double> numberOf(ir::Value const* v)
@@ -42,22 +41,22 @@ std::optional<double> numberOf(ir::Value const* v)
 }
 
 // pow with this exponent as a step of one operand.
-std::optional<PointwiseCode> powerCode(ir::Node const& n)
+std::optional<StepCode> powerCode(ir::Node const& n)
 {
     auto const exponent = numberOf(n.inputs[1]);
-    return exponent == 2.0 ? std::optional(PointwiseCode::kSquare) : std::nullopt;
+    return exponent == 2.0 ? std::optional(StepCode::kSquare) : std::nullopt;
 }
 
-std::optional<PointwiseCode> codeOf(ir::Node const& n)
+std::optional<StepCode> codeOf(ir::Node const& n)
 {
     if (n.op == &ops::activation::def())
-        return PointwiseCode::kActivation;
+        return StepCode::kActivation;
     if (n.op == &ops::parametric_relu::def())
-        return PointwiseCode::kParametricRelu;
+        return StepCode::kParametricRelu;
     if (n.op == &ops::unary::def())
-        return ops::pointwiseCodeOfUnary(int(n.attrsAs<ops::unary::Attrs>().operation));
+        return ops::pointwise::stepOf(n.attrsAs<ops::unary::Attrs>().operation);
     auto const operation = n.attrsAs<ops::elementwise::Attrs>().operation;
-    return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::pointwiseCode(int(operation));
+    return operation == ops::elementwise::Operation::kPow ? powerCode(n) : ops::pointwise::stepOf(operation);
 }
 
 bool isPointwise(ir::Node const& n)
@@ -88,8 +87,8 @@ public:
 
     bool isValid() const
     {
-        return int(inputs_.size()) <= kernels::jit::kMaxPointwiseInputs && inputs_.size() >= 1 && isBroadcast(0) &&
-               kernels::jit::checkProgram(program()).empty();
+        return int(inputs_.size()) <= ops::pointwise::kMaxInputs && inputs_.size() >= 1 && isBroadcast(0) &&
+               ops::pointwise::checkExpression(attrs()).empty();
     }
     std::vector<ir::Node*> const& nodes() const { return nodes_; }
     std::vector<ir::Value*> const& inputs() const { return inputs_; }
@@ -111,7 +110,7 @@ private:
     // Operands are keys: of inputs (even), of steps (odd); -1: none.
     struct Step
     {
-        PointwiseCode code;
+        StepCode code;
         int a = -1, b = -1;
         int64_t kind = 0;
         double alpha = 0, beta = 0;
@@ -139,7 +138,7 @@ private:
         if (auto made = made_.find(v); made != made_.end())
             return made->second;
         if (auto number = numberOf(v))
-            return add({PointwiseCode::kConstant, -1, -1, 0, *number});
+            return add({StepCode::kConstant, -1, -1, 0, *number});
         return input(v, kind, axis);
     }
 
@@ -163,12 +162,12 @@ private:
 
     int step(ir::Node& n)
     {
-        PointwiseCode const code = *codeOf(n);
+        StepCode const code = *codeOf(n);
         Step s{code};
         s.a = operand(n.inputs[0], InputKind::kBroadcast, 0);
-        if (kernels::jit::operandsOf(code) > 1)
+        if (ops::pointwise::operandsOf(code) > 1)
             s.b = operand(n.inputs[1], InputKind::kBroadcast, 0);
-        if (code == PointwiseCode::kActivation) {
+        if (code == StepCode::kActivation) {
             auto const& a = n.attrsAs<ops::activation::Attrs>();
             s.kind = int64_t(a.kind);
             s.alpha = a.alpha;
@@ -184,12 +183,10 @@ private:
         int value = operand(n.inputs[0], InputKind::kBroadcast, 0);
         for (size_t i : {1, 2})
             if (i < n.inputs.size() && n.inputs[i])
-                value = add({i == 1 ? PointwiseCode::kMul : PointwiseCode::kAdd, value,
+                value = add({i == 1 ? StepCode::kMul : StepCode::kAdd, value,
                              operand(n.inputs[i], kind, uniform ? 0 : a.channelAxis)});
         return value;
     }
-
-    kernels::jit::PointwiseProgram program() const { return ops::pointwise::specOf(attrs()).program; }
 
     std::vector<ir::Node*> nodes_;
     std::vector<ir::Value*> inputs_;

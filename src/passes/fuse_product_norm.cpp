@@ -10,10 +10,10 @@
 
 #include "ops/layer_norm/op.h"
 #include "ops/normalized_product/op.h"
-#include "ops/registry.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

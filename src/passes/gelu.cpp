@@ -7,9 +7,9 @@
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/registry.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

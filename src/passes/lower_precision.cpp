@@ -15,10 +15,10 @@
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
 #include "ops/pointwise/op.h"
-#include "ops/registry.h"
 #include "passes/list.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -16,12 +16,12 @@
 #include "ops/concatenation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/registry.h"
 #include "ops/scale/op.h"
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -15,9 +15,9 @@
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/registry.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

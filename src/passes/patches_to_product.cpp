@@ -11,11 +11,11 @@
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -6,8 +6,8 @@
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/registry.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "families/elementwise/activate.h"
 #include "ir/graph.h"
-#include "ops/activate.h"
 
 namespace tw::passes {
 

@@ -14,13 +14,13 @@
 #include "ops/padding/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/resize/op.h"
 #include "ops/scale/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

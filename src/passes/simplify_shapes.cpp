@@ -8,12 +8,12 @@
 #include <algorithm>
 
 #include "ops/fill/op.h"
-#include "ops/registry.h"
 #include "ops/resize/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

@@ -20,7 +20,6 @@
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
@@ -29,6 +28,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

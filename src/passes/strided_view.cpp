@@ -2,10 +2,10 @@
 #include "passes/strided_view.h"
 
 #include "ops/gather/op.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 

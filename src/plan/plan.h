@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "base/workers.h"
 #include "ir/graph.h"
-#include "ops/panel_order.h"
+#include "tactic/panel_order.h"
 
 namespace tw::plan {
 

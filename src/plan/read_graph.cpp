@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::plan {
 

@@ -15,8 +15,8 @@
 #include "base/result.h"
 #include "base/tensor.h"
 #include "ir/graph.h"
-#include "ops/tactic.h"
 #include "plan/plan.h"
+#include "tactic/tactic.h"
 
 namespace tw::cuda {
 class Device;

@@ -7,12 +7,12 @@
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
-#include "ops/cuda_library.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
 #include "runtime/make_linear.h"
 #include "runtime/release_constants.h"
 #include "runtime/unfold_panels.h"
+#include "tactic/cuda_library.h"
 
 namespace tw::runtime {
 

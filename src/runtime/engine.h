@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/log.h"
-#include "ops/panel_order.h"
-#include "ops/tactic.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
+#include "tactic/panel_order.h"
+#include "tactic/tactic.h"
 
 namespace tw::runtime {
 

@@ -4,9 +4,9 @@
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
-#include "ops/convert_format.h"
 #include "runtime/block.h"
 #include "runtime/execute_cuda.h"
+#include "tactic/convert_format.h"
 
 namespace tw::runtime {
 

@@ -2,7 +2,7 @@
 #include "runtime/linear_adapter.h"
 
 #include "base/round.h"
-#include "ops/convert_format.h"
+#include "tactic/convert_format.h"
 
 namespace tw::runtime {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::runtime {
 

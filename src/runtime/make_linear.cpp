@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "ir/op_def.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::runtime {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ops/panel_order.h"
+#include "tactic/panel_order.h"
 
 namespace tw::runtime {
 

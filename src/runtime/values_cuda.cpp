@@ -6,7 +6,7 @@
 
 #include "device/cuda/device.h"
 #include "ir/op_def.h"
-#include "ops/convert_format.h"
+#include "tactic/convert_format.h"
 
 namespace tw::runtime {
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "ir/op_def.h"
-#include "ops/winograd.h"
 #include "tune/rivals.h"
 
 namespace tw::tune {
@@ -41,8 +40,8 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 {
     std::vector<ops::Tactic const*> list;
     for (ops::Tactic const* t : ownTactics(node, options.backend))
-        if ((options.winograd || !ops::isWinograd(*t)) && (options.tf32 || !t->roundsToTf32()) &&
-            (options.sources & bitOf(t->source())))
+        if ((options.winograd || t->rounding() != ops::Rounding::kWinograd) &&
+            (options.tf32 || t->rounding() != ops::Rounding::kTf32) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "interp/interp.h"
-#include "ops/convert_format.h"
-#include "ops/parts.h"
-#include "ops/reference.h"
+#include "tactic/convert_format.h"
+#include "tactic/parts.h"
+#include "tactic/reference.h"
 #include "tune/device_run.h"
 
 namespace tw::tune {

@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "base/tensor.h"
 #include "ir/op_def.h"
-#include "ops/cases.h"
-#include "ops/tactic.h"
+#include "tactic/cases.h"
+#include "tactic/tactic.h"
 
 namespace tw::tune {
 
@@ -36,7 +36,7 @@ Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std
 // inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
 // where the op takes any (what overflows inside a kernel shows); and the maximum shapes, where they are larger and not
 // very large. On a GPU the second and third set lie in memory as parts of wider tensors where they may
-// (ops/parts.h).
+// (tactic/parts.h).
 class Checker
 {
 public:

@@ -2,7 +2,7 @@
 // Random contents, comparison within a tolerance, copies in other formats.
 #include <cmath>
 
-#include "ops/convert_format.h"
+#include "tactic/convert_format.h"
 #include "tune/check.h"
 
 namespace tw::tune {

@@ -6,7 +6,7 @@
 #include "device/cuda/target.h"
 #include "device/cuda/upload.h"
 #include "ir/shape_values.h"
-#include "ops/parts.h"
+#include "tactic/parts.h"
 
 namespace tw::tune {
 

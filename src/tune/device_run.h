@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/tensor.h"
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::tune {
 
@@ -19,7 +19,7 @@ class DeviceTensors
 public:
     ~DeviceTensors();
     // Copies the inputs; shape tensors stay where they are. `asParts`: what may be a part of a wider tensor is one
-    // (ops/parts.h), with NaN as its neighbours.
+    // (tactic/parts.h), with NaN as its neighbours.
     static Result<std::shared_ptr<DeviceTensors>> create(ops::Problem const& problem, std::span<TensorRef const> inputs,
                                                          std::span<TensorRef const> outputs, bool asParts = false);
 

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/workers.h"
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::tune {
 

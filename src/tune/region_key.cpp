@@ -5,7 +5,7 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
-#include "ops/cuda_library.h"
+#include "tactic/cuda_library.h"
 #include "tune/candidates.h"
 
 namespace tw::tune {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ops/tactic.h"
 #include "plan/plan.h"
+#include "tactic/tactic.h"
 
 namespace tw::tune {
 

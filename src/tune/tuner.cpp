@@ -97,7 +97,7 @@ private:
                 continue;
             }
             auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
-                                          c.tactic->roundsToTf32());
+                                          c.tactic->rounding() == ops::Rounding::kTf32);
             if (!checked.ok()) {
                 rivals_.refuse(c, checked.error().message);
                 if (checked.error().code == ErrorCode::kFailedAllocation)

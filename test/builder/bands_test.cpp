@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "builder/build.h"
-#include "kernels/jit/emitter.h"
+#include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
-#include "ops/jit_support.h"
 #include "support/graph_maker.h"
+#include "tactic/cpu_isa.h"
 #include "tune/timing_cache.h"
 
 namespace tw::test {

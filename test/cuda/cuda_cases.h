@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "interp/interp.h"
-#include "ops/registry.h"
 #include "support/case_problem.h"
 #include "support/cuda_libraries.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -9,9 +9,9 @@
 #include "device/cuda/target.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
-#include "ops/registry.h"
 #include "support/case_problem.h"
 #include "support/faulty_kernels.h"
+#include "tactic/registry.h"
 #include "tune/device_run.h"
 
 namespace tw::test {

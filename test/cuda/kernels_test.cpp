@@ -11,16 +11,16 @@
 
 #include "base/tf32.h"
 #include "device/cuda/compiler.h"
-#include "kernels/cuda/attention_f32.h"
-#include "kernels/cuda/attention_wgmma_f16.h"
-#include "kernels/cuda/conv_f16.h"
-#include "kernels/cuda/conv_f32.h"
-#include "kernels/cuda/gemm_f16.h"
-#include "kernels/cuda/gemm_mma_f16.h"
-#include "kernels/cuda/gemm_mma_f32.h"
-#include "kernels/cuda/hopper.h"
-#include "kernels/cuda/prelude.h"
-#include "kernels/cuda/stem_f16.h"
+#include "kernels/cuda/attention/mma_f32.h"
+#include "kernels/cuda/attention/wgmma_f16.h"
+#include "kernels/cuda/common/hopper.h"
+#include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/conv/mma_f16.h"
+#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/stem.h"
+#include "kernels/cuda/gemm/mma_f16.h"
+#include "kernels/cuda/gemm/mma_tf32.h"
+#include "kernels/cuda/gemm/wgmma.h"
 
 namespace tw::test {
 

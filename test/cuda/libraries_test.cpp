@@ -2,13 +2,13 @@
 // cuBLASLt and cuDNN as sources of tactics, on machines that may have neither, nor a GPU.
 #include <gtest/gtest.h>
 
-#include "ops/activate.h"
-#include "ops/cuda_library.h"
+#include "families/elementwise/activate.h"
 #include "ops/fused_matrix_multiply/op.h"
 #include "runtime/engine.h"
 #include "support/case_problem.h"
 #include "support/cuda_libraries.h"
 #include "support/graph_maker.h"
+#include "tactic/cuda_library.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
 #include "tune/tuner.h"

@@ -11,10 +11,10 @@
 #include "device/cuda/compiler.h"
 #include "device/cuda/device.h"
 #include "device/cuda/search_path.h"
-#include "kernels/cuda/params.h"
-#include "kernels/cuda/prelude.h"
-#include "ops/registry.h"
-#include "ops/tactic.h"
+#include "kernels/cuda/common/params.h"
+#include "kernels/cuda/common/prelude.h"
+#include "tactic/registry.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "device/cuda/target.h"
-#include "ops/convert_format.h"
-#include "ops/cuda_library.h"
-#include "ops/parts.h"
+#include "tactic/convert_format.h"
+#include "tactic/cuda_library.h"
+#include "tactic/parts.h"
 
 #include "cuda_cases.h"
 
@@ -164,7 +164,7 @@ Result<std::string> runJob(Job const& job, std::shared_ptr<cuda::Device const> c
             return "it wrote to channels round output " + std::to_string(i);
         ops::convertFormat(isPart ? ops::partOf(stored.ref(), plain) : stored.ref(), got.ref());
         ops::Tolerance tolerance = test::toleranceOf(*c.graph->node, outputs[i].type);
-        if (job.tactic->roundsToTf32()) {
+        if (job.tactic->rounding() == ops::Rounding::kTf32) {
             // Of sums that may be several times larger than what an activation leaves of them.
             tolerance = tolerance.forTf32();
             tolerance.absolute *= kSlack;

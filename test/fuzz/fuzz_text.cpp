@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/text.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
 {

@@ -94,22 +94,22 @@ def self_test(root, options):
         (options.build / "compile_commands.json").write_text(json.dumps(entries))
 
     compiled("src/plain.cpp", "int f() { return 1; }\n", "-O1")
-    compiled("src/kernels/avx2_gemm.cpp", "namespace tw::avx2 { static int g() { return 1; } int f() { return g(); } }\n", "-mavx2", "-mfma")
-    compiled("src/kernels/avx512.cpp", "namespace tw::avx512 { int f() { return 1; } }\n", "-mavx512f")
+    compiled("src/kernels/cpu/avx2_gemm.cpp", "namespace tw::avx2 { static int g() { return 1; } int f() { return g(); } }\n", "-mavx2", "-mfma")
+    compiled("src/kernels/cpu/avx512.cpp", "namespace tw::avx512 { int f() { return 1; } }\n", "-mavx512f")
     house.expect(check(root, options))
     compiled("src/flagged.cpp", "int h() { return 1; }\n", "-mavx2")
     compiled("src/native.cpp", "int i() { return 1; }\n", "-march=native")
-    compiled("src/kernels/avx2_wide.cpp", "namespace tw::avx2 { int wide() { return 1; } }\n", "-mavx512f")
-    compiled("src/kernels/avx2_outside.cpp", "namespace tw { int outside() { return 1; } }\n", "-mavx2")
-    compiled("src/kernels/avx2_inline.cpp", "namespace tw::avx2 { inline int shared(int x) { return x; } int use(int x) { return shared(x); } }\n", "-mavx2")
+    compiled("src/kernels/cpu/avx2_wide.cpp", "namespace tw::avx2 { int wide() { return 1; } }\n", "-mavx512f")
+    compiled("src/kernels/cpu/avx2_outside.cpp", "namespace tw { int outside() { return 1; } }\n", "-mavx2")
+    compiled("src/kernels/cpu/avx2_inline.cpp", "namespace tw::avx2 { inline int shared(int x) { return x; } int use(int x) { return shared(x); } }\n", "-mavx2")
     house.plant(root, "src/pragma.cpp", '#pragma GCC target("avx2")\n')
     house.expect(
         check(root, options),
         "src/flagged.cpp: is compiled with -mavx2",
         "src/native.cpp: is compiled with -march=native",
-        "src/kernels/avx2_wide.cpp: is compiled with -mavx512f",
-        "src/kernels/avx2_outside.cpp: defines 'tw::outside()' outside tw::avx2",
-        "src/kernels/avx2_inline.cpp: defines 'tw::avx2::shared(int)' as a weak symbol",
+        "src/kernels/cpu/avx2_wide.cpp: is compiled with -mavx512f",
+        "src/kernels/cpu/avx2_outside.cpp: defines 'tw::outside()' outside tw::avx2",
+        "src/kernels/cpu/avx2_inline.cpp: defines 'tw::avx2::shared(int)' as a weak symbol",
         "src/pragma.cpp: chooses an instruction set",
     )
 

@@ -4,8 +4,8 @@
 #include "ir/graph.h"
 #include "ir/op_def.h"
 #include "ir/text.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
+#include "tactic/registry.h"
 
 namespace tw::ir {
 

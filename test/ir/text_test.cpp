@@ -6,8 +6,8 @@
 
 #include "ir/op_def.h"
 #include "ir/text.h"
-#include "ops/registry.h"
 #include "support/op_case.h"
+#include "tactic/registry.h"
 
 namespace tw::ir {
 

@@ -4,7 +4,7 @@
 #include "ir/graph.h"
 #include "ir/op_def.h"
 #include "ir/text.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::ir {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/jit/emitter.h"
+#include "kernels/cpu/jit/emitter.h"
 
 #include <gtest/gtest.h>
 

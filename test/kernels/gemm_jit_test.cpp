@@ -2,7 +2,7 @@
 // Whole matrix products by emitted kernels: shapes below, at and above tiles and panels, strides, several products,
 // blocks of k (a small L2 makes them short), parts in any order on several workers; guards round c and the scratch
 // memory.
-#include "kernels/gemm_jit.h"
+#include "kernels/cpu/gemm_jit.h"
 
 #include <gtest/gtest.h>
 

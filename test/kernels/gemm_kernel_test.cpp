@@ -2,7 +2,7 @@
 // The emitted matrix micro-kernel: every tile size of every instruction set that this CPU has, with random steps, row
 // ranges, strides and epilogues, against sums in double. What may not be read is NaN, what may not be written is looked
 // at afterwards.
-#include "kernels/jit/gemm_kernel.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <random>
 
 #include "device/cpu.h"
-#include "kernels/jit/vector_math.h"
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
+#include "kernels/cpu/jit/vector_math.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of few rows by emitted kernels: one block of rows and several, panels packed and in place, strides, several
 // products, parts in any order; guards round c.
-#include "kernels/gemv_jit.h"
+#include "kernels/cpu/gemv_jit.h"
 
 #include <gtest/gtest.h>
 

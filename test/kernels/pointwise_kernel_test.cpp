@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emitted expressions: rows, steps, tails, stores past the caches, and programs that are refused. What each step
 // computes is checked by the cases of the op `pointwise`.
-#include "kernels/jit/pointwise.h"
+#include "kernels/cpu/jit/pointwise.h"
 
 #include <gtest/gtest.h>
 

@@ -8,11 +8,11 @@
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"
-#include "ops/convert_format.h"
-#include "ops/registry.h"
 #include "ops/run_case.h"
-#include "ops/tactic.h"
 #include "support/case_problem.h"
+#include "tactic/convert_format.h"
+#include "tactic/registry.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 

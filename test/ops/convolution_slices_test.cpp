@@ -7,13 +7,13 @@
 #include <cstring>
 
 #include "interp/interp.h"
-#include "ops/convert_format.h"
 #include "ops/deconvolution/op.h"
 #include "ops/fused_convolution/op.h"
 #include "ops/fused_deconvolution/op.h"
-#include "ops/jit_support.h"
-#include "ops/registry.h"
 #include "support/op_case.h"
+#include "tactic/convert_format.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -13,9 +13,9 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
-#include "ops/registry.h"
 #include "ops/run_case.h"
 #include "ops/softmax/op.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/op_def.h"
-#include "ops/cases.h"
+#include "tactic/cases.h"
 
 namespace tw::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Winograd's convolution costs in accuracy: errors of larger layers against the double-precision reference.
-#include "ops/winograd.h"
+#include "families/convolution/winograd.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"
-#include "ops/convert_format.h"
 #include "ops/convolution/op.h"
-#include "ops/registry.h"
 #include "support/op_case.h"
+#include "tactic/convert_format.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 
@@ -79,7 +79,7 @@ TEST(Winograd, ErrorsOfLargeLayersStayWithinBounds)
         y.present = true;
         problem.outputs.push_back(y);
         for (ops::Tactic const* tactic : ops::convolution::def().cpuTactics()) {
-            if (!ops::isWinograd(*tactic))
+            if (tactic->rounding() != ops::Rounding::kWinograd)
                 continue;
             ops::setFormats(problem, tactic->formats(problem).front());
             if (ops::Support const s = tactic->supports(problem); !s.ok)

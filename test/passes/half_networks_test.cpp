@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks that are in f16 already are fused as those in f32 are, conversions around parts in f32 included.
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/fused_matrix_multiply/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/pointwise/op.h"

@@ -7,15 +7,15 @@
 #include "builder/build.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
-#include "ops/convert_format.h"
 #include "ops/convolution/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
-#include "ops/registry.h"
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "plan/memory.h"
 #include "runtime/context.h"
+#include "tactic/convert_format.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -4,13 +4,13 @@
 
 #include <cstring>
 
-#include "kernels/jit/emitter.h"
+#include "families/convolution/winograd.h"
+#include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
-#include "ops/jit_support.h"
-#include "ops/panel_order.h"
-#include "ops/registry.h"
-#include "ops/winograd.h"
 #include "plan/network.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/panel_order.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 
@@ -228,7 +228,7 @@ TEST(PlanPanels, WinogradInPlace)
         problem.inputs.resize(2);
         problem.inputs[1].dims = ir::extentsOf(w->shape);
         for (ops::Tactic const* t : node.op->cpuTactics()) {
-            if (!ops::isWinograd(*t))
+            if (t->rounding() != ops::Rounding::kWinograd)
                 continue;
             for (int64_t columns : {32, 64}) {
                 SCOPED_TRACE(t->name() + std::string(", columns ") + std::to_string(columns));

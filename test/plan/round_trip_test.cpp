@@ -8,12 +8,12 @@
 #include "base/hash.h"
 #include "device/thread_pool.h"
 #include "interp/interp.h"
-#include "kernels/jit/emitter.h"
+#include "kernels/cpu/jit/emitter.h"
 #include "ops/activation/op.h"
-#include "ops/jit_support.h"
-#include "ops/registry.h"
 #include "plan/file.h"
 #include "plan/network.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -3,9 +3,9 @@
 // chose.
 #include "engine_run.h"
 #include "ops/activation/op.h"
-#include "ops/convert_format.h"
 #include "ops/elementwise/op.h"
 #include "runtime/make_linear.h"
+#include "tactic/convert_format.h"
 
 namespace tw::test {
 

@@ -6,8 +6,8 @@
 
 #include "interp/interp.h"
 #include "ir/shape_values.h"
-#include "ops/tactic.h"
 #include "support/op_case.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ops/convolution/op.h"
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::test {
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/tensor.h"
 #include "ir/op_def.h"
-#include "ops/cases.h"
+#include "tactic/cases.h"
 #include "tune/check.h"
 
 namespace tw::test {

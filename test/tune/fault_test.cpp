@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ops/activation/op.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 #include "tune/check.h"
 
 namespace tw::tune {

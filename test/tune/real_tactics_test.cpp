@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "interp/interp.h"
-#include "ops/registry.h"
 #include "support/case_problem.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

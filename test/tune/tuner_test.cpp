@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "families/convolution/winograd.h"
 #include "ops/activation/op.h"
-#include "ops/registry.h"
-#include "ops/winograd.h"
+#include "tactic/registry.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
@@ -248,7 +248,8 @@ TEST(Tuner, WinogradIsNoCandidateWhenItIsOff)
         ASSERT_NE(node.op, nullptr);
         auto count = [&](Options const& options) {
             auto const list = candidates(node, options);
-            return std::count_if(list.begin(), list.end(), [](ops::Tactic const* t) { return ops::isWinograd(*t); });
+            return std::count_if(list.begin(), list.end(),
+                                 [](ops::Tactic const* t) { return t->rounding() == ops::Rounding::kWinograd; });
         };
         Options options;
         EXPECT_GT(count(options), 0) << op;

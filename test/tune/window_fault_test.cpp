@@ -6,9 +6,9 @@
 #include "interp/interp.h"
 #include "ops/convolution/op.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/registry.h"
 #include "support/case_problem.h"
 #include "support/faulty_kernels.h"
+#include "tactic/registry.h"
 
 namespace tw::test {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
+#include "families/elementwise/pointwise_jit.h"
 #include "ops/activation/op.h"
-#include "ops/blocks.h"
-#include "ops/pointwise_kernel.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::activation {
 

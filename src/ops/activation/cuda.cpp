@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/half_math.h"
+#include "families/elementwise/cuda_pointwise.h"
+#include "kernels/cuda/common/half_math.h"
 #include "ops/activation/op.h"
-#include "ops/cuda_pointwise.h"
 
 namespace tw::ops::activation {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::activation {
 

@@ -5,8 +5,8 @@
 
 #include "ops/attention/jit_attention.h"
 #include "ops/attention/op.h"
-#include "ops/element.h"
-#include "ops/tactic.h"
+#include "tactic/element.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::attention {
 

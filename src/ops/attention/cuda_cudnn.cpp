@@ -5,11 +5,11 @@
 
 #include "device/cuda/cudnn_attention.h"
 #include "device/cuda/rehearse.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/attention/cuda_fused.h"
 #include "ops/attention/op.h"
-#include "ops/cuda_library.h"
-#include "ops/cuda_pointwise.h"
-#include "ops/cudnn_layer.h"
+#include "tactic/cuda_library.h"
+#include "tactic/cudnn_layer.h"
 
 namespace tw::ops::attention {
 

@@ -3,7 +3,7 @@
 // heuristic; the image is the plan as the library writes it.
 #pragma once
 
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::attention {
 

@@ -2,7 +2,7 @@
 // FP16 on matrix units: kernels/cuda/attention_*f16.
 #include <algorithm>
 
-#include "kernels/cuda/attention_wgmma_f16.h"
+#include "kernels/cuda/attention/wgmma_f16.h"
 #include "ops/attention/cuda_fused.h"
 #include "ops/attention/tactics.h"
 

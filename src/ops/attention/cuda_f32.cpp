@@ -3,7 +3,7 @@
 // blocks, keys, parts}.
 #include <algorithm>
 
-#include "kernels/cuda/attention_f32.h"
+#include "kernels/cuda/attention/mma_f32.h"
 #include "ops/attention/cuda_fused.h"
 #include "ops/attention/tactics.h"
 

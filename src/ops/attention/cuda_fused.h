@@ -3,9 +3,9 @@
 // lie, in one tensor or several.
 #pragma once
 
-#include "kernels/cuda/attention_f16.h"
+#include "kernels/cuda/attention/mma_f16.h"
 #include "ops/attention/op.h"
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::attention {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/round.h"
-#include "kernels/jit/gemm_kernel.h"
-#include "kernels/jit/matrix_copy.h"
-#include "kernels/jit/softmax_kernel.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+#include "kernels/cpu/jit/matrix_copy.h"
+#include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/attention/op.h"
-#include "ops/jit_support.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops::attention {
 

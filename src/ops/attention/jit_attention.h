@@ -4,8 +4,8 @@
 // tile's scores stay in L1 (L2 for thousands of keys).
 #pragma once
 
-#include "kernels/jit/emitter.h"
-#include "ops/tactic.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::attention {
 

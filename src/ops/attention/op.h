@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention of several heads:
-//   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,h,j,d];  `fill` instead where keep[b,h,i,j] is false
-//   (keepInverted: true);  + mask[b,h,i,j] y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,h,j,d]
+//   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,h,j,d];
+//                `fill` instead where keep[b,h,i,j] is false (keepInverted: true);  + mask[b,h,i,j]
+//   y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,h,j,d]
 // q, k, v (f32 or f16, one type; they may be one tensor) lie in one of two ways, see Operand. y: [B, Si, heads *
 // valueSize]. Inputs from 3 on (optional, each at most once): mask, of q's type, and keep, b; rank 4, their dimensions
 // those of t or 1, the last one that of t. Made by passes; the node's body holds the nodes it stands for.

@@ -2,7 +2,7 @@
 // CUDA tactics that stand in files of their own.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::attention {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ops/concatenation/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::concatenation {
 

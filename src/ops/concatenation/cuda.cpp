@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "families/copy/cuda_runs.h"
+#include "families/copy/cuda_words.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/concatenation/op.h"
-#include "ops/cuda_pointwise.h"
-#include "ops/cuda_runs.h"
-#include "ops/cuda_words.h"
 
 namespace tw::ops::concatenation {
 

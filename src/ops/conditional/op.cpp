@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ops/cases.h"
-#include "ops/regions.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/regions.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::conditional {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/cuda_conv_tactics.h"
+#include "families/convolution/cuda_plain_convolution.h"
 #include "ops/convolution/op.h"
-#include "ops/cuda_conv_tactics.h"
-#include "ops/cuda_convolve.h"
 
 namespace tw::ops::convolution {
 

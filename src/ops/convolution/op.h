@@ -5,8 +5,8 @@
 // Outside x counts as zero. With no input channels y is the bias, or zero.
 #pragma once
 
+#include "families/convolution/kernel_window.h"
 #include "ir/op_def.h"
-#include "ops/kernel_window.h"
 
 namespace tw::ops::convolution {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/convolution_tactics.h"
+#include "families/convolution/tactics.h"
 #include "ops/deconvolution/op.h"
-#include "ops/element.h"
-#include "ops/tactic.h"
+#include "tactic/element.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::deconvolution {
 

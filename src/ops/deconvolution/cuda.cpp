@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_convolve.h"
-#include "ops/cuda_deconv_f16.h"
-#include "ops/cuda_deconv_f32.h"
+#include "families/convolution/cuda_deconv_f16.h"
+#include "families/convolution/cuda_deconv_f32.h"
+#include "families/convolution/cuda_plain_convolution.h"
 #include "ops/deconvolution/op.h"
 
 namespace tw::ops::deconvolution {

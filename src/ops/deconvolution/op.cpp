@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/deconvolution/op.h"
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::deconvolution {
 

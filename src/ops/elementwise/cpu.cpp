@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/blocks.h"
-#include "ops/broadcast.h"
+#include "families/elementwise/pointwise_jit.h"
 #include "ops/elementwise/op.h"
-#include "ops/pointwise_kernel.h"
-#include "ops/vector_tactic.h"
+#include "tactic/blocks.h"
+#include "tactic/broadcast.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::elementwise {
 
@@ -218,12 +218,12 @@ constexpr PlainTactic kPlain{"elementwise_plain", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    auto const code = pointwiseCode(int(p.node->attrsAs<Attrs>().operation));
+    auto const code = pointwise::stepOf(p.node->attrsAs<Attrs>().operation);
     if (!code)
         return invalidArgument("there is no emitted code for this operation");
     PointwiseSpec spec;
     spec.program.inputs = 2;
-    spec.program.steps = {{*code, 0, 1}};
+    spec.program.steps = {{jitCode(*code), 0, 1}};
     spec.inputs = {{0}, {1}};
     return spec;
 }

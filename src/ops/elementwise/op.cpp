@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/broadcast.h"
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/broadcast.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::elementwise {
 

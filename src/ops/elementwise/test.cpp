@@ -8,9 +8,9 @@
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/identity/op.h"
-#include "ops/registry.h"
 #include "ops/select/op.h"
 #include "ops/unary/op.h"
+#include "tactic/registry.h"
 
 namespace tw::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/convolve.h"
+#include "families/convolution/plain_convolution.h"
 #include "ops/expanded_depthwise/jit_bands.h"
 #include "ops/expanded_depthwise/op.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU builds do not make this op: a plan that was built on a CPU may bring it.
-#include "ops/cuda_convolve.h"
+#include "families/convolution/cuda_plain_convolution.h"
 #include "ops/expanded_depthwise/op.h"
 
 namespace tw::ops::expanded_depthwise {

@@ -7,8 +7,8 @@
 
 #include "ops/expanded_depthwise/op.h"
 #include "ops/fused_convolution/op.h"
-#include "ops/jit_support.h"
-#include "ops/registry.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::expanded_depthwise {
 

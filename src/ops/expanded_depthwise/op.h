@@ -5,7 +5,7 @@
 // of z are used right after they were made. The node's body holds the nodes it stands for.
 #pragma once
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::expanded_depthwise {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference.h"
+#include "tactic/reference.h"
 #include "ops/expanded_depthwise/op.h"
 
 namespace tw::ops::expanded_depthwise {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/blocks.h"
 #include "ops/fill/op.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::fill {
 

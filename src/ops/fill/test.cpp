@@ -6,8 +6,8 @@
 
 #include "interp/interp.h"
 #include "ops/fill/op.h"
-#include "ops/registry.h"
 #include "support/op_case.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::fill {
 

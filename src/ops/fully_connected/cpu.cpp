@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/gemm_plain.h"
+#include "families/gemm/gemv_tactic.h"
+#include "kernels/cpu/gemm_plain.h"
 #include "ops/fully_connected/op.h"
-#include "ops/gemv_tactic.h"
 
 namespace tw::ops::fully_connected {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/convolution_tactics.h"
-#include "ops/convolve.h"
+#include "families/convolution/plain_convolution.h"
+#include "families/convolution/tactics.h"
+#include "families/convolution/winograd.h"
 #include "ops/fused_convolution/op.h"
-#include "ops/winograd.h"
 
 namespace tw::ops::fused_convolution {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_conv_tactics.h"
-#include "ops/cuda_convolve.h"
+#include "families/convolution/cuda_conv_tactics.h"
+#include "families/convolution/cuda_plain_convolution.h"
 #include "ops/fused_convolution/op.h"
 
 namespace tw::ops::fused_convolution {

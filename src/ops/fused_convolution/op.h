@@ -3,7 +3,7 @@
 // activation, or none. Made by passes; the node's body holds the nodes it stands for.
 #pragma once
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/convolution/op.h"
 
 namespace tw::ops::fused_convolution {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/convolution_tactics.h"
+#include "families/convolution/tactics.h"
+#include "families/elementwise/fused_tactic.h"
 #include "ops/fused_deconvolution/op.h"
-#include "ops/fused_tactic.h"
 
 namespace tw::ops::fused_deconvolution {
 

@@ -3,7 +3,7 @@
 // the node's body holds the nodes it stands for.
 #pragma once
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/deconvolution/op.h"
 
 namespace tw::ops::fused_deconvolution {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference.h"
+#include "tactic/reference.h"
 #include "ops/fused_deconvolution/op.h"
 
 namespace tw::ops::fused_deconvolution {

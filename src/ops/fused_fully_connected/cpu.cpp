@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/elementwise/fused_tactic.h"
+#include "families/gemm/gemv_tactic.h"
 #include "ops/fused_fully_connected/op.h"
-#include "ops/fused_tactic.h"
-#include "ops/gemv_tactic.h"
 
 namespace tw::ops::fused_fully_connected {
 

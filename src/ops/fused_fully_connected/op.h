@@ -3,7 +3,7 @@
 // passes; the node's body holds the nodes it stands for.
 #pragma once
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/fully_connected/op.h"
 
 namespace tw::ops::fused_fully_connected {

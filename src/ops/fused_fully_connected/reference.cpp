@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference.h"
+#include "tactic/reference.h"
 #include "ops/fused_fully_connected/op.h"
 
 namespace tw::ops::fused_fully_connected {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/blocks.h"
+#include "families/gemm/gemv_tactic.h"
+#include "families/gemm/plain_gemm.h"
 #include "ops/fused_matrix_multiply/op.h"
-#include "ops/gemv_tactic.h"
-#include "ops/multiply.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::fused_matrix_multiply {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_matrix_multiply/op.h"
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::fused_matrix_multiply {
 

@@ -4,7 +4,7 @@
 // the nodes it stands for.
 #pragma once
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::fused_matrix_multiply {

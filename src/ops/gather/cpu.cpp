@@ -3,8 +3,8 @@
 
 #include "ops/gather/kernels.h"
 #include "ops/gather/op.h"
-#include "ops/jit_support.h"
-#include "ops/vector_tactic.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::gather {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
-#include "ops/cuda_words.h"
+#include "families/copy/cuda_words.h"
 #include "ops/gather/cuda_ring.h"
 #include "ops/gather/cuda_staged.h"
 #include "ops/gather/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gather {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/cuda_pointwise.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/gather/op.h"
 
 namespace tw::ops::gather {

@@ -3,7 +3,7 @@
 // row in front are taken; registers hold the indices, which are the same for all rows.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gather {
 

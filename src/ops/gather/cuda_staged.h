@@ -2,7 +2,7 @@
 // Along the innermost axis: rows of x wait in shared memory for their indices.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::gather {
 

@@ -3,8 +3,8 @@
 //   default: y[B, P, J, S] = x[B, P, j[B, J], S]   x [B.., P.., L, S..] with L on `axis`, j [B.., J..], B of n (0 or 1)
 //            dimensions that broadcast; rank of y: q + r - 1 - n
 //   element: y[I] = x[I with I[axis] replaced by j[I]]   y has the shape of j; q = r, n = 0
-//   nd:      y[B, J, S] = x[B, j[B, J, :], S]   j [B.., J.., k], x [B.., k dimensions, S..]; rank of y: q + r - k - 1 -
-//   n
+//   nd:      y[B, J, S] = x[B, j[B, J, :], S]   j [B.., J.., k], x [B.., k dimensions, S..];
+//            rank of y: q + r - k - 1 - n
 // An index i in [-L, 0) means i + L; one out of [-L, L) gives the value 0.
 #pragma once
 

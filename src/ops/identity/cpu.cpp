@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/casts.h"
-#include "ops/blocks.h"
+#include "kernels/cpu/casts.h"
 #include "ops/identity/op.h"
-#include "ops/jit_support.h"
-#include "ops/vector_tactic.h"
+#include "tactic/blocks.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::identity {
 

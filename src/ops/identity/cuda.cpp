@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_pointwise.h"
+#include "families/elementwise/cuda_pointwise.h"
 #include "ops/identity/op.h"
 
 namespace tw::ops::identity {

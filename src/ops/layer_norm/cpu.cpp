@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/jit/layer_norm_kernel.h"
-#include "ops/element.h"
-#include "ops/jit_support.h"
+#include "kernels/cpu/jit/layer_norm_kernel.h"
 #include "ops/layer_norm/op.h"
-#include "ops/tactic.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/element.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::layer_norm {
 

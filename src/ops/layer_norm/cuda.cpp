@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
 #include "ops/layer_norm/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::layer_norm {
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::layer_norm {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/element.h"
 #include "ops/lrn/op.h"
-#include "ops/tactic.h"
+#include "tactic/element.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::lrn {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/lrn/op.h"
-#include "ops/reference.h"
+#include "tactic/reference.h"
 
 namespace tw::ops::lrn {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemv_tactic.h"
+#include "families/gemm/gemv_tactic.h"
+#include "families/gemm/plain_gemm.h"
 #include "ops/matrix_multiply/op.h"
-#include "ops/multiply.h"
 
 namespace tw::ops::matrix_multiply {
 

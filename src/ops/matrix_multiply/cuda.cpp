@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_cublaslt.h"
-#include "ops/cuda_gemm_f16.h"
-#include "ops/cuda_gemm_f32.h"
-#include "ops/cuda_multiply.h"
+#include "families/gemm/cuda_cublaslt.h"
+#include "families/gemm/cuda_gemm_f32.h"
+#include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_plain_gemm.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {

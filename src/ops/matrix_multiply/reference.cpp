@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference.h"
+#include "tactic/reference.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/non_zero/op.h"
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::non_zero {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ops/activate.h"
-#include "ops/blocks.h"
-#include "ops/multiply.h"
+#include "families/elementwise/activate.h"
+#include "families/gemm/plain_gemm.h"
 #include "ops/normalized_product/op.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::normalized_product {
 

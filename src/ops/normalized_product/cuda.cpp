@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/generate.h"
-#include "ops/cuda_gemm_f16.h"
-#include "ops/cuda_multiply.h"
+#include "families/gemm/cuda_gemm_wgmma.h"
+#include "families/gemm/cuda_plain_gemm.h"
+#include "kernels/cuda/common/generate.h"
 #include "ops/normalized_product/op.h"
 
 namespace tw::ops::normalized_product {

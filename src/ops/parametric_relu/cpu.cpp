@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/blocks.h"
-#include "ops/broadcast.h"
+#include "families/elementwise/pointwise_jit.h"
 #include "ops/parametric_relu/op.h"
-#include "ops/pointwise_kernel.h"
+#include "tactic/blocks.h"
+#include "tactic/broadcast.h"
 
 namespace tw::ops::parametric_relu {
 

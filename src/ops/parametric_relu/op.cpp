@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/parametric_relu/op.h"
 
-#include "ops/broadcast.h"
+#include "tactic/broadcast.h"
 #include <limits>
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::parametric_relu {
 

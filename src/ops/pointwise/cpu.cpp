@@ -2,15 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/activate.h"
-#include "ops/blocks.h"
-#include "ops/pointwise/op.h"
+#include "families/elementwise/activate.h"
+#include "ops/pointwise/jit_program.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::pointwise {
 
 namespace {
-
-using kernels::jit::PointwiseCode;
 
 Result<PointwiseSpec> specOfProblem(Problem const& p)
 {
@@ -23,13 +21,13 @@ constexpr PointwiseTactic kAvx2{"pointwise_f32_jit_avx2", 1, Isa::kAvx2, specOfP
 
 // ---- Plain: blocks of elements, step by step; the workspace holds a block of every value.
 
-void compute(PointwiseCode code, float const* a, float const* b, float alpha, float* y, int64_t n)
+void compute(StepCode code, float const* a, float const* b, float alpha, float* y, int64_t n)
 {
     auto each = [&](auto f) {
         for (int64_t i = 0; i < n; ++i)
             y[i] = f(a[i], b[i]);
     };
-    using C = PointwiseCode;
+    using C = StepCode;
     switch (code) {
     case C::kConstant:
         return each([=](float, float) { return alpha; });
@@ -117,14 +115,14 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             double const* parameters = &a.parameters[s * kParametersOfStep];
             float const *u = values + step[1] * kBlock, *v = values + step[2] * kBlock;
             float* to = values + int64_t(inputs + s) * kBlock;
-            if (PointwiseCode(step[0]) == PointwiseCode::kActivation) {
+            if (StepCode(step[0]) == StepCode::kActivation) {
                 FusedActivation f;
                 f.kind = int32_t(step[3]);
                 f.alpha = float(parameters[0]);
                 f.beta = float(parameters[1]);
                 activate(f, u, to, n);
             } else {
-                compute(PointwiseCode(step[0]), u, v, float(parameters[0]), to, n);
+                compute(StepCode(step[0]), u, v, float(parameters[0]), to, n);
             }
         }
         float const* result = values + int64_t(inputs + steps - 1) * kBlock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/half_math.h"
-#include "ops/cuda_pointwise.h"
-#include "ops/pointwise/op.h"
+#include "families/elementwise/cuda_pointwise.h"
+#include "kernels/cuda/common/half_math.h"
+#include "ops/pointwise/jit_program.h"
 
 namespace tw::ops::pointwise {
 

@@ -5,10 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activate.h"
-#include "ops/broadcast.h"
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "families/elementwise/activate.h"
+#include "ops/pointwise/jit_program.h"
+#include "tactic/broadcast.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::pointwise {
 
@@ -28,7 +29,7 @@ std::string checkNumbers(Attrs const& a, int inputs)
             return "the number " + std::to_string(v) + " of a step is out of range (allowed: 0..1000)";
     for (size_t s = 0; s < steps; ++s) {
         int64_t const* n = &a.steps[s * kNumbersOfStep];
-        int const operands = kernels::jit::operandsOf(kernels::jit::PointwiseCode(n[0]));
+        int const operands = operandsOf(StepCode(n[0]));
         if ((operands < 1 && n[1] != 0) || (operands < 2 && n[2] != 0))
             return "step " + std::to_string(s) + " has an operand too many";
     }
@@ -59,7 +60,7 @@ Result<void> infer(ir::InferContext& ctx)
                          " is not possible (allowed: 0, f32, and 1, f16)");
     if (broadcast == 0)
         return ctx.error("no input is broadcast: nothing gives the shape");
-    if (std::string why = kernels::jit::checkProgram(specOf(a).program); !why.empty())
+    if (std::string why = checkExpression(a); !why.empty())
         return ctx.error(why);
     TW_ASSIGN(ir::Shape y, broadcastInputs(ctx, broadcast));
     for (int i = broadcast; i < inputs; ++i) {
@@ -165,7 +166,7 @@ struct Maker
                              {input(x, {2, c, 3, 7}), input(x, {2, c, 3, 7}), constant(s, {c})});
             }
     Maker many; // as many inputs as there can be
-    for (int i = 0; i < kernels::jit::kMaxPointwiseInputs; ++i)
+    for (int i = 0; i < kMaxInputs; ++i)
         many.in();
     many.step(3, 0, 1);
     for (int i = 2; i < many.inputs; ++i)
@@ -176,26 +177,64 @@ struct Maker
 
 } // namespace
 
-PointwiseSpec specOf(Attrs const& a)
+int operandsOf(StepCode code)
 {
-    PointwiseSpec spec;
-    for (size_t i = 0; i < a.inputs.size() / kNumbersOfInput; ++i) {
-        auto const kind = InputKind(a.inputs[i * kNumbersOfInput]);
-        using K = PointwiseInput::Kind;
-        spec.inputs.push_back({int(i),
-                               kind == InputKind::kScalar    ? K::kScalar
-                               : kind == InputKind::kChannel ? K::kChannel
-                                                             : K::kBroadcast,
-                               int(a.inputs[i * kNumbersOfInput + 1])});
+    return kernels::jit::operandsOf(jitCode(code));
+}
+
+std::optional<StepCode> stepOf(elementwise::Operation operation)
+{
+    using O = elementwise::Operation;
+    switch (operation) {
+    case O::kSum:
+        return StepCode::kAdd;
+    case O::kProd:
+        return StepCode::kMul;
+    case O::kMax:
+        return StepCode::kMax;
+    case O::kMin:
+        return StepCode::kMin;
+    case O::kSub:
+        return StepCode::kSub;
+    case O::kDiv:
+        return StepCode::kDiv;
+    default:
+        return std::nullopt;
     }
-    spec.program.inputs = int(spec.inputs.size());
-    for (size_t s = 0; s < a.steps.size() / kNumbersOfStep; ++s) {
-        int64_t const* n = &a.steps[s * kNumbersOfStep];
-        spec.program.steps.push_back({kernels::jit::PointwiseCode(n[0]), int(n[1]), int(n[2]),
-                                      kernels::jit::ActivationKind(n[3]), float(a.parameters[s * kParametersOfStep]),
-                                      float(a.parameters[s * kParametersOfStep + 1])});
+}
+
+std::optional<StepCode> stepOf(unary::Operation operation)
+{
+    using O = unary::Operation;
+    switch (operation) {
+    case O::kExp:
+        return StepCode::kExp;
+    case O::kLog:
+        return StepCode::kLog;
+    case O::kSqrt:
+        return StepCode::kSqrt;
+    case O::kRecip:
+        return StepCode::kReciprocal;
+    case O::kAbs:
+        return StepCode::kAbs;
+    case O::kNeg:
+        return StepCode::kNegate;
+    case O::kCeil:
+        return StepCode::kCeil;
+    case O::kFloor:
+        return StepCode::kFloor;
+    case O::kErf:
+        return StepCode::kErf;
+    case O::kRound:
+        return StepCode::kRound;
+    default:
+        return std::nullopt;
     }
-    return spec;
+}
+
+std::string checkExpression(Attrs const& a)
+{
+    return kernels::jit::checkProgram(specOf(a).program);
 }
 
 ir::OpDef const& def()
@@ -203,7 +242,7 @@ ir::OpDef const& def()
     static constexpr ir::OpDef kDef{
         .name = "pointwise",
         .minInputs = 1,
-        .maxInputs = kernels::jit::kMaxPointwiseInputs,
+        .maxInputs = kMaxInputs,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,

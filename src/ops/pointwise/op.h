@@ -6,14 +6,17 @@
 //   there is at least one), scalar (one element, any shape), channel (as many elements as y has along an axis).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/types.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "ops/pointwise_kernel.h"
-#include "ops/reference.h"
+#include "ops/elementwise/op.h"
+#include "ops/unary/op.h"
+#include "tactic/reference.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::pointwise {
 
@@ -24,10 +27,35 @@ enum class InputKind : int64_t
     kChannel = 2,
 };
 
+// What a step computes of its operands a and b. The numbers stand in plans.
+enum class StepCode : int64_t
+{
+    kConstant = 0, // alpha
+    kAdd = 1,
+    kSub = 2,
+    kMul = 3,
+    kDiv = 4,
+    kMax = 5, // NaN on either side wins
+    kMin = 6,
+    kParametricRelu = 7, // a >= 0 ? a : b a
+    kExp = 10,
+    kLog = 11,
+    kSqrt = 12,
+    kReciprocal = 13,
+    kAbs = 14,
+    kNegate = 15,
+    kCeil = 16,
+    kFloor = 17,
+    kErf = 18,
+    kRound = 19, // half to even
+    kSquare = 20,
+    kActivation = 30, // kind, alpha, beta
+};
+
 struct Attrs : ir::AttrsOf<Attrs>
 {
-    // Four numbers a step: code (kernels/jit/pointwise.h), first and second operand (inputs first, then steps; 0 where
-    // there is none), activation kind (as in ops::FusedActivation; 0 elsewhere). Two parameters a step.
+    // Four numbers a step: StepCode, first and second operand (inputs first, then steps; 0
+    // where there is none), activation kind (as in ops::FusedActivation; 0 elsewhere). Two parameters a step.
     std::vector<int64_t> steps;
     std::vector<double> parameters;
     std::vector<int64_t> inputs; // two numbers each: InputKind, axis (kChannel; else 0)
@@ -41,10 +69,16 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(4, "output_type", outputType);
     }
 };
+inline constexpr int kMaxInputs = 8;
 inline constexpr int kNumbersOfStep = 4, kParametersOfStep = 2, kNumbersOfInput = 2;
 
-// As kernels take it. Counts must fit (infer checks them); codes and operands are checkProgram()'s matter.
-PointwiseSpec specOf(Attrs const& a);
+// How many operands a step has.
+int operandsOf(StepCode code);
+// The operation as a step; nothing where there is none.
+std::optional<StepCode> stepOf(elementwise::Operation operation);
+std::optional<StepCode> stepOf(unary::Operation operation);
+// Empty when the expression is one that kernels compute; else what is wrong.
+std::string checkExpression(Attrs const& a);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/activate.h"
+#include "families/elementwise/activate.h"
 #include "ops/pointwise/op.h"
 
 namespace tw::ops::pointwise {
@@ -14,46 +14,46 @@ double larger(double a, double b)
     return std::isnan(a) || std::isnan(b) ? std::nan("") : std::fmax(a, b);
 }
 
-double value(int64_t code, double a, double b, double alpha)
+double value(StepCode code, double a, double b, double alpha)
 {
     switch (code) {
-    case 0:
+    case StepCode::kConstant:
         return alpha;
-    case 1:
+    case StepCode::kAdd:
         return a + b;
-    case 2:
+    case StepCode::kSub:
         return a - b;
-    case 3:
+    case StepCode::kMul:
         return a * b;
-    case 4:
+    case StepCode::kDiv:
         return a / b;
-    case 5:
+    case StepCode::kMax:
         return larger(a, b);
-    case 6:
+    case StepCode::kMin:
         return -larger(-a, -b);
-    case 7:
+    case StepCode::kParametricRelu:
         return a >= 0 ? a : b * a;
-    case 10:
+    case StepCode::kExp:
         return std::exp(a);
-    case 11:
+    case StepCode::kLog:
         return std::log(a);
-    case 12:
+    case StepCode::kSqrt:
         return std::sqrt(a);
-    case 13:
+    case StepCode::kReciprocal:
         return 1 / a;
-    case 14:
+    case StepCode::kAbs:
         return std::fabs(a);
-    case 15:
+    case StepCode::kNegate:
         return -a;
-    case 16:
+    case StepCode::kCeil:
         return std::ceil(a);
-    case 17:
+    case StepCode::kFloor:
         return std::floor(a);
-    case 18:
+    case StepCode::kErf:
         return std::erf(a);
-    case 19:
+    case StepCode::kRound:
         return std::nearbyint(a);
-    default: // 20
+    default: // kSquare
         return a * a;
     }
 }
@@ -89,9 +89,9 @@ Result<void> reference(RefContext& ctx)
             double const* parameters = &attrs.parameters[s * kParametersOfStep];
             std::vector<double>& to = values[inputs + s];
             std::vector<double> const &a = values[size_t(step[1])], &b = values[size_t(step[2])];
-            if (step[0] != 30) {
+            if (StepCode(step[0]) != StepCode::kActivation) {
                 for (size_t e = 0; e < size_t(n); ++e)
-                    to[e] = value(step[0], a[e], b[e], parameters[0]);
+                    to[e] = value(StepCode(step[0]), a[e], b[e], parameters[0]);
                 continue;
             }
             FusedActivation f;

@@ -3,10 +3,10 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/rows.h"
-#include "ops/element.h"
+#include "kernels/cpu/rows.h"
 #include "ops/pooling/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/element.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::pooling {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
 #include "ops/pooling/cuda_bands.h"
 #include "ops/pooling/cuda_pixels.h"
 #include "ops/pooling/cuda_planes.h"
 #include "ops/pooling/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::pooling {
 

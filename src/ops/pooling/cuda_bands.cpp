@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/generate.h"
-#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/hopper.h"
 #include "ops/pooling/cuda_cells.h"
 #include "ops/pooling/op.h"
 

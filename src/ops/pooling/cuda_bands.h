@@ -3,7 +3,7 @@
 // wherever rows begin.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::pooling {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/cuda/generate.h"
+#include "kernels/cuda/common/generate.h"
 #include "ops/pooling/op.h"
 
 namespace tw::ops::pooling {

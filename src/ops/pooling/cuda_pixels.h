@@ -2,7 +2,7 @@
 // Maximum and average of FP16 and FP32 images in Format::kHWC8: 16 bytes of channels for each thread.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::pooling {
 

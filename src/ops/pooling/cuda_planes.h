@@ -3,7 +3,7 @@
 // columns that neighbours hold by exchange within the warp.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::pooling {
 

@@ -7,9 +7,9 @@
 // blend: (1 - f) max + f average. i8 results are rounded half to even.
 #pragma once
 
+#include "families/convolution/window.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "ops/window.h"
 
 namespace tw::ops::pooling {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "ops/pooling/op.h"
-#include "ops/reference.h"
+#include "tactic/reference.h"
 
 namespace tw::ops::pooling {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "kernels/rows.h"
-#include "ops/element.h"
+#include "kernels/cpu/rows.h"
 #include "ops/reduce/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/element.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::reduce {
 

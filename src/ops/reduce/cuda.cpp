@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/cuda_columns.h"
 #include "ops/reduce/cuda_pixels.h"
 #include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
 

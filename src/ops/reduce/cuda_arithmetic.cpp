@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/cuda_arithmetic.h"
 
-#include "kernels/cuda/prelude.h"
+#include "kernels/cuda/common/prelude.h"
 
 namespace tw::ops::reduce {
 

@@ -2,7 +2,7 @@
 // Reductions of axes with kept ones behind them: columns of a matrix, or of many.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
 

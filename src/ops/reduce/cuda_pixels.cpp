@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/common/hopper.h"
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {

@@ -2,7 +2,7 @@
 // Sum, average, product, maximum or minimum over the pixels of FP16 and FP32 images in Format::kHWC8; y is linear.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
 

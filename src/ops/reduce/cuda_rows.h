@@ -2,7 +2,7 @@
 // Reductions of the innermost axes: of rows that lie together.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/cuda/hopper.h"
-#include "ops/cuda_pointwise.h"
+#include "families/elementwise/cuda_pointwise.h"
+#include "kernels/cuda/common/hopper.h"
 #include "ops/reduce/cuda_arithmetic.h"
 
 namespace tw::ops::reduce {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/convert_format.h"
 #include "ops/reformat/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/convert_format.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::reformat {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/cuda_move.h"
+#include "families/copy/cuda_move.h"
 
 namespace tw::ops::reformat {
 

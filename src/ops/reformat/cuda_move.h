@@ -2,7 +2,7 @@
 // Between any two formats as a box whose axes change places, where vectors are full.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reformat {
 

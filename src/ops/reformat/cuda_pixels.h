@@ -2,7 +2,7 @@
 // Between linear and kHWC8 for types of 2 bytes: squares of 8 channels by 8 pixels, turned in registers.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reformat {
 

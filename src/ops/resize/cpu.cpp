@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/element.h"
 #include "ops/resize/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/element.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::resize {
 

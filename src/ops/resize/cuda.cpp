@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
 #include "ops/resize/cuda_lanes.h"
 #include "ops/resize/cuda_pixels.h"
 #include "ops/resize/cuda_planes.h"
 #include "ops/resize/cuda_rows.h"
 #include "ops/resize/cuda_strips.h"
 #include "ops/resize/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

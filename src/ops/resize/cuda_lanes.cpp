@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/cuda/generate.h"
+#include "kernels/cuda/common/generate.h"
 #include "ops/resize/cuda_scale.h"
 
 namespace tw::ops::resize {

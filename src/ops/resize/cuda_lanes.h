@@ -3,7 +3,7 @@
 // column, whose weights and neighbours are constants.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

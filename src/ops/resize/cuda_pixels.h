@@ -3,8 +3,8 @@
 // channels for each thread.
 #pragma once
 
-#include "ops/cuda_tactic.h"
 #include "ops/resize/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

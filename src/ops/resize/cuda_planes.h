@@ -3,7 +3,7 @@
 // same few rows of several planes from rows of x in shared memory.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

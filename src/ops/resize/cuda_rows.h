@@ -3,7 +3,7 @@
 // read of x.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

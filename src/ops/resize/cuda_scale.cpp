@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "kernels/cuda/generate.h"
-#include "kernels/cuda/prelude.h"
-#include "ops/cuda_tactic.h"
+#include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/prelude.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

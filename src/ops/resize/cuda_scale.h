@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cuda/params.h"
+#include "kernels/cuda/common/params.h"
 #include "ops/resize/op.h"
-#include "ops/tactic.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::resize {
 

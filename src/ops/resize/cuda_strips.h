@@ -3,7 +3,7 @@
 // linear mixes of up to 2 x 2 pixels; a thread walks down a strip with 16 bytes of channels.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::resize {
 

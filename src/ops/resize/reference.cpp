@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/reference.h"
 #include "ops/resize/op.h"
+#include "tactic/reference.h"
 
 namespace tw::ops::resize {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/blocks.h"
-#include "ops/pointwise_kernel.h"
+#include "families/elementwise/pointwise_jit.h"
 #include "ops/scale/op.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::scale {
 

@@ -9,8 +9,8 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
-#include "ops/reference.h"
-#include "ops/tactic.h"
+#include "tactic/reference.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::scale {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/broadcast.h"
-#include "ops/jit_support.h"
 #include "ops/select/kernels.h"
 #include "ops/select/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/broadcast.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::select {
 

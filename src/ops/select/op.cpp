@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/select/op.h"
 
-#include "ops/broadcast.h"
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/broadcast.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::select {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_tactic.h"
 #include "ops/shape/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::shape {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/shuffle/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::shuffle {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_move.h"
+#include "families/copy/cuda_move.h"
 #include "ops/shuffle/op.h"
 
 namespace tw::ops::shuffle {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ops/slice/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::slice {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cuda_slice.h"
+#include "families/copy/cuda_slice.h"
 #include "ops/slice/op.h"
 
 namespace tw::ops::slice {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/jit/pointwise.h"
-#include "kernels/jit/softmax_kernel.h"
-#include "ops/element.h"
-#include "ops/jit_support.h"
+#include "kernels/cpu/jit/pointwise.h"
+#include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/softmax/op.h"
-#include "ops/tactic.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/element.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops::softmax {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/cuda_tactic.h"
 #include "ops/softmax/cuda_columns.h"
 #include "ops/softmax/cuda_short_rows.h"
 #include "ops/softmax/op.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::softmax {
 

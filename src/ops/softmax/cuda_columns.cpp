@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "kernels/cuda/generate.h"
+#include "kernels/cuda/common/generate.h"
 #include "ops/softmax/op.h"
 
 namespace tw::ops::softmax {

@@ -2,7 +2,7 @@
 // Softmax along an axis with others behind it: in one pass over memory, the axis in registers.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::softmax {
 

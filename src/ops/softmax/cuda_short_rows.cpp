@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/cuda/generate.h"
-#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/hopper.h"
 #include "ops/softmax/op.h"
 
 namespace tw::ops::softmax {

@@ -2,7 +2,7 @@
 // Softmax of short rows that begin anywhere, by blocks of rows in shared memory.
 #pragma once
 
-#include "ops/cuda_tactic.h"
+#include "tactic/cuda_tactic.h"
 
 namespace tw::ops::softmax {
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "ops/cases.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::softmax {
 

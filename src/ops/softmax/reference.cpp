@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/reference.h"
 #include "ops/softmax/op.h"
+#include "tactic/reference.h"
 
 namespace tw::ops::softmax {
 

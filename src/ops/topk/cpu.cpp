@@ -5,10 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include "ops/element.h"
-#include "ops/jit_support.h"
 #include "ops/topk/kernels.h"
 #include "ops/topk/op.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/element.h"
 
 namespace tw::ops::topk {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/reference.h"
 #include "ops/topk/op.h"
+#include "tactic/reference.h"
 
 namespace tw::ops::topk {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/functions.h"
-#include "ops/blocks.h"
-#include "ops/pointwise_kernel.h"
+#include "families/elementwise/pointwise_jit.h"
+#include "kernels/cpu/functions.h"
 #include "ops/unary/op.h"
-#include "ops/vector_tactic.h"
+#include "tactic/blocks.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::unary {
 
@@ -121,12 +121,12 @@ constexpr PlainTactic kPlain{"unary_plain", 1, run};
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)
 {
-    auto const code = pointwiseCodeOfUnary(int(p.node->attrsAs<Attrs>().operation));
+    auto const code = pointwise::stepOf(p.node->attrsAs<Attrs>().operation);
     if (!code)
         return invalidArgument("there is no emitted code for this operation");
     PointwiseSpec spec;
     spec.program.inputs = 1;
-    spec.program.steps = {{*code, 0}};
+    spec.program.steps = {{jitCode(*code), 0}};
     spec.inputs = {{0}};
     return spec;
 }

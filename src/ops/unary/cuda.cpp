@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/half_math.h"
-#include "ops/cuda_pointwise.h"
+#include "families/elementwise/cuda_pointwise.h"
+#include "kernels/cuda/common/half_math.h"
 #include "ops/unary/op.h"
 
 namespace tw::ops::unary {

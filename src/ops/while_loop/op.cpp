@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/while_loop/op.h"
 
-#include "ops/cases.h"
-#include "ops/regions.h"
-#include "ops/registry.h"
+#include "tactic/cases.h"
+#include "tactic/regions.h"
+#include "tactic/registry.h"
 
 namespace tw::ops::while_loop {
 

@@ -3,7 +3,7 @@
 
 #include "interp/interp.h"
 #include "ir/text.h"
-#include "ops/registry.h"
+#include "tactic/registry.h"
 
 namespace tw::ops {
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/cuda_conv_depthwise.h"
+
+#include <cstring>
+
+#include "families/convolution/cuda_conv_f32.h"
+#include "kernels/cuda/common/hopper.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+constexpr char const* kHalves = R"(
+typedef f16 T;
+struct alignas(V * 2) Few { u32 v[V / 2]; };
+TW_INLINE void unpack(Few const& h, float (&v)[V])
+{
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i) {
+        v[i * 2] = lowHalf(h.v[i]);
+        v[i * 2 + 1] = highHalf(h.v[i]);
+    }
+}
+TW_INLINE Few packed(float const (&v)[V])
+{
+    Few out;
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i) out.v[i] = packHalves(v[i * 2], v[i * 2 + 1]);
+    return out;
+}
+)";
+constexpr char const* kFloats = R"(
+typedef float T;
+struct alignas(V * 4) Few { float v[V]; };
+TW_INLINE void unpack(Few const& f, float (&v)[V])
+{
+#pragma unroll
+    for (int i = 0; i < V; ++i) v[i] = f.v[i];
+}
+TW_INLINE Few packed(float const (&v)[V])
+{
+    Few out;
+#pragma unroll
+    for (int i = 0; i < V; ++i) out.v[i] = v[i];
+    return out;
+}
+)";
+
+int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channels)
+{
+    return (r * w[3] + s) * channels;
+}
+
+} // namespace
+
+char const* fewText(bool isHalf)
+{
+    return isHalf ? kHalves : kFloats;
+}
+
+std::string activationText(Problem const& p, bool isHalf)
+{
+    return isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
+}
+
+Support supportsAlone(Problem const& p, DataType type)
+{
+    if (Support const s = supportsCommon(p, type); !s.ok)
+        return s;
+    if (p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    Geometry const g = geometryOf(p, true);
+    if (g.groups != g.c || g.k != g.c)
+        return Support::no("takes one filter for each channel");
+    return Support::yes();
+}
+
+std::vector<std::string> packAlone(Problem const& p)
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = roundUp8(w.dims[0]), taps = w.dims[2] * w.dims[3];
+    size_t const size = size_t(sizeOf(w.type));
+    std::string const each = packFilters(w, w.dims[0], taps, placeOf, 1);
+    std::string filters(size_t(taps * channels) * size, '\0');
+    char const* from = each.data();
+    for (int64_t c = 0; c < w.dims[0]; ++c)
+        for (int64_t t = 0; t < taps; ++t, from += size)
+            std::memcpy(filters.data() + size_t(t * channels + c) * size, from, size);
+    return {packBias(p, channels), filters};
+}
+
+CudaKernels depthwiseKernels(Problem const& p, std::string source, int64_t sharedBytes)
+{
+    CudaKernels out = wholeKernels("depthwise", std::move(source), sharedBytes);
+    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
+    out.packedInputs = {1, 2};
+    return out;
+}
+
+} // namespace tw::ops::conv_f16

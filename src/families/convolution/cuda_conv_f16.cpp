@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/cuda_conv_f16.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "families/elementwise/cuda_epilogue.h"
+#include "ops/fused_convolution/op.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+constexpr size_t kBias = 2, kResidual = 3; // positions of inputs
+
+bool isPresent(Problem const& p, size_t i)
+{
+    return i < p.inputs.size() && p.inputs[i].present;
+}
+
+} // namespace
+
+Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+{
+    return ops::geometryOf(WindowKind::kConvolution, node.attrsAs<KernelWindowAttrs>(), x, w, y);
+}
+
+int64_t filtersOf(Geometry const& g)
+{
+    return g.groups == 1 ? roundUp8(g.k) : g.k;
+}
+
+cuda::ConvShape shapeOf(Geometry const& g)
+{
+    cuda::ConvShape s;
+    s.n = g.batch;
+    s.h = g.in[1];
+    s.w = g.in[2];
+    s.c = g.c;
+    s.k = filtersOf(g);
+    s.r = g.window[1];
+    s.s = g.window[2];
+    s.outH = g.out[1];
+    s.outW = g.out[2];
+    s.groups = g.groups;
+    s.strideH = int(g.stride[1]);
+    s.strideW = int(g.stride[2]);
+    s.padH = int(g.before[1]);
+    s.padW = int(g.before[2]);
+    s.dilationH = int(g.dilation[1]);
+    s.dilationW = int(g.dilation[2]);
+    return s;
+}
+
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
+{
+    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
+}
+
+double estimateUs(Problem const& p, double teraflops)
+{
+    constexpr double kBytesPerUs = 3e6, kLeastUs = 2;
+    Geometry const g = geometryOf(p, false);
+    double const positions = double(g.batch * g.out[1] * g.out[2]);
+    double const operations = 2 * positions * double(g.k) * double(g.c / g.groups * g.window[1] * g.window[2]);
+    double const bytes = double(sizeOf(p.inputs[0].type)) * (double(g.batch * g.in[1] * g.in[2] * g.c) +
+                                                             positions * double(g.k) * (hasResidual(p) ? 2 : 1));
+    return kLeastUs + std::max(bytes / kBytesPerUs, operations / teraflops * 1e-6);
+}
+
+FusedActivation activationOf(ir::Node const& node)
+{
+    auto const* fused = dynamic_cast<fused_convolution::Attrs const*>(node.attrs.get());
+    return fused ? fused->activation : FusedActivation();
+}
+
+bool hasResidual(Problem const& p)
+{
+    return isPresent(p, kResidual);
+}
+
+Support supportsCommon(Problem const& p, DataType type)
+{
+    if (!p.cuda)
+        return Support::no("runs on GPUs only");
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
+    if (x.type != type || y.type != type || w.type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (w.dims.rank != 4)
+        return Support::no("takes 2-D windows only");
+    if (!w.constant || (isPresent(p, kBias) && !p.inputs[kBias].constant))
+        return Support::no("takes constant filters and biases only");
+    if (w.dims.volume() == 0)
+        return Support::no("needs channels and filters");
+    constexpr int64_t kLimit = int64_t(1) << 30;
+    Geometry const g = geometryOf(p, true);
+    for (int i = 1; i < 3; ++i)
+        if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
+            (g.window[i] - 1) * g.dilation[i] >= kLimit)
+            return Support::no("counts in 32 bits");
+    if (g.batch * g.out[1] * g.out[2] >= kLimit || g.batch * g.in[1] * g.in[2] >= kLimit || g.c >= kLimit ||
+        g.k >= kLimit)
+        return Support::no("counts in 32 bits");
+    return Support::yes();
+}
+
+cuda::Epilogue epilogueOf(Problem const& p)
+{
+    cuda::Epilogue e;
+    e.bias = true; // without one zeros are added: fewer kernels to compile
+    e.residual = hasResidual(p);
+    e.activateLast = true;
+    e.activation = epilogueActivation(activationOf(*p.node));
+    return e;
+}
+
+std::vector<Formats> formatsWith(Problem const& p, Format x)
+{
+    // Before the shapes are looked at: a tactic without formats takes part in nothing.
+    if (p.inputs[0].dims.rank < leastRankOf(Format::kHWC8) || p.outputs[0].dims.rank < leastRankOf(Format::kHWC8))
+        return {};
+    Formats f = linearFormats(p);
+    f.inputs[0] = x;
+    f.outputs[0] = Format::kHWC8;
+    if (hasResidual(p))
+        f.inputs[kResidual] = Format::kHWC8;
+    return {f};
+}
+
+std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout)
+{
+    std::string bytes(size_t(filters * each * sizeOf(w.type)), '\0');
+    auto fill = [&](auto* to, auto const* from) {
+        for (int64_t k = 0; k < w.dims[0]; ++k)
+            for (int64_t c = 0; c < w.dims[1]; ++c)
+                for (int64_t r = 0; r < w.dims[2]; ++r)
+                    for (int64_t s = 0; s < w.dims[3]; ++s)
+                        to[k * each + placeOf(w.dims, c, r, s, layout)] = *from++;
+    };
+    if (w.type == DataType::kFloat)
+        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
+    else
+        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
+    return bytes;
+}
+
+std::string packBias(Problem const& p, int64_t count)
+{
+    return isPresent(p, kBias) ? packFloats(p.inputs[kBias], count) : std::string(size_t(count) * sizeof(float), '\0');
+}
+
+void setOutput(cuda::Output& out, RunArgs const& args, void const* bias)
+{
+    TensorRef const& y = args.outputs[0];
+    out.y = y.data;
+    out.bias = static_cast<float const*>(bias);
+    out.ldy = out.ldResidual = y.pixelStride();
+    if (args.inputs.size() > kResidual && args.inputs[kResidual].data) {
+        out.residual = args.inputs[kResidual].data;
+        out.ldResidual = args.inputs[kResidual].pixelStride();
+    }
+}
+
+} // namespace tw::ops::conv_f16

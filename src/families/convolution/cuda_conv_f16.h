@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, for the ops convolution and
+// fused_convolution. Residual and y are in Format::kHWC8, x too where a way does not say otherwise. Channels that round
+// y up to 8 are computed with filters of zeros, so that rows are whole vectors.
+#pragma once
+
+#include "families/convolution/kernel_window.h"
+#include "families/elementwise/activate.h"
+#include "kernels/cuda/common/epilogue.h"
+#include "kernels/cuda/conv/shape.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::conv_f16 {
+
+enum class Arithmetic : int
+{
+    kHalf,
+    kFloat, // exact
+    kTf32,  // FP32, factors rounded to TF32
+};
+constexpr DataType typeOf(Arithmetic a) // of x, w, residual and y
+{
+    return a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
+}
+
+// What the ops' tactics have in common that compute in the same way.
+struct Way
+{
+    Format x;
+    Support (*supports)(Problem const& problem, Arithmetic arithmetic);
+    std::vector<Config> (*configs)(Problem const& problem, Arithmetic arithmetic);
+    double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
+    CudaKernels (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
+};
+// wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
+// TF32.
+extern Way const kWgmma;
+// mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
+extern Way const kMma;
+// The same for few channels in linear format: a network's first layer.
+extern Way const kMmaPlanar;
+// A first layer that steps over two columns, x linear: pixels stay in shared memory. FP16, TF32.
+extern Way const kStem;
+// Each channel by itself, 8 of them (FP32: 4) for each thread.
+extern Way const kDepthwise;
+// The same in strips, with a row's sums in registers: small windows. Compute capability 8.0.
+extern Way const kDepthwiseStrips;
+// The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
+extern Way const kDepthwiseTile;
+
+// One combination: y and residual in kHWC8, x in `x`.
+std::vector<Formats> formatsWith(Problem const& problem, Format x);
+
+template <Way const& way, Arithmetic arithmetic>
+constexpr CudaTactic tactic(char const* name)
+{
+    return CudaTactic(
+        name, 3, [](Problem const& p, Config const& c) { return way.generate(p, c, arithmetic); },
+        [](Problem const& p) { return way.supports(p, arithmetic); },
+        [](Problem const& p) { return way.configs(p, arithmetic); },
+        [](Problem const& p) { return formatsWith(p, way.x); },
+        [](Problem const& p, Config const& c) { return way.estimate(p, c, arithmetic); },
+        arithmetic == Arithmetic::kTf32);
+}
+
+// What the ways share.
+
+// x, w, y of a problem or a run as numbers.
+using Geometry = KernelWindowGeometry;
+Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
+inline Geometry geometryOf(Problem const& p, bool atMaximum)
+{
+    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
+    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
+}
+inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
+{
+    return geometryOf(node, args.inputs[0].dims, args.inputs[1].dims, args.outputs[0].dims);
+}
+
+// As the implicit products of kernels/cuda take them, and the order of k in their filters (for packFilters()).
+cuda::ConvShape shapeOf(Geometry const& geometry);
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar);
+// Those of one group round up to 8; groups lie one behind the other as they are.
+int64_t filtersOf(Geometry const& geometry);
+constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
+
+// Microseconds that a kernel would take at a rate of operations, or of memory: only to order tactics by.
+double estimateUs(Problem const& problem, double teraflops);
+
+FusedActivation activationOf(ir::Node const& node);
+bool hasResidual(Problem const& problem);
+// Of this type, 2-D, constant filters and bias, sizes that count in 32 bits.
+Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
+// Bias (zeros, where there is none), residual, activation behind it.
+cuda::Epilogue epilogueOf(Problem const& problem);
+
+inline int64_t roundUp8(int64_t v)
+{
+    return (v + 7) / 8 * 8;
+}
+
+// Where element (c, r, s) of filter k, with all sizes of w, lies in the packed filter.
+using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t layout);
+// [filters, each] of w's type, filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
+std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
+// Floats, zeros behind them or where there is no bias.
+std::string packBias(Problem const& problem, int64_t count);
+
+// Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
+void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);
+
+} // namespace tw::ops::conv_f16

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of FP16, and of FP32 rounded to TF32.
+#include <algorithm>
+
+#include "families/convolution/cuda_conv_f16.h"
+#include "families/convolution/cuda_conv_f32.h"
+#include "kernels/cuda/gemm/wgmma.h"
+
+namespace tw::ops::conv_f16 {
+
+namespace {
+
+namespace gemm = cuda::gemm_f16;
+
+constexpr size_t kMostConfigs = 5;
+constexpr int64_t kLeastChannels = 16;
+
+// A config's numbers.
+enum Place
+{
+    kImage,
+    kTileP,
+    kTileQ,
+    kStages,
+    kGroups,
+    kPingPong,
+    kSplit,
+    kSwap,
+    kCopies,
+    kPlaces,
+};
+
+Config configOf(gemm::Spec const& s)
+{
+    return {s.image, s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.swap, s.copies};
+}
+
+// All but the tile.
+gemm::Spec baseOf(Problem const& p)
+{
+    gemm::Spec s;
+    static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
+    s.single = p.inputs[0].type == DataType::kFloat;
+    s.copies = !s.single;
+    return s;
+}
+
+// Null: there is no such kernel.
+char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
+{
+    if (!isConfig(c, kPlaces, 0, 256))
+        return "a config has other numbers";
+    s = baseOf(p);
+    s.image = c[kImage] != 0;
+    s.tileP = int(c[kTileP]);
+    s.tileQ = int(c[kTileQ]);
+    s.stages = int(c[kStages]);
+    s.groups = int(c[kGroups]);
+    s.pingPong = c[kPingPong] != 0;
+    s.split = int(c[kSplit]);
+    s.swap = c[kSwap] != 0;
+    s.copies = c[kCopies] != 0;
+    return gemm::unsupported(s);
+}
+
+// A window of one position that touches every pixel once.
+bool isProduct(Geometry const& g)
+{
+    bool product = true;
+    for (int i = 1; i < 3; ++i)
+        product = product && g.window[i] == 1 && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
+    return product;
+}
+
+// Tensors of a run, or dense ones: pixelX and pixelY are the elements between pixels.
+gemm::Shape shapeOf(Geometry const& g, bool image, int64_t pixelX, int64_t pixelY)
+{
+    gemm::Shape s;
+    if (image) {
+        gemm::Image i;
+        i.n = g.batch;
+        i.h = g.in[1];
+        i.w = g.in[2];
+        i.c = roundUp8(g.c);
+        i.r = g.window[1];
+        i.s = g.window[2];
+        i.outH = g.out[1];
+        i.outW = g.out[2];
+        i.strideH = int(g.stride[1]);
+        i.strideW = int(g.stride[2]);
+        i.padH = int(g.before[1]);
+        i.padW = int(g.before[2]);
+        i.dilationH = int(g.dilation[1]);
+        i.dilationW = int(g.dilation[2]);
+        s = gemm::imageShape(i, roundUp8(g.k));
+    } else {
+        s.m = g.batch * g.out[1] * g.out[2];
+        s.n = roundUp8(g.k);
+        s.k = g.c;
+        s.lda = pixelX;
+        s.ldb = roundUp8(g.c);
+    }
+    s.ldy = pixelY;
+    return s;
+}
+
+char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
+{
+    if (g.batch == 0 || g.out[1] == 0 || g.out[2] == 0)
+        return nullptr; // nothing is launched
+    if (spec.image) {
+        // The corners of the box of filter origins are numbers of 8 bits.
+        for (int i = 1; i < 3; ++i) {
+            int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
+            if (g.before[i] < -127 || upper < -128 || upper > 127)
+                return "the copy engine's padding ends at 127";
+        }
+    } else if (!isProduct(g)) {
+        return "a window of one position makes a product";
+    }
+    return gemm::unsupported(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)));
+}
+
+// Filters in the order of k in memory already: read where they are.
+bool areInPlace(Problem const& p)
+{
+    Extents const& w = p.inputs[1].dims;
+    return w[1] % 8 == 0 && w[2] * w[3] == 1;
+}
+
+int64_t placeOf(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t channels)
+{
+    return (r * w[3] + s) * channels + c;
+}
+
+std::vector<Config> configs(Problem const& p)
+{
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    gemm::Spec base = baseOf(p);
+    std::vector<Config> list;
+    auto add = [&](bool image, size_t most) {
+        base.image = image;
+        if (optimum.batch * optimum.out[1] * optimum.out[2] == 0 || (!image && !isProduct(maximum)))
+            return;
+        gemm::Shape const shape = shapeOf(optimum, image, roundUp8(optimum.c), roundUp8(optimum.k));
+        for (gemm::Spec const& s : gemm::candidates(base, shape, p.cuda->multiprocessors, most))
+            if (!unsupportedGeometry(s, maximum) && !unsupportedGeometry(s, optimum))
+                list.push_back(configOf(s));
+    };
+    add(false, kMostConfigs);
+    add(true, list.empty() ? kMostConfigs : 1);
+    return list;
+}
+
+Support supports(Problem const& p, Arithmetic a)
+{
+    if (Support const s = supportsCommon(p, typeOf(a)); !s.ok)
+        return s;
+    if (p.cuda->capability != 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    if (p.node->attrsAs<KernelWindowAttrs>().groups != 1)
+        return Support::no("takes one group");
+    if (p.inputs[1].dims[1] < kLeastChannels)
+        return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
+    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
+}
+
+double estimate(Problem const& p, Config const& config)
+{
+    gemm::Spec spec;
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, config, spec) || g.batch * g.out[1] * g.out[2] == 0)
+        return 0;
+    return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
+}
+
+CudaKernels generate(Problem const& p, Config const& config)
+{
+    gemm::Spec spec;
+    if (char const* const why = specOf(p, config, spec))
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
+    bool const inPlace = areInPlace(p);
+    out.pack = [&p, inPlace]() -> Result<std::vector<std::string>> {
+        TensorSpec const& w = p.inputs[1];
+        int64_t const channels = roundUp8(w.dims[1]);
+        std::vector<std::string> parts{packBias(p, roundUp8(w.dims[0]))};
+        if (!inPlace)
+            parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
+        return parts;
+    };
+    out.packedInputs = inPlace ? std::vector<int>{2} : std::vector<int>{1, 2};
+    out.run = [spec, inPlace, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(*node, args);
+        if (char const* const why = unsupportedGeometry(spec, g))
+            return unsupported(why);
+        int64_t const pixelX = x.pixelStride();
+        gemm::Launch l = gemm::launch(spec, shapeOf(g, spec.image, pixelX, y.pixelStride()), launch.multiprocessors());
+        if (spec.image) { // x as it is: gaps, if any, read as zeros
+            l.p.dims[0] = uint64_t(g.c);
+            uint64_t stride = uint64_t(pixelX * spec.elementBytes());
+            for (int i = 0; i < 3; ++i) {
+                l.p.strides[i] = stride;
+                stride *= l.p.dims[i + 1];
+            }
+        }
+        (spec.swap ? l.p : l.q).dims[spec.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
+        void const* const filters = inPlace ? args.inputs[1].data : launch.packed(1);
+        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
+        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
+        setOutput(l.args, args, launch.packed(0));
+        if (!spec.copies)
+            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+        TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
+        if (!spec.residual)
+            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
+        l.y.strides[0] = uint64_t(l.args.ldResidual) * sizeof(uint16_t);
+        l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
+        TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
+    };
+    return out;
+}
+
+} // namespace
+
+constinit Way const kWgmma{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                           [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
+                           [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+
+} // namespace tw::ops::conv_f16

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions y = f(conv(x, w) + bias + residual) by cuDNN, in FP16 or in FP32 with factors that may be rounded to
+// TF32, channels together (Format::kHWC8), for the ops convolution and fused_convolution. The config is one number, the
+// engine's place in the list of the library's heuristic; the image is the plan as the library writes it, compiled code
+// included.
+#pragma once
+
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+class CudnnConvTactic final : public Tactic
+{
+public:
+    constexpr CudnnConvTactic(char const* name, int version, DataType type)
+        : Tactic(name, version, Backend::kCuda), type_(type)
+    {}
+    Source source() const override { return Source::kCudnn; }
+    // The library offers no choice: FP32 engines with matrix units round.
+    Rounding rounding() const override { return type_ == DataType::kFloat ? Rounding::kTf32 : Rounding::kPlain; }
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::string> build(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    DataType type_;
+};
+
+} // namespace tw::ops

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// FP16 convolutions transposed whose windows lie side by side (stride = window, no padding): x and y in Format::kHWC8,
+// constant filters. Each position of the window is a product of its own, which writes every stride-th pixel. wgmma,
+// compute capability 9.0.
+#pragma once
+
+#include "families/convolution/kernel_window.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::deconv_f16 {
+
+CudaKernels generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
+std::vector<Formats> formats(Problem const& problem);
+
+// What they share with FP32. x, w, y of a problem or a run as numbers.
+KernelWindowGeometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
+KernelWindowGeometry geometryOf(Problem const& problem, bool atMaximum);
+// Whether windows of at most so many positions in each direction lie side by side.
+bool areBeside(KernelWindowGeometry const& geometry, int64_t mostWindow);
+
+} // namespace tw::ops::deconv_f16

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "device/large_pages.h"
+#include "families/convolution/tactics.h"
+#include "families/convolution/window_phases.h"
+#include "families/elementwise/activate_jit.h"
+#include "kernels/cpu/jit/depthwise.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using convolution::Geometry;
+using kernels::jit::DepthwiseArgs;
+using kernels::jit::DepthwiseKernel;
+using kernels::jit::DepthwiseSpec;
+using kernels::jit::Isa;
+
+DepthwiseSpec specOf(Geometry const& g, int vectors)
+{
+    DepthwiseSpec s;
+    s.vectors = vectors;
+    s.taps = int(g.window[2]);
+    s.inWidth = g.in[2];
+    s.outWidth = g.out[2];
+    s.stride = g.stride[2];
+    s.dilation = g.dilation[2];
+    s.before = g.before[2];
+    return s;
+}
+
+// Blocks of channels, and how parts of the work are cut out of [batch, bands of rows, groups of blocks].
+struct DepthwisePrepared final : Prepared
+{
+    Geometry g;
+    DepthwiseKernel kernel, lastKernel; // last: of a block with fewer vectors
+    int64_t blocks = 0, fullBlocks = 0;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
+    int64_t bandRows = 1, bands = 1, blocksAtOnce = 1, blockParts = 1;
+    std::vector<TapRange> rows; // of each output row
+};
+
+class DepthwiseConvolution final : public Kernel
+{
+public:
+    DepthwiseConvolution(ir::Node const& node, Isa isa, Config const& config, int threads,
+                         std::optional<kernels::jit::Activation> activation)
+        : node_(node), isa_(isa), vectors_(int(config[0])), prefetch_(config[1] != 0), threads_(std::max(threads, 1)),
+          activation_(activation)
+    {}
+
+    // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero behind the last channel.
+    Result<void> pack(Extents const& dims, float const* w, float const* bias)
+    {
+        int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
+        int64_t const block = vectors_ * width, channels = (dims[0] + width - 1) / width * width;
+        weights_ = device::PackedFloats(channels * window);
+        bias_ = device::PackedFloats(channels);
+        if (!weights_.data() || !bias_.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
+        float *to = weights_.data(), *toBias = bias_.data();
+        for (int64_t c = 0; c < dims[0]; ++c) {
+            int64_t const first = c / block * block, lanes = std::min(block, channels - first);
+            for (int64_t i = 0; i < window; ++i)
+                to[first * window + i * lanes + c % block] = w[c * window + i];
+            toBias[c] = bias ? bias[c] : 0;
+        }
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        auto p = std::make_shared<DepthwisePrepared>();
+        TensorRef const &x = in[0], &y = out[0];
+        p->g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
+        if (y.count() == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        bool const residual = in.size() > 3 && in[3].dims.rank == 4;
+        p->xPixel = x.pixelStride();
+        p->yPixel = y.pixelStride();
+        p->residualPixel = residual ? in[3].pixelStride() : 0;
+        int64_t const width = kernels::jit::vectorWidth(isa_), vectors = (p->g.k + width - 1) / width;
+        p->blocks = (vectors + vectors_ - 1) / vectors_;
+        p->fullBlocks = vectors / vectors_;
+        DepthwiseSpec spec = specOf(p->g, vectors_);
+        spec.xPixelBytes = p->xPixel * 4;
+        spec.yPixelBytes = p->yPixel * 4;
+        spec.residualPixelBytes = p->residualPixel * 4;
+        spec.residual = residual;
+        spec.activation = activation_;
+        spec.prefetch = prefetch_;
+        if (p->fullBlocks > 0) {
+            TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
+        }
+        if (p->fullBlocks < p->blocks) {
+            spec.vectors = int(vectors % vectors_);
+            TW_ASSIGN(p->lastKernel, DepthwiseKernel::emit(isa_, spec));
+        }
+        Phase const rows = phasesOf(p->g, 1, false, classesOf(false, p->g.window[1], 1, 1))[0];
+        for (int64_t o = 0; o < rows.count; ++o)
+            p->rows.push_back(tapsInside(rows, o));
+        divide(*p);
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = *static_cast<DepthwisePrepared const*>(args.prepared);
+        if (p.blocks == 0)
+            return {};
+        float const *x = args.inputs[0].as<float>(),
+                    *residual = p.residualPixel > 0 ? args.inputs[3].as<float>() : nullptr;
+        float* y = args.outputs[0].as<float>();
+        args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
+            int64_t const blockPart = part % p.blockParts, band = part / p.blockParts % p.bands;
+            int64_t const n = part / p.blockParts / p.bands;
+            int64_t const endBlock = std::min((blockPart + 1) * p.blocksAtOnce, p.blocks);
+            for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
+                runBlock(p, n, band, block, x, residual, y);
+        });
+        return {};
+    }
+
+private:
+    // Parts enough for the threads to end at about the same time: channels first, then rows.
+    void divide(DepthwisePrepared& p) const
+    {
+        int64_t const wanted = threads_ > 1 ? 4 * threads_ : 1, rows = p.g.out[1];
+        int64_t const split = std::min(p.blocks, (wanted + p.g.batch - 1) / p.g.batch);
+        p.blocksAtOnce = (p.blocks + split - 1) / split;
+        p.blockParts = (p.blocks + p.blocksAtOnce - 1) / p.blocksAtOnce;
+        int64_t const have = p.g.batch * p.blockParts, bands = std::min(rows, (wanted + have - 1) / have);
+        p.bandRows = (rows + bands - 1) / bands;
+        p.bands = (rows + p.bandRows - 1) / p.bandRows;
+    }
+
+    void runBlock(DepthwisePrepared const& p, int64_t n, int64_t band, int64_t block, float const* x,
+                  float const* residual, float* y) const
+    {
+        Geometry const& g = p.g;
+        int64_t const width = kernels::jit::vectorWidth(isa_), lanes = vectors_ * width, channel = block * lanes;
+        int64_t const xRow = g.in[2] * p.xPixel;
+        bool const last = block >= p.fullBlocks;
+        DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
+        int64_t const kernelLanes = last ? (g.k - channel + width - 1) / width * width : lanes;
+        float const* w = weights_.data() + block * lanes * g.window[1] * g.window[2];
+        DepthwiseArgs a;
+        a.xRowBytes = g.dilation[1] * xRow * 4;
+        a.bias = bias_.data() + channel;
+        int64_t const end = std::min((band + 1) * p.bandRows, g.out[1]);
+        for (int64_t o = band * p.bandRows; o < end; ++o) {
+            TapRange const& r = p.rows[size_t(o)];
+            int64_t const top = r.count > 0 ? o * g.stride[1] - g.before[1] + r.first * g.dilation[1] : 0;
+            a.rows = r.count;
+            a.x = x + (n * g.in[1] + top) * xRow + channel;
+            a.w = w + r.first * g.window[2] * kernelLanes;
+            a.y = y + (n * g.out[1] + o) * g.out[2] * p.yPixel + channel;
+            if (residual)
+                a.residual = residual + (n * g.out[1] + o) * g.out[2] * p.residualPixel + channel;
+            kernel(a);
+        }
+    }
+
+    ir::Node const& node_;
+    Isa isa_;
+    int vectors_;
+    bool prefetch_;
+    int threads_;
+    std::optional<kernels::jit::Activation> activation_;
+    device::PackedFloats weights_, bias_;
+};
+
+} // namespace
+
+Support DepthwiseTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsConvolution(p, isa_); !s.ok)
+        return s;
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    if (g.groups != g.c || g.k != g.c || g.c == 0)
+        return Support::no("takes one filter for each channel only");
+    DepthwiseSpec spec = specOf(g, 2);
+    spec.xPixelBytes = spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
+    if (char const* why = kernels::jit::depthwiseMisfit(isa_, spec))
+        return Support::no(why);
+    return Support::yes();
+}
+
+std::vector<Config> DepthwiseTactic::configs(Problem const& p) const
+{
+    Extents const& x = p.inputs[0].dims;
+    bool const manyVectors = x[1] > kernels::jit::vectorWidth(isa_);
+    bool const large =
+        x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > thisCpu().l2Bytes / 2;
+    std::vector<Config> list;
+    for (int64_t prefetch : {1, 0})
+        for (int64_t vectors : {2, 1})
+            if ((vectors == 1 || (manyVectors && (isa_ == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))) &&
+                (prefetch == 0 || large))
+                list.push_back({vectors, prefetch});
+    return list;
+}
+
+double DepthwiseTactic::estimate(Problem const& p, Config const&) const
+{
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
+    double const vectors = double((y.dims[1] + kernels::jit::vectorWidth(isa_) - 1) / kernels::jit::vectorWidth(isa_));
+    double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[2] * w.dims[3]);
+    // Two 32-byte products a cycle at 3 GHz, or twice that; what is written costs about as much as three products; 40
+    // GB/s from memory behind L2.
+    double const products = pixels * vectors * (taps + 3) / (isa_ == Isa::kAvx512 ? 1.4 : 1.9) / 3000;
+    double const bytes = 4 * double(x.dims.volume() + y.dims.volume());
+    return std::max(products, bytes > double(thisCpu().l2Bytes) ? bytes / 40000 : 0) / p.threads;
+}
+
+Result<std::unique_ptr<Kernel>> DepthwiseTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    if (config.size() != 2 || config[0] < 1 || config[0] > 2)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..2, 0..1}");
+    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, isa_, config, p.threads,
+                                                         activationOf_ ? jitActivation(activationOf_(*p.node))
+                                                                       : std::optional<kernels::jit::Activation>());
+    Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
+    TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), bias ? bias->as<float>() : nullptr));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

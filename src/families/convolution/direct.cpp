@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+// Direct convolution by the matrix micro-kernel: rows of a tile are output columns, or any pixels where the window is
+// one element; columns are output channels; the sum runs over the filter rows that lie in the image (a pointer each),
+// and in them over channels and taps. A transposed convolution is one of these for each phase of its outputs: output
+// o = phase + q stride takes those filter elements f for which phase + padding - f dilation is a multiple of the
+// stride, and they read inputs at fixed distances from q.
+#include <algorithm>
+#include <cmath>
+
+#include "device/large_pages.h"
+#include "families/convolution/tactics.h"
+#include "families/convolution/window_phases.h"
+#include "families/elementwise/activate_jit.h"
+#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using convolution::Geometry;
+using kernels::jit::EpilogueOp;
+using kernels::jit::GemmArgs;
+using kernels::jit::GemmKernel;
+using kernels::jit::GemmKernelSpec;
+using kernels::jit::Isa;
+using Input = DirectTactic::Input;
+
+constexpr int64_t kMaxTaps = 64;       // of a filter row
+constexpr int64_t kMaxRows = 64;       // of a filter
+constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: each may need a kernel of its own
+constexpr int64_t kMaxSteps = 128;     // of emitted code
+constexpr int64_t kMaxNextLines = 64;  // that a run of the kernel's loop fetches
+constexpr int64_t kMaxPlanes = 16;     // input channels when they lie apart
+constexpr int64_t kMaxPhases = 8;      // of an axis
+constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+
+// Channels per run of the kernel's loop: about 32 steps of code.
+int64_t channelsAtOnce(int64_t taps)
+{
+    return taps <= 1 ? 8 : std::clamp<int64_t>(32 / taps, 1, 4);
+}
+
+// n things in `parts` parts as even as can be: where part i begins.
+int64_t evenBegin(int64_t n, int64_t parts, int64_t i)
+{
+    return n / parts * i + std::min(i, n % parts);
+}
+
+// --- what is made for a set of shapes ---
+
+// A row of outputs cut into tiles, for blocks of one number of vectors.
+struct Tiling
+{
+    int vectors = 0; // 0: no such blocks
+    int64_t tiles = 0;
+    std::vector<int64_t> begins; // [tiles + 1] columns
+    std::vector<int> kernelOf;   // [tiles]
+    std::vector<GemmKernel> kernels;
+};
+
+// Output channels of a group in blocks of vectors, as even as can be.
+struct Blocks
+{
+    int64_t vectors = 0, count = 0;
+    Blocks(int64_t vectorsOfGroup, int64_t most)
+        : vectors(vectorsOfGroup), count(std::max<int64_t>((vectorsOfGroup + most - 1) / most, 1))
+    {}
+    int64_t begin(int64_t i) const { return evenBegin(vectors, count, i); } // in vectors
+    int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
+};
+
+struct RowPhase
+{
+    Phase axis;
+    std::vector<TapRange> inside; // [axis.count]
+};
+struct ColumnPhase
+{
+    Phase axis;
+    Tiling tilings[2]; // of blocks with most vectors, and with one less
+};
+
+struct DirectPrepared final : Prepared
+{
+    Geometry g; // of the loops: a window of one element makes one row of all pixels
+    std::vector<RowPhase> rows;
+    std::vector<ColumnPhase> columns;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
+    int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
+    bool pixelsAlone = false;                // tiles read one piece after the other
+    bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
+};
+
+// --- the kernel ---
+
+class DirectConvolution final : public Kernel
+{
+public:
+    DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config,
+                      std::optional<kernels::jit::Activation> activation)
+        : node_(*problem.node), isa_(isa), input_(input), smallBlocks_(config[1] != 0),
+          threads_(std::max(problem.threads, 1)), activation_(activation), width_(kernels::jit::vectorWidth(isa)),
+          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
+          groupC_(problem.inputs[0].dims[1] / groups_), blocks_((groupK_ + width_ - 1) / width_, config[0])
+    {
+        auto const& a = node_.attrsAs<KernelWindowAttrs>();
+        Extents const& w = problem.inputs[1].dims;
+        bool const transposed = input_ == Input::kTransposed;
+        rowClasses_ = classesOf(transposed, w[2], a.strides[0], a.dilations[0]);
+        columnClasses_ = classesOf(transposed, w[3], a.strides[1], a.dilations[1]);
+        int64_t at = 0;
+        for (auto const& r : rowClasses_)
+            for (auto const& c : columnClasses_) {
+                classBegin_.push_back(at);
+                at += int64_t(r.size() * c.size());
+            }
+        window_ = at;
+    }
+
+    // w [K, C, r, s] (transposed: [C, K, r, s]) to [group][block][class of rows, of columns][r][channels by the loop's
+    // number][s][channel of the loop][lanes of the block], zero behind the last channel of the group.
+    Result<void> pack(Extents const& dims, float const* w, float const* bias)
+    {
+        bool const transposed = input_ == Input::kTransposed;
+        int64_t const lanes = blocks_.vectors * width_, depth = groupC_ * window_;
+        int64_t const perK = transposed ? window_ : depth, perC = transposed ? groupK_ * window_ : window_;
+        hasBias_ = bias != nullptr;
+        weights_ = device::PackedFloats(groups_ * lanes * depth);
+        bias_ = device::PackedFloats(groups_ * lanes);
+        if (!weights_.data() || !bias_.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(groups_ * lanes * depth * 4) + " bytes of packed weights"};
+        std::vector<int64_t> from, to; // elements of a filter, rows of lanes
+        for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
+            for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
+                auto const &rows = rowClasses_[rc], &columns = columnClasses_[cc];
+                int64_t const begin = classBegin_[rc * columnClasses_.size() + cc] * groupC_;
+                for (int64_t c = 0; c < groupC_; ++c)
+                    for (size_t i = 0; i < rows.size(); ++i)
+                        for (size_t j = 0; j < columns.size(); ++j) {
+                            from.push_back(c * perC + rows[i] * dims[3] + columns[j]);
+                            to.push_back(begin + place(c, int64_t(i), int64_t(j), int64_t(columns.size())));
+                        }
+            }
+        bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
+        constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
+        for (int64_t group = 0; group < groups_; ++group)
+            for (int64_t block = 0; block < blocks_.count; ++block) {
+                int64_t const first = blocks_.begin(block) * width_, blockLanes = blocks_.size(block) * width_;
+                int64_t const exist = std::min(blockLanes, groupK_ - first);
+                float* packed = weights_.data() + (group * lanes + first) * depth;
+                float const* x = w + (transposed ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
+                if (inOrder)
+                    kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
+                for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
+                    for (int64_t k = 0; k < exist; ++k)
+                        for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
+                            packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
+                if (bias)
+                    std::copy_n(bias + group * groupK_ + first, exist, bias_.data() + group * lanes + first);
+            }
+        filters_ = weights_.data();
+        return {};
+    }
+
+    // The order of pack() where nothing is added to the filters.
+    static std::optional<PanelOrder> panelOrder(Problem const& p, Isa isa, Input input, Config const& config)
+    {
+        Extents const& w = p.inputs[1].dims;
+        int64_t const width = kernels::jit::vectorWidth(isa);
+        if (input != Input::kPixels || p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
+            return std::nullopt;
+        PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
+        Blocks const blocks(w[0] / width, config[0]);
+        for (int64_t i = 0; i < blocks.count; ++i)
+            order.panels.push_back(int32_t(blocks.size(i) * width));
+        return order;
+    }
+    // The filters lie in that order; the bias is copied.
+    Result<void> takePanels(BlobPtr const& panels, float const* bias)
+    {
+        panels_ = panels;
+        filters_ = panels->as<float>();
+        hasBias_ = bias != nullptr;
+        bias_ = device::PackedFloats(groupK_);
+        if (!bias_.data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for " + std::to_string(groupK_ * 4) + " bytes"};
+        if (bias)
+            std::copy_n(bias, groupK_, bias_.data());
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        auto p = std::make_shared<DirectPrepared>();
+        TensorRef const &x = in[0], &y = out[0];
+        bool const transposed = input_ == Input::kTransposed;
+        Geometry& g = p->g;
+        g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims, transposed);
+        if (y.count() == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        bool const residual = in.size() > 3 && in[3].dims.rank == 4;
+        p->xPixel = input_ == Input::kPlanes ? 1 : x.pixelStride();
+        p->yPixel = y.pixelStride();
+        p->residualPixel = residual ? in[3].pixelStride() : 0;
+        p->pixelsAlone = input_ != Input::kPlanes && window_ == 1 && g.stride[1] * g.stride[2] == 1 &&
+                         g.before[1] == 0 && g.before[2] == 0 && g.in[1] == g.out[1] && g.in[2] == g.out[2];
+        p->fetchNext = input_ != Input::kPlanes && x.sizeBytes() > thisCpu().l2Bytes / 2;
+        if (p->pixelsAlone) {
+            g.in[2] = g.out[2] = g.batch * g.out[1] * g.out[2];
+            g.batch = g.in[1] = g.out[1] = 1;
+        }
+        if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
+            return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
+        for (Phase& axis : phasesOf(g, 1, transposed, rowClasses_)) {
+            RowPhase r;
+            for (int64_t q = 0; q < axis.count; ++q)
+                r.inside.push_back(tapsInside(axis, q));
+            r.axis = std::move(axis);
+            p->rows.push_back(std::move(r));
+        }
+        int64_t const most = blocks_.size(0), least = blocks_.size(blocks_.count - 1);
+        for (Phase& axis : phasesOf(g, 2, transposed, columnClasses_)) {
+            ColumnPhase c;
+            c.axis = std::move(axis);
+            TW_TRY(tile(*p, c.axis, c.tilings[0], int(most)));
+            if (least != most)
+                TW_TRY(tile(*p, c.axis, c.tilings[1], int(least)));
+            p->columns.push_back(std::move(c));
+        }
+        divide(*p);
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
+        int64_t const columns = int64_t(p.columns.size()), phases = columns * int64_t(p.rows.size());
+        args.workers->run(groups_ * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
+            int64_t const blockPart = part % p.blockParts, pixelBlock = part / p.blockParts % p.pixelBlocks;
+            int64_t const phase = part / p.blockParts / p.pixelBlocks % phases;
+            int64_t const group = part / p.blockParts / p.pixelBlocks / phases;
+            int64_t const end = evenBegin(blocks_.count, p.blockParts, blockPart + 1);
+            for (int64_t b = evenBegin(blocks_.count, p.blockParts, blockPart); b < end; ++b)
+                runBlock(p, args, p.rows[size_t(phase / columns)], p.columns[size_t(phase % columns)], group, b,
+                         pixelBlock);
+        });
+        return {};
+    }
+
+private:
+    // Row of lanes, within its classes, of channel c and tap (i, j) of a filter row with s taps.
+    int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const
+    {
+        if (input_ == Input::kPlanes)
+            return (i * s + j) * groupC_ + c;
+        int64_t const u = channelsAtOnce(s), whole = groupC_ / u * u, row = i * groupC_ * s;
+        return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;
+    }
+
+    // Kernels for every kind of tile in a row of outputs.
+    Result<void> tile(DirectPrepared const& p, Phase const& axis, Tiling& t, int vectors) const
+    {
+        t.vectors = vectors;
+        int64_t const most = kernels::jit::gemmMaxRows(isa_, vectors);
+        t.tiles = (axis.count + most - 1) / most;
+        std::vector<std::vector<int>> known; // rows, then begin and end for each tap
+        for (int64_t i = 0; i < t.tiles; ++i) {
+            int64_t const at = evenBegin(axis.count, t.tiles, i), rows = evenBegin(axis.count, t.tiles, i + 1) - at;
+            std::vector<int> kind{int(rows)};
+            for (int64_t offset : axis.offsets) {
+                int64_t const shift = at * axis.stride + offset; // column that row 0 reads
+                int64_t const begin = shift >= 0 ? 0 : (-shift + axis.stride - 1) / axis.stride;
+                int64_t const end = shift >= axis.in ? 0 : (axis.in - 1 - shift) / axis.stride + 1;
+                kind.push_back(int(std::min(begin, rows)));
+                kind.push_back(int(std::clamp<int64_t>(end, 0, rows)));
+            }
+            size_t k = size_t(std::find(known.begin(), known.end(), kind) - known.begin());
+            if (k == known.size()) {
+                TW_ASSIGN(GemmKernel kernel, GemmKernel::emit(isa_, specOf(p, axis, vectors, kind)));
+                t.kernels.push_back(std::move(kernel));
+                known.push_back(std::move(kind));
+            }
+            t.kernelOf.push_back(int(k));
+            t.begins.push_back(at);
+        }
+        t.begins.push_back(axis.count);
+        return {};
+    }
+
+    GemmKernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, std::vector<int> const& kind) const
+    {
+        int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * width_ * 4;
+        GemmKernelSpec s;
+        s.rows = kind[0];
+        s.vectors = vectors;
+        // `channels` elements that follow each other at distance `apart`, for each tap.
+        auto loop = [&](int64_t channels, int64_t apart) {
+            kernels::jit::GemmLoop l;
+            for (int64_t j = 0; j < taps; ++j)
+                for (int64_t u = 0; u < channels; ++u)
+                    l.steps.push_back({int32_t((axis.offsets[size_t(j)] * p.xPixel + u * apart) * 4),
+                                       int32_t((j * channels + u) * rowBytes), kind[size_t(1 + 2 * j)],
+                                       kind[size_t(2 + 2 * j)]});
+            l.aAdvance = int32_t(channels * 4);
+            l.bAdvance = int32_t(taps * channels * rowBytes);
+            return l;
+        };
+        int64_t const atOnce = channelsAtOnce(taps);
+        if (input_ == Input::kPlanes) {
+            s.body = loop(groupC_, p.g.in[1] * p.g.in[2]);
+        } else {
+            s.body = loop(atOnce, 1);
+            if (atOnce > 1)
+                s.tail = loop(1, 1);
+        }
+        int64_t const runs = input_ == Input::kPlanes ? 1 : groupC_ / atOnce; // of the loop, for a filter row
+        if (p.fetchNext && runs > 0)
+            s.nextLines = int(std::min((s.rows * axis.stride * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
+        s.nextFromA = !p.pixelsAlone;
+        s.prefetchC = runs == 0;
+        if (runs > 0) {
+            int64_t const all = runs * std::max<int64_t>(p.g.window[1] / 2, 1); // as many as border rows have
+            s.rowsPerRun = int((s.rows + all - 1) / all);
+        }
+        s.masked = groups_ > 1 && groupK_ % width_ != 0;
+        if (hasBias_)
+            s.epilogue.push_back(EpilogueOp::kBias);
+        if (p.residualPixel > 0)
+            s.epilogue.push_back(EpilogueOp::kResidual);
+        if (activation_)
+            s.epilogue.push_back(*activation_);
+        return s;
+    }
+
+    // How much is done with one block of weights: pixels whose inputs take half of L2, or of L1.
+    void divide(DirectPrepared& p) const
+    {
+        Geometry const& g = p.g;
+        int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
+        // Rows and columns that a step leaves out are not read.
+        int64_t const inputBytes = g.batch * std::min(g.in[1], g.out[1] * g.window[1]) *
+                                   std::min(g.in[2], g.out[2] * g.window[2]) * groupC_ * 4;
+        int64_t const tiles = g.batch * p.rows[0].axis.count * p.columns[0].tilings[0].tiles;
+        p.pixelBlocks = std::clamp<int64_t>((2 * inputBytes + cache - 1) / cache, 1, tiles);
+        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
+        int64_t const apart = groups_ * int64_t(p.rows.size() * p.columns.size()), have = apart * p.pixelBlocks;
+        if (have >= wanted)
+            return;
+        p.blockParts = std::min(blocks_.count, (wanted + have - 1) / have);
+        if (have * p.blockParts < wanted)
+            p.pixelBlocks = std::min(tiles, (wanted + apart * p.blockParts - 1) / (apart * p.blockParts));
+    }
+
+    void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& rows, ColumnPhase const& columns,
+                  int64_t group, int64_t block, int64_t pixelBlock) const
+    {
+        Geometry const& g = p.g;
+        bool const planes = input_ == Input::kPlanes;
+        int64_t const lanes = blocks_.vectors * width_, first = blocks_.begin(block) * width_;
+        int64_t const blockLanes = blocks_.size(block) * width_, taps = int64_t(columns.axis.offsets.size());
+        Tiling const& t = columns.tilings[blocks_.size(block) == columns.tilings[0].vectors ? 0 : 1];
+        float const* w =
+            filters_ + (group * lanes + first) * groupC_ * window_ +
+            classBegin_[rows.axis.tapClass * columnClasses_.size() + columns.axis.tapClass] * groupC_ * blockLanes;
+        float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
+        float* y = args.outputs[0].as<float>() + group * groupK_ + first;
+        // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
+        uintptr_t const x =
+            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(planes ? 0 : group * groupC_ * 4);
+        int64_t const rowFloats = g.in[2] * p.xPixel, imageFloats = g.in[1] * rowFloats * (planes ? groupC_ : 1);
+        void const* pointers[kMaxRows];
+        GemmArgs a;
+        a.a = pointers;
+        a.ldaBytes = columns.axis.stride * p.xPixel * 4;
+        a.ldcBytes = columns.axis.step * p.yPixel * 4;
+        a.ldrBytes = columns.axis.step * p.residualPixel * 4;
+        a.bias = bias_.data() + group * lanes + first;
+        a.lastColumns = std::min(groupK_ - first, blockLanes) - (blockLanes - width_);
+        int64_t const u = channelsAtOnce(taps);
+        a.bodyCount = planes ? 1 : groupC_ / u;
+        a.tailCount = planes || u == 1 ? 0 : groupC_ % u;
+        int64_t const total = g.batch * rows.axis.count * t.tiles;
+        int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
+        int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
+        int64_t const columnBytes = columns.axis.stride * p.xPixel * 4;
+        if (!p.pixelsAlone)
+            a.next = reinterpret_cast<void const*>(uintptr_t(rows.axis.stride * rowFloats * 4));
+        for (int64_t row = begin / t.tiles; left > 0; ++row, tile = 0) {
+            int64_t const n = row / rows.axis.count, q = row % rows.axis.count;
+            TapRange const& r = rows.inside[size_t(q)];
+            uintptr_t const image = x + uintptr_t(n * imageFloats * 4);
+            int64_t const pixel = (n * g.out[1] + rows.axis.first + q * rows.axis.step) * g.out[2] + columns.axis.first;
+            a.pointers = r.count;
+            a.b = w + r.first * groupC_ * taps * blockLanes;
+            for (; tile < t.tiles && left > 0; ++tile, --left) {
+                int64_t const column = t.begins[size_t(tile)];
+                for (int64_t f = 0; f < r.count; ++f) {
+                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(r.first + f)];
+                    pointers[f] =
+                        reinterpret_cast<void const*>(image + uintptr_t(h * rowFloats * 4 + column * columnBytes));
+                }
+                if (p.pixelsAlone)
+                    a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * columnBytes));
+                int64_t const at = pixel + column * columns.axis.step;
+                a.c = y + at * p.yPixel;
+                a.residual = residual ? residual + at * p.residualPixel : nullptr;
+                t.kernels[size_t(t.kernelOf[size_t(tile)])](a);
+            }
+        }
+    }
+
+    ir::Node const& node_;
+    Isa isa_;
+    Input input_;
+    bool smallBlocks_;
+    int threads_;
+    std::optional<kernels::jit::Activation> activation_;
+    int64_t width_, groups_, groupK_, groupC_, window_ = 0; // window_: elements of it
+    Blocks blocks_;
+    Classes rowClasses_, columnClasses_;
+    std::vector<int64_t> classBegin_; // [class of rows][of columns]: elements of the window before it
+    bool hasBias_ = false;
+    device::PackedFloats weights_, bias_;
+    BlobPtr panels_;                 // filters that another keeps
+    float const* filters_ = nullptr; // in weights_ or panels_
+};
+
+} // namespace
+
+Support DirectTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsConvolution(p, isa_); !s.ok)
+        return s;
+    bool const transposed = input_ == kTransposed;
+    Geometry const g =
+        convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims, transposed);
+    if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
+        return Support::no("one filter for each channel is depthwise convolution");
+    if (transposed && std::max(g.stride[1], g.stride[2]) > kMaxPhases)
+        return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
+    if (input_ == kPlanes && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
+        return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
+                           std::to_string(kMaxSteps) + " of their elements in a row of the window");
+    if (input_ == kPlanes && g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
+        return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
+    if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows)
+        return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " x " + std::to_string(kMaxTaps) +
+                           " elements");
+    if (g.window[2] * g.dilation[2] > kMaxBorder || g.before[2] > kMaxBorder)
+        return Support::no("takes windows and padding of up to " + std::to_string(kMaxBorder) + " columns");
+    return Support::yes();
+}
+
+std::vector<Formats> DirectTactic::formats(Problem const& p) const
+{
+    Formats f = channelsLastFormats(p);
+    if (input_ == kPlanes)
+        f.inputs[0] = Format::kLinear;
+    return {f};
+}
+
+std::vector<Config> DirectTactic::configs(Problem const& p) const
+{
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
+    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    std::vector<Config> list;
+    // Few pixels: wide tiles, to have sums enough to hide the latency of one.
+    Extents const& y = p.outputs[0].dims;
+    bool const alone = p.inputs[1].dims[2] * p.inputs[1].dims[3] == 1;
+    if ((alone ? y[0] * y[2] * y[3] : y[3]) <= kernels::jit::gemmMaxRows(isa_, 4) && vectors > 3)
+        list.push_back({4, 0});
+    for (int64_t v : {2, 3, 1})
+        if (v <= vectors && (v > 1 || vectors % 2 == 1))
+            for (int64_t small : {0, 1})
+                list.push_back({v, small});
+    return list;
+}
+
+double DirectTactic::estimate(Problem const& p, Config const& config) const
+{
+    bool const transposed = input_ == kTransposed;
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims, transposed);
+    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
+    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
+    bool const pixelsAlone = g.window[1] * g.window[2] * g.stride[1] * g.stride[2] == 1;
+    double const phases[2] = {transposed ? double(g.stride[1]) : 1, transposed ? double(g.stride[2]) : 1};
+    double const lines = pixelsAlone ? 1 : double(g.batch * g.out[1]);
+    double const columns = (pixelsAlone ? double(g.batch * g.out[1] * g.out[2]) : double(g.out[2])) / phases[1];
+    double const tiles = lines * std::ceil(columns / most) * phases[1] * double(g.groups);
+    double const rows = columns / std::max(std::ceil(columns / most), 1.);
+    double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
+    // Two 32-byte products a cycle at 3 GHz, or twice that less what hides it; four cycles until a sum can be used
+    // again; 20 ns a call.
+    double const perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    double const depth = double(g.c / g.groups * g.window[1] * g.window[2]) / phases[0] / phases[1];
+    return tiles * blocks * (perStep * depth / 3000 + 0.02) / p.threads;
+}
+
+namespace {
+
+bool isKnown(Config const& config)
+{
+    return config.size() == 2 && config[0] >= 1 && config[0] <= 4;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Kernel>> DirectTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    return loadPanels(p, config, nullptr);
+}
+
+std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
+{
+    return isKnown(config) ? DirectConvolution::panelOrder(p, isa_, input_, config) : std::nullopt;
+}
+
+Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
+                                                         BlobPtr const& panels) const
+{
+    if (!isKnown(config))
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
+    auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config,
+                                                      activationOf_ ? jitActivation(activationOf_(*p.node))
+                                                                    : std::optional<kernels::jit::Activation>());
+    Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
+    float const* const biases = bias ? bias->as<float>() : nullptr;
+    if (panels)
+        TW_TRY(kernel->takePanels(panels, biases));
+    else
+        TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), biases));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

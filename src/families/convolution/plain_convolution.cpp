@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/plain_convolution.h"
+
+#include <algorithm>
+
+#include "tactic/element.h"
+
+namespace tw::ops {
+
+namespace {
+
+// First output o >= 0 with o * stride + shift >= 0, and one past the last with o * stride + shift < in.
+struct Span
+{
+    int64_t begin, end;
+};
+Span validOutputs(int64_t out, int64_t in, int64_t stride, int64_t shift)
+{
+    int64_t const begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    int64_t const end = in - shift <= 0 ? 0 : (in - shift + stride - 1) / stride;
+    return Span{std::min(begin, out), std::clamp<int64_t>(end, 0, out)};
+}
+
+// One output plane at a time in a float accumulator of out[0] * out[1] * out[2] elements; the innermost loop runs over
+// a row of outputs with one weight, so that it vectorizes for stride 1.
+template <class T>
+void convolve(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
+              FusedActivation const& f, T* y, float* plane)
+{
+    int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
+    int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
+    int64_t const window = g.window[0] * g.window[1] * g.window[2];
+    for (int64_t n = 0; n < g.batch; ++n) {
+        for (int64_t k = 0; k < g.k; ++k) {
+            std::fill(plane, plane + outPlane, b ? loadElement(b[k]) : 0.0f);
+            for (int64_t c = 0; c < groupC; ++c) {
+                T const* xPlane = x + (n * g.c + k / groupK * groupC + c) * inPlane;
+                T const* wPlane = w + (k * groupC + c) * window;
+                for (int64_t f0 = 0; f0 < g.window[0]; ++f0) {
+                    int64_t const shift0 = f0 * g.dilation[0] - g.before[0];
+                    Span const s0 = validOutputs(g.out[0], g.in[0], g.stride[0], shift0);
+                    for (int64_t f1 = 0; f1 < g.window[1]; ++f1) {
+                        int64_t const shift1 = f1 * g.dilation[1] - g.before[1];
+                        Span const s1 = validOutputs(g.out[1], g.in[1], g.stride[1], shift1);
+                        for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
+                            int64_t const shift2 = f2 * g.dilation[2] - g.before[2];
+                            Span const s2 = validOutputs(g.out[2], g.in[2], g.stride[2], shift2);
+                            float const weight = loadElement(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
+                            for (int64_t o0 = s0.begin; o0 < s0.end; ++o0)
+                                for (int64_t o1 = s1.begin; o1 < s1.end; ++o1) {
+                                    T const* xRow =
+                                        xPlane +
+                                        ((o0 * g.stride[0] + shift0) * g.in[1] + o1 * g.stride[1] + shift1) * g.in[2] +
+                                        shift2;
+                                    float* row = plane + (o0 * g.out[1] + o1) * g.out[2];
+                                    if (g.stride[2] == 1)
+                                        for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
+                                            row[o2] += weight * loadElement(xRow[o2]);
+                                    else
+                                        for (int64_t o2 = s2.begin; o2 < s2.end; ++o2)
+                                            row[o2] += weight * loadElement(xRow[o2 * g.stride[2]]);
+                                }
+                        }
+                    }
+                }
+            }
+            T* out = y + (n * g.k + k) * outPlane;
+            if (residual)
+                for (int64_t i = 0; i < outPlane; ++i)
+                    plane[i] += loadElement(residual[(n * g.k + k) * outPlane + i]);
+            if (f.any())
+                activate(f, plane, plane, outPlane);
+            for (int64_t i = 0; i < outPlane; ++i)
+                storeElement(out[i], plane[i]);
+        }
+    }
+}
+
+} // namespace
+
+int64_t convolvePlainWorkspaceBytes(TensorRef const& w, TensorRef const& y)
+{
+    int const windowRank = w.dims.rank - 2;
+    return y.dims.volume(y.dims.rank - windowRank, y.dims.rank) * int64_t(sizeof(float));
+}
+
+void convolvePlain(convolution::Attrs const& a, TensorRef const& x, TensorRef const& w, TensorRef const& b,
+                   TensorRef const& residual, FusedActivation const& f, TensorRef const& y, void* workspace)
+{
+    convolution::Geometry const g = convolution::geometryOf(a, x.dims, w.dims, y.dims);
+    auto* plane = static_cast<float*>(workspace);
+    if (x.type == DataType::kFloat)
+        convolve(g, x.as<float>(), w.as<float>(), b.as<float>(), residual.as<float>(), f, y.as<float>(), plane);
+    else
+        convolve(g, x.as<uint16_t>(), w.as<uint16_t>(), b.as<uint16_t>(), residual.as<uint16_t>(), f, y.as<uint16_t>(),
+                 plane);
+}
+
+} // namespace tw::ops

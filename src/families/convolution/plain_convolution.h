@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain convolution, for the convolution itself and for what is fused with it.
+#pragma once
+
+#include "base/tensor.h"
+#include "families/elementwise/activate.h"
+#include "ops/convolution/op.h"
+
+namespace tw::ops {
+
+// Bytes of scratch: one output plane in float.
+int64_t convolvePlainWorkspaceBytes(TensorRef const& w, TensorRef const& y);
+// y = f(conv(x, w) + b + residual); b and residual (of y's shape) may have null data; f32 or f16. The sum stays in
+// float until it is stored.
+void convolvePlain(convolution::Attrs const& a, TensorRef const& x, TensorRef const& w, TensorRef const& b,
+                   TensorRef const& residual, FusedActivation const& f, TensorRef const& y, void* workspace);
+
+} // namespace tw::ops

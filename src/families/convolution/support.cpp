@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/tactics.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+Support supportsConvolution(Problem const& p, kernels::jit::Isa isa)
+{
+    if (Support s = supportsIsa(isa); !s.ok)
+        return s;
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no(std::string("computes in f32, the input is ") + nameOf(p.inputs[0].type));
+    if (p.inputs[1].dims.rank != 4)
+        return Support::no("takes 2-D windows only");
+    if (p.inputs[0].dims.rank != 4)
+        return Support::no("takes inputs of rank 4 only, not " + p.inputs[0].dims.str());
+    if (!p.inputs[1].constant)
+        return Support::no("the weights are not constant");
+    if (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
+        return Support::no("the bias is not constant");
+    if (p.inputs[0].dims[1] == 0 || p.outputs[0].dims[1] == 0)
+        return Support::no("there are no channels");
+    // Offsets within an image have 32 bits.
+    constexpr int64_t kMaxBytes = int64_t(1) << 30;
+    for (TensorSpec const* t : {&p.inputs[0], &p.outputs[0]})
+        if (t->maxDims[1] > kMaxBytes / 64 ||
+            t->maxDims[3] > kMaxBytes / 4 / pixelStrideOf(Format::kChannelsLast, t->type, t->maxDims[1]))
+            return Support::no("a row of " + t->maxDims.str() + " takes more than 1 GiB");
+    return Support::yes();
+}
+
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
+                                          bool transposed)
+{
+    return geometryOf(transposed ? WindowKind::kDeconvolution : WindowKind::kConvolution,
+                      node.attrsAs<KernelWindowAttrs>(), x, w, y);
+}
+
+} // namespace tw::ops

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics with emitted kernels for f(conv(x, w) + bias + residual) in f32, conv a convolution or a transposed one, one
+// object for each instruction set and op.
+// Inputs: 0 x [n, c, h, w], 1 w and 2 bias (optional), both constants, 3 residual (optional).
+#pragma once
+
+#include "families/elementwise/activate.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "ops/convolution/op.h"
+#include "tactic/panel_order.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+// Null: the op has none.
+using ActivationOf = FusedActivation const& (*)(ir::Node const&);
+
+// What all of them ask: instruction set, f32, 2-D windows, one batch dimension, constant weights and bias, sizes that
+// offsets of 32 bits reach.
+Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa);
+// Attributes of all these ops begin with the window's.
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
+                                          bool transposed = false);
+// One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
+class DepthwiseTactic final : public Tactic
+{
+public:
+    constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa, ActivationOf activationOf)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), activationOf_(activationOf)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    ActivationOf activationOf_;
+};
+
+// Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
+// pixels stay in L1 instead of L2}.
+class DirectTactic final : public Tactic, public PanelTactic
+{
+public:
+    enum Input
+    {
+        kPixels,     // channels-last
+        kPlanes,     // linear, few channels: the first convolution of a network
+        kTransposed, // channels-last, for deconvolution
+    };
+
+    constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input, ActivationOf activationOf)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), input_(input), activationOf_(activationOf)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+    std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
+                                               BlobPtr const& panels) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    Input input_;
+    ActivationOf activationOf_;
+};
+
+} // namespace tw::ops

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/winograd.h"
+
+#include <algorithm>
+
+#include "base/round.h"
+#include "families/convolution/kernel_window.h"
+#include "families/convolution/winograd_kernel.h"
+#include "families/elementwise/activate_jit.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+
+namespace tw::ops {
+
+namespace {
+
+namespace jit = kernels::jit;
+
+constexpr int64_t kMaxChannels = 1 << 15, kMaxTiles = 1 << 12; // of a block: offsets stay below 2^31
+constexpr int64_t kPackedLimit = 20 << 20;                     // bytes
+constexpr int64_t kShared = 1, kInPlace = 2;                   // bits of config[1]
+constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
+
+bool allAre(std::vector<int64_t> const& list, int64_t value)
+{
+    return std::all_of(list.begin(), list.end(), [=](int64_t v) { return v == value; });
+}
+
+} // namespace
+
+Support WinogradTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsIsa(isa_); !s.ok)
+        return s;
+    auto const& a = p.node->attrsAs<KernelWindowAttrs>();
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
+    for (TensorSpec const& t : p.inputs)
+        if (t.present && t.type != DataType::kFloat)
+            return Support::no("takes f32 only");
+    if (x.dims.rank != 4 || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3)
+        return Support::no("takes 3x3 windows on tensors of rank 4 only");
+    if (!allAre(a.strides, 1) || !allAre(a.dilations, 1) || a.groups != 1)
+        return Support::no("takes strides and dilations of 1 and one group only");
+    if (!w.constant || (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant))
+        return Support::no("needs constant weights and bias");
+    if (w.dims[0] < 1 || w.dims[1] < 1 || w.dims[0] > kMaxChannels || w.dims[1] > kMaxChannels)
+        return Support::no("takes 1 to " + std::to_string(kMaxChannels) + " channels");
+    return Support::yes();
+}
+
+std::vector<Formats> WinogradTactic::formats(Problem const& p) const
+{
+    return {channelsLastFormats(p)};
+}
+
+std::vector<Config> WinogradTactic::configs(Problem const& p) const
+{
+    int64_t const c = p.inputs[1].dims[1], k = p.inputs[1].dims[0];
+    int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = thisCpu().l2Bytes;
+    auto weightsBytes = [&](int64_t m) { return (m + 2) * (m + 2) * c * k * 4; };
+    std::vector<Config> list;
+    auto add = [&](int64_t m, int64_t how, int64_t blockTiles, int64_t columns, int64_t piece) {
+        list.push_back({m, how, blockTiles, std::min(columns, roundUp(k, kColumns)), piece});
+    };
+    // In the order of memory, since equally fast ones go to the first. Beyond kPackedLimit weights come from main
+    // memory each time, which other threads need too, and engines grow: there they stay small.
+    bool const few = tiles < 96 * p.threads, small = weightsBytes(4) <= kPackedLimit;
+    if (c * k >= 2048)
+        add(4, kInPlace | (few ? kShared : 0), 64, 32, 64);
+    if (tiles <= 16 && weightsBytes(2) <= kPackedLimit)
+        add(2, kShared, 56, 64, 128);
+    if (small)
+        add(4, 0, 14, 128, 128);
+    if (small && tiles > 14 * p.threads)
+        add(4, 0, 28, 64, 128);
+    if (small && weightsBytes(4) > l2 && few)
+        add(4, kShared, 64, 32, 128);
+    return list;
+}
+
+double WinogradTactic::estimate(Problem const& p, Config const& config) const
+{
+    int64_t const m = config[0], positions = (m + 2) * (m + 2);
+    double const c = double(p.inputs[1].dims[1]), k = double(p.inputs[1].dims[0]);
+    double const tiles = double(winogradTiles(int(m), p.outputs[0].dims)),
+                 blocks = std::max(1., tiles / double(config[2]));
+    double const width = jit::vectorWidth(isa_), perCycle = isa_ == jit::Isa::kAvx512 ? 1.5 : 2; // vectors, at 3 GHz
+    bool const inPlace = (config[1] & kInPlace) != 0;
+    double cycles = double(positions) * tiles * c * roundUp(int64_t(k), int64_t(width)) / width / perCycle +
+                    double(positions) * 5 * tiles * (c + k) / width;
+    if (inPlace)
+        cycles += double(positions) * 3 * c * k / width * blocks;
+    // Weights come from beyond the second-level cache, once for each block of tiles: 20 bytes a nanosecond.
+    double const bytes = 4. * (inPlace ? 9. : double(positions)) * c * k * blocks;
+    return std::max(cycles / 3000. / p.threads, bytes / 20000.) + 5;
+}
+
+namespace {
+
+bool isKnown(Config const& config)
+{
+    return config.size() == 5 && (config[0] == 2 || config[0] == 4) && config[1] >= 0 && config[1] <= 3 &&
+           config[2] >= 1 && config[2] <= kMaxTiles && config[3] >= kColumns && config[3] <= kMaxChannels &&
+           config[3] % kColumns == 0 && config[4] >= 16 && config[4] <= kMaxChannels;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    return loadPanels(p, config, nullptr);
+}
+
+std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
+{
+    // What is made of them at load is all that others read.
+    if (!isKnown(config) || (config[1] & kInPlace) == 0)
+        return std::nullopt;
+    return winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
+}
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Config const& config,
+                                                           BlobPtr const& panels) const
+{
+    if (!isKnown(config))
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
+                               std::to_string(kMaxTiles) + ", columns in multiples of " + std::to_string(kColumns) +
+                               "}");
+    Extents const& w = p.inputs[1].dims;
+    auto const& a = p.node->attrsAs<KernelWindowAttrs>();
+    KernelWindowGeometry const g = geometryOf(WindowKind::kConvolution, a, p.inputs[0].dims, w, p.outputs[0].dims);
+    WinogradSpec s;
+    s.isa = isa_;
+    s.m = int(config[0]);
+    s.shared = (config[1] & kShared) != 0;
+    s.inPlace = (config[1] & kInPlace) != 0;
+    s.tiles = config[2];
+    s.columns = config[3];
+    s.piece = config[4];
+    s.threads = std::max(p.threads, 1);
+    s.k = w[0];
+    s.c = w[1];
+    s.before[0] = g.before[1];
+    s.before[1] = g.before[2];
+    if (activationOf_)
+        s.activation = jitActivation(activationOf_(*p.node));
+    if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
+        return invalidArgument(std::string(name()) + ": packed weights of " + std::to_string(s.columns) +
+                               " columns are 2 GiB or more");
+    int64_t const rowFloats = std::max(roundUp(s.c, kColumns), s.columns) + kColumns;
+    if (s.positions() * (s.tiles + 1) * rowFloats >= int64_t(1) << 29)
+        return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
+                               std::to_string(rowFloats) + " channels are 2 GiB or more");
+    bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
+    return makeWinogradKernel(s, p.inputs[1].constant->as<float>(), bias ? p.inputs[2].constant->as<float>() : nullptr,
+                              panels);
+}
+
+} // namespace tw::ops

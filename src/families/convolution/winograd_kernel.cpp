@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer in blocks of tiles and of output channels ("columns"), its input channels in pieces. For each block, with
+// P = (m + 2)^2 positions:
+//   V [pieces][P][tiles][piece]  = transformed tiles of x
+//   M [P][tiles][columns]        = sum over the pieces of V[p] times U[p], for each position p
+//   y                            = transformed M + bias + residual, activation
+// U, the transformed weights: packed at load as [column block][P][panel of the matrix kernel][C][panel's columns], or
+// made from [column block][panel][C][3][3][panel's columns] for one column block and piece at a time, in scratch
+// memory: [P][panel][piece][panel's columns].
+#include "families/convolution/winograd_kernel.h"
+
+#include <algorithm>
+
+#include "base/round.h"
+#include "device/large_pages.h"
+#include "kernels/cpu/copy_matrix.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+#include "kernels/cpu/jit/winograd.h"
+
+namespace tw::ops {
+
+namespace {
+
+namespace jit = kernels::jit;
+using jit::GemmKernel;
+using jit::WinogradFilter;
+using jit::WinogradInput;
+using jit::WinogradOutput;
+
+constexpr int kPanelVectors = 2; // of the matrix kernel's tile; the last panel may have one
+constexpr int kUnroll = 4;       // channels per turn of the matrix kernel's loop
+constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
+
+int64_t divideUp(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+// Floats from row to row: whole lines, and not a multiple of 1 KiB, since those compete for few sets of the cache.
+int64_t rowStride(int64_t columns)
+{
+    int64_t const lines = divideUp(columns, kLineFloats);
+    return (lines + (lines % 16 == 0)) * kLineFloats;
+}
+// From position to position: an odd number of lines, so that the lines of one tile lie in different sets.
+int64_t positionStride(int64_t floats)
+{
+    int64_t const lines = divideUp(floats, kLineFloats);
+    return (lines + (lines % 2 == 0)) * kLineFloats;
+}
+int32_t bytes(int64_t floats)
+{
+    return int32_t(floats * int64_t(sizeof(float)));
+}
+
+// How tiles, columns and input channels are cut up.
+struct Layout
+{
+    int64_t tilesY = 0, tilesX = 0, tiles = 0;
+    int64_t blocks = 0, blockTiles = 0; // block i: tiles [i * tiles / blocks, (i + 1) * tiles / blocks)
+    int64_t pieces = 0, piece = 0;      // the last one may be shorter
+    int64_t vRow = 0, vPosition = 0, vPiece = 0, mRow = 0, mPosition = 0, uPosition = 0; // floats
+    int64_t vFloats = 0, mFloats = 0, uFloats = 0;
+
+    // largest: for blocks as large as they can get, so that sizes grow with every dimension.
+    Layout(WinogradSpec const& s, Extents const& y, bool largest = false)
+    {
+        tilesY = divideUp(y[2], s.m);
+        tilesX = divideUp(y[3], s.m);
+        tiles = y[0] * tilesY * tilesX;
+        if (tiles == 0)
+            return;
+        blocks = divideUp(tiles, s.tiles);
+        if (!s.shared)
+            blocks = std::min(roundUp(blocks, s.threads), tiles);
+        blockTiles = largest ? std::min(s.tiles, tiles) : divideUp(tiles, blocks);
+        piece = roundUp(divideUp(s.c, divideUp(s.c, s.piece)), kLineFloats);
+        pieces = divideUp(s.c, piece);
+        vRow = rowStride(piece);
+        vPosition = positionStride(blockTiles * vRow);
+        vPiece = s.positions() * vPosition;
+        vFloats = pieces * vPiece;
+        int64_t const columns = std::min(s.columns, roundUp(s.k, kLineFloats));
+        mRow = rowStride(columns);
+        mPosition = positionStride(blockTiles * mRow);
+        mFloats = s.positions() * mPosition;
+        if (s.inPlace) {
+            uPosition = positionStride(piece * columns);
+            uFloats = s.positions() * uPosition;
+        }
+    }
+    int64_t blockBegin(int64_t i) const { return i * tiles / blocks; }
+};
+
+// Rows of the matrix kernel's tiles for `tiles` rows: as few as possible, as equal as possible.
+struct RowGroups
+{
+    int64_t count, small, larger; // `larger` groups of small + 1, then the others of small
+
+    RowGroups(int64_t tiles, int maxRows) : count(divideUp(tiles, maxRows)), small(tiles / count), larger(tiles % count)
+    {}
+    int64_t rows(int64_t group) const { return small + (group < larger); }
+};
+
+struct WinogradPrepared final : Prepared
+{
+    WinogradPrepared(WinogradSpec const& s, Extents const& y) : layout(s, y) {}
+
+    Layout layout;
+    WinogradInput inside, border;
+    WinogradFilter filter[kPanelVectors + 1];
+    WinogradOutput output[4][4];                        // for rows - 1, columns - 1 pixels
+    std::vector<GemmKernel> gemm[kPanelVectors + 1][2]; // by vectors, first or later piece of the channels, rows
+};
+
+class WinogradKernel final : public Kernel
+{
+public:
+    WinogradKernel(WinogradSpec const& s, bool bias) : s_(s), width_(jit::vectorWidth(s.isa)), hasBias_(bias)
+    {
+        for (int64_t k = 0; k < paddedK(); k += s.columns)
+            columnBlocks_.push_back({k, std::min(s.columns, paddedK() - k)});
+    }
+
+    // panels, of kernels in place: the filters in winogradPanels(); null: they are in w.
+    Result<void> pack(float const* w, float const* bias, BlobPtr const& panels)
+    {
+        zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
+        bias_ = device::PackedFloats(hasBias_ ? paddedK() : 0);
+        bool const asTheyLie = panels != nullptr;
+        if (!asTheyLie)
+            weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
+        if (!zeros_.data() || !bias_.data() || (!asTheyLie && !weights_.data()))
+            return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
+        if (bias)
+            std::copy(bias, bias + s_.k, static_cast<float*>(bias_.data()));
+        taps_ = weights_.data();
+        if (asTheyLie) {
+            panels_ = panels;
+            taps_ = panels->as<float>();
+            return {};
+        }
+        std::vector<float> panelTaps;
+        for (ColumnBlock const& b : columnBlocks_) {
+            WinogradFilter filter[kPanelVectors + 1];
+            for (int64_t at = 0; at < b.columns; at += panelColumns()) {
+                int64_t const columns = std::min(panelColumns(), b.columns - at), k = b.begin + at;
+                float* to = s_.inPlace ? weights_.data() + s_.c * 9 * k : nullptr;
+                if (!s_.inPlace) {
+                    panelTaps.resize(size_t(s_.c * 9 * columns));
+                    to = panelTaps.data();
+                }
+                gatherTaps(w, k, std::min(columns, s_.k - k), columns, to);
+                if (s_.inPlace)
+                    continue;
+                WinogradFilter& f = filter[columns / width_];
+                if (!f) {
+                    jit::WinogradFilterSpec const spec{s_.m, int(columns / width_), bytes(s_.c * b.columns)};
+                    TW_ASSIGN(f, WinogradFilter::emit(s_.isa, spec));
+                }
+                f(jit::WinogradFilterArgs{to, packed(b, 0, at), s_.c});
+            }
+        }
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> out) const override
+    {
+        Layout const l(s_, out[0].dims, true);
+        int64_t const vCopies = s_.shared ? 1 : s_.threads;
+        return int64_t(sizeof(float)) * (vCopies * l.vFloats + s_.threads * (l.mFloats + l.uFloats));
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        TensorRef const &x = in[0], &y = out[0];
+        auto p = std::make_shared<WinogradPrepared>(s_, y.dims);
+        Layout const& l = p->layout;
+        if (l.tiles == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        jit::WinogradInputSpec input{s_.m, false, bytes(x.pixelStride()), bytes(l.vPosition)};
+        TW_ASSIGN(p->inside, WinogradInput::emit(s_.isa, input));
+        input.table = true;
+        TW_ASSIGN(p->border, WinogradInput::emit(s_.isa, input));
+        TW_TRY(emitOutput(*p, y, in.size() > 3 && in[3].dims.rank == 4 ? &in[3] : nullptr));
+        for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
+            bool const used = vectors == kPanelVectors ? paddedK() >= panelColumns() : paddedK() % panelColumns() != 0;
+            if (!used)
+                continue;
+            if (l.uFloats > 0) {
+                TW_ASSIGN(p->filter[vectors], WinogradFilter::emit(s_.isa, {s_.m, vectors, bytes(l.uPosition)}));
+            }
+            for (auto& list : p->gemm[vectors])
+                list.resize(size_t(maxRows()) + 1);
+            for (int64_t i = 0; i < l.blocks; ++i)
+                TW_TRY(emitGemm(*p, vectors, l.blockBegin(i + 1) - l.blockBegin(i)));
+        }
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = static_cast<WinogradPrepared const&>(*args.prepared);
+        Layout const& l = p.layout;
+        auto* const workspace = static_cast<float*>(args.workspace);
+        if (l.tiles == 0)
+            return {};
+        if (!s_.shared) {
+            args.workers->run(l.blocks, [&](int64_t part, int worker) {
+                float* const v = workspace + worker * (l.vFloats + l.mFloats + l.uFloats);
+                Block const tiles{l.blockBegin(part), l.blockBegin(part + 1)};
+                transformInput(p, args.inputs[0], tiles, tiles.begin, tiles.end, v);
+                for (ColumnBlock const& b : columnBlocks_)
+                    block(p, args, b, tiles, v, v + l.vFloats);
+            });
+            return {};
+        }
+        for (int64_t i = 0; i < l.blocks; ++i) {
+            Block const tiles{l.blockBegin(i), l.blockBegin(i + 1)};
+            int64_t const count = tiles.end - tiles.begin, parts = std::min<int64_t>(count, s_.threads * 4);
+            args.workers->run(parts, [&](int64_t part, int) {
+                transformInput(p, args.inputs[0], tiles, tiles.begin + part * count / parts,
+                               tiles.begin + (part + 1) * count / parts, workspace);
+            });
+            args.workers->run(int64_t(columnBlocks_.size()), [&](int64_t part, int worker) {
+                block(p, args, columnBlocks_[size_t(part)], tiles, workspace,
+                      workspace + l.vFloats + worker * (l.mFloats + l.uFloats));
+            });
+        }
+        return {};
+    }
+
+private:
+    struct ColumnBlock
+    {
+        int64_t begin, columns; // columns: a multiple of the vector width
+    };
+    struct Block // of tiles
+    {
+        int64_t begin, end;
+    };
+
+    WinogradSpec s_;
+    int width_;
+    bool hasBias_;
+    std::vector<ColumnBlock> columnBlocks_;
+    device::PackedFloats weights_, bias_;
+    BlobPtr panels_;              // filters that another keeps
+    float const* taps_ = nullptr; // of kernels in place: in weights_ or panels_
+    Tensor zeros_;
+
+    int64_t paddedK() const { return roundUp(s_.k, width_); }
+    int64_t panelColumns() const { return kPanelVectors * width_; }
+    int maxRows() const { return jit::gemmMaxRows(s_.isa, kPanelVectors); }
+    float* packed(ColumnBlock const& b, int64_t position, int64_t column) const
+    {
+        return static_cast<float*>(weights_.data()) + s_.c * (s_.positions() * b.begin + position * b.columns + column);
+    }
+    float const* taps(ColumnBlock const& b, int64_t column) const { return taps_ + s_.c * 9 * (b.begin + column); }
+
+    // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
+    void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
+    {
+        kernels::copyMatrix(to, columns, columns, w + k * s_.c * 9, s_.c * 9, filters, 1, s_.c * 9);
+    }
+
+    Result<void> emitOutput(WinogradPrepared& p, TensorRef const& y, TensorRef const* residual) const
+    {
+        jit::WinogradOutputSpec output;
+        output.m = s_.m;
+        output.positionBytes = bytes(p.layout.mPosition);
+        output.pixelBytes = bytes(y.pixelStride());
+        output.bias = hasBias_;
+        output.residual = residual != nullptr;
+        output.residualPixelBytes = residual ? bytes(residual->pixelStride()) : 0;
+        output.activation = s_.activation;
+        for (int rows : {s_.m, int((y.dims[2] - 1) % s_.m) + 1})
+            for (int columns : {s_.m, int((y.dims[3] - 1) % s_.m) + 1}) {
+                WinogradOutput& kernel = p.output[rows - 1][columns - 1];
+                output.rows = rows;
+                output.columns = columns;
+                if (!kernel) {
+                    TW_ASSIGN(kernel, WinogradOutput::emit(s_.isa, output));
+                }
+            }
+        return {};
+    }
+
+    Result<void> emitGemm(WinogradPrepared& p, int vectors, int64_t tiles) const
+    {
+        RowGroups const groups(tiles, maxRows());
+        for (int later = 0; later < (p.layout.pieces > 1 ? 2 : 1); ++later)
+            for (int64_t rows : {groups.rows(0), groups.rows(groups.count - 1)}) {
+                GemmKernel& kernel = p.gemm[vectors][later][size_t(rows)];
+                if (kernel)
+                    continue;
+                jit::GemmKernelSpec spec;
+                spec.rows = int(rows);
+                spec.vectors = vectors;
+                spec.body = jit::contiguousLoop(s_.isa, vectors, kUnroll);
+                spec.tail = jit::contiguousLoop(s_.isa, vectors, 1);
+                if (later != 0)
+                    spec.epilogue.push_back(jit::EpilogueOp::kAddC);
+                TW_ASSIGN(kernel, GemmKernel::emit(s_.isa, spec));
+            }
+        return {};
+    }
+
+    // Tiles [begin, end) of a block.
+    void transformInput(WinogradPrepared const& p, TensorRef const& x, Block const& tiles, int64_t begin, int64_t end,
+                        float* v) const
+    {
+        Layout const& l = p.layout;
+        int const t = s_.m + 2;
+        int64_t const height = x.dims[2], width = x.dims[3], pixel = x.pixelStride();
+        float const* pixels[36];
+        auto const* const zeros = static_cast<float const*>(zeros_.data());
+        jit::WinogradInputArgs args;
+        args.rowBytes = width * pixel * int64_t(sizeof(float));
+        args.pixels = pixels;
+        for (int64_t tile = begin; tile < end; ++tile) {
+            int64_t const image = tile / (l.tilesY * l.tilesX);
+            int64_t const top = tile / l.tilesX % l.tilesY * s_.m - s_.before[0];
+            int64_t const left = tile % l.tilesX * s_.m - s_.before[1];
+            float const* const from = x.as<float>() + image * height * width * pixel;
+            bool const inside = top >= 0 && left >= 0 && top + t <= height && left + t <= width;
+            if (inside)
+                args.x = from + (top * width + left) * pixel;
+            for (int i = 0; i < t && !inside; ++i)
+                for (int j = 0; j < t; ++j) {
+                    int64_t const row = top + i, column = left + j;
+                    bool const in = row >= 0 && row < height && column >= 0 && column < width;
+                    pixels[i * t + j] = in ? from + (row * width + column) * pixel : zeros;
+                }
+            for (int64_t piece = 0; piece < l.pieces; ++piece) {
+                args.offsetBytes = piece * l.piece * int64_t(sizeof(float));
+                args.vectors = divideUp(std::min(l.piece, s_.c - piece * l.piece), width_);
+                args.v = v + piece * l.vPiece + (tile - tiles.begin) * l.vRow;
+                (inside ? p.inside : p.border)(args);
+            }
+        }
+    }
+
+    // Tiles whose V is ready, and the columns of b. scratch: M, then U where it is made here.
+    void block(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles, float const* v,
+               float* scratch) const
+    {
+        Layout const& l = p.layout;
+        float *const m = scratch, *const u = scratch + l.mFloats;
+        if (l.uFloats == 0) {
+            for (int64_t position = 0; position < s_.positions(); ++position)
+                for (int64_t at = 0; at < b.columns; at += panelColumns())
+                    for (int64_t piece = 0; piece < l.pieces; ++piece)
+                        multiply(p, b, tiles, position, at, piece, v,
+                                 packed(b, position, at) + piece * l.piece * std::min(panelColumns(), b.columns - at),
+                                 m);
+        } else {
+            for (int64_t piece = 0; piece < l.pieces; ++piece) {
+                int64_t const first = piece * l.piece, channels = std::min(l.piece, s_.c - first);
+                for (int64_t at = 0; at < b.columns; at += panelColumns()) {
+                    int64_t const columns = std::min(panelColumns(), b.columns - at);
+                    p.filter[columns / width_]({taps(b, at) + first * 9 * columns, u + l.piece * at, channels});
+                }
+                for (int64_t position = 0; position < s_.positions(); ++position)
+                    for (int64_t at = 0; at < b.columns; at += panelColumns())
+                        multiply(p, b, tiles, position, at, piece, v, u + position * l.uPosition + l.piece * at, m);
+            }
+        }
+        transformOutput(p, args, b, tiles, m);
+    }
+
+    // One piece of the channels times one panel of weights, for one position.
+    void multiply(WinogradPrepared const& p, ColumnBlock const& b, Block const& tiles, int64_t position, int64_t at,
+                  int64_t piece, float const* v, float const* weights, float* m) const
+    {
+        Layout const& l = p.layout;
+        RowGroups const groups(tiles.end - tiles.begin, maxRows());
+        int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
+        int64_t const channels = std::min(l.piece, s_.c - piece * l.piece);
+        float const* a = v + piece * l.vPiece + position * l.vPosition;
+        void const* list = nullptr;
+        jit::GemmArgs g;
+        g.a = &list;
+        g.ldaBytes = bytes(l.vRow);
+        g.b = weights;
+        g.bodyCount = channels / kUnroll;
+        g.tailCount = channels % kUnroll;
+        g.c = m + position * l.mPosition + at;
+        g.ldcBytes = bytes(l.mRow);
+        for (int64_t group = 0; group < groups.count; ++group) {
+            int64_t const rows = groups.rows(group);
+            list = a;
+            p.gemm[vectors][piece > 0][size_t(rows)](g);
+            a += rows * l.vRow;
+            g.c += rows * l.mRow;
+        }
+    }
+
+    void transformOutput(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles,
+                         float const* m) const
+    {
+        Layout const& l = p.layout;
+        TensorRef const& y = args.outputs[0];
+        TensorRef const residual = args.inputs.size() > 3 ? args.inputs[3] : TensorRef{};
+        int64_t const height = y.dims[2], width = y.dims[3], pixel = y.pixelStride();
+        int64_t const residualPixel = residual.data ? residual.pixelStride() : 0;
+        jit::WinogradOutputArgs o;
+        o.rowBytes = width * pixel * int64_t(sizeof(float));
+        o.residualRowBytes = width * residualPixel * int64_t(sizeof(float));
+        o.bias = bias_.data() + b.begin;
+        o.vectors = b.columns / width_;
+        for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+            int64_t const image = tile / (l.tilesY * l.tilesX);
+            int64_t const top = tile / l.tilesX % l.tilesY * s_.m, left = tile % l.tilesX * s_.m;
+            int64_t const at = (image * height + top) * width + left;
+            o.m = m + (tile - tiles.begin) * l.mRow;
+            o.y = y.as<float>() + at * pixel + b.begin;
+            if (residual.data)
+                o.residual = residual.as<float>() + at * residualPixel + b.begin;
+            int64_t const rows = std::min<int64_t>(s_.m, height - top), columns = std::min<int64_t>(s_.m, width - left);
+            p.output[rows - 1][columns - 1](o);
+        }
+    }
+};
+
+} // namespace
+
+int64_t winogradTiles(int m, Extents const& y)
+{
+    return y[0] * divideUp(y[2], m) * divideUp(y[3], m);
+}
+
+std::optional<PanelOrder> winogradPanels(jit::Isa isa, int64_t k, int64_t c, int64_t columns)
+{
+    int64_t const width = jit::vectorWidth(isa);
+    if (k % width != 0)
+        return std::nullopt;
+    PanelOrder order;
+    order.channels = int32_t(c * 9);
+    for (int64_t at = 0; at < k; at += columns)
+        for (int32_t panel : panelsOf(std::min(columns, k - at), kPanelVectors * width))
+            order.panels.push_back(panel);
+    return order;
+}
+
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
+                                                   BlobPtr const& panels)
+{
+    auto kernel = std::make_unique<WinogradKernel>(spec, bias != nullptr);
+    TW_TRY(kernel->pack(w, bias, panels));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel behind the Winograd tactics.
+#pragma once
+
+#include <optional>
+
+#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "tactic/panel_order.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+struct WinogradSpec
+{
+    kernels::jit::Isa isa = kernels::jit::Isa::kAvx2;
+    int m = 4;
+    bool shared = false;            // all workers transform the tiles of one block, then take blocks of columns
+    bool inPlace = false;           // weights are transformed as they are used
+    int64_t tiles = 1, columns = 1; // of a block
+    int64_t piece = 64;             // input channels that are summed up at a time
+    int threads = 1;
+    int64_t c = 1, k = 1;
+    int64_t before[2] = {0, 0}; // padding above and to the left
+    std::optional<kernels::jit::Activation> activation;
+
+    int64_t positions() const { return int64_t(m + 2) * (m + 2); }
+};
+
+// Tiles of an output of this shape [n, k, h, w].
+int64_t winogradTiles(int m, Extents const& y);
+
+// The order in which filters [k, c, 3, 3] are read in place, by kernels of `columns` a block; null where zeros stand
+// between.
+std::optional<PanelOrder> winogradPanels(kernels::jit::Isa isa, int64_t k, int64_t c, int64_t columns);
+
+// w: [k, c, 3, 3], not read when `panels` has them in that order, for a spec in place; bias: [k] or null. Inputs of the
+// kernel: x, w, bias, residual (the last three may be absent).
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
+                                                   BlobPtr const& panels = nullptr);
+
+} // namespace tw::ops

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/copy/cuda_move.h"
+
+#include <algorithm>
+
+#include "families/copy/cuda_move_rows.h"
+#include "families/copy/cuda_move_tiles.h"
+#include "families/copy/cuda_words.h"
+
+namespace tw::ops {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostUnit = 16, kStoreBytes = 16;
+constexpr int kEach = 4, kScatteredEach = 2; // units for a thread, in flight together
+constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
+constexpr int64_t kLeastTile = 256;
+
+struct Params
+{
+    void const *x = nullptr, *fill = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;
+    int32_t first = 0, each = 1; // the first dimension that counts; units of a thread
+    cuda::Loop<2> loop;          // x, y
+    int64_t low[kMaxRank] = {}, span[kMaxRank] = {};
+    Stretch words; // around x
+};
+
+constexpr char const* kText = R"(
+struct MoveParams {
+    void const *x, *fill; void* y; u64 count; i32 first, each; Loop<2> loop; i64 low[8], span[8];
+    void const* words; i64 wordsAt, wordsBegin, wordsSpan;
+};
+typedef $unit$ Element;
+constexpr bool kBordered = $bordered$;
+constexpr int kEach = 4, kScatteredEach = 2, kPerStore = $store$ / sizeof(Element);
+// Of element i of y: its row's beginning in x (at column 0, or at the first one that is no border), its column, its row
+// among neighbours; whether the row comes from x, and whether all does but for that.
+struct Row { off from, to; idx column, line; bool inside, isInner; };
+TW_INLINE Row rowOf(MoveParams const& p, idx i)
+{
+    bool isFirst = p.first == 7;
+    idx q = isFirst ? 0 : divide(i, p.loop.dim[7]);
+    Row at = {0, 0, isFirst ? i : i - q * idx(p.loop.dim[7].d), 0, true, true};
+    at.to = off(at.column) * off(p.loop.stride[1][7]);
+#pragma unroll
+    for (int r = 6; r >= 0 && !isFirst; --r) {
+        i = q;
+        isFirst = r == 0 || r == p.first;
+        q = isFirst ? 0 : divide(i, p.loop.dim[r]);
+        idx const c = isFirst ? i : i - q * idx(p.loop.dim[r].d), there = kBordered ? c - idx(p.low[r]) : c;
+        bool const isInside = !kBordered || there < idx(p.span[r]);
+        if (r == 6) at.line = c, at.isInner = true; // isInner: of the other dimensions
+        else at.isInner = at.isInner && isInside;
+        at.inside = at.inside && isInside;
+        at.from += off(there) * off(p.loop.stride[0][r]);
+        at.to += off(c) * off(p.loop.stride[1][r]);
+    }
+    return at;
+}
+template <class U> TW_INLINE U filling(MoveParams const& p)
+{
+    Pack<Element, sizeof(U) / sizeof(Element)> v = {};
+    if (kBordered && p.fill) {
+        Element const one = *static_cast<Element const*>(p.fill);
+#pragma unroll
+        for (int i = 0; i < int(sizeof(U) / sizeof(Element)); ++i) v.v[i] = one;
+    }
+    return *reinterpret_cast<U const*>(&v);
+}
+// Each unit lies together on both sides.
+template <class U> TW_INLINE void moveUnits(MoveParams const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
+    U const fill = filling<U>(p);
+    U v[kEach];
+    off to[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        idx const i = begin + k * 256;
+        v[k] = fill;
+        to[k] = 0;
+        if (k < p.each && i < p.count) {
+            Row const at = rowOf(p, i);
+            idx const there = kBordered ? at.column - idx(p.low[7]) : at.column;
+            to[k] = at.to;
+            if (at.inside && (!kBordered || there < idx(p.span[7])))
+                v[k] = static_cast<U const*>(p.x)[at.from + off(there) * off(p.loop.stride[0][7])];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        if (k < p.each && begin + k * 256 < p.count) static_cast<U*>(p.y)[to[k]] = v[k];
+}
+// y is dense: kStore bytes of it at a time, elements from anywhere.
+TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MoveParams p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
+    Element const fill = filling<Element>(p);
+    Element const* const x = static_cast<Element const*>(p.x);
+    Pack<Element, kPerStore> v[kScatteredEach];
+    off const step = off(p.loop.stride[0][7]);
+    off const lineStep = off(p.loop.stride[0][6]);
+    idx const lines = idx(p.loop.dim[6].d), columns = idx(p.loop.dim[7].d), low = idx(p.low[7]), span = idx(p.span[7]);
+#pragma unroll
+    for (int k = 0; k < kScatteredEach; ++k) {
+        idx const i = (begin + k * 256) * kPerStore;
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e) v[k].v[e] = fill;
+        if (k >= p.each || i >= p.count) continue;
+        Row at = rowOf(p, i);
+#pragma unroll
+        for (int e = 0; e < kPerStore; ++e) {
+            if (at.column == columns) { // the next row
+                if (i + e >= p.count) break;
+                if (++at.line < lines) {
+                    at.column = 0;
+                    at.from += lineStep;
+                    at.inside = at.isInner && (!kBordered || at.line - idx(p.low[6]) < idx(p.span[6]));
+                } else {
+                    at = rowOf(p, i + e);
+                }
+            }
+            idx const there = kBordered ? at.column - low : at.column;
+            if (at.inside && (!kBordered || there < span)) v[k].v[e] = x[at.from + off(there) * step];
+            ++at.column;
+        }
+    }
+    Element* const y = static_cast<Element*>(p.y);
+#pragma unroll
+    for (int k = 0; k < kScatteredEach; ++k) {
+        idx const i = (begin + k * 256) * kPerStore;
+        if (k >= p.each || i >= p.count) continue;
+        if (i + kPerStore <= p.count) *reinterpret_cast<Pack<Element, kPerStore>*>(y + i) = v[k];
+        else
+#pragma unroll
+            for (int e = 0; e < kPerStore; ++e)
+                if (i + e < p.count) y[i + e] = v[k].v[e];
+    }
+}
+// y is dense, and so are rows of x: words of 16 bytes. kDeep: of more than 3 dimensions.
+template <bool kDeep> struct MovedRows {
+    struct Spot { Row row; idx end; }; // of the row in y
+    static constexpr bool kClips = kBordered;
+    MoveParams const& p;
+    Whole filled;
+    TW_INLINE Whole fill() const { return filled; }
+    TW_INLINE bool isInside(idx c, int r) const { return !kBordered || c - idx(p.low[r]) < idx(p.span[r]); }
+    TW_INLINE Spot spot(idx i) const
+    {
+        idx const columns = idx(p.loop.dim[7].d);
+        if constexpr (kDeep) {
+            Row const row = rowOf(p, i);
+            return {row, i - row.column + columns};
+        } else {
+            idx const rows = divide(i, p.loop.dim[7]), plane = divide(rows, p.loop.dim[6]);
+            Row row = {};
+            row.column = i - rows * columns;
+            row.line = rows - plane * idx(p.loop.dim[6].d);
+            row.isInner = isInside(plane, 5);
+            row.inside = row.isInner && isInside(row.line, 6);
+            row.from = off(kBordered ? row.line - idx(p.low[6]) : row.line) * off(p.loop.stride[0][6]) +
+                       off(kBordered ? plane - idx(p.low[5]) : plane) * off(p.loop.stride[0][5]);
+            return {row, (rows + 1) * columns};
+        }
+    }
+    TW_INLINE Spot next(Spot at) const
+    {
+        Row& row = at.row;
+        if (++row.line >= idx(p.loop.dim[6].d)) return spot(at.end);
+        row.column = 0;
+        row.from += off(p.loop.stride[0][6]);
+        row.inside = row.isInner && isInside(row.line, 6);
+        at.end += idx(p.loop.dim[7].d);
+        return at;
+    }
+    TW_INLINE Piece piece(Spot const& at) const
+    {
+        off const column = off(at.row.column), low = kBordered ? off(p.low[7]) - column : -column,
+                  high = !kBordered || !at.row.inside ? low : low + off(p.span[7]);
+        return {p.words, off(p.wordsAt) + at.row.from - low, off(p.wordsBegin), idx(p.wordsSpan),
+                idx(p.loop.dim[7].d) - at.row.column, low, high};
+    }
+    TW_INLINE idx segment(idx i) const { return divide(i, p.loop.dim[7]); }
+    TW_INLINE idx end(idx row) const { return (row + 1) * idx(p.loop.dim[7].d); }
+};
+template <bool kDeep> TW_INLINE void moveByWords(MoveParams const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    copyWords<sizeof(Element)>(MovedRows<kDeep>{p, filling<Whole>(p)}, p.y, idx(p.count), p.each);
+}
+TW_KERNEL __launch_bounds__(256) move_words(const __grid_constant__ MoveParams p) { moveByWords<false>(p); }
+TW_KERNEL __launch_bounds__(256) move_words_deep(const __grid_constant__ MoveParams p) { moveByWords<true>(p); }
+)";
+
+// Kernels, in this order: scattered, words (of up to 3 dimensions, of more), units of 1 << shift bytes from the
+// element's size on, tiles.
+constexpr int kScattered = 0, kWords = 1, kUnits = 3;
+
+int shiftOf(int64_t elementBytes)
+{
+    return elementBytes == 4 ? 2 : elementBytes == 2 ? 1 : 0;
+}
+int tilesAt(int64_t elementBytes)
+{
+    return kUnits + 5 - shiftOf(elementBytes);
+}
+
+// Bytes that everything is a multiple of where rows are dense on both sides.
+int64_t unitBytes(Box const& b)
+{
+    int const last = b.dims.rank - 1;
+    if (b.from[last] != 1 || b.to[last] != 1)
+        return b.elementBytes;
+    uint64_t all = uint64_t(b.dims[last]);
+    for (int d = 0; d < last; ++d)
+        all |= uint64_t(b.from[d]) | uint64_t(b.to[d]);
+    if (b.low.rank)
+        all |= uint64_t(b.low[last]) | uint64_t(b.high[last]);
+    all = all * uint64_t(b.elementBytes) | cuda::addressOf(b.x) | cuda::addressOf(b.y);
+    int64_t unit = b.elementBytes;
+    while (unit < kMostUnit && all % uint64_t(2 * unit) == 0)
+        unit *= 2;
+    return unit;
+}
+
+// What lies in x from the element that coordinate 0, or `low`, comes from.
+Stretch wordsOf(Box const& b)
+{
+    int64_t low = 0, high = 1;
+    for (int d = 0; d < b.dims.rank; ++d) {
+        int64_t const n = b.low.rank ? b.high[d] - b.low[d] : b.dims[d];
+        if (n <= 0)
+            return stretchOf(b.x, 0, 0, b.elementBytes);
+        (b.from[d] < 0 ? low : high) += (n - 1) * b.from[d];
+    }
+    return stretchOf(b.x, low, high, b.elementBytes);
+}
+
+bool isDense(Extents const& dims, Extents const& steps)
+{
+    int64_t step = 1;
+    for (int d = dims.rank - 1; d >= 0; --d) {
+        if (steps[d] != step)
+            return false;
+        step *= dims[d];
+    }
+    return true;
+}
+
+constexpr TileShape kShapes[] = {
+    {256, 16 << 10}, {128, 16 << 10, false, 0, RowsBy::kWords}, {256, 32 << 10, true, 256, RowsBy::kElements}};
+
+} // namespace
+
+std::vector<Config> configsOfTiles(Problem const&)
+{
+    std::vector<Config> list;
+    for (size_t i = 0; i < std::size(kShapes); ++i)
+        list.push_back({int64_t(i)});
+    return list;
+}
+
+TileShape tileShapeOf(Config const& config)
+{
+    return kShapes[isConfig(config, 1, 0, std::size(kShapes) - 1) ? size_t(config[0]) : 0];
+}
+
+Box simplified(Box const& box)
+{
+    Box out = box;
+    out.dims = out.from = out.to = out.low = out.high = {};
+    bool const bordered = box.low.rank > 0;
+    bool anyBorder = false;
+    for (int d = 0; d < box.dims.rank; ++d) {
+        int64_t const n = box.dims[d], low = bordered ? std::clamp<int64_t>(box.low[d], 0, n) : 0,
+                      high = bordered ? std::clamp<int64_t>(box.high[d], low, n) : n;
+        bool const whole = low == 0 && high == n;
+        anyBorder = anyBorder || !whole;
+        if (n == 1 && whole)
+            continue;
+        int const last = out.dims.rank - 1;
+        if (last >= 0 && whole && out.from[last] == box.from[d] * n && out.to[last] == box.to[d] * n) {
+            out.dims[last] *= n;
+            out.low[last] *= n;
+            out.high[last] *= n;
+            out.from[last] = box.from[d];
+            out.to[last] = box.to[d];
+        } else {
+            out.dims.push(n);
+            out.from.push(box.from[d]);
+            out.to.push(box.to[d]);
+            out.low.push(low);
+            out.high.push(high);
+        }
+    }
+    if (out.dims.rank == 0)
+        out.add(1, 1, 1);
+    if (!anyBorder)
+        out.low = out.high = {};
+    return out;
+}
+
+void Box::add(int64_t n, int64_t xStep, int64_t yStep)
+{
+    dims.push(n);
+    from.push(xStep);
+    to.push(yStep);
+}
+
+CudaKernels moveKernels(int64_t elementBytes, Moves what, TileShape const& tiles)
+{
+    CudaKernels out;
+    out.isDependent = true;
+    out.names = {"move_scattered", "move_words", "move_words_deep"};
+    out.source =
+        kWordsText +
+        cuda::expand(kText,
+                     {{"unit", cuda::unitOf(elementBytes)},
+                      {"store", std::to_string(kStoreBytes)},
+                      {"bordered", what == Moves::kBordered || what == Moves::kTiledBordered ? "true" : "false"}}) +
+        "static_assert(sizeof(MoveParams) == " + std::to_string(sizeof(Params)) + ", \"layout of MoveParams\");\n";
+    for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
+        std::string const bytes = std::to_string(unit);
+        out.names.push_back("move_" + bytes);
+        out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
+                      "(const __grid_constant__ MoveParams p) { moveUnits<unit" + bytes + ">(p); }\n";
+    }
+    if (what == Moves::kTiled || what == Moves::kTiledBordered)
+        addTileKernels(out, elementBytes, tiles);
+    return out;
+}
+
+Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* tiles)
+{
+    if (whole.dims.volume() == 0)
+        return {};
+    Box b = simplified(whole);
+    int const last = b.dims.rank - 1;
+    bool const bordered = b.low.rank > 0;
+    if (!bordered && last == 0 && b.from[0] == 1 && b.to[0] == 1) {
+        cuda::Driver const& driver = launch.device().driver();
+        TW_CUDA(driver, cuMemcpyDtoDAsync(cuda::addressOf(b.y), cuda::addressOf(b.x),
+                                          size_t(b.dims[0] * b.elementBytes), launch.stream()));
+        return {};
+    }
+    bool onlyBehind = true; // rows of y that end in zeros
+    for (int d = 0; d < b.low.rank; ++d)
+        onlyBehind = onlyBehind && b.low[d] == 0 && (d == last ? !b.fill && b.high[d] > 0 : b.high[d] == b.dims[d]);
+    if (tiles && onlyBehind && b.from[last] != 1 && b.to[last] == 1)
+        for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
+            if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
+                return moveTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
+    int64_t const unit = unitBytes(b);
+    bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
+    if (scattered && tiles && tiles->rows == RowsBy::kTiles && areMovedRows(b))
+        return moveRows(launch, tilesAt(b.elementBytes) + kRowKernel, b);
+    int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements
+    Params p;
+    p.x = b.x;
+    p.y = b.y;
+    p.fill = b.fill;
+    std::fill_n(p.span, kMaxRank - b.dims.rank, 1);
+    for (int d = 0; d < b.dims.rank; ++d) {
+        int const at = kMaxRank - b.dims.rank + d;
+        int64_t const low = bordered ? b.low[d] : 0, high = bordered ? b.high[d] : b.dims[d];
+        p.low[at] = d == last ? low / wide : low;
+        p.span[at] = (d == last ? high / wide : high) - p.low[at];
+        if (d == last)
+            b.dims[d] /= wide;
+        else
+            b.from[d] /= wide, b.to[d] /= wide;
+    }
+    bool const words = scattered && (!tiles || tiles->rows != RowsBy::kElements) && b.from[last] == 1 &&
+                       b.dims[last] * b.elementBytes >= kLeastSegmentBytes && b.elementBytes <= kMostJoinedBytes;
+    if (words)
+        p.words = wordsOf(b);
+    p.first = kMaxRank - b.dims.rank;
+    p.loop.set(b.dims);
+    p.loop.setStrides(0, b.from);
+    p.loop.setStrides(1, b.to);
+    p.count = uint64_t(b.dims.volume());
+    int64_t const stores =
+        scattered ? (int64_t(p.count) * b.elementBytes + kStoreBytes - 1) / kStoreBytes : int64_t(p.count);
+    p.each = stores < kWaves * launch.multiprocessors() || unit == kMostUnit ? 1
+             : scattered && !words                                           ? kScatteredEach
+                                                                             : kEach;
+    int kernel = words ? kWords + (b.dims.rank > 3) : kScattered;
+    if (!scattered)
+        for (int64_t bytes = b.elementBytes, k = kUnits; bytes <= unit; bytes *= 2)
+            kernel = int(k++);
+    return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
+}
+
+} // namespace tw::ops

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that change places but stay rows.
+#pragma once
+
+#include "families/copy/cuda_move_tiles.h"
+
+namespace tw::ops {
+
+// Behind the text of addTileKernels(): one kernel.
+void addRowKernels(CudaKernels& out);
+// Whether that is for this box: rows that lie side by side in x and apart in y, and begin anywhere.
+bool areMovedRows(Box const& box);
+Result<void> moveRows(CudaLaunch const& launch, int kernel, Box const& box);
+
+} // namespace tw::ops

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short rows off 16-byte boundaries, pieced together in shared memory: for some rows of y the copy engine brings the
+// runs of memory that they come from, a warp puts the elements in their places, and the copy engine takes the rows
+// away. Global memory sees nothing but whole aligned words; capability 9.0.
+#pragma once
+
+#include "families/copy/cuda_move.h"
+
+namespace tw::ops {
+
+// Where a piece of each row of y comes from; all counts in elements.
+struct RunSource
+{
+    int input = 0;
+    int64_t count = 0;                   // elements of x
+    int64_t first = 0;                   // where the piece of the first row that is no border begins
+    int64_t planeStep = 0, lineStep = 0; // in x
+    int64_t column = 0, length = 0;      // in y
+};
+
+// y: `lines` rows a plane, of which [low, high) are no border.
+struct Runs
+{
+    int64_t elementBytes = 0, rows = 0, lines = 0, columns = 0, low = 0, high = 0;
+    std::vector<RunSource> sources; // side by side; several have one plane and no border
+    bool fits = false;              // else: y is nothing of the kind
+};
+
+// Of a box whose x and y are not looked at; `first` is the element of x that box.x would be.
+Runs runsOf(Box const& box, int64_t xCount, int64_t first);
+
+Support supportsRuns(Problem const& problem, Runs const& runs);
+std::vector<Config> configsOfRuns(Runs const& runs);
+// `fillInput`: position of the optional input with what borders are filled with, -1: none, zero.
+CudaKernels runsKernels(Runs const& runs, Config const& config, int fillInput = -1);
+
+// The tactic of an op whose runs `of` tells.
+template <Runs (*of)(Problem const&), int fillInput = -1>
+constexpr CudaTactic runsTactic(char const* name)
+{
+    return CudaTactic(
+        name, 1, [](Problem const& p, Config const& c) { return runsKernels(of(p), c, fillInput); },
+        [](Problem const& p) { return supportsRuns(p, of(p)); }, [](Problem const& p) { return configsOfRuns(of(p)); });
+}
+
+} // namespace tw::ops

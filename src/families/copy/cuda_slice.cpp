@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/copy/cuda_slice.h"
+
+#include <algorithm>
+
+#include "families/copy/cuda_move.h"
+#include "families/elementwise/cuda_pointwise.h"
+
+namespace tw::ops {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+struct Params
+{
+    void const* x = nullptr;
+    void* y = nullptr;
+    uint64_t count = 0;
+    cuda::Div dim[kMaxRank]; // of y, the last running fastest
+    int64_t size[kMaxRank] = {}, start[kMaxRank] = {}, step[kMaxRank] = {}, stride[kMaxRank] = {}; // in x
+};
+
+// Coordinates outside x that come from inside.
+constexpr char const* kText = R"(
+struct Params { void const* x; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8]; };
+TW_INLINE i64 modulo(i64 p, i64 n) { i64 const r = p % n; return r < 0 ? r + n : r; }
+TW_INLINE i64 source(i64 p, i64 size)
+{
+    if (p >= 0 && p < size) return p;
+    $outside$
+}
+TW_KERNEL slice_elements(const __grid_constant__ Params p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const at = threadIndex();
+    if (at >= p.count) return;
+    idx i = at;
+    i64 from = 0;
+#pragma unroll
+    for (int r = 7; r >= 8 - $rank$; --r) {
+        idx const q = r > 8 - $rank$ ? divide(i, p.dim[r]) : 0;
+        from += source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]) * p.stride[r];
+        i = q;
+    }
+    static_cast<$unit$*>(p.y)[at] = static_cast<$unit$ const*>(p.x)[from];
+}
+)";
+
+char const* outside(slice::Mode mode)
+{
+    switch (mode) {
+    case slice::Mode::kWrap:
+        return "return modulo(p, size);";
+    case slice::Mode::kClamp:
+        return "return p < 0 ? 0 : size - 1;";
+    case slice::Mode::kReflect:
+        return "i64 const period = size > 1 ? 2 * (size - 1) : 1, r = modulo(p, period); return r < size ? r : period "
+               "- "
+               "r;";
+    default:
+        return "return 0;";
+    }
+}
+
+// [low, high) of i in [0, n) for which start + i * step lies in [0, size).
+struct Inside
+{
+    int64_t low, high;
+};
+Inside insideOf(int64_t n, int64_t start, int64_t step, int64_t size)
+{
+    auto up = [](int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }; // the first i with i * b >= a
+    Inside in{0, n};
+    if (step > 0)
+        in = {up(-start, step), up(size - start, step)};
+    else if (step < 0)
+        in = {up(start - size + 1, -step), up(start + 1, -step)};
+    else if (start < 0 || start >= size)
+        in.high = 0;
+    in.high = std::min(in.high, n);
+    in.low = std::min(in.low, in.high);
+    return in;
+}
+
+// Sizes of x, and where y comes from: dimensions in the order of memory.
+struct Walk
+{
+    Extents x, y, xSteps, ySteps;
+    slice::Steps steps;
+};
+Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
+{
+    Walk w{x.dims, y.dims, stridesOf(x.dims), stridesOf(y.dims), steps};
+    if (y.format != Format::kHWC8)
+        return w;
+    // [..., h, w, c], gaps behind the channels with them where x has as many.
+    int const c = y.dims.rank - 3;
+    int64_t const stored = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]),
+                  whole = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);
+    w.x[c] = stored;
+    Inside const in = insideOf(whole, steps.start[c], steps.stride[c], stored);
+    if (in.low == 0 && in.high == whole)
+        w.y[c] = whole;
+    for (int64_t* list : {w.x.d.data(), w.y.d.data(), w.steps.start, w.steps.stride})
+        std::rotate(list + c, list + c + 1, list + c + 3);
+    auto lay = [](Extents& steps, Extents const& dims, int64_t pixel) {
+        int64_t step = 1;
+        for (int d = dims.rank - 1; d >= 0; --d) {
+            steps[d] = step;
+            step = d == dims.rank - 1 ? pixel : step * dims[d];
+        }
+    };
+    lay(w.xSteps, w.x, x.pixelStride());
+    lay(w.ySteps, w.y, y.pixelStride());
+    return w;
+}
+
+Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, TensorRef const& x, TensorRef const& y)
+{
+    Params p;
+    p.x = x.data;
+    p.y = y.data;
+    for (int d = 0; d < kMaxRank; ++d)
+        p.size[d] = 1;
+    for (int d = 0, to = kMaxRank - w.y.rank; d < w.y.rank; ++d, ++to) {
+        p.dim[to] = cuda::divBy(w.y[d]);
+        p.size[to] = w.x[d];
+        p.start[to] = w.steps.start[d];
+        p.step[to] = w.steps.stride[d];
+        p.stride[to] = w.xSteps[d];
+    }
+    p.count = uint64_t(w.y.volume());
+    return launch(kernel, blocksFor(w.y.volume(), kThreads), kThreads, p);
+}
+
+// The box that y is, and the element of x that its x is.
+struct Taken
+{
+    Box box;
+    int64_t first = 0;
+    bool isInside = true, isAnything = true; // all of y comes from x, some does
+};
+Taken takenOf(Walk const& w, int64_t elementBytes)
+{
+    Taken t;
+    t.box.elementBytes = elementBytes;
+    for (int d = 0; d < w.y.rank; ++d) {
+        int64_t const step = w.steps.stride[d];
+        Inside const in = insideOf(w.y[d], w.steps.start[d], step, w.x[d]);
+        t.isInside = t.isInside && in.low == 0 && in.high == w.y[d];
+        t.isAnything = t.isAnything && in.low < in.high;
+        t.first += t.isAnything ? (w.steps.start[d] + in.low * step) * w.xSteps[d] : 0;
+        t.box.add(w.y[d], step * w.xSteps[d], w.ySteps[d]);
+        t.box.low.push(in.low);
+        t.box.high.push(in.high);
+    }
+    return t;
+}
+
+TensorRef refOf(TensorSpec const& t)
+{
+    return {t.type, t.dims, nullptr, t.format};
+}
+
+} // namespace
+
+Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
+{
+    TensorRef const x = refOf(problem.inputs[0]), y = refOf(problem.outputs[0]);
+    if (!isStatic(problem) || x.format != Format::kLinear || y.format != Format::kLinear)
+        return {};
+    Taken const t = takenOf(walkOf(x, y, steps), sizeOf(y.type));
+    if (!t.isAnything || (!t.isInside && mode != slice::Mode::kFill))
+        return {};
+    return runsOf(t.box, x.count(), t.first);
+}
+
+CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
+{
+    TensorSpec const& largest = problem.outputs[0];
+    bool const fills = mode == slice::Mode::kFill, repeats = !fills && mode != slice::Mode::kStrict;
+    CudaKernels out = moveKernels(sizeOf(largest.type), fills ? Moves::kBordered : Moves::kPlain);
+    out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
+    int const elements = int(out.names.size());
+    if (repeats) {
+        out.names.push_back("slice_elements");
+        out.source += cuda::expand(kText, {{"outside", outside(mode)},
+                                           {"unit", cuda::unitOf(sizeOf(largest.type))},
+                                           {"rank", std::to_string(std::max(largest.dims.rank, 1))}}) +
+                      cuda::sizeCheck<Params>();
+    }
+    out.run = [=, node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Walk const w = walkOf(x, y, stepsOf(*node, args));
+        Taken taken = takenOf(w, sizeOf(y.type));
+        Box& box = taken.box;
+        box.y = y.data;
+        if (repeats && !taken.isInside)
+            return runElements(launch, elements, w, x, y);
+        if (!fills && !taken.isInside)
+            return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
+                                   ", which its mode does not permit");
+        box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
+        if (fillInput >= 0 && fillInput < int(args.inputs.size()))
+            box.fill = args.inputs[size_t(fillInput)].data;
+        return move(launch, box);
+    };
+    return out;
+}
+
+} // namespace tw::ops

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/elementwise/cuda_pointwise.h"
+
+#include <algorithm>
+
+#include "families/elementwise/activate.h"
+#include "tactic/broadcast.h"
+
+namespace tw::ops {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kPackBytes = 16;
+
+struct Params
+{
+    void const* in[kMaxCudaOperands] = {};
+    void* out = nullptr;
+    uint64_t packs = 0;
+    int32_t unit[kMaxCudaOperands] = {}; // step of an operand along a row: 0 or 1
+    int32_t tail = 0;                    // elements of the last pack when it is not full; one row only
+    int32_t pad = 0;
+    int64_t yImage = 0, yPixel = 0;    // elements, of the kernel over images, pixels and packs of channels
+    cuda::Loop<kMaxCudaOperands> loop; // over packs
+};
+
+constexpr char const* kText = R"(
+struct Params {
+    void const* in[8]; void* out; u64 packs; i32 unit[8]; i32 tail; i32 pad; i64 yImage, yPixel; Loop<8> loop;
+};
+template <class T, int V, class C, class O> TW_INLINE void fetch(void const* base, O at, int unit, C (&v)[V])
+{
+    T const* x = static_cast<T const*>(base) + at;
+    if (unit) {
+        Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(x);
+#pragma unroll
+        for (int j = 0; j < V; ++j) v[j] = load<C>(pack.v[j]);
+    } else {
+        C const one = load<C>(*x);
+#pragma unroll
+        for (int j = 0; j < V; ++j) v[j] = one;
+    }
+}
+template <int V> TW_INLINE void compute(Params const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.packs) return;
+    off at[8];
+    locate<$rank$>(p.loop, i, at);
+    typedef $y$ Y;
+    Y* const y = static_cast<Y*>(p.out) + i * V;
+    if (V > 1 && p.tail && i == p.packs - 1) {
+        for (int j = 0; j < p.tail; ++j) {
+$scalars$            y[j] = store<Y>(apply($scalarArguments$));
+        }
+        return;
+    }
+$fetches$    Pack<Y, V> pack;
+#pragma unroll
+    for (int j = 0; j < V; ++j) pack.v[j] = store<Y>(apply($arguments$));
+    *reinterpret_cast<Pack<Y, V>*>(y) = pack;
+}
+template <int V> TW_INLINE void computePixels(Params const& p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const i = threadIndex();
+    if (i >= p.packs) return;
+    idx const q = divide(i, p.loop.dim[7]), image = divide(q, p.loop.dim[6]);
+    i64 const n = image, pixel = q - image * idx(p.loop.dim[6].d), c = i - q * idx(p.loop.dim[7].d);
+    i64 at[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k)
+        at[k] = n * p.loop.stride[k][5] + pixel * p.loop.stride[k][6] + c * p.loop.stride[k][7];
+    typedef $y$ Y;
+    Y* const y = static_cast<Y*>(p.out) + n * p.yImage + pixel * p.yPixel + c * V;
+$fetches$    Pack<Y, V> pack;
+#pragma unroll
+    for (int j = 0; j < V; ++j) pack.v[j] = store<Y>(apply($arguments$));
+    *reinterpret_cast<Pack<Y, V>*>(y) = pack;
+}
+TW_KERNEL $name$_vector(const __grid_constant__ Params p) { compute<$pack$>(p); }
+TW_KERNEL $name$_scalar(const __grid_constant__ Params p) { compute<1>(p); }
+TW_KERNEL $name$_pixels(const __grid_constant__ Params p) { computePixels<$pack$>(p); }
+)";
+
+bool isAligned(void const* p, int64_t bytes)
+{
+    return cuda::addressOf(p) % uint64_t(bytes) == 0;
+}
+
+BroadcastLoop loopOf(Extents const& y, Extents const* in, size_t count)
+{
+    Extents const* list[kMaxCudaOperands] = {};
+    for (size_t k = 0; k < count; ++k)
+        list[k] = &in[k];
+    return broadcastLoop(y, std::span<Extents const* const>(list, count));
+}
+
+struct Settled
+{
+    ir::Node const* node;
+    std::vector<int> inputs;
+    Pointwise::Views views;
+    int64_t pack;
+};
+
+// Elements of an operand from image to image, from pixel to pixel, and along the channels (0 or 1).
+struct PixelSteps
+{
+    int64_t image = 0, pixel = 0, unit = 0;
+};
+
+// `x`: the operand's dimensions, of y's rank. False: its elements do not lie so.
+bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSteps& steps)
+{
+    int const axis = y.rank - 3;
+    int64_t const pixels = y[axis + 1] * y[axis + 2];
+    if (t.format == Format::kHWC8) {
+        steps = {pixels * t.pixelStride(), t.pixelStride(), 1};
+        return x == y;
+    }
+    auto is = [&](int from, int to, bool stretched) {
+        for (int d = from; d < to; ++d)
+            if (x[d] != (stretched ? 1 : y[d]))
+                return false;
+        return true;
+    };
+    bool const allImages = is(0, axis, false), onePixel = is(axis + 1, y.rank, true);
+    if ((!allImages && !is(0, axis, true)) || (!onePixel && !is(axis + 1, y.rank, false)) ||
+        (x[axis] != 1 && (x[axis] != y[axis] || !onePixel)))
+        return false;
+    bool const alongChannels = x[axis] != 1;
+    steps.image = allImages && y.volume(0, axis) > 1 ? x.volume(axis, x.rank) : 0;
+    steps.pixel = onePixel ? 0 : 1;
+    steps.unit = alongChannels ? 1 : 0;
+    return !alongChannels || y[axis] % 8 == 0; // packs end with the channels
+}
+
+// Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps behind
+// the last channel take part: what lies there is nobody's.
+Result<void> runPixels(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const& out = args.outputs[0];
+    Extents y = out.dims, in[kMaxCudaOperands];
+    size_t const count = s.inputs.size();
+    for (size_t k = 0; k < count; ++k)
+        in[k] = args.inputs[size_t(s.inputs[k])].dims;
+    if (s.views)
+        s.views(*s.node, args, y, in);
+    int const axis = y.rank - 3;
+    int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2],
+                  stored = pixelStrideOf(Format::kHWC8, out.type, y[axis]), packs = stored / s.pack;
+    Params p;
+    p.out = out.data;
+    p.yPixel = out.pixelStride();
+    p.yImage = pixels * p.yPixel;
+    bool isDense = p.yPixel == stored;
+    PixelSteps steps[kMaxCudaOperands];
+    for (size_t k = 0; k < count; ++k) {
+        TensorRef const& t = args.inputs[size_t(s.inputs[k])];
+        if (!pixelSteps(y, in[k], t, steps[k]))
+            return unsupported("operand " + std::to_string(k) + " of dimensions " + in[k].str() +
+                               " is not one number for each channel, pixel or image of " + y.str());
+        p.in[k] = t.data;
+        p.unit[k] = int32_t(steps[k].unit);
+        isDense = isDense && t.format == Format::kHWC8 && t.pixelStride() == stored;
+    }
+    Extents const dims = isDense ? Extents{images * pixels * packs} : Extents{images, pixels, packs};
+    p.loop.set(dims);
+    for (size_t k = 0; k < count; ++k)
+        p.loop.setStrides(int(k),
+                          isDense ? Extents{s.pack} : Extents{steps[k].image, steps[k].pixel, steps[k].unit * s.pack});
+    p.packs = uint64_t(dims.volume());
+    return launch(isDense ? 0 : 2, blocksFor(dims.volume(), kThreads), kThreads, p);
+}
+
+Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+{
+    TensorRef const& out = args.outputs[0];
+    if (out.format == Format::kHWC8)
+        return runPixels(s, launch, args);
+    Extents y = out.dims, in[kMaxCudaOperands];
+    size_t const count = s.inputs.size();
+    for (size_t k = 0; k < count; ++k)
+        in[k] = args.inputs[size_t(s.inputs[k])].dims;
+    if (s.views)
+        s.views(*s.node, args, y, in);
+    BroadcastLoop const loop = loopOf(y, in, count);
+    Params p;
+    p.out = out.data;
+    int64_t const last = loop.rank - 1;
+    bool const oneRow = loop.rank == 1;
+    bool packs =
+        s.pack > 1 && (oneRow || loop.extent[last] % s.pack == 0) && isAligned(out.data, s.pack * sizeOf(out.type));
+    for (size_t k = 0; k < count; ++k) {
+        TensorRef const& t = args.inputs[size_t(s.inputs[k])];
+        p.in[k] = t.data;
+        p.unit[k] = int32_t(loop.stride[k][last]);
+        bool fits = p.unit[k] == 0 || isAligned(t.data, s.pack * sizeOf(t.type));
+        for (int64_t d = 0; d < last && fits && p.unit[k] != 0; ++d)
+            fits = loop.stride[k][d] % s.pack == 0;
+        packs = packs && fits;
+    }
+    int64_t const width = packs ? s.pack : 1;
+    Extents dims;
+    for (int d = 0; d < loop.rank; ++d)
+        dims.push(d == last ? (loop.extent[d] + width - 1) / width : loop.extent[d]);
+    p.loop.set(dims);
+    p.tail = oneRow ? int32_t(loop.extent[0] % width) : 0;
+    for (size_t k = 0; k < count; ++k) {
+        Extents strides;
+        for (int d = 0; d < loop.rank; ++d)
+            strides.push(d == last ? loop.stride[k][d] * width : loop.stride[k][d]);
+        p.loop.setStrides(int(k), strides);
+    }
+    p.packs = uint64_t(dims.volume());
+    return launch(packs ? 0 : 1, blocksFor(dims.volume(), kThreads), kThreads, p);
+}
+
+} // namespace
+
+bool isStatic(Problem const& problem)
+{
+    for (ir::Value const* v : problem.node->inputs)
+        if (v && !tw::ir::isStatic(v->shape))
+            return false;
+    for (ir::Value const* v : problem.node->outputs)
+        if (!tw::ir::isStatic(v->shape))
+            return false;
+    return true;
+}
+
+CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
+{
+    DataType const y = problem.outputs[0].type;
+    int64_t widest = sizeOf(y);
+    for (int i : what.inputs)
+        widest = std::max(widest, sizeOf(problem.inputs[size_t(i)].type));
+    int64_t const pack = kPackBytes / widest;
+    std::string fetches, scalars, arguments, scalarArguments;
+    for (size_t k = 0; k < what.inputs.size(); ++k) {
+        DataType const t = problem.inputs[size_t(what.inputs[k])].type;
+        std::string const n = std::to_string(k), compute = cuda::computeOf(t), storage = cuda::storageOf(t);
+        fetches += "    " + compute + " v" + n + "[V]; fetch<" + storage + ">(p.in[" + n + "], at[" + n + "], p.unit[" +
+                   n + "], v" + n + ");\n";
+        scalars += "            " + compute + " const s" + n + " = load<" + compute + ">(static_cast<" + storage +
+                   " const*>(p.in[" + n + "])[at[" + n + "] + j * p.unit[" + n + "]]);\n";
+        arguments += (k ? ", v" : "v") + n + "[j]";
+        scalarArguments += (k ? ", s" : "s") + n;
+    }
+    int rank = kMaxRank;
+    if (!what.views && isStatic(problem)) {
+        Extents in[kMaxCudaOperands];
+        for (size_t k = 0; k < what.inputs.size(); ++k)
+            in[k] = problem.inputs[size_t(what.inputs[k])].dims;
+        rank = loopOf(problem.outputs[0].dims, in, what.inputs.size()).rank;
+    } else {
+        rank = std::max(problem.outputs[0].dims.rank, what.views ? 3 : 1);
+    }
+    CudaKernels out;
+    bool const isPixels = problem.outputs[0].format == Format::kHWC8;
+    out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
+    out.isDependent = true;
+    out.alignment = isPixels ? kPackBytes : 1;
+    std::string const name = what.name;
+    out.names = {name + "_vector", name + "_scalar", name + "_pixels"};
+    out.source = what.text +
+                 cuda::expand(kText, {{"rank", std::to_string(rank)},
+                                      {"y", cuda::storageOf(y)},
+                                      {"pack", std::to_string(pack)},
+                                      {"name", name},
+                                      {"fetches", fetches},
+                                      {"scalars", scalars},
+                                      {"arguments", arguments},
+                                      {"scalarArguments", scalarArguments}}) +
+                 cuda::sizeCheck<Params>();
+    Settled const settled{problem.node, what.inputs, what.views, pack};
+    out.run = [settled](CudaLaunch const& launch, RunArgs& args) { return run(settled, launch, args); };
+    return out;
+}
+
+std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& inputs, Pointwise::Views views)
+{
+    Formats f = linearFormats(p);
+    std::vector<Formats> list{f};
+    TensorSpec const& out = p.outputs[0];
+    if (!isFloating(out.type) || out.dims.rank < 3 || inputs.size() > size_t(kMaxCudaOperands))
+        return list;
+    ir::Shape const& shape = p.node->outputs[0]->shape;
+    f.outputs[0] = Format::kHWC8;
+    bool anyPixels = false;
+    for (int i : inputs) {
+        ir::Value const* v = p.node->inputs[size_t(i)];
+        if (!v || v->isConstant() || v->type != out.type || !(v->shape == shape))
+            continue;
+        f.inputs[size_t(i)] = Format::kHWC8;
+        anyPixels = true;
+    }
+    if (!anyPixels)
+        return list;
+    // The others, at the optimum and at the maximum.
+    for (bool atMaximum : {false, true}) {
+        auto refOf = [&](TensorSpec const& t, Format format) {
+            TensorRef r{t.type, atMaximum ? t.maxDims : t.dims, nullptr, format};
+            r.data = t.present ? const_cast<TensorSpec*>(&t) : nullptr; // only whether it is there
+            return r;
+        };
+        std::vector<TensorRef> in, y{refOf(out, Format::kHWC8)};
+        for (size_t i = 0; i < p.inputs.size(); ++i)
+            in.push_back(refOf(p.inputs[i], f.inputs[i]));
+        RunArgs args{in, y};
+        Extents dims = y[0].dims, operands[kMaxCudaOperands];
+        for (size_t k = 0; k < inputs.size(); ++k)
+            operands[k] = in[size_t(inputs[k])].dims;
+        if (views)
+            views(*p.node, args, dims, operands);
+        for (size_t k = 0; k < inputs.size(); ++k) {
+            PixelSteps steps;
+            if (operands[k].rank != dims.rank || !pixelSteps(dims, operands[k], in[size_t(inputs[k])], steps))
+                return list;
+        }
+    }
+    list.push_back(f);
+    return list;
+}
+
+std::vector<Formats> pointwiseFormatsOfAll(Problem const& p)
+{
+    std::vector<int> inputs;
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+        inputs.push_back(int(i));
+    return pointwiseFormats(p, inputs);
+}
+
+namespace {
+
+// Of kHalfMath; null: the plain expression is cheap, or exact.
+char const* halfActivation(int kind)
+{
+    switch (FusedKind(kind)) {
+    case FusedKind::kSwish:
+        return "x * halfSigmoid(x)";
+    case FusedKind::kGeluErf:
+        return "halfGelu(x)";
+    case FusedKind::kGeluTanh: // 1 + tanh u = 2 / (1 + exp(-2 u))
+        return "x * halfSigmoid(1.59576912f * (x + 0.044715f * x * x * x))";
+    default:
+        break;
+    }
+    switch (activation::Kind(kind)) {
+    case activation::Kind::kSigmoid:
+        return "halfSigmoid(x)";
+    case activation::Kind::kTanh:
+        return "halfTanh(x)";
+    case activation::Kind::kElu:
+        return "x >= 0 ? x : alpha * halfExpm1(x)";
+    case activation::Kind::kSelu:
+        return "x > 0 ? beta * x : beta * (alpha * halfExpm1(x))";
+    case activation::Kind::kSoftsign:
+        return "x * halfRecip(1 + fabs(x))";
+    case activation::Kind::kSoftplus:
+        return "alpha * halfSoftplus(beta * x)";
+    case activation::Kind::kScaledTanh:
+        return "alpha * halfTanh(beta * x)";
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf)
+{
+    // Comparisons are turned so that NaN goes through.
+    std::string body;
+    switch (FusedKind(kind)) {
+    case FusedKind::kSwish:
+        body = "x / (1 + exp(-x))";
+        break;
+    case FusedKind::kHardSwish:
+        body = "x * ((alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
+               "(alpha * x + beta > 1 ? T(1) : alpha * x + beta))";
+        break;
+    case FusedKind::kGeluErf:
+        body = "T(0.5) * x * (1 + erf(x * T(0.70710678118654752)))";
+        break;
+    case FusedKind::kGeluTanh:
+        body = "T(0.5) * x * (1 + tanh(T(0.79788456080286536) * (x + T(0.044715) * x * x * x)))";
+        break;
+    default:
+        break;
+    }
+    switch (activation::Kind(kind)) {
+    case activation::Kind::kRelu:
+        body = "x < 0 ? T(0) : x";
+        break;
+    case activation::Kind::kSigmoid:
+        body = "1 / (1 + exp(-x))";
+        break;
+    case activation::Kind::kTanh:
+        body = "tanh(x)";
+        break;
+    case activation::Kind::kLeakyRelu:
+        body = "x >= 0 ? x : alpha * x";
+        break;
+    case activation::Kind::kElu:
+        body = "x >= 0 ? x : alpha * expm1(x)";
+        break;
+    case activation::Kind::kSelu:
+        body = "x > 0 ? beta * x : beta * (alpha * expm1(x))";
+        break;
+    case activation::Kind::kSoftsign:
+        body = "x / (1 + fabs(x))";
+        break;
+    case activation::Kind::kSoftplus:
+        body = "alpha * ((beta * x < 0 ? T(0) : beta * x) + log1p(exp(-fabs(beta * x))))";
+        break;
+    case activation::Kind::kClip:
+        body = "(x > beta ? beta : x) < alpha ? alpha : (x > beta ? beta : x)";
+        break;
+    case activation::Kind::kHardSigmoid:
+        body = "(alpha * x + beta > 1 ? T(1) : alpha * x + beta) < 0 ? T(0) : "
+               "(alpha * x + beta > 1 ? T(1) : alpha * x + beta)";
+        break;
+    case activation::Kind::kScaledTanh:
+        body = "alpha * tanh(beta * x)";
+        break;
+    case activation::Kind::kThresholdedRelu:
+        body = "x > alpha ? x : T(0)";
+        break;
+    default:
+        body = body.empty() ? "x" : body;
+    }
+    if (char const* half = isHalf ? halfActivation(kind) : nullptr)
+        body = half;
+    return std::string("template <class T> TW_INLINE T ") + name +
+           "(T x)\n{\n    T const alpha = " + cuda::literal(alpha) + ", beta = " + cuda::literal(beta) +
+           ";\n    (void)alpha; (void)beta;\n    return " + body + ";\n}\n";
+}
+
+} // namespace tw::ops

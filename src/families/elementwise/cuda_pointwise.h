@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated pointwise kernels: y[i] = apply(x0[i], x1[i], ...) with operands that are stretched to y. Each thread
+// makes one pack of up to 16 bytes of the widest type, where sizes and addresses allow it, else one element.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops {
+
+inline constexpr int kMaxCudaOperands = 8;
+
+struct Pointwise
+{
+    char const* name = "";   // of the kernels
+    std::vector<int> inputs; // of the node, the operands in order
+    // Defines `apply`, which takes one number for each operand and gives what is stored, all in computeOf(type).
+    std::string text;
+    // Dimensions of y and of the operands, of one rank, each equal to y's or 1. Null: those of the tensors. Of the
+    // arguments only dimensions are looked at.
+    using Views = void (*)(ir::Node const&, RunArgs const&, Extents& y, Extents* operands);
+    Views views = nullptr;
+};
+
+CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what);
+
+// Linear ones; and y of FP16 or FP32 in kHWC8, with the operands of y's shape, where the others, which stay linear, are
+// one number for each channel, pixel or image, or one in all.
+std::vector<Formats> pointwiseFormats(Problem const& problem, std::vector<int> const& inputs,
+                                      Pointwise::Views views = nullptr);
+// The same for nodes whose inputs are the operands, in order.
+std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
+
+// Every shape of the problem is fixed.
+bool isStatic(Problem const& problem);
+
+// Text of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
+// that become FP16, behind kHalfMath (kernels/cuda/common/half_math.h).
+std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf = false);
+
+} // namespace tw::ops

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions of f32 tensors in one pass over memory, emitted for the shapes at hand, in linear and channels-last
+// formats: what element-wise ops and clusters of them share. An op says its expression; broadcasting and sharing out
+// work is done here.
+#pragma once
+
+#include "kernels/cpu/jit/pointwise.h"
+#include "ops/pointwise/op.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+// How an input of the node stands to the output y.
+struct PointwiseInput
+{
+    enum class Kind
+    {
+        kBroadcast, // of y's rank, each dimension that of y or 1
+        kScalar,    // one element, in any shape
+        kChannel,   // as many elements as y has along `axis`, in any shape
+        kTrailing,  // as many elements as y has from `axis` on
+    };
+    int index = 0; // of the node's input
+    Kind kind = Kind::kBroadcast;
+    int axis = 0;
+};
+struct PointwiseSpec
+{
+    kernels::jit::PointwiseProgram program;
+    std::vector<PointwiseInput> inputs; // of the program
+};
+
+class PointwiseTactic final : public Tactic
+{
+public:
+    // The node's expression, or why it has none.
+    using SpecOf = Result<PointwiseSpec> (*)(Problem const&);
+
+    constexpr PointwiseTactic(char const* name, int version, kernels::jit::Isa isa, SpecOf spec)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), spec_(spec)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    SpecOf spec_;
+};
+
+// A step of the op pointwise as the emitter knows it.
+kernels::jit::PointwiseCode jitCode(pointwise::StepCode code);
+
+} // namespace tw::ops

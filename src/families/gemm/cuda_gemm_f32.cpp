@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/cuda_gemm_f32.h"
+
+#include <algorithm>
+
+#include "families/elementwise/cuda_pointwise.h"
+#include "families/gemm/cuda_gemm_wgmma.h"
+#include "kernels/cuda/gemm/mma_tf32.h"
+
+namespace tw::ops::gemm_f32 {
+
+namespace {
+
+namespace cores = cuda::gemm_f32;
+namespace matrix = cuda::gemm_mma_f32;
+using matrix_multiply::Geometry;
+using matrix_multiply::MatrixOperation;
+
+constexpr size_t kMostConfigs = 4;
+constexpr int64_t kPack = 4; // floats of 16 bytes
+
+// Whether stored rows are packs. Operands are dense: rows have `size` elements where it is known, else a multiple of
+// the last dimension.
+bool packs(ir::Value const& v, bool known, int64_t size)
+{
+    if (known)
+        return size % kPack == 0;
+    return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
+}
+
+cores::Operands operandsOf(CudaProductOp const& op, Problem const& p)
+{
+    cores::Operands s;
+    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    s.aAlongK = operations.a != MatrixOperation::kTranspose;
+    s.bAlongK = operations.b != MatrixOperation::kNone;
+    Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
+    bool const aKnown = ir::isStatic(a.shape), bKnown = ir::isStatic(b.shape);
+    s.packsA = packs(a, aKnown || (s.aAlongK && bKnown), s.aAlongK ? g.k : g.m);
+    s.packsB = packs(b, bKnown || (s.bAlongK && aKnown), s.bAlongK ? g.k : g.n);
+    s.packsY = bKnown ? g.n % kPack == 0 : !s.bAlongK && s.packsB; // y has b's columns
+    s.constantB = p.inputs[1].constant != nullptr;
+    s.bias = isPresent(p, op.bias);
+    s.residual = isPresent(p, op.residual);
+    FusedActivation const f = op.activation ? op.activation(*p.node) : FusedActivation();
+    s.activation = activationText("activate", f.kind, f.alpha, f.beta);
+    return s;
+}
+
+struct Sizes
+{
+    Geometry geometry;
+    ProductRows rows;
+};
+
+Sizes sizesOf(CudaProductOp const& op, cores::Operands const& s, ir::Node const& node, Extents const& a,
+              Extents const& b)
+{
+    Geometry const g = op.geometry(node, a, b);
+    return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
+}
+
+Sizes sizesOf(CudaProductOp const& op, Problem const& p)
+{
+    return sizesOf(op, operandsOf(op, p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
+}
+
+cores::Spec coresSpec(cores::Operands const& o, Config const& c)
+{
+    cores::Spec s;
+    static_cast<cores::Operands&>(s) = o;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.rows = int(c[2]);
+    s.columns = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    return s;
+}
+
+matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Way way)
+{
+    matrix::Spec s;
+    static_cast<cores::Operands&>(s) = o;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.warpsM = int(c[2]);
+    s.warpsN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    s.exact = way == GemmF32Way::kThreeTf32;
+    return s;
+}
+
+// f(spec) for the kernel that a config names; false: nothing that configs() makes, or no kernel.
+template <class F>
+bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const& f)
+{
+    if (!isConfig(c, 6, 1, 256))
+        return false;
+    auto use = [&](auto const& spec) {
+        if (unsupported(spec))
+            return false;
+        f(spec);
+        return true;
+    };
+    return way == GemmF32Way::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, way));
+}
+
+} // namespace
+
+Support supports(CudaProductOp const& op, Problem const& p, GemmF32Way way)
+{
+    if (!p.cuda || p.cuda->capability < 80)
+        return Support::no("needs compute capability 8.0");
+    if (p.inputs[0].type != DataType::kFloat)
+        return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
+    if (isWide(p))
+        return Support::no("takes tensors of fewer than 2^31 elements");
+    if (way == GemmF32Way::kTf32 && gemm_f16::supports(op, p, GemmF16Way::kTf32).ok)
+        return Support::no("matrix units take these operands in a faster way");
+    return Support::yes();
+}
+
+std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF32Way way)
+{
+    Sizes const z = sizesOf(op, p);
+    cores::Operands const o = operandsOf(op, p);
+    bool const clusters = p.cuda->capability >= 90;
+    std::vector<Config> list;
+    if (way == GemmF32Way::kCores) {
+        cores::Spec base;
+        static_cast<cores::Operands&>(base) = o;
+        for (cores::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                                               p.cuda->multiprocessors, clusters, kMostConfigs))
+            list.push_back({s.tileM, s.tileN, s.rows, s.columns, s.stages, s.split});
+        return list;
+    }
+    matrix::Spec base;
+    static_cast<cores::Operands&>(base) = o;
+    base.exact = way == GemmF32Way::kThreeTf32;
+    for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
+                                            p.cuda->multiprocessors, clusters, kMostConfigs))
+        list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
+    return list;
+}
+
+double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
+{
+    double us = 0;
+    if (p.cuda)
+        withSpec(operandsOf(op, p), config, way, [&](auto const& spec) {
+            Sizes const z = sizesOf(op, p);
+            us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
+        });
+    return us;
+}
+
+CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
+{
+    cores::Operands const o = operandsOf(op, p);
+    CudaKernels out;
+    bool const known = withSpec(o, config, way, [&](auto const& spec) {
+        out.names = {cores::kKernel};
+        out.source = source(spec);
+        out.sharedBytes = spec.sharedBytes();
+        out.isDependent = true;
+        out.alignment = o.packsA || o.packsB || o.packsY ? 16 : 4;
+        out.run = [&op, spec, node = p.node](CudaLaunch const& launchOn, RunArgs& args) -> Result<void> {
+            Sizes const z = sizesOf(op, spec, *node, args.inputs[0].dims, args.inputs[1].dims);
+            auto at = [&](int i, bool present) {
+                return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
+            };
+            cores::Params params;
+            params.a = at(0, true);
+            params.b = at(1, true);
+            params.bias = at(op.bias, spec.bias);
+            params.residual = at(op.residual, spec.residual);
+            params.y = static_cast<float*>(args.outputs[0].data);
+            params.m = z.rows.m;
+            params.n = z.geometry.n;
+            params.k = z.geometry.k;
+            params.lda = z.rows.lda;
+            params.ldb = z.rows.ldb;
+            params.batch.set(z.rows.batch);
+            params.batch.setStrides(0, z.rows.aBatch);
+            params.batch.setStrides(1, z.rows.bBatch);
+            cuda::LaunchGeometry const g = launch(spec, params, z.rows.batch.volume());
+            return launchOn.withGeometry(0, g, {&params});
+        };
+    });
+    return known ? out : noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+}
+
+} // namespace tw::ops::gemm_f32

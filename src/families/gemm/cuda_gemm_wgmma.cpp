@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/cuda_gemm_wgmma.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "families/elementwise/cuda_epilogue.h"
+#include "families/gemm/cuda_gemm_wgmma_pack.h"
+#include "families/gemm/cuda_gemm_wgmma_run.h"
+
+namespace tw::ops::gemm_f16 {
+
+namespace {
+
+using matrix_multiply::Geometry;
+using matrix_multiply::MatrixOperation;
+
+constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, kMostNormConfigs = 4,
+                 kMostExactConfigs = 6,
+                 kMostTf32Configs = 4; // of FP32 there are other tactics
+
+DataType typeOf(GemmF16Way way)
+{
+    bool const half = way == GemmF16Way::kHalf || way == GemmF16Way::kHalfMma || way == GemmF16Way::kNorm;
+    return half ? DataType::kHalf : DataType::kFloat;
+}
+
+// Of an operand's stored rows, which are dense: `row` elements where `known`, else a multiple of the last dimension.
+int vectorOf(ir::Value const& v, bool known, int64_t row)
+{
+    if (!known)
+        row = isKnown(v, 0) ? v.shape.back().value() : 1;
+    return matrix::vectorOf(row);
+}
+
+// Has each run copy the operands whose rows are not whole 16 bytes.
+void padOperands(Settled& s)
+{
+    constexpr int64_t kUnit = 8;
+    if (s.columnsA % kUnit)
+        s.paddedA = roundUp(s.columnsA, kUnit);
+    s.padsB = !s.paddedB && s.columnsB % kUnit;
+    if (s.padsB)
+        s.paddedB = roundUp(s.columnsB, kUnit);
+    s.mma.vectorA = s.mma.vectorB = int(kUnit);
+    s.mma.paddedA = s.paddedA != 0;
+    s.mma.paddedB = s.paddedB != 0;
+}
+
+Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+{
+    Settled s;
+    s.op = &op;
+    s.node = p.node;
+    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    kernel::Spec& spec = s.spec;
+    s.normalizes = way == GemmF16Way::kNorm;
+    spec.single = typeOf(way) == DataType::kFloat;
+    spec.exact = way == GemmF16Way::kThreeTf32;
+    spec.bias = isPresent(p, op.bias);
+    spec.residual = isPresent(p, op.residual);
+    spec.activateLast = true;
+    if (op.activation)
+        spec.activation = epilogueActivation(op.activation(*p.node), spec.exact);
+    spec.aAlongK = operations.a != MatrixOperation::kTranspose;
+    spec.bAlongK = operations.b != MatrixOperation::kNone;
+    spec.constantB = p.inputs[1].constant != nullptr;
+    ir::Value const& b = *p.node->inputs[1];
+    bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
+                        isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
+    spec.aligned = nKnown && g.n % spec.alignment() == 0;
+    s.isMma = way == GemmF16Way::kHalfMma;
+    spec.copies = spec.aligned && !spec.single && !s.isMma;
+    int packed = 0;
+    if (spec.bias && !spec.single) // floats are what the kernel reads
+        s.biasAt = packed++;
+    if (s.normalizes) {
+        s.gammaAt = packed;
+        packed += 2;
+        s.epsilon = op.epsilon(*p.node);
+    }
+    s.columnsA = spec.aAlongK ? g.k : g.m;
+    s.rowsB = spec.bAlongK ? g.n : g.k;
+    s.columnsB = spec.bAlongK ? g.k : g.n;
+    s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
+    int64_t const unit = 16 / spec.elementBytes();
+    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB || spec.exact)) {
+        s.packedBAt = packed++;
+        s.paddedB = roundUp(s.transposesB ? s.rowsB : s.columnsB, unit);
+        if (spec.exact)
+            s.paddedB = kernel::splitRow(g.k);
+        spec.bAlongK = spec.bAlongK || s.transposesB;
+    }
+    if (s.isMma) {
+        static_cast<cuda::Epilogue&>(s.mma) = spec;
+        s.mma.aAlongK = spec.aAlongK;
+        s.mma.bAlongK = spec.bAlongK;
+        s.mma.constantB = spec.constantB;
+        s.mma.clusters = p.cuda && p.cuda->capability >= 90;
+        ir::Value const& a = *p.node->inputs[0];
+        bool const aStatic = ir::isStatic(a.shape), bStatic = ir::isStatic(b.shape);
+        bool const aKnown = aStatic || (bStatic && spec.aAlongK);
+        bool const bKnown = s.paddedB || bStatic || (aStatic && spec.bAlongK);
+        s.mma.vectorA = vectorOf(a, aKnown, s.columnsA);
+        s.mma.vectorB = vectorOf(b, bKnown, s.paddedB ? s.paddedB : s.columnsB);
+        s.mma.paddedB = s.paddedB != 0;
+        s.canPad = aKnown && bKnown;
+    } else if (way == GemmF16Way::kHalf && s.rowsB * s.columnsB > 0) {
+        padOperands(s); // supports() has seen that lengths are known
+    }
+    return s;
+}
+
+Product productOf(Settled const& s, Problem const& p, bool most)
+{
+    auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
+    return productOf(s, s.op->geometry(*s.node, dims(0), dims(1)));
+}
+
+Config encode(matrix::Spec const& s, bool pads)
+{
+    return {s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split, pads};
+}
+
+// False: nothing that encode() makes, or no kernel.
+bool decode(Config const& c, matrix::Spec& s)
+{
+    if (!isConfig(c, 7, 0, 256))
+        return false;
+    s.tileM = int(c[0]);
+    s.tileN = int(c[1]);
+    s.warpsM = int(c[2]);
+    s.warpsN = int(c[3]);
+    s.stages = int(c[4]);
+    s.split = int(c[5]);
+    return !matrix::unsupported(s);
+}
+
+Config encode(kernel::Spec const& s)
+{
+    Config c{s.tileP, s.tileQ, s.stages, s.groups, s.pingPong, s.split, s.multicast, s.swap, s.copies};
+    if (s.norm)
+        c.push_back(s.norm);
+    return c;
+}
+
+bool decode(Config const& c, bool normalizes, kernel::Spec& s)
+{
+    constexpr size_t kNumbers = 9;
+    constexpr int64_t kMost = 256;
+    if (!isConfig(c, kNumbers + normalizes, 0, kMost) || (normalizes && c[kNumbers] == 0))
+        return false;
+    s.norm = normalizes ? int(c[kNumbers]) : 0;
+    s.tileP = int(c[0]);
+    s.tileQ = int(c[1]);
+    s.stages = int(c[2]);
+    s.groups = int(c[3]);
+    s.pingPong = c[4] != 0;
+    s.split = int(c[5]);
+    s.multicast = int(c[6]);
+    s.swap = c[7] != 0;
+    s.copies = c[8] != 0;
+    return !kernel::unsupported(s);
+}
+
+bool decode(Config const& c, Settled& s)
+{
+    if (!s.isMma)
+        return decode(c, s.normalizes, s.spec);
+    if (isConfig(c, 7, 0, 256) && c[6]) {
+        if (!s.canPad)
+            return false;
+        padOperands(s);
+    }
+    return decode(c, s.mma);
+}
+
+// Whether the copy engine's steps can be checked.
+Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const& a, ir::Value const& b)
+{
+    bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
+    if (!bStatic && !isKnown(a, aTransposed ? 1 : 0) && !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
+        return Support::no("the summed dimension is not known when the engine is built");
+    if (aTransposed && !isKnown(a, 0))
+        return Support::no("the rows of a transposed first operand are not known when the engine is built");
+    if (operations.b == MatrixOperation::kNone && !bStatic && !isKnown(b, 0))
+        return Support::no("the columns of the second operand are not known when the engine is built");
+    return Support::yes();
+}
+
+} // namespace
+
+Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+{
+    DataType const type = typeOf(way);
+    bool const exact = way == GemmF16Way::kThreeTf32, isMma = way == GemmF16Way::kHalfMma,
+               normalizes = way == GemmF16Way::kNorm;
+    if (!isMma && (!p.cuda || p.cuda->capability != 90))
+        return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
+    if (!p.cuda || p.cuda->capability < 80)
+        return Support::no("needs compute capability 8.0");
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+        if (p.inputs[i].present && p.inputs[i].type != type)
+            return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
+                               nameOf(p.inputs[i].type));
+    if (type == DataType::kHalf && isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
+        return Support::no("a bias that is no constant");
+    if (normalizes && !(p.inputs[size_t(op.gamma)].constant && p.inputs[size_t(op.beta)].constant))
+        return Support::no("a gamma or beta that is no constant");
+    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
+    if (!isMma)
+        if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
+            return known;
+    if (isMma && supports(op, p, GemmF16Way::kHalf).ok && !settle(op, p, GemmF16Way::kHalf).pads())
+        return Support::no("matrix units take these operands in a faster way");
+    if (exact && !p.inputs[1].constant)
+        return Support::no("the second operand is no constant");
+    Settled const s = settle(op, p, way);
+    for (bool const most : {false, true}) {
+        Product const product = productOf(s, p, most);
+        if (char const* const why = unsupported(s, product.shape))
+            return Support::no(why);
+        if ((exact || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
+            return Support::no("collections that have their own second operands");
+        if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
+            return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
+        if (product.outer.volume() > kMostProductLaunches)
+            return Support::no("its collections would take " + std::to_string(product.outer.volume()) + " launches, " +
+                               std::to_string(kMostProductLaunches) + " are allowed");
+    }
+    return Support::yes();
+}
+
+std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+{
+    Settled s = settle(op, p, way);
+    std::vector<Config> list;
+    if (s.normalizes) {
+        for (kernel::Spec const& spec :
+             kernel::normCandidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors, kMostNormConfigs))
+            list.push_back(encode(spec));
+        return list;
+    }
+    if (s.isMma) {
+        bool const aligned = s.mma.vectorA == 8 && s.mma.vectorB == 8;
+        auto add = [&](bool pads, size_t most) {
+            if (pads)
+                padOperands(s);
+            for (matrix::Spec const& spec : matrix::candidates(s.mma, productOf(s, p, false).shape,
+                                                               p.cuda->multiprocessors, p.cuda->capability, most))
+                list.push_back(encode(spec, pads));
+        };
+        // Where there is wgmma, that is for operands that are copied, and most of the others too.
+        bool const wgmma = p.cuda->capability == 90, pads = !aligned && s.canPad && !wgmma;
+        add(false, pads || wgmma ? kMostMmaConfigs / 2 : kMostMmaConfigs);
+        if (pads)
+            add(true, kMostMmaConfigs / 2);
+        return list;
+    }
+    for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
+                                                       s.spec.exact    ? kMostExactConfigs
+                                                       : s.spec.single ? kMostTf32Configs
+                                                       : s.pads()      ? kMostPaddedConfigs
+                                                                       : kMostConfigs))
+        list.push_back(encode(spec));
+    return list;
+}
+
+double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
+{
+    constexpr double kSplitUs = 1.5;
+    Settled s = settle(op, p, way);
+    if (!p.cuda || !decode(config, s))
+        return 0;
+    Product const product = productOf(s, p, false);
+    kernel::Shape const& shape = product.shape;
+    // Copies: each number is read and written, at about 1 TB/s.
+    double const padding = !s.pads() ? 0
+                                     : kSplitUs + 4e-6 * double((s.paddedA ? p.inputs[0].dims.volume() : 0) +
+                                                                (s.padsB ? p.inputs[1].dims.volume() : 0));
+    double const launches = double(product.outer.volume());
+    if (s.isMma)
+        return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
+               padding;
+    return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
+           (s.spec.exact ? kSplitUs : 0);
+}
+
+CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
+{
+    Settled s = settle(op, p, way);
+    if (!decode(config, s))
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
+                              : wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
+    if (s.spec.exact) {
+        out.source += kernel::splitSource();
+        out.names.push_back(kernel::kSplitKernel);
+    }
+    if (s.normalizes)
+        out.names.push_back(kernel::kFillKernel);
+    if (s.isMma && s.mma.sumsInMemory())
+        out.names.push_back(matrix::kFinishKernel);
+    if (s.pads()) {
+        out.source += kernel::padSource();
+        out.names.push_back(kernel::kPadKernel);
+    }
+    if (s.spec.exact || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
+        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) { return workspaceOf(s, in); };
+    if (s.biasAt >= 0)
+        out.packedInputs.push_back(op.bias);
+    if (s.normalizes)
+        out.packedInputs.insert(out.packedInputs.end(), {op.gamma, op.beta});
+    if (s.packedBAt >= 0)
+        out.packedInputs.push_back(1);
+    if (!out.packedInputs.empty()) {
+        TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(op.bias)] : TensorSpec();
+        std::vector<TensorSpec> norm;
+        if (s.normalizes)
+            norm = {p.inputs[size_t(op.gamma)], p.inputs[size_t(op.beta)]};
+        out.pack = [bias, norm, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
+            std::vector<std::string> parts;
+            if (s.biasAt >= 0)
+                parts.push_back(packFloats(bias, bias.dims.volume()));
+            for (TensorSpec const& t : norm)
+                parts.push_back(packFloats(t, t.dims.volume()));
+            if (s.packedBAt >= 0)
+                parts.push_back(
+                    packMatrices(*b, {s.rowsB, s.columnsB, s.paddedB, s.spec.single, s.transposesB, s.spec.exact}));
+            return parts;
+        };
+    }
+    out.run = [s](CudaLaunch const& launch, RunArgs& args) { return run(s, launch, args); };
+    return out;
+}
+
+} // namespace tw::ops::gemm_f16

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA tactics of every op that is a matrix product, y = f(a b + bias + residual) in FP16 or in FP32 with factors
+// rounded to TF32, by the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, in FP16, by that of
+// gemm_mma_f16.h (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
+// groups, turns, split, multicast, swap, copies}, and norm where rows are normalized; or {tileM, tileN, warpsM, warpsN,
+// stages, split, whether operands are copied first}.
+#pragma once
+
+#include "families/gemm/cuda_gemm.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops {
+
+enum class GemmF16Way : int
+{
+    kHalf,      // FP16; what is no constant and has rows that are not whole 16 bytes is copied first
+    kHalfMma,   // FP16 by mma.sync
+    kTf32,      // FP32, factors rounded to TF32
+    kNorm,      // FP16, and LayerNorm of the rows by clusters of blocks that hold whole ones
+    kThreeTf32, // FP32, each factor as two TF32 numbers; b is constant, and a is taken apart by a kernel of its own
+};
+
+namespace gemm_f16 {
+
+Support supports(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
+std::vector<Config> configs(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
+double estimate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
+CudaKernels generate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
+
+} // namespace gemm_f16
+
+template <CudaProductOp const& op, GemmF16Way way>
+constexpr CudaTactic gemmF16Tactic(char const* name, int version)
+{
+    return CudaTactic(
+        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(op, p, c, way); },
+        [](Problem const& p) { return gemm_f16::supports(op, p, way); },
+        [](Problem const& p) { return gemm_f16::configs(op, p, way); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f16::estimate(op, p, c, way); }, way == GemmF16Way::kTf32);
+}
+
+} // namespace tw::ops

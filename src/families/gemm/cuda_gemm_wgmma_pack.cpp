@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/cuda_gemm_wgmma_pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/tf32.h"
+
+namespace tw::ops::gemm_f16 {
+
+namespace {
+
+template <class T>
+std::string packedAs(Blob const& b, PackedMatrices const& s)
+{
+    constexpr int64_t kBlock = 16; // keeps both sides in L1
+    int64_t const rows = s.transposes ? s.columns : s.rows, columns = s.transposes ? s.rows : s.columns;
+    int64_t const count = int64_t(b.sizeBytes() / sizeof(T)) / (rows * columns);
+    std::string out(size_t(count * rows * s.padded) * sizeof(T), '\0');
+    auto* to = reinterpret_cast<T*>(out.data());
+    T const* from = b.as<T>();
+    for (int64_t i = 0; i < count; ++i, to += rows * s.padded, from += rows * columns) {
+        if (!s.transposes) {
+            for (int64_t r = 0; r < rows; ++r)
+                std::memcpy(to + r * s.padded, from + r * columns, size_t(columns) * sizeof(T));
+            continue;
+        }
+        for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+            for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
+                for (int64_t r = r0; r < std::min(r0 + kBlock, rows); ++r)
+                    for (int64_t c = c0; c < std::min(c0 + kBlock, columns); ++c)
+                        to[r * s.padded + c] = from[c * rows + r];
+    }
+    return out;
+}
+
+// High and low parts of rows that hold numbers in their first half.
+void splitRows(std::string& packed, int64_t row)
+{
+    auto* v = reinterpret_cast<float*>(packed.data());
+    for (float* const end = v + packed.size() / sizeof(float); v != end; v += row)
+        for (int64_t i = 0; i < row / 2; ++i) {
+            float const whole = v[i];
+            v[i] = roundToTf32(whole);
+            v[row / 2 + i] = roundToTf32(whole - v[i]);
+        }
+}
+
+} // namespace
+
+std::string packMatrices(Blob const& b, PackedMatrices const& how)
+{
+    std::string packed = how.single ? packedAs<float>(b, how) : packedAs<uint16_t>(b, how);
+    if (how.exact)
+        splitRows(packed, how.padded);
+    return packed;
+}
+
+} // namespace tw::ops::gemm_f16

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the two files of cuda_gemm_f16.h: what was settled when a tactic was chosen, and a run of it.
+#pragma once
+
+#include <span>
+
+#include "base/round.h"
+#include "families/gemm/cuda_gemm_wgmma.h"
+#include "kernels/cuda/gemm/mma_f16.h"
+#include "kernels/cuda/gemm/wgmma.h"
+
+namespace tw::ops::gemm_f16 {
+
+namespace kernel = cuda::gemm_f16;
+namespace matrix = cuda::gemm_mma_f16;
+
+// What does not depend on the sizes of a run.
+struct Settled
+{
+    CudaProductOp const* op = nullptr;
+    ir::Node const* node = nullptr;
+    kernel::Spec spec; // all but the tile, until a config is given
+    bool isMma = false;
+    matrix::Spec mma; // if isMma; the same of it
+    // Of b as stored, and of the copy that is packed: 16 bytes or a multiple, and k contiguous where FP32 wants it.
+    // paddedB = 0: b is read in place.
+    int64_t rowsB = 0, columnsB = 0, paddedB = 0;
+    bool transposesB = false;
+    // Rows of a, and of a copy that each run makes of it, in FP16; of b too where padsB. paddedA = 0: read in place.
+    int64_t columnsA = 0, paddedA = 0;
+    bool padsB = false;
+    bool canPad = false;                           // row lengths are known when the engine is built
+    int biasAt = -1, gammaAt = -1, packedBAt = -1; // among the packed constants; beta is behind gamma
+    bool normalizes = false;
+    double epsilon = 0;
+
+    bool pads() const { return paddedA || padsB; }
+    int padKernel() const { return isMma && mma.sumsInMemory() ? 2 : 1; }
+};
+
+// The part of a run that one launch does, and the launches: each at offsets of its own.
+struct Product
+{
+    kernel::Shape shape;
+    Extents outer, aOuter, bOuter; // strides in elements
+};
+
+Product productOf(Settled const& settled, matrix_multiply::Geometry const& geometry);
+// Null, or why the kernel cannot do that shape.
+char const* unsupported(Settled const& settled, kernel::Shape const& shape);
+// Bytes: sums of blocks that share k, copies of operands, or what norms want.
+int64_t workspaceOf(Settled const& settled, std::span<TensorRef const> inputs);
+Result<void> run(Settled const& settled, CudaLaunch const& launch, RunArgs& args);
+
+} // namespace tw::ops::gemm_f16

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics of every op that is a matrix product: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each
+// instruction set. The op says how its inputs are operands; the config is {vectors of a tile}.
+#pragma once
+
+#include "device/large_pages.h"
+#include "families/elementwise/activate.h"
+#include "kernels/cpu/gemm_jit.h"
+#include "ops/matrix_multiply/op.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+// Input 0 is a, input 1 is b, input 2 (optional) the bias [n], input 3 (optional) a residual like y.
+struct GemmOp
+{
+    matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
+    FusedActivation const& (*activation)(ir::Node const& node); // null: none
+};
+
+// The geometry of an op; of several a's with one b, whose rows follow each other at one distance, that of one tall
+// product.
+matrix_multiply::Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b);
+kernels::GemmShape shapeOf(matrix_multiply::Geometry const& g);
+// Where the products begin; packedFloats: of a packed matrix of b, 0 where b is read as it is.
+std::vector<kernels::GemmOffsets> offsetsOf(matrix_multiply::Geometry const& g, int64_t packedFloats);
+// Refuses what emitted products cannot do: other types, tensors whose offsets do not fit.
+Support supportsProducts(Problem const& problem, kernels::jit::Isa isa);
+
+// Matrices of a known b, packed once.
+struct PackedMatrices
+{
+    device::PackedFloats floats;
+    int64_t each = 0; // floats of one
+};
+Result<PackedMatrices> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
+                                    Blob const& b);
+
+class GemmTactic final : public Tactic
+{
+public:
+    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), op_(op)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    GemmOp op_;
+};
+
+} // namespace tw::ops

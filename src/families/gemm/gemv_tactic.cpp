@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/gemv_tactic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "families/elementwise/activate_jit.h"
+#include "kernels/cpu/gemv_jit.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using kernels::GemmJitOptions;
+using kernels::GemvJit;
+using kernels::GemvJitOptions;
+using kernels::jit::Isa;
+using matrix_multiply::Geometry;
+
+constexpr int64_t kMostVectors = 8;
+
+// Panels of packed matrices are read two at once.
+int streamsOf(Problem const& p)
+{
+    return p.inputs[1].constant ? 2 : 1;
+}
+
+// Whether columns of b and rows of a are contiguous.
+bool byColumns(Geometry const& g)
+{
+    return g.bRow == 1 && g.aColumn == 1;
+}
+
+bool fits(Problem const& p, Isa isa, int64_t rows, int64_t vectors)
+{
+    auto const within = [&](int streams, bool masked) {
+        return kernels::jit::gemvFits(isa, int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked);
+    };
+    return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
+}
+
+struct GemvPrepared final : Prepared
+{
+    GemvJit gemv;
+};
+
+class GemvKernel final : public Kernel
+{
+public:
+    GemvKernel(ir::Node const& node, GemmOp const& op, GemvJitOptions const& options, PackedMatrices packed)
+        : node_(node), op_(op), options_(options), packed_(std::move(packed))
+    {}
+    bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemvJitOptions::kPacked; }
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override
+    {
+        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        auto prepared = std::make_shared<GemvPrepared>();
+        GemvJitOptions o = options_;
+        if (o.b != GemvJitOptions::kPacked && g.bColumn != 1)
+            o.b = GemvJitOptions::kColumns;
+        TW_ASSIGN(prepared->gemv, GemvJit::make(o, shapeOf(g), offsetsOf(g, packed_.each)));
+        return std::shared_ptr<Prepared const>(std::move(prepared));
+    }
+    Result<void> run(RunArgs& args) const override
+    {
+        float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
+        float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
+        float const* b = options_.b == GemvJitOptions::kPacked ? packed_.floats.data() : args.inputs[1].as<float>();
+        static_cast<GemvPrepared const*>(args.prepared)
+            ->gemv.run(args.inputs[0].as<float>(), b, bias, residual, args.outputs[0].as<float>(), *args.workers);
+        return {};
+    }
+
+private:
+    ir::Node const& node_;
+    GemmOp op_;
+    GemvJitOptions options_;
+    PackedMatrices packed_;
+};
+
+} // namespace
+
+Support GemvTactic::supports(Problem const& p) const
+{
+    if (Support s = supportsProducts(p, isa_); !s.ok)
+        return s;
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    if (g.m > kernels::jit::kGemvMaxRows)
+        return Support::no("has " + std::to_string(g.m) + " rows, more than " +
+                           std::to_string(kernels::jit::kGemvMaxRows));
+    if (2 * g.n < kernels::jit::vectorWidth(isa_))
+        return Support::no("its " + std::to_string(g.n) + " columns fill less than half a vector");
+    if (!p.inputs[1].constant && g.k == 1)
+        return Support::no("the sums have one element"); // which order its strides have does not show
+    if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
+        return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
+                           "rows of input 0 are contiguous");
+    return Support::yes();
+}
+
+std::vector<Config> GemvTactic::configs(Problem const& p) const
+{
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    int64_t const width = kernels::jit::vectorWidth(isa_);
+    std::vector<Config> list;
+    if (!p.inputs[1].constant && g.bColumn != 1)
+        return {{1}};
+    // Where b is not packed, wide panels use more of each row of it at once.
+    for (int64_t vectors : streamsOf(p) == 2 ? std::vector{2, 4} : std::vector{8, 4, 2})
+        if (g.n > (vectors - 1) * width && fits(p, isa_, g.m, vectors))
+            list.push_back({vectors});
+    // Narrow ones where there would be too few for all threads.
+    if (list.empty() || g.n < 2 * 2 * width * p.threads)
+        list.push_back({1});
+    return list;
+}
+
+double GemvTactic::estimate(Problem const& p, Config const& config) const
+{
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
+                 panels = std::ceil(columns / double(config[0]));
+    // Cycles of a vector of b: its load, or the products. 20 ns a call, 3 GHz.
+    double const step = std::max(1., double(g.m) / (isa_ == Isa::kAvx512 ? 1.5 : 2.));
+    return double(g.batch.volume()) * (columns * step * double(g.k) / 3000. + panels * 0.02) / std::max(p.threads, 1);
+}
+
+Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    if (config.size() != 1 || !fits(p, isa_, g.m, config[0]))
+        return invalidArgument(std::string(name()) + ": the plan's configuration is no panel width for " +
+                               std::to_string(g.m) + " rows");
+    GemvJitOptions o;
+    o.isa = isa_;
+    o.vectors = int(config[0]);
+    o.b = p.inputs[1].constant ? GemvJitOptions::kPacked : GemvJitOptions::kRows;
+    o.threads = std::max(p.threads, 1);
+    o.bias = p.inputs.size() > 2 && p.inputs[2].present;
+    o.residual = p.inputs.size() > 3 && p.inputs[3].present;
+    if (op_.activation)
+        o.activation = jitActivation(op_.activation(*p.node));
+    PackedMatrices packed;
+    if (o.b == GemvJitOptions::kPacked) {
+        GemmJitOptions layout;
+        layout.isa = isa_;
+        layout.vectors = o.vectors;
+        TW_ASSIGN(packed, packMatrices(layout, g, *p.inputs[1].constant));
+    }
+    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, op_, o, std::move(packed)));
+}
+
+} // namespace tw::ops

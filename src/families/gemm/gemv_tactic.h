@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics of every op that is a matrix product, for products of up to four rows: bound by reading b, which they do
+// once, at the speed of memory; packed when it is known, else as it lies. One for each instruction set; the config is
+// {vectors of a panel of columns}.
+#pragma once
+
+#include "families/gemm/gemm_tactic.h"
+
+namespace tw::ops {
+
+class GemvTactic final : public Tactic
+{
+public:
+    constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), op_(op)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    GemmOp op_;
+};
+
+} // namespace tw::ops

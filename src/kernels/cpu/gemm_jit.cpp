@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/gemm_jit.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/cpu/copy_matrix.h"
+
+namespace tw::kernels {
+
+namespace {
+
+constexpr int64_t kLine = 16; // floats of a cache line
+
+int64_t divideUp(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int64_t roundUp(int64_t a, int64_t b)
+{
+    return divideUp(a, b) * b;
+}
+
+// An odd number of cache lines, so that neighbouring rows fall into different sets.
+int64_t packedStride(int64_t k)
+{
+    return (divideUp(k, kLine) | 1) * kLine;
+}
+
+int tallest(GemmJitOptions const& o, int64_t n)
+{
+    int64_t const width = jit::vectorWidth(o.isa);
+    return jit::gemmMaxRows(o.isa, int(std::clamp<int64_t>(divideUp(n, width), 1, o.vectors)));
+}
+
+// Most of L2 holds a block of rows of a and one panel of b; at least kRowsPerBlock rows, so that b is not read too
+// often.
+constexpr int64_t kRowsPerBlock = 112;
+int64_t longestBlock(GemmJitOptions const& o)
+{
+    int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
+    return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLine * kLine, kLine);
+}
+
+int64_t aBytes(GemmJitOptions const& o)
+{
+    return o.l2Bytes / 2;
+}
+
+} // namespace
+
+bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes)
+{
+    // Sets are chosen by the address within a page: 64 sets of 64-byte lines, whatever the size. One row more than ways
+    // still runs well (9 on 8: within 1 % of a stride without conflicts, while 13 lose a quarter; Zen 4).
+    constexpr int64_t kLineBytes = 64, kSets = 64;
+    int64_t const ways = std::max<int64_t>(l1DataBytes / (kLineBytes * kSets), 1);
+    int64_t const lines = std::abs(rowStrideBytes) / kLineBytes % kSets;
+    int64_t const distinct = kSets / std::gcd(lines, kSets); // gcd(0, n) is n
+    return divideUp(rows, distinct) > ways + 1;
+}
+
+int64_t GemmJit::packedFloats(GemmJitOptions const& o, int64_t n, int64_t k)
+{
+    return k * roundUp(n, jit::vectorWidth(o.isa));
+}
+
+void GemmJit::packB(GemmJitOptions const& o, GemmShape const& s, float const* b, float* to)
+{
+    int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors * width;
+    for (int64_t j = 0; j < s.n; j += panel) {
+        int64_t const columns = std::min(panel, s.n - j), packed = roundUp(columns, width);
+        copyMatrix(to, packed, packed, b + j * s.bColumn, s.k, columns, s.bRow, s.bColumn);
+        to += packed * s.k;
+    }
+}
+
+int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
+{
+    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o));
+    int64_t bytes = 0;
+    if (o.packA)
+        bytes += std::min(m * packedStride(block) * 4, aBytes(o));
+    if (o.b == GemmJitOptions::kPacked)
+        bytes += roundUp(block * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
+    return roundUp(bytes, 64) * o.threads;
+}
+
+Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s, std::vector<GemmOffsets> products)
+{
+    GemmJit g;
+    g.options_ = options;
+    g.shape_ = s;
+    g.products_ = std::move(products);
+    if (s.m == 0 || s.n == 0 || g.products_.empty()) {
+        g.products_.clear();
+        return g;
+    }
+    int64_t const width = jit::vectorWidth(options.isa);
+    g.panel_ = options.vectors * width;
+    g.panels_ = divideUp(s.n, g.panel_);
+    g.tiles_ = divideUp(s.m, tallest(options, s.n));
+    g.height_ = s.m / g.tiles_;
+    g.tallTiles_ = s.m % g.tiles_;
+
+    g.unroll_ = std::max(std::abs(s.aColumn), s.bRow) < (1 << 24) ? 4 : 1; // offsets have 32 bits
+
+    // One tile of rows uses each number of b once: nothing to keep in a cache.
+    bool const once = g.tiles_ == 1 && !options.packA && options.b != GemmJitOptions::kPacked;
+    g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
+    g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLine);
+    g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
+
+    int64_t const rows = g.height_ + (g.tallTiles_ > 0);
+    int64_t const tileBytes = rows * packedStride(g.kBlock_) * 4;
+    // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
+    // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
+    int64_t const blockBytes = aBytes(options) * (options.b == GemmJitOptions::kPacked && !options.packA ? 4 : 1);
+    g.tilesPerBlock_ = std::clamp<int64_t>(blockBytes / std::max<int64_t>(tileBytes, 1), 1, g.tiles_);
+    // Parts: enough for every thread and some to even out, each above some microseconds.
+    double const flops = 2. * double(s.m) * double(s.n) * double(s.k) * double(g.products_.size());
+    int64_t const count = int64_t(g.products_.size());
+    int64_t const most = options.threads == 1 ? 1 : int64_t(std::clamp(flops / 5e5, 1., options.threads * 4.));
+    int64_t const blocks = divideUp(most, count * g.panels_);
+    g.tilesPerBlock_ = std::min(g.tilesPerBlock_, divideUp(g.tiles_, std::min(blocks, g.tiles_)));
+    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
+    g.tilesPerBlock_ = divideUp(g.tiles_, g.rowBlocks_);
+    g.rowBlocks_ = divideUp(g.tiles_, g.tilesPerBlock_);
+    int64_t const mostGroups = std::min(g.panels_, divideUp(most, count * g.rowBlocks_));
+    int64_t best = INT64_MAX;
+    for (int64_t groups = mostGroups; groups >= 1; --groups) {
+        int64_t const span = divideUp(count * g.rowBlocks_ * groups, options.threads) * divideUp(g.panels_, groups);
+        if (span < best) {
+            best = span;
+            g.groups_ = groups;
+        }
+    }
+
+    // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
+    if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
+        g.nextLines_ = divideUp(g.unroll_ * std::min(g.panel_, roundUp(s.n, width)) / kLine, g.tilesPerBlock_);
+
+    for (int tall = 0; tall < 2; ++tall) {
+        if (tall && g.tallTiles_ == 0)
+            continue;
+        for (int tail = 0; tail < 2; ++tail) {
+            bool const hasTail = s.n % g.panel_ != 0;
+            if (tail ? !hasTail : g.panels_ == hasTail)
+                continue;
+            for (int part = 0; part < kParts; ++part) {
+                bool const used = part == kOnly ? g.kBlocks_ == 1 : g.kBlocks_ > (part == kMiddle ? 2 : 1);
+                if (used)
+                    TW_TRY(g.emit(int(g.height_) + tall, tail, Part(part)));
+            }
+        }
+    }
+    return g;
+}
+
+Result<void> GemmJit::emit(int height, bool tail, Part part)
+{
+    int64_t const width = jit::vectorWidth(options_.isa), columns = tail ? shape_.n % panel_ : panel_;
+    jit::GemmKernelSpec spec;
+    spec.rows = height;
+    spec.vectors = int(divideUp(columns, width));
+    spec.masked = columns % width != 0;
+    spec.nextLines = int(nextLines_);
+    spec.prefetchC = shape_.k >= 64;
+    bool const direct = options_.b == GemmJitOptions::kDirect;
+    spec.maskedB = direct && spec.masked;
+    int64_t const aStep = 4 * (options_.packA ? 1 : shape_.aColumn);
+    int64_t const bStep = 4 * (direct ? shape_.bRow : spec.vectors * width);
+    auto loop = [&](int unroll) {
+        jit::GemmLoop l;
+        for (int u = 0; u < unroll; ++u)
+            l.steps.push_back({int32_t(u * aStep), int32_t(u * bStep)});
+        l.aAdvance = int32_t(unroll * aStep);
+        l.bAdvance = int32_t(unroll * bStep);
+        return l;
+    };
+    spec.body = loop(unroll_);
+    spec.tail = loop(1);
+    if (part == kMiddle || part == kLast)
+        spec.epilogue.push_back(jit::EpilogueOp::kAddC);
+    if (part == kOnly || part == kLast) {
+        if (options_.bias)
+            spec.epilogue.push_back(jit::EpilogueOp::kBias);
+        if (options_.residual)
+            spec.epilogue.push_back(jit::EpilogueOp::kResidual);
+        if (options_.activation)
+            spec.epilogue.push_back(*options_.activation);
+    }
+    TW_ASSIGN(kernels_[size_t(height - height_)][tail][part], jit::GemmKernel::emit(options_.isa, spec));
+    return {};
+}
+
+void GemmJit::run(float const* a, float const* b, float const* bias, float const* residual, float* c, void* workspace,
+                  Workers& workers) const
+{
+    if (products_.empty())
+        return;
+    Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
+    int64_t const each = workspaceBytes(options_, shape_.m, shape_.n, shape_.k) / options_.threads;
+    sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
+        runPart(part, a, b, bias, residual, c, static_cast<std::byte*>(workspace) + each * worker);
+    });
+}
+
+void GemmJit::runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
+                      std::byte* scratch) const
+{
+    int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
+    int64_t const m = shape_.m, n = shape_.n, k = shape_.k, width = jit::vectorWidth(options_.isa);
+    a += products_[size_t(product)].a;
+    b += products_[size_t(product)].b;
+    c += product * m * n;
+    if (residual)
+        residual += product * m * n;
+    int64_t const firstTile = block * tilesPerBlock_, lastTile = std::min(firstTile + tilesPerBlock_, tiles_);
+    int64_t const firstRow = rowOf(firstTile), rows = rowOf(lastTile) - firstRow;
+    int64_t const firstPanel = panels_ * group / groups_, lastPanel = panels_ * (group + 1) / groups_;
+    a += firstRow * shape_.aRow;
+    float* const packedA = reinterpret_cast<float*>(scratch);
+    int64_t const stride = packedStride(kBlock_);
+    float* const packedB = packedA + (options_.packA ? roundUp(rows * stride, kLine) : 0);
+
+    auto packedAt = [&](int64_t panel, int64_t k0) {
+        int64_t const j = panel * panel_;
+        return b + j * k + k0 * std::min(panel_, roundUp(n - j, width));
+    };
+    jit::GemmArgs args;
+    args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
+    args.ldcBytes = args.ldrBytes = 4 * n;
+    for (int64_t kBlock = 0; kBlock < kBlocks_; ++kBlock) {
+        int64_t const k0 = kBlock * kBlock_, depth = std::min(kBlock_, k - k0);
+        Part const kind = kBlocks_ == 1 ? kOnly : kBlock == 0 ? kFirst : kBlock + 1 == kBlocks_ ? kLast : kMiddle;
+        float const* aBlock = a + k0 * shape_.aColumn;
+        if (options_.packA) {
+            copyMatrix(packedA, stride, depth, aBlock, rows, depth, shape_.aRow, shape_.aColumn);
+            aBlock = packedA;
+        }
+        args.bodyCount = depth / unroll_;
+        args.tailCount = depth % unroll_;
+        for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
+            int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
+            if (options_.b == GemmJitOptions::kPackedBefore) {
+                args.b = packedAt(panel, k0);
+            } else if (options_.b == GemmJitOptions::kDirect) {
+                args.b = b + k0 * shape_.bRow + j;
+            } else {
+                copyMatrix(packedB, padded, padded, b + k0 * shape_.bRow + j * shape_.bColumn, depth, columns,
+                           shape_.bRow, shape_.bColumn);
+                args.b = packedB;
+            }
+            args.bias = bias ? bias + j : nullptr;
+            args.lastColumns = columns - (padded - width);
+            // The tiles of this panel bring the next one into L2, a share each.
+            bool const another = panel + 1 < lastPanel;
+            auto next = reinterpret_cast<std::byte const*>(another ? packedAt(panel + 1, k0)
+                                                                   : packedAt(firstPanel, std::min(k0 + depth, k)));
+            int64_t const share = nextLines_ * args.bodyCount * 64;
+            for (int64_t tile = firstTile; tile < lastTile; ++tile, next += share) {
+                args.next = next;
+                int64_t const row = rowOf(tile);
+                void const* const pointer = aBlock + (row - firstRow) * args.ldaBytes / 4;
+                args.a = &pointer;
+                args.c = c + row * n + j;
+                args.residual = residual ? residual + row * n + j : nullptr;
+                kernels_[tile < tallTiles_][columns < panel_][kind](args);
+            }
+        }
+    }
+}
+
+} // namespace tw::kernels

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products by emitted micro-kernels: c[m, n] = f(a[m, k] b[k, n] + bias[n] + residual[m, n]), one after the
+// other for several pairs of operands. Float; c and the residual are dense.
+//
+// A tile of c is `rows` x `vectors` vectors of accumulators. Work is cut into parts of a block of rows that stays in L2
+// by a group of column panels; within a part each panel of b is used for all rows of the block before the next one
+// comes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "base/workers.h"
+#include "kernels/cpu/gemm_plain.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+
+namespace tw::kernels {
+
+struct GemmJitOptions
+{
+    enum B
+    {
+        kPackedBefore, // packB() was called when b became known
+        kPacked,       // panel by panel, when a part needs it
+        kDirect,       // read as it is: its rows are contiguous
+    };
+
+    jit::Isa isa = jit::Isa::kAvx2;
+    int vectors = 2; // width of a tile, 1 .. 4
+    B b = kPacked;
+    bool packA =
+        false; // the rows of a part are copied first: where tiles would thrash L1, or columns are not contiguous
+    int64_t l2Bytes = 1 << 20;
+    int threads = 1;
+    bool bias = false, residual = false;
+    std::optional<jit::Activation> activation;
+};
+
+// Whether the rows of a tile of a, at this stride, fall into too few sets of L1 to stay there.
+bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes);
+
+// What is added to the operands' addresses for one of the products, in elements; with kPackedBefore b counts in packed
+// floats.
+struct GemmOffsets
+{
+    int64_t a = 0, b = 0;
+};
+
+class GemmJit
+{
+public:
+    // Code for this shape and these strides.
+    static Result<GemmJit> make(GemmJitOptions const& options, GemmShape const& shape,
+                                std::vector<GemmOffsets> products);
+
+    // Scratch memory, 64-byte aligned; grows with each of m, n, k.
+    static int64_t workspaceBytes(GemmJitOptions const& options, int64_t m, int64_t n, int64_t k);
+    static int64_t packedFloats(GemmJitOptions const& options, int64_t n, int64_t k);
+    static void packB(GemmJitOptions const& options, GemmShape const& shape, float const* b,
+                      float* to); // to: 64-byte aligned
+
+    void run(float const* a, float const* b, float const* bias, float const* residual, float* c, void* workspace,
+             Workers& workers) const;
+
+private:
+    enum Part // of the sum over k that a kernel adds
+    {
+        kOnly,
+        kFirst,
+        kMiddle,
+        kLast,
+        kParts
+    };
+
+    Result<void> emit(int height, bool tail, Part part);
+    int64_t rowOf(int64_t tile) const { return tile * height_ + std::min(tile, tallTiles_); }
+    void runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
+                 std::byte* scratch) const;
+
+    GemmJitOptions options_;
+    GemmShape shape_;
+    std::vector<GemmOffsets> products_;
+    int64_t panel_ = 0, panels_ = 0;                 // columns of a full panel; the last may be narrower
+    int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
+    int64_t kBlock_ = 0, kBlocks_ = 0;
+    int64_t nextLines_ = 0; // of the next panel that each run of a kernel's loop prefetches
+    int unroll_ = 4;        // steps of k in the loop's body
+    int64_t tilesPerBlock_ = 1, rowBlocks_ = 0, groups_ = 1;
+    // [one row more][last panel][part]
+    std::array<std::array<std::array<jit::GemmKernel, kParts>, 2>, 2> kernels_;
+};
+
+} // namespace tw::kernels

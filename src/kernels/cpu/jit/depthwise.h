@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a depthwise convolution (one filter for each channel) over channels-last pixels. One call computes one output
+// row of one block of channels:
+//   y[o, c] = f(bias[c] + sum over rows r < args.rows, taps s < taps of w[r, s, c] * x[r, o stride + s dilation -
+//   before, c] + residual[o, c])      0 <= o < outWidth, c < vectors * vectorWidth(isa)
+// Columns of x outside [0, inWidth) count as zero and are never read; the caller leaves out the rows that lie outside.
+// Widths, strides and borders are fixed when the kernel is emitted: tiles of outputs stay in registers over all rows of
+// the filter, those at the borders are emitted one by one without the taps that fall off.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/emitter.h"
+
+namespace tw::kernels::jit {
+
+struct DepthwiseSpec
+{
+    int vectors = 1; // of channels: 1 or 2
+    int taps = 1;    // of a filter row
+    int64_t inWidth = 0, outWidth = 0, stride = 1, dilation = 1, before = 0;
+    int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0; // from column to column
+    bool residual = false;
+    // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes: for tensors
+    // that come from behind L2, worked off row after row.
+    bool prefetch = false;
+    std::optional<Activation> activation;
+};
+
+struct DepthwiseArgs
+{
+    float const* x = nullptr; // column 0 of the first row
+    int64_t xRowBytes = 0;    // from filter row to filter row
+    int64_t rows = 0;
+    float const* w = nullptr; // [rows, taps, vectors * vectorWidth]
+    float const* bias = nullptr;
+    float* y = nullptr;
+    float const* residual = nullptr;
+};
+
+// Empty, or why there is no kernel for these numbers (too much code for the borders, or offsets too large).
+char const* depthwiseMisfit(Isa isa, DepthwiseSpec const& spec);
+
+class DepthwiseKernel
+{
+public:
+    DepthwiseKernel() = default;
+    static Result<DepthwiseKernel> emit(Isa isa, DepthwiseSpec const& spec);
+    void operator()(DepthwiseArgs const& args) const { code_.entry<void (*)(DepthwiseArgs const*)>()(&args); }
+    size_t codeBytes() const { return code_.sizeBytes(); }
+
+private:
+    Code code_;
+};
+
+} // namespace tw::kernels::jit

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/jit/gemm_kernel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "kernels/cpu/jit/vector_code.h"
+#include "kernels/cpu/jit/vector_math.h"
+
+namespace tw::kernels::jit {
+
+namespace {
+
+using Xbyak::Reg64;
+
+class GemmEmitter
+{
+public:
+    GemmEmitter(VectorCode& code, GemmKernelSpec const& spec)
+        : c(code), s(spec), tiles_(spec.rows * spec.vectors), free_(c.vectorCount() - tiles_)
+    {}
+
+    void emit()
+    {
+        for (Reg64 const& r : kSaved)
+            c.push(r);
+        if (s.masked || s.maskedB) {
+            load(scratch_, offsetof(GemmArgs, lastColumns));
+            if (c.avx512()) {
+                c.mov(c.edx, -1);
+                c.bzhi(c.edx, c.edx, c.eax);
+                c.kmovw(c.k1, c.edx);
+            } else {
+                c.lea(mask_, c.ptr[Xbyak::util::rip + maskTable_ + 32]);
+                c.neg(scratch_);
+                c.lea(mask_, c.ptr[mask_ + scratch_ * 4]);
+            }
+        }
+        load(list_, offsetof(GemmArgs, a));
+        load(pointers_, offsetof(GemmArgs, pointers));
+        load(lda_, offsetof(GemmArgs, ldaBytes));
+        load(b_, offsetof(GemmArgs, b));
+        if (s.nextLines > 0)
+            load(next_, offsetof(GemmArgs, next));
+        c.lea(lda3_, c.ptr[lda_ + lda_ * 2]);
+        c.lea(lda5_, c.ptr[lda_ + lda_ * 4]);
+        begin();
+        if (s.prefetchC)
+            walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int) { fetchLines(row_, true); });
+        if (s.rowsPerRun > 0) {
+            load(cNext_, offsetof(GemmArgs, c));
+            if (fetchesResidual())
+                load(residualNext_, offsetof(GemmArgs, residual));
+        }
+        products();
+        epilogue();
+        c.vzeroupper();
+        for (int i = int(std::size(kSaved)); i-- > 0;)
+            c.pop(kSaved[i]);
+        c.ret();
+        if ((s.masked || s.maskedB) && !c.avx512()) {
+            c.align(64);
+            c.L(maskTable_);
+            for (int i = 0; i < 16; ++i)
+                c.dd(i < 8 ? 0xffffffffu : 0u);
+        }
+    }
+
+private:
+    static constexpr int kRowsPerBase =
+        7; // row 7 q + i is at base q + i lda: i = 0, 1, 2, 4 of lda, 3, 6 of 3 lda, 5 of 5 lda
+
+    VectorCode& c;
+    GemmKernelSpec const& s;
+    int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: row i, vector v in i * vectors + v
+    Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
+                loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12,
+                next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
+    Reg64 const bases_[4] = {Xbyak::util::r8, Xbyak::util::r9, Xbyak::util::r10, Xbyak::util::r11};
+    Reg64 const kSaved[6] = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
+                             Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
+    // After the products.
+    Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::r14,
+                scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13;
+    Xbyak::Label maskTable_;
+
+    void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
+    int acc(int row, int v) const { return row * s.vectors + v; }
+
+    Xbyak::Address element(int row, int bytes, bool broadcast)
+    {
+        Reg64 const& base = bases_[row / kRowsPerBase];
+        Xbyak::RegExp at(base);
+        switch (row % kRowsPerBase) {
+        case 0:
+            break;
+        case 1:
+            at = base + lda_;
+            break;
+        case 2:
+            at = base + lda_ * 2;
+            break;
+        case 3:
+            at = base + lda3_;
+            break;
+        case 4:
+            at = base + lda_ * 4;
+            break;
+        case 5:
+            at = base + lda5_;
+            break;
+        case 6:
+            at = base + lda3_ * 2;
+            break;
+        }
+        return broadcast ? c.ptr_b[at + bytes] : c.ptr[at + bytes];
+    }
+
+    bool beginsWithBias() const { return !s.epilogue.empty() && s.epilogue[0].kind == EpilogueOp::kBias; }
+
+    // The sums begin with zero, or with the bias where it would be added to them first.
+    void begin()
+    {
+        if (beginsWithBias())
+            load(row_, offsetof(GemmArgs, bias));
+        for (int v = 0; v < s.vectors; ++v) {
+            if (beginsWithBias())
+                read(acc(0, v), isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
+            for (int row = beginsWithBias() ? 1 : 0; row < s.rows; ++row)
+                beginsWithBias() ? c.vmovaps(c.vec(acc(row, v)), c.vec(acc(0, v))) : c.zero(acc(row, v));
+        }
+    }
+
+    void products()
+    {
+        Xbyak::Label next, done;
+        c.test(pointers_, pointers_);
+        c.jle(done, c.T_NEAR);
+        c.L(next);
+        c.mov(bases_[0], c.ptr[list_]);
+        for (int q = 1; q * kRowsPerBase < s.rows; ++q) {
+            c.lea(bases_[q], c.ptr[bases_[q - 1] + lda3_ * 2]);
+            c.add(bases_[q], lda_);
+        }
+        if (s.nextLines > 0 && s.nextFromA) {
+            c.mov(next_, c.ptr[args_ + int(offsetof(GemmArgs, next))]);
+            c.add(next_, bases_[0]);
+        }
+        loop(s.body, offsetof(GemmArgs, bodyCount), s.nextLines, s.rowsPerRun);
+        loop(s.tail, offsetof(GemmArgs, tailCount), 0, 0);
+        c.add(list_, 8);
+        c.dec(pointers_);
+        c.jnz(next, c.T_NEAR);
+        c.L(done);
+    }
+
+    bool fetchesResidual() const
+    {
+        return (c.avx512() || !(s.masked || s.maskedB)) &&
+               std::any_of(s.epilogue.begin(), s.epilogue.end(),
+                           [](EpilogueOp const& op) { return op.kind == EpilogueOp::kResidual; });
+    }
+
+    // The lines of one row of a tile.
+    void fetchLines(Reg64 const& row, bool write)
+    {
+        for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+            write ? c.prefetchw(c.ptr[row + at]) : c.prefetcht0(c.ptr[row + at]);
+    }
+
+    void loop(GemmLoop const& l, size_t countOffset, int nextLines, int rowsPerRun)
+    {
+        if (l.steps.empty())
+            return;
+        Xbyak::Label again, done;
+        load(loop_, countOffset);
+        c.test(loop_, loop_);
+        c.jle(done, c.T_NEAR);
+        c.align(32);
+        c.L(again);
+        // Spread over the steps, or the load ports would see them all at once.
+        int const steps = int(l.steps.size());
+        for (int i = 0, line = 0, row = 0; i < steps; ++i) {
+            product(l.steps[size_t(i)]);
+            for (; row < rowsPerRun * (i + 1) / steps; ++row) {
+                fetchLines(cNext_, true);
+                c.add(cNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldcBytes))]);
+                if (!fetchesResidual())
+                    continue;
+                fetchLines(residualNext_, false);
+                c.add(residualNext_, c.ptr[args_ + int(offsetof(GemmArgs, ldrBytes))]);
+            }
+            for (; line < nextLines * (i + 1) / steps; ++line)
+                c.prefetcht1(c.ptr[next_ + 64 * line]);
+        }
+        if (nextLines > 0)
+            c.add(next_, 64 * nextLines);
+        for (int q = 0; q * kRowsPerBase < s.rows; ++q)
+            c.add(bases_[q], l.aAdvance);
+        c.add(b_, l.bAdvance);
+        c.dec(loop_);
+        c.jnz(again, c.T_NEAR);
+        c.L(done);
+    }
+
+    void product(GemmStep const& step)
+    {
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        if (begin >= end)
+            return;
+        for (int v = 0; v < s.vectors; ++v) {
+            int const at = step.bBytes + v * c.vectorBytes();
+            read(tiles_ + v, s.maskedB && v == s.vectors - 1, c.ptr[b_ + at]);
+            if (s.prefetchBytes > 0 && at % 64 == 0)
+                c.prefetcht0(c.ptr[b_ + (at + s.prefetchBytes)]);
+        }
+        bool const embedded = c.avx512() && s.vectors == 1; // one use of each element: no register for it
+        int const firstElement = tiles_ + s.vectors, elements = c.vectorCount() - firstElement;
+        for (int row = begin; row < end; ++row) {
+            if (embedded) {
+                c.vfmadd231ps(c.vec(acc(row, 0)), c.vec(tiles_), element(row, step.aBytes, true));
+                continue;
+            }
+            int const e = firstElement + row % elements;
+            c.vbroadcastss(c.vec(e), element(row, step.aBytes, false));
+            for (int v = 0; v < s.vectors; ++v)
+                c.vfmadd231ps(c.vec(acc(row, v)), c.vec(tiles_ + v), c.vec(e));
+        }
+    }
+
+    // --- epilogue ---
+
+    bool isMasked(int v) const { return s.masked && v == s.vectors - 1; }
+
+    void epilogue()
+    {
+        for (size_t i = beginsWithBias() ? 1 : 0; i < s.epilogue.size(); ++i) {
+            EpilogueOp const& op = s.epilogue[i];
+            switch (op.kind) {
+            case EpilogueOp::kAddC:
+                addMatrix(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes));
+                break;
+            case EpilogueOp::kResidual:
+                addMatrix(offsetof(GemmArgs, residual), offsetof(GemmArgs, ldrBytes));
+                break;
+            case EpilogueOp::kBias:
+                withVector(offsetof(GemmArgs, bias), false);
+                break;
+            case EpilogueOp::kScale:
+                withVector(offsetof(GemmArgs, scale), true);
+                break;
+            case EpilogueOp::kRowScale:
+                scaleRows();
+                break;
+            case EpilogueOp::kActivation:
+                activate(op.activation);
+                break;
+            }
+        }
+        walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int row) {
+            for (int v = 0; v < s.vectors; ++v)
+                store(c.ptr[row_ + v * c.vectorBytes()], v, acc(row, v));
+        });
+    }
+
+    // Runs f(row) with row_ at each row of a matrix.
+    template <class F>
+    void walk(size_t pointerOffset, size_t strideOffset, F const& f)
+    {
+        load(row_, pointerOffset);
+        load(rowStride_, strideOffset);
+        for (int row = 0; row < s.rows; ++row) {
+            f(row);
+            if (row + 1 < s.rows)
+                c.add(row_, rowStride_);
+        }
+    }
+
+    // Reads into register `to`; the columns that do not exist become zero.
+    void read(int to, bool masked, Xbyak::Address const& from)
+    {
+        if (!masked)
+            c.vmovups(c.vec(to), from);
+        else if (c.avx512())
+            c.vmovups(c.vec(to) | c.k1 | Xbyak::util::T_z, from);
+        else {
+            c.vmovups(c.vec(to), c.ptr[mask_]);
+            c.vmaskmovps(c.vec(to), c.vec(to), from);
+        }
+    }
+
+    void store(Xbyak::Address const& to, int v, int from)
+    {
+        if (!isMasked(v))
+            c.vmovups(to, c.vec(from));
+        else if (c.avx512())
+            c.vmovups(to | c.k1, c.vec(from));
+        else {
+            c.vmovups(c.vec(tiles_), c.ptr[mask_]);
+            c.vmaskmovps(to, c.vec(tiles_), c.vec(from));
+        }
+    }
+
+    void addMatrix(size_t pointerOffset, size_t strideOffset)
+    {
+        walk(pointerOffset, strideOffset, [&](int row) {
+            for (int v = 0; v < s.vectors; ++v) {
+                Xbyak::Address const from = c.ptr[row_ + v * c.vectorBytes()];
+                int const temp = tiles_ + v % free_;
+                if (isMasked(v)) {
+                    read(temp, true, from);
+                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
+                } else {
+                    c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), from);
+                }
+            }
+        });
+    }
+
+    void withVector(size_t pointerOffset, bool multiply)
+    {
+        load(row_, pointerOffset);
+        for (int v = 0; v < s.vectors; ++v) {
+            int const temp = tiles_ + v % free_;
+            read(temp, isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
+            for (int row = 0; row < s.rows; ++row) {
+                Vec const a = c.vec(acc(row, v));
+                multiply ? c.vmulps(a, a, c.vec(temp)) : c.vaddps(a, a, c.vec(temp));
+            }
+        }
+    }
+
+    void scaleRows()
+    {
+        load(row_, offsetof(GemmArgs, rowScale));
+        for (int row = 0; row < s.rows; ++row) {
+            int const temp = tiles_ + row % free_;
+            c.vbroadcastss(c.vec(temp), c.ptr[row_ + 4 * row]);
+            for (int v = 0; v < s.vectors; ++v)
+                c.vmulps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
+        }
+    }
+
+    // Short functions are emitted once per register, the others run in a loop.
+    void activate(Activation const& a)
+    {
+        bool const clip = a.kind == ActivationKind::kClip;
+        if (a.kind == ActivationKind::kRelu || clip) { // constants loaded once; NaN of a sum goes through
+            c.loadConstant(tiles_, clip ? a.alpha : 0);
+            if (clip)
+                c.loadConstant(tiles_ + 1, a.beta);
+            for (int i = 0; i < tiles_; ++i) {
+                Vec const x = c.vec(i);
+                clip ? c.vminps(x, c.vec(tiles_ + 1), x) : c.vmaxps(x, c.vec(tiles_), x);
+                if (clip)
+                    c.vmaxps(x, c.vec(tiles_), x);
+            }
+            return;
+        }
+        if (isShort(a.kind)) {
+            for (int i = 0; i < tiles_; ++i)
+                emitActivation(c, a, i, tiles_);
+            return;
+        }
+        emitActivationLoop(c, a, tiles_, oldStack_, scratch_, loop_);
+    }
+};
+
+std::string check(Isa isa, GemmKernelSpec const& s)
+{
+    if (s.vectors < 1 || s.vectors > 4)
+        return std::to_string(s.vectors) + " vectors (allowed: 1..4)";
+    if (s.rows < 1 || s.rows > gemmMaxRows(isa, s.vectors))
+        return std::to_string(s.rows) + " rows (allowed: 1.." + std::to_string(gemmMaxRows(isa, s.vectors)) + " with " +
+               std::to_string(s.vectors) + " vectors on " + isaName(isa) + ")";
+    if (s.store != StoreType::kFloat)
+        return "a store type that is not float";
+    if (s.nextLines < 0 || s.nextLines > 256)
+        return std::to_string(s.nextLines) + " lines to prefetch (allowed: 0..256)";
+    if (s.rowsPerRun < 0 || s.rowsPerRun > 32)
+        return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
+    if (s.body.steps.size() + s.tail.steps.size() > 1024)
+        return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
+    int seen[6] = {};
+    for (EpilogueOp const& op : s.epilogue) {
+        if (op.kind != EpilogueOp::kActivation && seen[op.kind]++ > 0)
+            return "one kind of epilogue twice";
+        if (op.kind == EpilogueOp::kActivation &&
+            (int(op.activation.kind) < 0 || int(op.activation.kind) >= kActivationKinds))
+            return "activation kind " + std::to_string(int(op.activation.kind)) + " (allowed: 0.." +
+                   std::to_string(kActivationKinds - 1) + ")";
+    }
+    return {};
+}
+
+} // namespace
+
+int gemmMaxRows(Isa isa, int vectors)
+{
+    static constexpr int kRows[2][5] = {{0, 12, 6, 4, 2}, {0, 28, 14, 9, 6}};
+    return vectors >= 1 && vectors <= 4 ? kRows[int(isa)][vectors] : 0;
+}
+
+GemmLoop contiguousLoop(Isa isa, int vectors, int unroll)
+{
+    int32_t const rowBytes = 4 * vectorWidth(isa) * vectors;
+    GemmLoop l;
+    for (int u = 0; u < unroll; ++u)
+        l.steps.push_back({4 * u, rowBytes * u});
+    l.aAdvance = 4 * unroll;
+    l.bAdvance = rowBytes * unroll;
+    return l;
+}
+
+Result<GemmKernel> GemmKernel::emit(Isa isa, GemmKernelSpec const& spec)
+{
+    if (std::string const why = check(isa, spec); !why.empty())
+        return internalError("a matrix kernel was asked for " + why);
+    GemmKernel kernel;
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { GemmEmitter(c, spec).emit(); }));
+    return kernel;
+}
+
+} // namespace tw::kernels::jit

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrix micro-kernel behind matrix products and direct convolutions. One call computes one tile
+//   C[i, j] = epilogue(sum over p < pointers, over the steps of A pointer p, of A[p][i * lda + step.aBytes] * B[..., j])
+// for i < rows and j < vectors * vectorWidth(isa). A is read one element at a time, B one packed panel after the other:
+//
+//   for p in 0 .. pointers:  run `body` bodyCount times, then `tail` tailCount times, from A = a[p]
+//   each time a loop runs:   all its steps; then A += aAdvance, B += bAdvance bytes (B goes on from pointer to pointer)
+//
+// A step adds the product of one A element per row and one packed row of B (vectors * vectorWidth floats, 64-byte
+// aligned) to the rows rowBegin <= i < rowEnd; other rows do not touch their A. Examples:
+//   matrix product, K = 4 q + r  one pointer; body: 4 steps (aBytes 0, 4, 8, 12), bodyCount q; tail: 1 step,
+//                                tailCount r
+//   3x3 channels-last conv       a pointer per filter row that lies in the image; rows are output columns
+//                                (lda = stride * C * 4); body: for s in 0..3, for u in 0..4:
+//                                aBytes = (s * dilation * C + u) * 4; bodyCount C / 4. B is packed in that order:
+//                                [r][C / 4][s][u][columns]. At the left and right border the steps of a tap leave
+//                                out the rows for which it falls off the image.
+//   first conv on NCHW           a pointer per (channel, filter row); lda = stride * 4; body: S steps, bodyCount 1
+// Offsets and row ranges are fixed when the kernel is emitted, strides and counts are arguments.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/emitter.h"
+
+namespace tw::kernels::jit {
+
+struct GemmStep
+{
+    int32_t aBytes = 0; // from the row's position
+    int32_t bBytes = 0; // from the loop's position in B
+    int rowBegin = 0, rowEnd = 1 << 10;
+};
+
+struct GemmLoop
+{
+    std::vector<GemmStep> steps;
+    int32_t aAdvance = 0, bAdvance = 0; // bytes per run of the loop
+};
+
+// `unroll` steps over consecutive A elements and packed B rows.
+GemmLoop contiguousLoop(Isa isa, int vectors, int unroll);
+
+struct EpilogueOp
+{
+    enum Kind
+    {
+        kAddC,       // + what C holds (an earlier part of the sum)
+        kBias,       // + bias[j]
+        kScale,      // * scale[j]
+        kRowScale,   // * rowScale[i]
+        kResidual,   // + residual[i, j]
+        kActivation, // of the sum so far
+    };
+    Kind kind = kBias;
+    Activation activation;
+
+    EpilogueOp(Kind k) : kind(k) {}
+    EpilogueOp(Activation const& a) : kind(kActivation), activation(a) {}
+};
+
+// Types that a tile can be stored as. Only FP32 is emitted: on the CPU FP16 and INT8 are permissions without effect
+// (docs/compat.md), FP16 products take the plain tactics, and AVX2 has no masked store of 16-bit elements, so that the
+// tail of a row would need code of its own.
+enum class StoreType
+{
+    kFloat,
+    kHalf, // refused
+    kInt8, // refused
+};
+
+struct GemmKernelSpec
+{
+    int rows = 1;    // 1 .. gemmMaxRows(isa, vectors)
+    int vectors = 1; // 1 .. 4
+    GemmLoop body, tail;
+    std::vector<EpilogueOp> epilogue; // in this order, each kind but kActivation at most once
+    // Of the last vector only `lastColumns` columns exist in C, residual, bias and scale; the others are neither read
+    // nor written. Without it all of these reach to the end of the last vector (channels-last tensors with padded
+    // pixels).
+    bool masked = false;
+    // Nor are the other columns of B's last vector read: B is a plain matrix, whose row stride is in the steps.
+    bool maskedB = false;
+    int prefetchBytes = 0;  // > 0: B is prefetched into L1 this far ahead
+    int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
+    bool nextFromA = false; // args.next is a distance in bytes from each pointer of A
+    bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
+    int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
+    StoreType store = StoreType::kFloat;
+};
+
+struct GemmArgs
+{
+    void const* const* a = nullptr; // [pointers]
+    int64_t pointers = 1;
+    int64_t ldaBytes = 0;
+    void const* b = nullptr;
+    int64_t bodyCount = 0, tailCount = 0;
+    float* c = nullptr;
+    int64_t ldcBytes = 0;
+    float const* bias = nullptr;
+    float const* scale = nullptr;
+    float const* rowScale = nullptr;
+    float const* residual = nullptr;
+    int64_t ldrBytes = 0;
+    void const* next = nullptr; // with nextLines: what the calls after this one will read; need not be readable
+    int64_t lastColumns = 0;    // masked and maskedB kernels: 1 .. vectorWidth
+};
+
+// Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,
+// 4, 2.
+int gemmMaxRows(Isa isa, int vectors);
+
+class GemmKernel
+{
+public:
+    GemmKernel() = default;
+    static Result<GemmKernel> emit(Isa isa, GemmKernelSpec const& spec);
+    void operator()(GemmArgs const& args) const { code_.entry<void (*)(GemmArgs const*)>()(&args); }
+    size_t codeBytes() const { return code_.sizeBytes(); }
+    explicit operator bool() const { return code_.sizeBytes() != 0; }
+
+private:
+    Code code_;
+};
+
+} // namespace tw::kernels::jit

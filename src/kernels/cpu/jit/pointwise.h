@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions of f32 elements, emitted as one loop: y[r][i] = f(x0[r][i], x1[r][i], ...) for rows r of n elements. An
+// input may be one number for each row (or for all of them), or one row for all rows: that is in its steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/jit/activation_kind.h"
+#include "kernels/cpu/jit/emitter.h"
+
+namespace tw::kernels::jit {
+
+// The same numbers as ops::pointwise::StepCode.
+enum class PointwiseCode : int32_t
+{
+    kConstant = 0, // alpha
+    kAdd = 1,
+    kSub = 2,
+    kMul = 3,
+    kDiv = 4,
+    kMax = 5, // NaN on either side wins
+    kMin = 6,
+    kParametricRelu = 7, // a >= 0 ? a : b a
+    kExp = 10,
+    kLog = 11,
+    kSqrt = 12,
+    kReciprocal = 13,
+    kAbs = 14,
+    kNegate = 15,
+    kCeil = 16,
+    kFloor = 17,
+    kErf = 18,
+    kRound = 19, // half to even
+    kSquare = 20,
+    kActivation = 30, // kind, alpha, beta
+};
+bool isKnown(PointwiseCode code);
+// How many operands it has.
+int operandsOf(PointwiseCode code);
+
+// Operands are numbers of values: inputs first, then the results of the steps before.
+struct PointwiseStep
+{
+    PointwiseCode code = PointwiseCode::kConstant;
+    int a = 0, b = 0;
+    ActivationKind kind = ActivationKind::kRelu;
+    float alpha = 0, beta = 0;
+};
+
+struct PointwiseProgram
+{
+    int inputs = 0;
+    std::vector<PointwiseStep> steps; // the last one makes y
+};
+inline constexpr int kMaxPointwiseInputs = 8;
+inline constexpr int kMaxPointwiseSteps = 64;
+// Empty when every operand exists, every input is used and the values fit the registers of every instruction set.
+std::string checkProgram(PointwiseProgram const& program);
+
+struct PointwiseArgs
+{
+    float const* x[kMaxPointwiseInputs];
+    int64_t rowBytes[kMaxPointwiseInputs]; // from row to row
+    float* y;
+    int64_t yRowBytes;
+    int64_t rows;
+    int64_t n; // elements of a row
+};
+using PointwiseFunction = void (*)(PointwiseArgs const*);
+
+// spread[i]: input i has one number for a whole row. stream: y is written past the caches (y and its rows begin on
+// cache lines).
+Result<Code> emitPointwise(Isa isa, PointwiseProgram const& program, std::vector<bool> const& spread, bool stream);
+
+} // namespace tw::kernels::jit

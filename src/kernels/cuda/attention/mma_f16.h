@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = softmax(scale q k^T + mask) v in FP16 with float sums, one pass over the keys, for compute capability 8.0 and
+// later (mma.sync). A block takes 16 rows of queries for each of its warps, of one head of one batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/attention/masks.h"
+#include "kernels/cuda/common/tensor_map.h"
+
+namespace tw::cuda::attention_f16 {
+
+struct Spec
+{
+    int headDim = 64; // 8 to 128 in steps of 8
+    int warps = 4;    // 1, 2, 4, 8
+    int keys = 64;    // of one step: 32, 64, 128
+    AttentionMasks masks;
+
+    int paddedHead() const { return (headDim + 15) / 16 * 16; } // matrix instructions take 16
+    int64_t sharedBytes() const;
+    std::string name() const; // "attention_f16_d64_64x64"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "attention";
+
+using Strides = AttentionStrides;
+using Args = AttentionArgs;
+
+struct Shape
+{
+    int64_t batch = 1, heads = 1, sq = 1, sk = 1;
+};
+
+// Args for q, k, v that lie in one tensor [batch, s, 3, heads, headDim] and y [batch, s, heads, headDim]; without
+// addresses of y and mask.
+Args packed(Spec const& spec, Shape const& shape, void const* qkv);
+
+LaunchGeometry launch(Spec const& spec, Shape const& shape);
+
+} // namespace tw::cuda::attention_f16

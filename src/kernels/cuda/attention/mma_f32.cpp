@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/attention/mma_f32.h"
+
+#include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/hopper.h"
+
+namespace tw::cuda::attention_f32 {
+
+namespace {
+
+constexpr char const* kText = R"(
+constexpr int THREADS = WARPS * PARTS * 32, ROWS = WARPS * BLOCKS * 16, TILE_KEYS = KEYS * PARTS;
+constexpr int PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank conflicts
+constexpr u32 TILE_BYTES = TILE_KEYS * PITCH;
+// Fragments of queries stay in registers where there is room for them.
+constexpr bool KEEPS = D * BLOCKS * (EXACT ? 2 : 1) <= 128;
+// Columns from HEAD on are zero.
+template <int R> TW_INLINE void loadTile(u32 to, float const* from, i64 rowStride, int row0, int rows)
+{
+    constexpr int UNITS = D / 4;
+#pragma unroll 4
+    for (int i = 0; i < (R * UNITS + THREADS - 1) / THREADS; ++i) {
+        int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
+        if (R * UNITS % THREADS == 0 || at < R * UNITS)
+            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 4, row0 + r < rows && u < HEAD / 4);
+    }
+}
+TW_INLINE Factors<2> pairOf(float b0, float b1)
+{
+    Factors<2> b;
+    b.set(0, b0);
+    b.set(1, b1);
+    return b;
+}
+TW_INLINE void takeQueries(Factors<4>& f, u32 at)
+{
+    float v[4];
+    loadBlocks(v, at);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) f.set(i, v[i]);
+}
+
+TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a)
+{
+    extern __shared__ __align__(16) u8 raw[];
+    u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
+    int const part = threadIdx.x / (WARPS * 32), warp = threadIdx.x / 32 % WARPS, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    float const* const q = a.q + batch * a.qs.batch + head * a.qs.head;
+    float const* const k = a.k + batch * a.ks.batch + head * a.ks.head;
+    float const* const v = a.v + batch * a.vs.batch + head * a.vs.head;
+    int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
+    Masks masks;
+    masks.at(a, batch, head);
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + TILE_KEYS - 1) / TILE_KEYS;
+    releaseDependents();
+    waitForPrevious();
+    loadTile<ROWS>(sharedQ, q, a.qs.row, q0, a.sq);
+    loadTile<TILE_KEYS>(sharedK, k, a.ks.row, 0, a.sk);
+    copyCommit();
+    loadTile<TILE_KEYS>(sharedV, v, a.vs.row, 0, a.sk);
+    copyCommit();
+
+    u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
+    Factors<4> fragQ[KEEPS ? D / 8 : 1][BLOCKS];
+    float out[BLOCKS][D / 8][4] = {}, top[BLOCKS][2], sum[BLOCKS][2] = {};
+#pragma unroll
+    for (int r = 0; r < BLOCKS; ++r) top[r][0] = top[r][1] = -INFINITY_F;
+    for (int step = 0; step < steps; ++step) {
+        int const key0 = step * TILE_KEYS + part * KEYS; // of this part
+        masks.fetch(a, key0, t);
+        copyWait<1>(); // the step's keys
+        __syncthreads();
+        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, (step + 1) * TILE_KEYS, a.sk);
+        copyCommit();
+        if (KEEPS && step == 0) {
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) takeQueries(fragQ[KEEPS ? d : 0][r], qAt + r * 16 * PITCH + d * 32);
+        }
+        float s[BLOCKS][KEYS / 8][4] = {};
+        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (part * KEYS + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int d = 0; d < D / 8; ++d) {
+            if constexpr (!KEEPS)
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) takeQueries(fragQ[0][r], qAt + r * 16 * PITCH + d * 32);
+#pragma unroll
+            for (int n = 0; n < KEYS / 16; ++n) {
+                float b[4];
+                loadBlocks(b, kAt + n * 16 * PITCH + d * 32);
+                Factors<2> const b0 = pairOf(b[0], b[1]), b1 = pairOf(b[2], b[3]);
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) {
+                    multiply(s[r][n * 2], fragQ[KEEPS ? d : 0][r], b0);
+                    multiply(s[r][n * 2 + 1], fragQ[KEEPS ? d : 0][r], b1);
+                }
+            }
+        }
+        // Without masks the scores are scaled in the exponent; tops are of scaled scores.
+        float const scale = MASKED ? 1 : a.scale;
+#pragma unroll
+        for (int r = 0; r < BLOCKS; ++r) {
+            int const row = row0 + r * 16;
+            if constexpr (MASKED) {
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int h = 0; h < 2; ++h)
+                        masks.apply(a, row + h * 8, key0, n, t, s[r][n][h * 2], s[r][n][h * 2 + 1]);
+            }
+            if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) {
+                        int const key = key0 + n * 8 + t * 2 + e % 2;
+                        if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift)) s[r][n][e] = -INFINITY_F;
+                    }
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float high = s[r][0][h * 2];
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n) high = fmaxf(high, fmaxf(s[r][n][h * 2], s[r][n][h * 2 + 1]));
+                high = fmaxf(top[r][h], quadMax(high) * scale);
+                float const origin = high == -INFINITY_F ? 0 : high, shrink = exp2Of(top[r][h] - origin);
+                top[r][h] = high;
+                float weights = 0;
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) {
+                        float& x = s[r][n][h * 2 + e];
+                        x = exp2Of(MASKED ? x - origin : x * scale - origin);
+                        weights += x;
+                    }
+                sum[r][h] = sum[r][h] * shrink + weights;
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d) {
+                    out[r][d][h * 2] *= shrink;
+                    out[r][d][h * 2 + 1] *= shrink;
+                }
+            }
+        }
+        copyWait<1>(); // the step's values
+        __syncthreads();
+        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, (step + 1) * TILE_KEYS, a.sk);
+        copyCommit();
+        // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
+        float late[EXACT ? BLOCKS : 1][EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
+        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n) {
+            Factors<4> p[BLOCKS];
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) p[r].set(e, s[r][n][e % 2 * 2 + e / 2]);
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d) {
+                u32 const at = vAt + n * 8 * PITCH + d * 32;
+                Factors<2> const b = pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+#pragma unroll
+                for (int r = 0; r < BLOCKS; ++r) {
+                    if constexpr (EXACT) multiply(late[r][d], p[r], b);
+                    else multiply(out[r][d], p[r], b);
+                }
+            }
+        }
+        if constexpr (EXACT) {
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r)
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) out[r][d][e] += late[r][d][e];
+        }
+    }
+    copyWait<0>();
+    if constexpr (PARTS > 1) {
+        // The first part adds what the others have: sums and results in units of their own tops.
+        constexpr int EACH = BLOCKS * (D / 2 + 4);
+        float* const shared = reinterpret_cast<float*>(raw) + warp * 32 + lane; // [part - 1][EACH][thread of a part]
+        __syncthreads(); // tiles are read
+        if (part > 0) {
+            float* to = shared + (part - 1) * EACH * (WARPS * 32);
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h, to += 2 * WARPS * 32) {
+                    to[0] = top[r][h];
+                    to[WARPS * 32] = sum[r][h];
+                }
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e, to += WARPS * 32) *to = out[r][d][e];
+            }
+        }
+        __syncthreads();
+        if (part > 0) return;
+#pragma unroll
+        for (int other = 0; other < PARTS - 1; ++other) {
+            float const* from = shared + other * EACH * (WARPS * 32);
+#pragma unroll
+            for (int r = 0; r < BLOCKS; ++r) {
+                float mine[2], theirs[2];
+#pragma unroll
+                for (int h = 0; h < 2; ++h, from += 2 * WARPS * 32) {
+                    float const high = fmaxf(top[r][h], from[0]), origin = high == -INFINITY_F ? 0 : high;
+                    mine[h] = exp2Of(top[r][h] - origin);
+                    theirs[h] = exp2Of(from[0] - origin);
+                    top[r][h] = high;
+                    sum[r][h] = sum[r][h] * mine[h] + from[WARPS * 32] * theirs[h];
+                }
+#pragma unroll
+                for (int d = 0; d < D / 8; ++d)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e, from += WARPS * 32)
+                        out[r][d][e] = out[r][d][e] * mine[e / 2] + *from * theirs[e / 2];
+            }
+        }
+    }
+    float* const y = a.y + batch * a.ys.batch + head * a.ys.head;
+#pragma unroll
+    for (int r = 0; r < BLOCKS; ++r)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[r][h]);
+            int const to = row0 + r * 16 + h * 8;
+#pragma unroll
+            for (int d = 0; d < D / 8; ++d)
+                if (to < a.sq && d * 8 + t * 2 < HEAD)
+                    *reinterpret_cast<float2*>(y + i64(to) * a.ys.row + d * 8 + t * 2) =
+                        float2{out[r][d][h * 2] * scale, out[r][d][h * 2 + 1] * scale};
+        }
+}
+)";
+
+} // namespace
+
+int64_t Spec::sharedBytes() const
+{
+    return int64_t(rows() + 4 * keys * parts) * (paddedHead() * 4 + 16);
+}
+
+std::string Spec::name() const
+{
+    return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) + "_" +
+           std::to_string(rows()) + "x" + std::to_string(keys) + (blocks > 1 ? "_b" + std::to_string(blocks) : "") +
+           (parts > 1 ? "_p" + std::to_string(parts) : "") + masks.name() + "_sm80";
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.headDim < 4 || s.headDim > 128 || s.headDim % 4)
+        return "a head has 4 to 128 elements in steps of 4";
+    if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64) ||
+        (s.blocks != 1 && s.blocks != 2) || (s.parts != 1 && s.parts != 2 && s.parts != 4) || s.threads() > 256)
+        return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys in 1, 2 or 4 "
+               "parts, at most 256 threads";
+    if (s.blocks == 2 && s.paddedHead() * (s.exact ? 2 : 1) > 128)
+        return "two blocks of queries for each warp do not fit its registers";
+    if (s.sharedBytes() > 163 * 1024) // of capability 8.0
+        return "the tiles do not fit into shared memory";
+    return nullptr;
+}
+
+std::string source(Spec const& s)
+{
+    AttentionMasks masks = s.masks;
+    masks.single = true;
+    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
+           constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) + constant("PARTS", s.parts) +
+           flag("EXACT", s.exact) + kFactors + attentionText(masks) + kText;
+}
+
+LaunchGeometry launch(Spec const& spec, Shape const& shape)
+{
+    LaunchGeometry g;
+    int64_t const rows = spec.rows();
+    g.grid = (shape.sq + rows - 1) / rows;
+    g.gridY = shape.heads;
+    g.gridZ = shape.batch;
+    g.block = spec.threads();
+    g.sharedBytes = spec.sharedBytes();
+    return g;
+}
+
+} // namespace tw::cuda::attention_f32

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = softmax(scale q k^T + mask) v in FP32, one pass over the keys, on matrix units (mma.sync, compute capability 8.0
+// and later). Factors are rounded to TF32; or, where that is not permitted, each is taken apart into two TF32 numbers,
+// which hold 21 of its 24 bits, and three products of the four are added up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/attention/mma_f16.h"
+
+namespace tw::cuda::attention_f32 {
+
+using attention_f16::kKernel;
+using attention_f16::Shape;
+
+struct Spec
+{
+    int headDim = 64;   // 4 to 128 in steps of 4
+    int warps = 4;      // 1, 2, 4, 8
+    int blocks = 1;     // of 16 queries for each warp: 1, 2
+    int keys = 64;      // of one step: 32, 64
+    int parts = 1;      // groups of `warps` that have so many keys each, for few heads: 1, 2, 4
+    bool exact = false; // three products for one
+    AttentionMasks masks;
+
+    int rows() const { return warps * blocks * 16; }
+    int threads() const { return warps * parts * 32; }
+    int paddedHead() const { return (headDim + 7) / 8 * 8; } // matrix instructions take 8
+    int64_t sharedBytes() const;
+    std::string name() const;
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+std::string source(Spec const& spec);
+LaunchGeometry launch(Spec const& spec, Shape const& shape);
+
+} // namespace tw::cuda::attention_f32

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/common/launch.h"
+
+namespace tw::cuda {
+
+Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometry const& g, void** params,
+                          bool isDependent, CUstream_st* stream)
+{
+    if (g.cluster <= 1 && !isDependent)
+        return driver.check(driver.cuLaunchKernel(kernel, unsigned(g.grid), unsigned(g.gridY), unsigned(g.gridZ),
+                                                  unsigned(g.block), 1, 1, unsigned(g.sharedBytes), stream, params,
+                                                  nullptr),
+                            "cuLaunchKernel");
+    if (!driver.cuLaunchKernelEx)
+        return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
+    LaunchAttribute attributes[2];
+    LaunchConfig config;
+    config.grid[0] = uint32_t(g.grid);
+    config.grid[1] = uint32_t(g.gridY);
+    config.grid[2] = uint32_t(g.gridZ);
+    config.block[0] = uint32_t(g.block);
+    config.sharedBytes = uint32_t(g.sharedBytes);
+    config.stream = stream;
+    config.attributes = attributes;
+    if (g.cluster > 1) {
+        LaunchAttribute& a = attributes[config.attributeCount++];
+        a.id = kLaunchClusterDimension;
+        a.value.numbers[0] = uint32_t(g.cluster);
+        a.value.numbers[1] = a.value.numbers[2] = 1;
+    }
+    if (isDependent) {
+        LaunchAttribute& a = attributes[config.attributeCount++];
+        a.id = kLaunchProgrammatic;
+        a.value.number = 1;
+    }
+    return driver.check(driver.cuLaunchKernelEx(&config, kernel, params, nullptr), "cuLaunchKernelEx");
+}
+
+Result<TensorMap> encodeMap(Driver const& driver, TensorMapSpec const& s, void const* address)
+{
+    if (!driver.cuTensorMapEncodeTiled || !driver.cuTensorMapEncodeIm2col)
+        return unsupported("the CUDA driver has no tensor maps: it is older than CUDA 12");
+    TensorMap map;
+    void* const at = const_cast<void*>(address);
+    if (s.im2col)
+        TW_CUDA(driver, cuTensorMapEncodeIm2col(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.lower, s.upper,
+                                                s.channels, s.pixels, s.elementStrides, s.kInterleaveNone,
+                                                s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
+    else
+        TW_CUDA(driver,
+                cuTensorMapEncodeTiled(&map, s.type, uint32_t(s.rank), at, s.dims, s.strides, s.box, s.elementStrides,
+                                       s.kInterleaveNone, s.kSwizzle128, s.kL2Promotion256, s.kFillZero));
+    return map;
+}
+
+} // namespace tw::cuda

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/gemm/wgmma.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/common/generate.h"
+
+namespace tw::cuda::gemm_f16 {
+
+namespace {
+
+constexpr int64_t kBarrierBytes = 384, kAlignment = 1024;
+
+} // namespace
+
+int Spec::sums() const
+{
+    return (pingPong ? tileP : tileP / groups) / 64 * tileQ / 2;
+}
+
+// Beside 8 warps that multiply, a ninth leaves 168 registers for each thread: warps share 4 register files.
+bool Spec::redistributes() const
+{
+    return groups == 2 && (sumRegisters() > 64 || (split > 1 && sums() == 64)); // adding up takes more
+}
+
+int Spec::chunk() const
+{
+    return chunkOf(tileQ / split);
+}
+
+int64_t Spec::biasBytes() const
+{
+    if (norm)
+        return int64_t(3) * tileQ * 4;
+    return swap ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
+}
+
+int64_t Spec::stagingBytes() const
+{
+    if (copies) // all that the multiplying warps have at once
+        return int64_t(tileP) * tileQ * 2 * (pingPong ? 2 : 1);
+    return swap || single ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
+}
+
+int64_t Spec::sumsBytes() const
+{
+    constexpr int64_t kMost = 32 * 1024; // more goes where the stages were, which costs another barrier
+    int64_t const bytes = int64_t(tileP) * tileQ * 4;
+    return split > 1 && bytes <= kMost ? bytes : 0;
+}
+
+int64_t Spec::sharedBytes() const
+{
+    return kAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + sumsBytes() + kBarrierBytes;
+}
+
+int Spec::blocksPerMultiprocessor() const
+{
+    // A thread's sums, and what else it holds.
+    int const registers = sumRegisters() + 64;
+    int64_t const byShared = kSharedLimit / (sharedBytes() + 1024), byRegisters = 65536 / (threads() * registers);
+    return int(std::clamp<int64_t>(std::min(byShared, byRegisters), 1, 4));
+}
+
+std::string Spec::name() const
+{
+    std::string s = std::string(image ? "conv" : "gemm") +
+                    (exact    ? "_f32_"
+                     : single ? "_tf32_"
+                              : "_f16_") +
+                    std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
+                    std::to_string(stages) + "_g" + std::to_string(groups);
+    if (pingPong)
+        s += "_pingpong";
+    if (split > 1)
+        s += "_split" + std::to_string(split);
+    if (multicast > 1)
+        s += "_multicast" + std::to_string(multicast);
+    if (norm)
+        s += "_norm" + std::to_string(norm);
+    if (swap)
+        s += "_swap";
+    if (copies)
+        s += "_copies";
+    return s + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n") + "_sm90a";
+}
+
+char const* unsupported(Spec const& s)
+{
+    if (s.tileP % 64 || s.tileP < 64 || s.tileP > 256 || s.tileQ % 8 || s.tileQ < 8 || s.tileQ > 256)
+        return "a tile has 64 to 256 rows in steps of 64 and 8 to 256 columns in steps of 8";
+    if (s.groups < 1 || s.groups > 2 || (s.pingPong && s.groups != 2) || (!s.pingPong && s.tileP % (64 * s.groups)))
+        return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
+    if (s.exact && (!s.single || s.image || s.multicast > 1))
+        return "only products of FP32 are taken apart";
+    if (s.sumRegisters() > 128)
+        return "more than 128 sums for each thread do not fit its registers";
+    if (s.residual && !s.copies && s.tileP > 128)
+        return "a residual and more than 128 rows do not fit the registers";
+    if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
+        (s.split > 1 && (s.multicast > 1 || s.pingPong)))
+        return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
+               "turns";
+    if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
+        return "2 to 12 stages that fit into 227 KiB of shared memory";
+    if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
+        return "FP32 operands have a contiguous k, and their y does not leave by the copy engine";
+    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
+        return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
+    if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
+        return "the sums of a split tile do not fit into its stages";
+    if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
+                   (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
+        return "a norm is taken by 2 to 8 blocks, of 64 rows for a group of warps that leave by the copy engine";
+    if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
+        return "multicast is 1 or 2";
+    if (!s.pAlongK() && s.image)
+        return "an image is read along its channels";
+    if (!s.qAlongK() && s.tileQ % (64 * s.multicast))
+        return "columns that are contiguous come in steps of 64";
+    if (s.image && (s.swap || !s.bAlongK))
+        return "convolutions take filters [k, r, s, c] and are not swapped";
+    return nullptr;
+}
+
+Shape imageShape(Image const& i, int64_t filters)
+{
+    Shape s;
+    s.image = i;
+    s.m = i.n * i.outH * i.outW;
+    s.n = filters;
+    s.k = i.r * i.s * i.c;
+    return s;
+}
+
+char const* unsupported(Spec const& s, Shape const& g)
+{
+    if (char const* const why = unsupported(s))
+        return why;
+    constexpr int64_t kLimit = (int64_t(1) << 31) - 1024;
+    if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
+        ceilDiv(g.m, 64) * ceilDiv(g.n, 8) > kLimit / g.batch)
+        return "sizes are positive and count below 2^31";
+    if (s.split >
+        (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK()) : ceilDiv(g.k, s.stepK()) * (s.exact ? 3 : 1)))
+        return "k has fewer steps than the blocks that would share them";
+    if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
+        return "its blocks have whole rows of one matrix";
+    int64_t const unit = 16 / s.elementBytes(); // elements
+    int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
+    if (s.image) {
+        Image const& i = g.image;
+        if (i.c % unit)
+            return "the copy engine wants channels in steps of 16 bytes";
+        if (i.strideH > 8 || i.strideW > 8 || i.padH > 127 || i.padW > 127 || (i.r - 1) * i.dilationH > 127 ||
+            (i.s - 1) * i.dilationW > 127)
+            return "the copy engine's steps end at 8, its filters and padding at 127";
+        return nullptr;
+    }
+    if (lda % unit || ldb % unit || g.batchA % unit || g.batchB % unit)
+        return "the copy engine wants rows in steps of 16 bytes";
+    if (s.aligned && (g.n % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
+        return "rows of y are not in steps of what is written at once";
+    return nullptr;
+}
+
+int64_t normRows(Spec const& s, Shape const& g)
+{
+    return ceilDiv(g.m, s.tileP) * s.tileP;
+}
+
+Launch launch(Spec const& s, Shape const& g, int multiprocessors)
+{
+    Launch l;
+    int64_t const bytes = s.elementBytes();
+    int const type = s.exact    ? TensorMapSpec::kFloat32
+                     : s.single ? TensorMapSpec::kRoundedFloat32
+                                : TensorMapSpec::kFloat16;
+    // One operand as rows of k, or k rows.
+    auto map = [&](bool alongK, int64_t rows, int64_t ld, int64_t batchStride, int boxRows) {
+        TensorMapSpec m;
+        m.type = type;
+        m.dims[0] = uint64_t(s.exact ? splitRow(g.k) : alongK ? g.k : rows);
+        m.dims[1] = uint64_t(alongK ? rows : g.k);
+        m.dims[2] = batchStride ? uint64_t(g.batch) : 1;
+        m.strides[0] = uint64_t((ld ? ld : int64_t(m.dims[0])) * bytes);
+        m.strides[1] = batchStride ? uint64_t(batchStride * bytes) : m.strides[0] * m.dims[1];
+        m.box[0] = uint32_t(s.stepK());
+        m.box[1] = uint32_t(alongK ? boxRows : 64);
+        return m;
+    };
+    int const rowsA = s.swap ? s.tileQ / s.multicast : s.tileP, rowsB = s.swap ? s.tileP : s.tileQ / s.multicast;
+    TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
+    Args& args = l.args;
+    args.steps = int32_t(ceilDiv(g.k, s.stepK()));
+    if (s.exact) {
+        args.stepsC = args.steps;
+        args.steps *= 3;
+    }
+    if (s.image) {
+        Image const& i = g.image;
+        a = TensorMapSpec();
+        a.type = type;
+        a.im2col = true;
+        a.rank = 4;
+        uint64_t const dims[4] = {uint64_t(i.c), uint64_t(i.w), uint64_t(i.h), uint64_t(i.n)};
+        uint64_t stride = uint64_t(bytes);
+        for (int d = 0; d < 4; ++d) {
+            a.dims[d] = dims[d];
+            if (d > 0)
+                a.strides[d - 1] = stride;
+            stride *= dims[d];
+        }
+        a.lower[0] = -i.padW;
+        a.lower[1] = -i.padH;
+        // The last filter origin is (out - 1) stride - pad; the box ends there: size - 1 + upper.
+        a.upper[0] = int((i.outW - 1) * i.strideW - i.padW - (i.w - 1));
+        a.upper[1] = int((i.outH - 1) * i.strideH - i.padH - (i.h - 1));
+        a.elementStrides[1] = uint32_t(i.strideW);
+        a.elementStrides[2] = uint32_t(i.strideH);
+        a.channels = uint32_t(s.stepK());
+        a.pixels = uint32_t(s.tileP);
+        b = TensorMapSpec();
+        b.type = type;
+        b.dims[0] = uint64_t(i.c);
+        b.dims[1] = uint64_t(i.r * i.s);
+        b.dims[2] = uint64_t(g.n);
+        b.strides[0] = uint64_t(i.c * bytes);
+        b.strides[1] = uint64_t(i.c * i.r * i.s * bytes);
+        b.box[0] = uint32_t(s.stepK());
+        b.box[2] = uint32_t(rowsB);
+        args.stepsC = int32_t(ceilDiv(i.c, s.stepK()));
+        args.steps = int32_t(i.r * i.s) * args.stepsC;
+        args.filterW = int32_t(i.s);
+        args.outW = int32_t(i.outW);
+        args.outH = int32_t(i.outH);
+        args.strideW = i.strideW;
+        args.strideH = i.strideH;
+        args.padW = i.padW;
+        args.padH = i.padH;
+        args.dilationW = i.dilationW;
+        args.dilationH = i.dilationH;
+    }
+    l.p = s.swap ? b : a;
+    l.q = s.swap ? a : b;
+    l.y.dims[0] = uint64_t(g.n);
+    l.y.dims[1] = uint64_t(g.m);
+    l.y.dims[2] = uint64_t(g.batch);
+    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : g.n) * 2;
+    l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * 2 : l.y.strides[0] * uint64_t(g.m);
+    l.y.box[0] = 64;
+    l.y.box[1] = 16;
+    args.m = int32_t(g.m);
+    args.n = int32_t(g.n);
+    args.ldy = args.ldResidual = g.ldy ? g.ldy : g.n;
+    args.batchY = g.batchY ? g.batchY : args.ldy * g.m;
+    args.batches = int32_t(g.batch);
+    args.batchP = (s.swap ? g.batchB : g.batchA) != 0;
+    args.batchQ = (s.swap ? g.batchA : g.batchB) != 0;
+    args.tilesP = int32_t(ceilDiv(s.swap ? g.n : g.m, int64_t(s.tileP) * s.multicast));
+    args.tilesQ = s.norm ? 1 : int32_t(ceilDiv(s.swap ? g.m : g.n, s.tileQ));
+    int64_t const units = int64_t(args.tilesP) * args.tilesQ * args.batches;
+    // Split tiles keep their stages for the sums, so each cluster does one; else blocks stay and take tile after tile.
+    int64_t const neighbours = s.norm ? s.norm : s.cluster();
+    int64_t const resident = int64_t(multiprocessors) * s.blocksPerMultiprocessor() / neighbours;
+    l.geometry.grid = (s.split > 1 ? units : std::min(units, std::max<int64_t>(resident, 1))) * neighbours;
+    l.geometry.block = s.threads();
+    l.geometry.cluster = s.cluster();
+    l.geometry.sharedBytes = s.sharedBytes();
+    return l;
+}
+
+} // namespace tw::cuda::gemm_f16

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = f(a b + bias) in FP16, or in FP32 with factors rounded to TF32 (Spec::single), with float sums, for compute
+// capability 9.0: wgmma fed by the tensor copy engine. One warp copies, one or two groups of 4 warps multiply. The same
+// kernel is the convolution of an NHWC image (no groups): then a's rows are the filter's positions, read through an
+// im2col tensor map, and b's are the filters [k, r, s, c].
+//
+// P is the operand whose rows are the instruction's 64 rows, Q gives its columns. P = a, Q = b; swapped the other way
+// round, for few rows of a. Of FP32 operands k is contiguous (aAlongK, bAlongK).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/common/epilogue.h"
+#include "kernels/cuda/common/tensor_map.h"
+
+namespace tw::cuda::gemm_f16 {
+
+constexpr int64_t kStepBytes = 128; // of k at once: one swizzled row
+
+struct Spec : Epilogue
+{
+    int tileP = 128, tileQ = 128; // multiples of 64 and of 8
+    int stages = 4;
+    int groups = 2;        // of 4 warps, that multiply
+    bool pingPong = false; // the groups take turns at whole tiles, else they share each tile's rows
+    int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
+    int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
+    // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (gemm_f16_norm.h): 2 to
+    // 8; 0: no norm.
+    int norm = 0;
+    bool swap = false;   // P = b
+    bool copies = false; // y leaves by the copy engine, and the residual comes by it: two more tensor maps
+    bool aAlongK = true; // a [m, k], else [k, m]
+    bool bAlongK = true; // b [n, k], else [k, n]
+    bool image = false;  // a is an NHWC image
+    // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
+    // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
+    // and sums go to registers of their own every kKeptSteps steps, since matrix units cut off what sums lose.
+    bool exact = false;
+    bool constantB = true; // b may be read before the previous kernel of the stream is done
+
+    int sums() const; // of a thread
+    int sumRegisters() const { return sums() * (exact ? 2 : 1); }
+    bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
+    int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
+    int cluster() const { return split * multicast; }
+    bool pAlongK() const { return swap ? bAlongK : aAlongK; }
+    bool qAlongK() const { return swap ? aAlongK : bAlongK; }
+    int64_t stepK() const { return kStepBytes / elementBytes(); }
+    int64_t stageBytes() const { return (tileP + tileQ) * kStepBytes; }
+    int chunk() const; // columns that a warp stages at once on the way to y
+    int64_t biasBytes() const;
+    int64_t stagingBytes() const;
+    int64_t sumsBytes() const;
+    int64_t sharedBytes() const;
+    int blocksPerMultiprocessor() const;
+    // "gemm_f16_128x256x64_s4", unique for each spec that supported() takes.
+    std::string name() const;
+};
+
+// Null, or why the kernel does not exist.
+char const* unsupported(Spec const& spec);
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "gemm";
+constexpr int kKeptSteps = 8;
+
+// Floats of a row of an exact kernel's operand: high parts of k numbers, then low ones.
+int64_t splitRow(int64_t k);
+// The text of a second kernel, which makes such rows of a: SplitArgs is its parameter, with 256 threads each for 4
+// numbers.
+std::string splitSource();
+constexpr char const* kSplitKernel = "split";
+struct SplitArgs
+{
+    void const* a = nullptr;
+    void* to = nullptr;
+    int64_t lda = 0;
+    int32_t rows = 0, k = 0, padded = 0; // padded: half of splitRow(k)
+};
+int64_t splitBlocks(SplitArgs const& args);
+
+// The text of another kernel, behind a product's, which copies FP16 operands so that rows are whole 16 bytes, with
+// zeros at their ends: PadArgs is its parameter, with 256 threads a block. An operand without rows stays where it is.
+std::string padSource();
+constexpr char const* kPadKernel = "pad";
+struct PadRows
+{
+    void const* from = nullptr;
+    void* to = nullptr;
+    int64_t rows = 0;
+    int32_t columns = 0, padded = 0; // elements; padded % 8 = 0
+};
+struct PadArgs
+{
+    PadRows a, b;
+};
+int64_t padBlocks(PadArgs const& args);
+
+// Filter positions of an image; unused otherwise.
+struct Image
+{
+    int64_t n = 1, h = 1, w = 1, c = 1, r = 1, s = 1, outH = 1, outW = 1;
+    int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
+};
+
+struct Shape
+{
+    int64_t m = 1, n = 1, k = 1, batch = 1;
+    int64_t lda = 0, ldb = 0, ldy = 0;          // elements; 0: dense
+    int64_t batchA = 0, batchB = 0, batchY = 0; // elements; 0: one for all batches (y: dense)
+    Image image;                                // m, n, k follow from it with imageShape()
+};
+Shape imageShape(Image const& image, int64_t filters);
+
+// Why this shape cannot run, or null: the copy engine wants 16-byte steps, sizes below 2^31.
+char const* unsupported(Spec const& spec, Shape const& shape);
+
+// The kernel's last parameter, after the tensor maps of P and Q and, where it copies, those of y and of the residual,
+// if it has one; the text has the same struct.
+struct Args : Output
+{
+    int32_t steps = 0;                           // of k
+    int32_t tilesP = 0, tilesQ = 0, batches = 1; // tilesP: of multicast pairs
+    int32_t batchP = 0, batchQ = 0;              // 1: has batches
+    int32_t stepsC = 1, filterW = 1, outW = 1, outH = 1;
+    int32_t strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
+};
+
+// Parameter of a kernel that takes LayerNorm, y = (x - mean) / sqrt(variance + epsilon) gamma + beta, before Args.
+struct Norm
+{
+    float const *gamma = nullptr, *beta = nullptr; // [n]
+    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel in front of it has filled it with ones, all
+    // bits: normParts() numbers of 8 bytes.
+    uint64_t* parts = nullptr;
+    int32_t rows = 0;
+    float epsilon = 0;
+};
+int64_t normRows(Spec const& spec, Shape const& shape);
+inline int64_t normParts(Spec const& spec, Shape const& shape)
+{
+    return normRows(spec, shape) * spec.norm;
+}
+// That kernel, in the same text, with 256 threads each for one number; FillArgs is its parameter.
+constexpr char const* kFillKernel = "fill";
+struct FillArgs
+{
+    uint64_t* parts = nullptr;
+    int64_t count = 0;
+};
+
+struct Launch
+{
+    TensorMapSpec p, q; // p is a's unless swapped
+    TensorMapSpec y;    // the residual's too
+    Args args;          // without addresses
+    LaunchGeometry geometry;
+};
+Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
+
+// A guess of the kernel's time, for ordering.
+double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
+// The tiles worth timing, the best guess first, at most so many; none: the shape cannot run. `base` says all but tile,
+// stages, groups, turns, split, multicast and swap; its `copies` is a permission.
+// The same of kernels that take LayerNorm.
+std::vector<Spec> normCandidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
+std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
+
+} // namespace tw::cuda::gemm_f16

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tactics with emitted kernels ask: this CPU, and its instruction sets in words for supports().
+#pragma once
+
+#include "device/cpu.h"
+#include "kernels/cpu/jit/emitter.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+// Probed once: the instruction is slow in virtual machines, and its answer does not change.
+device::CpuInfo const& thisCpu();
+Support supportsIsa(kernels::jit::Isa isa);
+
+} // namespace tw::ops

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/cuda_tactic.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "device/cuda/upload.h"
+#include "kernels/cuda/common/launch.h"
+
+namespace tw::ops {
+
+namespace {
+
+// An image: magic, architecture (16 bytes, zeros behind), hash of the code, the code.
+constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
+constexpr size_t kArchitectureBytes = 16, kHeaderBytes = sizeof(kMagic) + kArchitectureBytes + sizeof(uint64_t);
+
+std::string packImage(std::string const& architecture, std::string const& cubin)
+{
+    std::string image(kMagic, sizeof(kMagic));
+    image += architecture.substr(0, kArchitectureBytes);
+    image.resize(sizeof(kMagic) + kArchitectureBytes, '\0');
+    uint64_t const hash = hashBytes(cubin.data(), cubin.size());
+    image.append(reinterpret_cast<char const*>(&hash), sizeof(hash));
+    return image + cubin;
+}
+
+Result<std::string> unpackImage(std::string const& image, std::string const& architecture)
+{
+    if (image.size() <= kHeaderBytes || std::memcmp(image.data(), kMagic, sizeof(kMagic)) != 0)
+        return invalidArgument("its device code is damaged");
+    std::string const made = image.substr(sizeof(kMagic), kArchitectureBytes).c_str();
+    if (made != architecture)
+        return unsupported("its device code is for " + made + ", this GPU takes " + architecture);
+    uint64_t hash;
+    std::memcpy(&hash, image.data() + kHeaderBytes - sizeof(hash), sizeof(hash));
+    std::string cubin = image.substr(kHeaderBytes);
+    if (hashBytes(cubin.data(), cubin.size()) != hash)
+        return invalidArgument("its device code is damaged: the hash differs");
+    return cubin;
+}
+
+class GeneratedKernel final : public Kernel
+{
+public:
+    GeneratedKernel(CudaKernels kernels, std::shared_ptr<cuda::Module const> module, std::vector<CUfunc_st*> functions)
+        : kernels_(std::move(kernels)), module_(std::move(module)), functions_(std::move(functions))
+    {
+        kernels_.source.clear();
+    }
+    // The device's context is current.
+    Result<void> pack(std::shared_ptr<cuda::Device const> const& device)
+    {
+        if (!kernels_.pack)
+            return {};
+        TW_ASSIGN(std::vector<std::string> const parts, kernels_.pack());
+        kernels_.pack = nullptr; // what it captured does not stay
+        int64_t total = 0;
+        std::vector<int64_t> offsets;
+        for (std::string const& part : parts) {
+            offsets.push_back(total);
+            total += (int64_t(part.size()) + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
+        }
+        TW_ASSIGN(memory_, cuda::Buffer::allocate(device, total));
+        for (size_t i = 0; i < parts.size(); ++i) {
+            packed_.push_back(static_cast<std::byte const*>(memory_.data()) + offsets[i]);
+            TW_TRY(cuda::upload(device->driver(), packed_.back(), parts[i].data(), parts[i].size()));
+        }
+        return {};
+    }
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        return kernels_.workspace ? kernels_.workspace(in, out) : 0;
+    }
+    // The engine has put constants into GPU memory.
+    bool readsConstant(size_t) const override { return false; }
+    bool readsOnDevice(size_t i) const override
+    {
+        auto const& list = kernels_.packedInputs;
+        return std::find(list.begin(), list.end(), int(i)) == list.end();
+    }
+    int64_t alignment() const override { return kernels_.alignment; }
+    Result<void> run(RunArgs& args) const override
+    {
+        bool const nothing =
+            std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.count() == 0; });
+        if (nothing)
+            return {};
+        CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_.isDependent,
+                                static_cast<CUstream_st*>(args.stream), args.kept);
+        return kernels_.run(launch, args);
+    }
+
+private:
+    static constexpr int64_t kPackedAlignment = 256;
+    CudaKernels kernels_;
+    std::shared_ptr<cuda::Module const> module_;
+    std::vector<CUfunc_st*> functions_;
+    cuda::Buffer memory_;
+    std::vector<void const*> packed_;
+};
+
+struct EncodedMaps final : Kept
+{
+    struct Entry
+    {
+        cuda::TensorMapSpec spec;
+        void const* address = nullptr;
+        cuda::TensorMap map;
+    };
+    std::vector<Entry> entries;
+};
+
+std::string sourceOf(CudaKernels const& kernels)
+{
+    return kernels.isWhole ? kernels.source : cuda::prelude(kernels.wide) + kernels.source;
+}
+
+} // namespace
+
+Result<void> CudaLaunch::launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
+                                int64_t sharedBytes) const
+{
+    if (x <= 0 || y <= 0 || z <= 0)
+        return {};
+    cuda::LaunchGeometry g;
+    g.grid = x;
+    g.gridY = y;
+    g.gridZ = z;
+    g.block = threads;
+    g.sharedBytes = sharedBytes;
+    return withGeometry(kernel, g, {params});
+}
+
+Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
+                                      std::initializer_list<void const*> params) const
+{
+    constexpr int64_t kMostX = INT32_MAX, kMostYZ = 65535;
+    constexpr size_t kMostParams = 8;
+    cuda::Driver const& driver = device_.driver();
+    if (g.grid <= 0 || g.gridY <= 0 || g.gridZ <= 0)
+        return {};
+    if (g.grid > kMostX || g.gridY > kMostYZ || g.gridZ > kMostYZ)
+        return Error{ErrorCode::kFailedExecution, "a grid of " + std::to_string(g.grid) + " x " +
+                                                      std::to_string(g.gridY) + " x " + std::to_string(g.gridZ) +
+                                                      " blocks is too large for a GPU"};
+    TW_CHECK(params.size() <= kMostParams);
+    void* list[kMostParams];
+    std::transform(params.begin(), params.end(), list, [](void const* p) { return const_cast<void*>(p); });
+    bool const isDependent = isDependent_ && device_.info().capability() >= 90 && driver.cuLaunchKernelEx;
+    return cuda::launchKernel(driver, functions_[kernel], g, list, isDependent, stream_);
+}
+
+Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void const* address) const
+{
+    if (!kept_)
+        return cuda::encodeMap(device_.driver(), spec, address);
+    if (!*kept_)
+        *kept_ = std::make_unique<EncodedMaps>();
+    auto& entries = static_cast<EncodedMaps&>(**kept_).entries;
+    size_t const i = encoded_++;
+    if (i < entries.size() && entries[i].address == address && entries[i].spec == spec)
+        return entries[i].map;
+    TW_ASSIGN(cuda::TensorMap const map, cuda::encodeMap(device_.driver(), spec, address));
+    entries.resize(std::max(entries.size(), i + 1));
+    entries[i] = {spec, address, map};
+    return map;
+}
+
+CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes)
+{
+    CudaKernels out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {name};
+    out.source = std::move(source);
+    out.sharedBytes = sharedBytes;
+    return out;
+}
+
+CudaKernels noKernels(Error const& why)
+{
+    CudaKernels out;
+    out.run = [why](CudaLaunch const&, RunArgs&) -> Result<void> { return why; };
+    return out;
+}
+
+bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
+{
+    return config.size() == numbers &&
+           std::all_of(config.begin(), config.end(), [&](int64_t v) { return v >= least && v <= most; });
+}
+
+Support CudaTactic::supports(Problem const& problem) const
+{
+    return supports_ ? supports_(problem) : Support::yes();
+}
+
+std::vector<Formats> CudaTactic::formats(Problem const& problem) const
+{
+    return formats_ ? formats_(problem) : std::vector<Formats>{linearFormats(problem)};
+}
+
+std::vector<Config> CudaTactic::configs(Problem const& problem) const
+{
+    return configs_ ? configs_(problem) : std::vector<Config>{Config{}};
+}
+
+double CudaTactic::estimate(Problem const& problem, Config const& config) const
+{
+    return estimate_ ? estimate_(problem, config) : 0;
+}
+
+Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
+{
+    if (!problem.cuda)
+        return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
+    cuda::Target const& target = *problem.cuda;
+    CudaKernels const kernels = generate_(problem, config);
+    auto const compiler = target.compiler->get();
+    if (!compiler.ok())
+        return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
+    TW_ASSIGN(auto compiled, (*compiler)->compile(name(), sourceOf(kernels), target.architecture));
+    return packImage(target.architecture, compiled->cubin);
+}
+
+Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config const& config,
+                                                 std::string const& image) const
+{
+    if (!problem.cuda || !problem.cuda->device)
+        return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
+    TW_ASSIGN(std::string const cubin, unpackImage(image, problem.cuda->architecture));
+    CudaKernels kernels = generate_(problem, config);
+    TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
+    std::vector<CUfunc_st*> functions;
+    for (std::string const& kernel : kernels.names) {
+        TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels.sharedBytes));
+        functions.push_back(f);
+    }
+    auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
+    cuda::Current const current(*problem.cuda->device);
+    TW_TRY(kernel->pack(problem.cuda->device));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+bool isWide(Problem const& problem)
+{
+    auto large = [](TensorSpec const& t) { return t.present && t.maxDims.volume() >= INT32_MAX; };
+    return std::any_of(problem.inputs.begin(), problem.inputs.end(), large) ||
+           std::any_of(problem.outputs.begin(), problem.outputs.end(), large);
+}
+
+} // namespace tw::ops

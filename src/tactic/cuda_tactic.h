@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA tactics whose kernels are text: a function that writes the source for a problem and says how to launch it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda/target.h"
+#include "kernels/cuda/common/params.h"
+#include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/common/tensor_map.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+// Launches the loaded kernels of one tactic on the run's stream; the device's context is current.
+class CudaLaunch
+{
+public:
+    // `isDependent`: the kernels wait for the one in front themselves (waitForPrevious()) and may begin before it ends.
+    CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, std::span<void const* const> packed,
+               bool isDependent, CUstream_st* stream, std::unique_ptr<Kept>* kept = nullptr)
+        : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream),
+          kept_(kept)
+    {}
+    // One struct is all that a kernel takes. No blocks: nothing is launched.
+    template <class Params>
+    Result<void> operator()(int kernel, int64_t blocks, int threads, Params const& params,
+                            int64_t sharedBytes = 0) const
+    {
+        return launch(kernel, blocks, 1, 1, threads, &params, sharedBytes);
+    }
+    template <class Params>
+    Result<void> grid(int kernel, int64_t x, int64_t y, int64_t z, int threads, Params const& params,
+                      int64_t sharedBytes = 0) const
+    {
+        return launch(kernel, x, y, z, threads, &params, sharedBytes);
+    }
+    // Any parameters, in the kernel's order, and clusters.
+    Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
+                              std::initializer_list<void const*> params) const;
+    // The map of data at an address of the run. What was encoded in the last run is kept, by the order of the calls.
+    Result<cuda::TensorMap> encode(cuda::TensorMapSpec const& spec, void const* address) const;
+    // What CudaKernels::pack() made, in GPU memory.
+    void const* packed(int i) const { return packed_[size_t(i)]; }
+    int multiprocessors() const { return device_.info().multiprocessors; }
+    cuda::Device const& device() const { return device_; }
+    CUstream_st* stream() const { return stream_; }
+
+private:
+    Result<void> launch(int kernel, int64_t x, int64_t y, int64_t z, int threads, void const* params,
+                        int64_t sharedBytes) const;
+    cuda::Device const& device_;
+    CUfunc_st* const* functions_;
+    std::span<void const* const> packed_;
+    bool isDependent_;
+    CUstream_st* stream_;
+    std::unique_ptr<Kept>* kept_;
+    mutable size_t encoded_ = 0; // calls of encode()
+};
+
+struct CudaKernels
+{
+    std::string source;             // behind the prelude
+    bool isWhole = false;           // no prelude: the source is all
+    bool wide = false;              // 64-bit indices
+    bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
+    int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
+    std::vector<std::string> names; // of kernels; CudaLaunch takes positions in this list
+    int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
+    // Keeps nothing; what it captures was settled when the tactic was chosen.
+    std::function<Result<void>(CudaLaunch const&, RunArgs&)> run;
+    std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)> workspace; // null: none
+    // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
+    // constants are there. `packedInputs`: inputs that run() then does not read.
+    std::function<Result<std::vector<std::string>>()> pack;
+    std::vector<int> packedInputs;
+};
+
+// A kernel whose source is all there is: dependent, on addresses aligned to 16 bytes.
+CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes);
+// Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
+CudaKernels noKernels(Error const& why);
+// Whether a config has so many numbers, each in these bounds: plans come from outside.
+bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
+
+class CudaTactic final : public Tactic
+{
+public:
+    using Generate = CudaKernels (*)(Problem const&, Config const&);
+    using Supports = Support (*)(Problem const&);
+    using Configs = std::vector<Config> (*)(Problem const&);
+    using FormatsOf = std::vector<Formats> (*)(Problem const&);
+    using Estimate = double (*)(Problem const&, Config const&);
+
+    constexpr CudaTactic(char const* name, int version, Generate generate, Supports supports = nullptr,
+                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
+                         bool roundsToTf32 = false)
+        : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
+          formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
+    {}
+    Rounding rounding() const override { return roundsToTf32_ ? Rounding::kTf32 : Rounding::kPlain; }
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    // The compiled kernels: a cubin behind a hash.
+    Result<std::string> build(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+
+private:
+    Generate generate_;
+    Supports supports_;
+    Configs configs_;
+    FormatsOf formats_;
+    Estimate estimate_;
+    bool roundsToTf32_;
+};
+
+// Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.
+bool isWide(Problem const& problem);
+
+// Blocks of `threads` that give each of `items` a thread.
+inline int64_t blocksFor(int64_t items, int threads)
+{
+    return (items + threads - 1) / threads;
+}
+
+} // namespace tw::ops

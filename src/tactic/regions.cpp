@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/regions.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ir/text.h"
+#include "tactic/registry.h"
+
+namespace tw::ops {
+
+using ir::Dim;
+
+Result<void> checkRegionInputs(ir::InferContext& ctx, size_t r, int first, char const* name)
+{
+    if (r >= ctx.node().regions.size() || !ctx.node().regions[r])
+        return ctx.error(std::string("the region '") + name + "' is missing");
+    ir::Graph const& g = *ctx.node().regions[r];
+    if (int(g.inputs.size()) != ctx.inputCount() - first)
+        return ctx.error(std::string("the region '") + name + "' takes " + std::to_string(g.inputs.size()) +
+                         " inputs, the node gives it " + std::to_string(ctx.inputCount() - first));
+    for (size_t i = 0; i < g.inputs.size(); ++i) {
+        int const outer = first + int(i);
+        ir::Value const& v = *g.inputs[i];
+        bool equal = ctx.has(outer) && v.type == ctx.type(outer) && v.rank() == ctx.rank(outer);
+        for (size_t d = 0; equal && d < v.shape.size(); ++d) {
+            Dim const& o = ctx.shape(outer)[d];
+            equal = !v.shape[d].isConst() || !o.isConst() || v.shape[d] == o;
+        }
+        if (!equal)
+            return ctx.error(ctx.describe(outer) + " does not fit input '" + v.name + "' (" + nameOf(v.type) +
+                             str(v.shape) + ") of the region '" + name + "'");
+    }
+    return {};
+}
+
+OuterDim outerDim(ir::InferContext const& ctx, size_t r, int first, Dim const& inner)
+{
+    ir::Graph const& g = *ctx.node().regions[r];
+    OuterDim out{true, inner, ctx.range(inner)};
+    if (inner.isConst())
+        return out;
+    // What each symbol that stands alone in an input's shape is outside.
+    ir::Bindings values;
+    std::vector<std::string> same;
+    for (size_t i = 0; i < g.inputs.size(); ++i) {
+        ir::Shape const& shape = g.inputs[i]->shape;
+        for (size_t d = 0; d < shape.size(); ++d) {
+            Dim const& o = ctx.shape(first + int(i))[d];
+            if (shape[d] == inner)
+                return {true, o, ctx.range(o)};
+            std::vector<std::string> names;
+            shape[d].collectSymbols(names);
+            if (shape[d] == o)
+                same.insert(same.end(), names.begin(), names.end());
+            else if (o.isConst() && names.size() == 1 && shape[d] == Dim::symbol(names[0]))
+                values[names[0]] = o.value();
+        }
+    }
+    if (auto const v = inner.eval(values); v.ok())
+        return {true, *v, {*v, *v}};
+    std::vector<std::string> names;
+    inner.collectSymbols(names);
+    if (std::all_of(names.begin(), names.end(),
+                    [&](std::string const& n) { return std::find(same.begin(), same.end(), n) != same.end(); }))
+        return out;
+    return {false, inner, inner.range(g.symbols)};
+}
+
+std::function<std::vector<std::unique_ptr<ir::Graph>>()> textRegions(std::vector<std::string> texts)
+{
+    return [texts = std::move(texts)] {
+        std::vector<std::unique_ptr<ir::Graph>> regions;
+        for (std::string const& text : texts) {
+            auto g = ir::parse(text, find);
+            if (!g.ok())
+                checkFailed(g.error().message.c_str(), __FILE__, __LINE__);
+            regions.push_back(std::move(*g));
+        }
+        return regions;
+    };
+}
+
+} // namespace tw::ops

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/tactic.h"
+
+#include <algorithm>
+
+namespace tw::ops {
+
+namespace {
+
+class PlainKernel final : public Kernel
+{
+public:
+    PlainKernel(ir::Node const& node, PlainTactic::Run run, PlainTactic::Workspace workspace)
+        : node_(node), run_(run), workspace_(workspace)
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        return workspace_ ? workspace_(node_, in, out) : 0;
+    }
+    Result<void> run(RunArgs& args) const override { return run_(node_, args); }
+
+private:
+    ir::Node const& node_;
+    PlainTactic::Run run_;
+    PlainTactic::Workspace workspace_;
+};
+
+} // namespace
+
+Formats linearFormats(Problem const& problem)
+{
+    return Formats{std::vector<Format>(problem.inputs.size(), Format::kLinear),
+                   std::vector<Format>(problem.outputs.size(), Format::kLinear)};
+}
+
+Formats channelsLastFormats(Problem const& problem, Format format)
+{
+    Formats f = linearFormats(problem);
+    for (size_t i = 0; i < f.inputs.size(); ++i)
+        if (problem.inputs[i].present && problem.inputs[i].dims.rank >= 3 && !problem.inputs[i].constant)
+            f.inputs[i] = format;
+    for (size_t i = 0; i < f.outputs.size(); ++i)
+        if (problem.outputs[i].dims.rank >= 3)
+            f.outputs[i] = format;
+    return f;
+}
+
+Formats formatsOf(Problem const& problem)
+{
+    Formats f;
+    for (TensorSpec const& t : problem.inputs)
+        f.inputs.push_back(t.present ? t.format : Format::kLinear);
+    for (TensorSpec const& t : problem.outputs)
+        f.outputs.push_back(t.format);
+    return f;
+}
+
+void setFormats(Problem& problem, Formats const& formats)
+{
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+        problem.inputs[i].format = formats.inputs[i];
+    for (size_t i = 0; i < problem.outputs.size(); ++i)
+        problem.outputs[i].format = formats.outputs[i];
+}
+
+Support supportsFormats(Tactic const& tactic, Problem const& problem)
+{
+    Formats const wanted = formatsOf(problem);
+    std::vector<Formats> const known = tactic.formats(problem);
+    if (std::find(known.begin(), known.end(), wanted) == known.end())
+        return Support::no("it does not work in these formats");
+    return tactic.supports(problem);
+}
+
+Result<std::unique_ptr<Kernel>> PlainTactic::load(Problem const& problem, Config const&, std::string const&) const
+{
+    return std::unique_ptr<Kernel>(std::make_unique<PlainKernel>(*problem.node, run_, workspace_));
+}
+
+} // namespace tw::ops

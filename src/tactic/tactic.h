@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tactic: one way to compute an op (or fused op) on one backend. Three steps kept apart: supports (yes, or no with a
+// reason), build (bytes for the plan), load (a kernel that only runs).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "base/tensor.h"
+#include "base/workers.h"
+#include "ir/graph.h"
+
+namespace tw::cuda {
+struct Target;
+}
+
+namespace tw::ops {
+
+enum class Backend : int
+{
+    kCpu,
+    kCuda,
+};
+
+// Whose kernels a tactic runs. A network may be built without those of a library (IBuilderConfig::setTacticSources).
+enum class Source : int
+{
+    kOwn,
+    kCublasLt,
+    kCudnn,
+};
+
+// How the numbers of a tactic differ from sums of products in the tensors' own types.
+enum class Rounding : int
+{
+    kPlain,
+    kTf32, // factors of FP32 products are rounded to 10 bits of mantissa: a candidate only where the network permits
+           // it, and compared with the reference within Tolerance::forTf32()
+    kWinograd, // sums of transformed elements; TENSORWRIGHT_WINOGRAD=0 keeps it out of new engines
+};
+
+// One input or output of the region that is being tuned.
+struct TensorSpec
+{
+    DataType type = DataType::kFloat;
+    Extents dims;                   // at the profile's optimum
+    Extents maxDims;                // at its maximum: tactics must run for every shape up to it
+    Blob const* constant = nullptr; // contents, when known at build time
+    TensorRef contents;             // elements of a shape tensor at the optimum; null data: not known
+    bool present = false;           // false: optional input that is not given
+    Format format = Format::kLinear;
+};
+
+struct Problem
+{
+    ir::Node const* node = nullptr;
+    std::vector<TensorSpec> inputs;
+    std::vector<TensorSpec> outputs;
+    int threads = 1;                    // workers that run() may be given
+    cuda::Target const* cuda = nullptr; // CUDA tactics are built for it and loaded on it
+};
+
+// One combination of formats, for each input (linear where none is given) and output.
+struct Formats
+{
+    std::vector<Format> inputs, outputs;
+    bool operator==(Formats const&) const = default;
+};
+Formats linearFormats(Problem const& problem);
+// Every input and output of rank 3 and up that is no constant in `format`, one by pixels, the others linear.
+Formats channelsLastFormats(Problem const& problem, Format format = Format::kChannelsLast);
+Formats formatsOf(Problem const& problem);
+void setFormats(Problem& problem, Formats const& formats);
+
+struct Support
+{
+    bool ok = true;
+    std::string reason; // why not, in words for the user
+
+    static Support yes() { return {}; }
+    static Support no(std::string why) { return Support{false, std::move(why)}; }
+};
+
+// Tile sizes and such; what the numbers mean is the tactic's own matter. Stored in plan and cache.
+using Config = std::vector<int64_t>;
+
+// What a kernel works out once for a set of shapes: loop bounds, code for them.
+class Prepared
+{
+public:
+    virtual ~Prepared() = default;
+};
+
+// What a kernel keeps of one step of one context from run to run, such as addresses in the form that the device wants.
+class Kept
+{
+public:
+    virtual ~Kept() = default;
+};
+
+struct RunArgs
+{
+    std::span<TensorRef const> inputs; // null data: optional input that is not given
+    std::span<TensorRef> outputs;      // a kernel with data-dependent sizes lowers outputs[i].dims
+    void* workspace = nullptr;         // workspaceBytes() bytes, 64-byte aligned
+    uint64_t* randomState = nullptr;   // of the execution context
+    Workers* workers = &serialWorkers();
+    Prepared const* prepared = nullptr;    // what Kernel::prepare() made for these shapes
+    void* stream = nullptr;                // CUDA: the CUstream that run() puts its work on
+    std::unique_ptr<Kept>* kept = nullptr; // the kernel's own; null: it cannot keep anything
+};
+
+// Loaded and ready; shared by all contexts of an engine, so run() keeps nothing in the object.
+class Kernel
+{
+public:
+    virtual ~Kernel() = default;
+    // For inputs and outputs of these shapes; monotonic in every dimension.
+    virtual int64_t workspaceBytes(std::span<TensorRef const> /*inputs*/, std::span<TensorRef const> /*outputs*/) const
+    {
+        return 0;
+    }
+    // Called once for a set of shapes (addresses are not known yet), before run() with them; the result may be shared
+    // by contexts. Null: the kernel needs nothing.
+    virtual Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> /*inputs*/,
+                                                            std::span<TensorRef const> /*outputs*/) const
+    {
+        return std::shared_ptr<Prepared const>();
+    }
+    // Whether run() reads the elements of constant input `i`; false when load() has packed or copied them, so that the
+    // engine need not keep them.
+    virtual bool readsConstant(size_t /*i*/) const { return true; }
+    // CUDA: the same of the copy of constant input `i` in GPU memory.
+    virtual bool readsOnDevice(size_t /*i*/) const { return true; }
+    // CUDA: bytes that the addresses of all inputs and outputs are multiples of in every run; the engine sees to it.
+    virtual int64_t alignment() const { return 1; }
+    // Does not allocate, lock, throw or read the environment. An error is one the data caused.
+    virtual Result<void> run(RunArgs& args) const = 0;
+};
+
+class Tactic
+{
+public:
+    constexpr Tactic(char const* name, int version, Backend backend) : name_(name), version_(version), backend_(backend)
+    {}
+
+    // The name is the identity in logs, cache, plans, tests and profiles, such as "softmax_plain".
+    char const* name() const { return name_; }
+    // Raised when results or the meaning of configs or images change.
+    int version() const { return version_; }
+    Backend backend() const { return backend_; }
+    uint64_t id() const
+    {
+        Hasher h;
+        h.text(name_);
+        h.number(uint64_t(version_));
+        return h.value();
+    }
+
+    virtual Source source() const { return Source::kOwn; }
+    virtual Rounding rounding() const { return Rounding::kPlain; }
+
+    // In any of formats(); the problem's specs say which.
+    virtual Support supports(Problem const&) const { return Support::yes(); }
+    // The formats it can work in, best first; those of the problem are not looked at.
+    virtual std::vector<Formats> formats(Problem const& problem) const { return {linearFormats(problem)}; }
+    virtual std::vector<Config> configs(Problem const&) const { return {Config{}}; }
+    // Expected time in microseconds, only to order and prune; 0 when unknown.
+    virtual double estimate(Problem const&, Config const&) const { return 0; }
+    // Bytes for the plan (device code, recipes); empty for what is emitted at load.
+    virtual Result<std::string> build(Problem const&, Config const&) const { return std::string(); }
+    // `problem.node` outlives the kernel. Constant inputs may be packed here; where they lie now, they do not stay.
+    virtual Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                                 std::string const& image) const = 0;
+
+protected:
+    ~Tactic() =
+        default; // tactics are constants (or owned by their provider under their own type): never deleted through this
+
+private:
+    char const* name_;
+    int version_;
+    Backend backend_;
+};
+
+// Whether the tactic works in the problem's formats and supports it.
+Support supportsFormats(Tactic const& tactic, Problem const& problem);
+
+// A tactic that is one function: the plain one that closes every list.
+class PlainTactic final : public Tactic
+{
+public:
+    using Run = Result<void> (*)(ir::Node const&, RunArgs&);
+    using Workspace = int64_t (*)(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out);
+
+    constexpr PlainTactic(char const* name, int version, Run run, Workspace workspace = nullptr)
+        : Tactic(name, version, Backend::kCpu), run_(run), workspace_(workspace)
+    {}
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
+
+private:
+    Run run_;
+    Workspace workspace_;
+};
+
+// Tactics from outside the op folders (plugins); asked after the op's own list.
+class TacticProvider
+{
+public:
+    virtual ~TacticProvider() = default;
+    virtual void tactics(ir::Node const& node, Backend backend, std::vector<Tactic const*>& out) const = 0;
+};
+
+} // namespace tw::ops

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/vector_tactic.h"
+
+#include <algorithm>
+
+namespace tw::ops {
+
+namespace {
+
+class VectorKernel final : public Kernel
+{
+public:
+    VectorKernel(ir::Node const& node, kernels::ChannelsLastKernels const& kernels, VectorTactic::Run run,
+                 VectorTactic::Workspace workspace)
+        : node_(node), kernels_(kernels), run_(run), workspace_(workspace)
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        return workspace_ ? workspace_(node_, in, out) : 0;
+    }
+    Result<void> run(RunArgs& args) const override
+    {
+        if (args.outputs[0].count() == 0)
+            return {};
+        return run_(node_, kernels_, args);
+    }
+
+private:
+    ir::Node const& node_;
+    kernels::ChannelsLastKernels const& kernels_;
+    VectorTactic::Run run_;
+    VectorTactic::Workspace workspace_;
+};
+
+} // namespace
+
+Support VectorTactic::supports(Problem const& problem) const
+{
+    if (Support isa = supportsIsa(isa_); !isa.ok)
+        return isa;
+    for (TensorSpec const& t : problem.outputs)
+        if (t.type != DataType::kFloat)
+            return Support::no("takes f32 only");
+    if (problem.inputs.empty() || problem.inputs[0].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    return supports_ ? supports_(problem) : Support::yes();
+}
+
+Result<std::unique_ptr<Kernel>> VectorTactic::load(Problem const& problem, Config const&, std::string const&) const
+{
+    auto const& kernels = isa_ == kernels::jit::Isa::kAvx512 ? avx512::kChannelsLast : avx2::kChannelsLast;
+    return std::unique_ptr<Kernel>(std::make_unique<VectorKernel>(*problem.node, kernels, run_, workspace_));
+}
+
+std::vector<Formats> onlyChannelsLast(Problem const& problem)
+{
+    if (problem.outputs.empty() || problem.outputs[0].dims.rank < 3)
+        return {};
+    return {channelsLastFormats(problem)};
+}
+
+std::vector<Formats> onlyLinear(Problem const& problem)
+{
+    return {linearFormats(problem)};
+}
+
+void inPieces(Workers& workers, int64_t count, int64_t bytes, FunctionRef<void(int64_t begin, int64_t end)> body)
+{
+    // A piece should last longer than it takes to hand it over (about a microsecond, 32 KiB from L2).
+    constexpr int64_t kPieceBytes = 32 << 10;
+    int64_t const pieces = std::min({count, bytes / kPieceBytes, int64_t(workers.count()) * 4});
+    if (pieces < 2 || workers.count() < 2)
+        return body(0, count);
+    workers.run(pieces, [&](int64_t part, int) { body(count * part / pieces, count * (part + 1) / pieces); });
+}
+
+} // namespace tw::ops

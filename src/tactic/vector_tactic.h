@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tactics around the vector kernels of kernels/cpu/channels_last.h: one function of node, kernels and arguments, in the
+// variants of both instruction sets. They take f32 alone.
+#pragma once
+
+#include "kernels/cpu/channels_last.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+class VectorTactic final : public Tactic
+{
+public:
+    using Run = Result<void> (*)(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs&);
+    using Supports = Support (*)(Problem const&);
+    using FormatsOf = std::vector<Formats> (*)(Problem const&);
+    using Workspace = int64_t (*)(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out);
+
+    // `isa` is that of the name.
+    constexpr VectorTactic(char const* name, int version, kernels::jit::Isa isa, Run run, Supports supports,
+                           FormatsOf formats, Workspace workspace = nullptr)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), run_(run), supports_(supports), formats_(formats),
+          workspace_(workspace)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return formats_(problem); }
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override;
+
+private:
+    kernels::jit::Isa isa_;
+    Run run_;
+    Supports supports_;
+    FormatsOf formats_;
+    Workspace workspace_;
+};
+
+// Channels-last for everything that can be; nothing when output 0 cannot.
+std::vector<Formats> onlyChannelsLast(Problem const& problem);
+std::vector<Formats> onlyLinear(Problem const& problem);
+
+// Calls body(begin, end) for pieces of [0, count), in parallel when all of it is `bytes` large enough to gain from
+// that.
+void inPieces(Workers& workers, int64_t count, int64_t bytes, FunctionRef<void(int64_t begin, int64_t end)> body);
+
+// The first pixel of image n, and pixels of an image; of channels-last tensors.
+inline float* imageOf(TensorRef const& t, int64_t n)
+{
+    return t.as<float>() + n * t.dims.volume(2, t.dims.rank) * t.pixelStride();
+}
+inline int64_t pixelsOf(TensorRef const& t)
+{
+    return t.dims.volume(2, t.dims.rank);
+}
+inline int64_t roundedChannels(int64_t channels)
+{
+    return (channels + 15) / 16 * 16;
+}
+
+} // namespace tw::ops

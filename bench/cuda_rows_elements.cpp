@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_row.h"
 
+#include "families/elementwise/activate.h"
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/layer_norm/op.h"
@@ -64,7 +65,7 @@ std::vector<Row> elementRows()
         list.push_back({std::string("cluster_") + name + "_f16",
                         pointwise::def(),
                         with<pointwise::Attrs>([kind = kind](auto& a) {
-                            a.steps = {int64_t(kernels::jit::PointwiseCode::kActivation), 0, 0, int64_t(kind)};
+                            a.steps = {int64_t(ops::pointwise::StepCode::kActivation), 0, 0, int64_t(kind)};
                             a.parameters = {0, 0};
                             a.inputs = {int64_t(pointwise::InputKind::kBroadcast), 0};
                             a.outputType = DataType::kHalf;

@@ -108,7 +108,7 @@ void attentionCases(std::vector<Case>& cases)
             return;
         }
         attention::Spec s;
-        s.headDim = w.headDim;
+        s.headDim = s.valueDim = w.headDim;
         s.masks = w.masks;
         Kernel k{what + " " + w.name(), wgmma::source(w), wgmma::kKernel};
         cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, &w, g, timed, k); }});
@@ -137,7 +137,7 @@ void attentionCases(std::vector<Case>& cases)
     addWgmma("check warpgroup attention", w, {2, 3, 333, 333}, false);
     for (int d : {16, 32, 48, 64, 80, 96, 112, 128}) {
         attention::Spec s;
-        s.headDim = d;
+        s.headDim = s.valueDim = d;
         add("check attention", s, {2, 3, 197, 197}, false);
     }
     attention::Spec s;

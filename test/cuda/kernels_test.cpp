@@ -369,7 +369,7 @@ TEST(CudaAttention, Compiles)
 {
     cuda::attention_f16::Spec s;
     s.masks.mask = true;
-    s.headDim = 40;
+    s.headDim = s.valueDim = 40;
     compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
     cuda::attention_f32::Spec f;
     compiles(f.name(), cuda::attention_f32::source(f), "sm_80");

@@ -26,14 +26,21 @@ Support supportsWgmma(Problem const& problem)
         return Support::no("needs compute capability 9.0");
     if (int64_t const size = problem.node->attrsAs<Attrs>().size; size != 64 && size != 128)
         return Support::no("takes heads of 64 or 128 elements, these have " + std::to_string(size));
-    return supportsFused(problem, DataType::kHalf);
+    if (auto const& a = problem.node->attrsAs<Attrs>(); a.valueSize != a.size)
+        return Support::no("takes values of the size of keys, these have " + std::to_string(a.valueSize));
+    if (Support const fused = supportsFused(problem, DataType::kHalf); !fused.ok)
+        return fused;
+    return copyUnit(problem) == 8 ? Support::yes() : Support::no("takes heads that begin at multiples of 8 elements");
 }
 
 // {warps, keys}
 mma::Spec mmaSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
 {
     mma::Spec s;
-    s.headDim = int(problem.node->attrsAs<Attrs>().size);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    s.headDim = int(a.size);
+    s.valueDim = int(a.valueSize);
+    s.unit = copyUnit(problem);
     s.warps = int(c[0]);
     s.keys = int(c[1]);
     s.masks = masks;
@@ -50,7 +57,14 @@ std::vector<Config> mmaConfigs(Problem const& problem)
         if (!unsupported(mmaSpec(problem, c, {})) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
-    add(fitting, z.keys <= 32 ? 32 : 64);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    bool const isLarge = std::max(a.size, a.valueSize) > 128; // more keys a step do not fit the registers
+    add(fitting, z.keys <= 32 || isLarge ? 32 : 64);
+    if (isLarge) {
+        if (fitting == 4)
+            add(2, 32);
+        return list;
+    }
     if (!supportsWgmma(problem).ok) { // else the other kernel is ahead of these
         if (z.keys > 64)
             add(fitting, 128);

@@ -23,7 +23,10 @@ Support supports(Problem const& problem)
 kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks, bool exact)
 {
     kernel::Spec s;
-    s.headDim = int(problem.node->attrsAs<Attrs>().size);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    s.headDim = int(a.size);
+    s.valueDim = int(a.valueSize);
+    s.unit = copyUnit(problem);
     s.warps = int(c[0]);
     s.blocks = int(c[1]);
     s.keys = int(c[2]);
@@ -44,6 +47,12 @@ std::vector<Config> configs(Problem const& problem)
         if (!unsupported(specOf(problem, c, {}, exact)) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
+    auto const& a = problem.node->attrsAs<Attrs>();
+    if (std::max(a.size, a.valueSize) > 128) { // more does not fit registers and shared memory
+        add(std::min<int64_t>(fitting, 2), 1, 32);
+        add(1, 1, 32);
+        return list;
+    }
     add(fitting, 1, z.keys <= 32 ? 32 : 64);
     add(fitting, 1, 32);
     // Few blocks: more warps for each head, which share the keys.

@@ -20,7 +20,7 @@ int maskInput(ir::Node const& node, bool keep)
 // so low that scores cannot come near it.
 bool isCausal(Problem const& problem, int m, bool keep)
 {
-    // Scores of FP16 are below 65504^2 * 128 = 5.5e11 before the factor; those of FP32 that reach this are no scores.
+    // Scores of FP16 are below 65504^2 * 256 = 1.1e12 before the factor; those of FP32 that reach this are no scores.
     double const lowest = problem.inputs[0].type == DataType::kHalf ? -1e30 : -1e37;
     constexpr double kMostScale = 1e10;
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -39,13 +39,6 @@ bool isCausal(Problem const& problem, int m, bool keep)
                 return false;
         }
     return true;
-}
-
-// Rows that begin on 16 bytes, `unit` elements.
-bool isAligned(TensorSpec const& x, Operand const& o, Attrs const& a, int64_t unit)
-{
-    return x.dims.rank == 4 ||
-           (o.offset % unit == 0 && x.dims[2] % unit == 0 && (a.heads == 1 || o.headStride % unit == 0));
 }
 
 cuda::AttentionStrides stridesOf(Place const& p, int64_t heads)
@@ -80,23 +73,34 @@ MaskPlan maskPlan(Problem const& problem)
     return plan;
 }
 
+int copyUnit(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int unit = cuda::attentionUnit(int(sizeOf(problem.inputs[0].type)), {a.size, a.valueSize});
+    Operand const* const operands[] = {&a.q, &a.k, &a.v};
+    for (int i = 0; i < 3; ++i) {
+        ir::Shape const& x = problem.node->inputs[size_t(i)]->shape;
+        if (x.size() == 4)
+            continue;
+        Operand const& o = *operands[i];
+        while (o.offset % unit != 0 || x[2].value() % unit != 0 || (a.heads > 1 && o.headStride % unit != 0))
+            unit /= 2;
+    }
+    return unit;
+}
+
 Support supportsFused(Problem const& problem, DataType type)
 {
-    constexpr int64_t kMostBlocks = 65535, kMostRows = 1 << 30;
-    int64_t const unit = 16 / sizeOf(type);
+    constexpr int64_t kMostBlocks = 65535, kMostRows = 1 << 30, kMostSize = 256;
     auto const& a = problem.node->attrsAs<Attrs>();
     for (int i = 0; i < 3; ++i)
         if (problem.inputs[size_t(i)].type != type)
             return Support::no(std::string("takes ") + nameOf(type) + " only");
-    if (a.size != a.valueSize || a.size % unit != 0 || a.size > 128)
-        return Support::no("takes heads of up to 128 elements in steps of " + std::to_string(unit) +
-                           ", the same for keys and values, these have " + std::to_string(a.size) + " and " +
+    if (a.size > kMostSize || a.valueSize > kMostSize)
+        return Support::no("takes heads of up to 256 elements, these have " + std::to_string(a.size) + " and " +
                            std::to_string(a.valueSize));
     if (!(float(a.scale) > 0))
         return Support::no("takes scores with a positive factor");
-    if (!isAligned(problem.inputs[0], a.q, a, unit) || !isAligned(problem.inputs[1], a.k, a, unit) ||
-        !isAligned(problem.inputs[2], a.v, a, unit))
-        return Support::no("takes heads that begin at multiples of " + std::to_string(unit) + " elements");
     Extents const &y = problem.outputs[0].maxDims, &k = problem.inputs[1].maxDims;
     if (y[0] > kMostBlocks || a.heads > kMostBlocks || y[1] > kMostRows || k[k.rank - 2] > kMostRows)
         return Support::no("takes at most 65535 batches and heads and 2^30 rows");

@@ -17,7 +17,10 @@ struct MaskPlan
 };
 MaskPlan maskPlan(Problem const& problem);
 
-// Of q, k, v in `type`, rows that begin on 16 bytes, heads up to 128 elements.
+// Elements that the rows of q, k, v and y can be copied by, of 16 bytes or less.
+int copyUnit(Problem const& problem);
+
+// Of q, k, v in `type`, heads up to 256 elements.
 Support supportsFused(Problem const& problem, DataType type);
 
 // Arguments of a run; nothing to do when there are no keys but to write zeros.

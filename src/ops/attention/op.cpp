@@ -132,8 +132,18 @@ void fused(Tokens const& tokens, DataType type)
     };
     auto x = [&](Extents const& e) { return input(type, e); };
     auto nothing = [](Attrs&, std::vector<CaseInput>&) {};
-    for (int64_t size : {8, 16, 20, 40, 64, 80, 96, 128})
+    for (int64_t size : {1, 5, 8, 16, 18, 20, 36, 40, 64, 80, 96, 127, 128, 130, 160, 200, 256})
         add("size_" + std::to_string(size), 2, 21, 35, 3, size, nothing);
+    for (auto const& [size, values] : {std::pair<int64_t, int64_t>{64, 40}, {20, 33}, {32, 256}, {256, 48}}) {
+        std::string const name = "size_" + std::to_string(size) + "_values_" + std::to_string(values);
+        add(name, 2, 70, 35, 3, size, [&, values = values](Attrs& t, std::vector<CaseInput>& in) {
+            t.valueSize = t.v.headStride = values;
+            in[2] = x({2, 35, 3 * values});
+        });
+    }
+    add("large_masked", 2, 70, 99, 2, 160, [&](Attrs&, std::vector<CaseInput>& in) {
+        in.push_back(x({1, 2, 70, 99}));
+    });
     for (int64_t rows : {1, 16, 17, 64, 65, 150})
         add("rows_" + std::to_string(rows), 1, rows, 70, 2, 64, nothing);
     for (int64_t columns : {1, 15, 16, 63, 128, 129, 197, 450})
@@ -195,6 +205,12 @@ void fused(Tokens const& tokens, DataType type)
     add("unaligned", 1, 9, 21, 2, 16, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.q.offset = 4;
         in[0] = x({1, 9, 36});
+    });
+    add("odd_columns", 2, 70, 70, 2, 24, [&](Attrs& t, std::vector<CaseInput>& in) { // rows that begin anywhere
+        t.k.offset = 49;
+        t.v.offset = 97;
+        t.q.headStride = t.k.headStride = t.v.headStride = 24;
+        in[0] = in[1] = in[2] = x({2, 70, 145});
     });
     add("no_columns", 1, 3, 0, 2, 64, nothing);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 namespace tw::cuda {
@@ -24,8 +25,7 @@ struct AttentionMasks
     std::string name() const;      // "_mask_causal"
 };
 
-// Strides in elements; multiples of 16 bytes but those of masks, which may be 0. The elements of a head's row are
-// contiguous.
+// Strides in elements; those of masks may be 0. The elements of a head's row are contiguous.
 struct AttentionStrides
 {
     int64_t batch = 0, head = 0, row = 0;
@@ -44,6 +44,12 @@ struct AttentionArgs
 
 // What kernels take: scale and fill as they want them.
 AttentionArgs forKernel(AttentionArgs args);
+
+// Elements that copies may move at once, of 16 bytes or less, where rows begin at these places and at multiples of them.
+int attentionUnit(int bytesOfElement, std::initializer_list<int64_t> places);
+
+// Copies of rows to tiles in shared memory; behind attentionText().
+std::string attentionRows();
 
 // Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text in front defines.
 std::string attentionText(AttentionMasks const& masks);

@@ -13,14 +13,18 @@ namespace tw::cuda::attention_f16 {
 
 struct Spec
 {
-    int headDim = 64; // 8 to 128 in steps of 8
-    int warps = 4;    // 1, 2, 4, 8
-    int keys = 64;    // of one step: 32, 64, 128
+    int headDim = 64;  // of queries and keys: 1 to 256
+    int valueDim = 64; // of values: 1 to 256
+    int unit = 8;      // elements that a copy moves, see attentionUnit(): 8, 4, 2, 1
+    int warps = 4;     // 1, 2, 4, 8
+    int keys = 64;     // of one step: 32, 64, 128
     AttentionMasks masks;
 
-    int paddedHead() const { return (headDim + 15) / 16 * 16; } // matrix instructions take 16
+    // Matrix instructions take 16.
+    int paddedHead() const { return (headDim + 15) / 16 * 16; }
+    int paddedValue() const { return (valueDim + 15) / 16 * 16; }
     int64_t sharedBytes() const;
-    std::string name() const; // "attention_f16_d64_64x64"
+    std::string name() const; // "attention_f16_d64_64x64_sm80"
 };
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention/mma_f32.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
 
@@ -8,23 +10,17 @@ namespace tw::cuda::attention_f32 {
 
 namespace {
 
-constexpr char const* kText = R"(
+// In front of the rows' copies.
+constexpr char const* kSizes = R"(
 constexpr int THREADS = WARPS * PARTS * 32, ROWS = WARPS * BLOCKS * 16, TILE_KEYS = KEYS * PARTS;
-constexpr int PITCH = D * 4 + 16; // an odd number of 16 bytes: no bank conflicts
+constexpr int PITCH = (D > DV ? D : DV) * 4 + 16; // an odd number of 16 bytes: no bank conflicts
 constexpr u32 TILE_BYTES = TILE_KEYS * PITCH;
 // Fragments of queries stay in registers where there is room for them.
-constexpr bool KEEPS = D * BLOCKS * (EXACT ? 2 : 1) <= 128;
-// Columns from HEAD on are zero.
-template <int R> TW_INLINE void loadTile(u32 to, float const* from, i64 rowStride, int row0, int rows)
-{
-    constexpr int UNITS = D / 4;
-#pragma unroll 4
-    for (int i = 0; i < (R * UNITS + THREADS - 1) / THREADS; ++i) {
-        int const at = threadIdx.x + i * THREADS, r = at / UNITS, u = at % UNITS;
-        if (R * UNITS % THREADS == 0 || at < R * UNITS)
-            copyAsync16(to + r * PITCH + u * 16, from + i64(row0 + r) * rowStride + u * 4, row0 + r < rows && u < HEAD / 4);
-    }
-}
+constexpr bool KEEPS = D * BLOCKS * (EXACT ? 2 : 1) <= 128 && DV <= 128;
+// Columns of values (by 8) whose late sums are in registers at a time.
+constexpr int COLUMNS = !EXACT || DV <= 128 ? DV / 8 : 8;
+)";
+constexpr char const* kText = R"(
 TW_INLINE Factors<2> pairOf(float b0, float b1)
 {
     Factors<2> b;
@@ -56,15 +52,15 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + TILE_KEYS - 1) / TILE_KEYS;
     releaseDependents();
     waitForPrevious();
-    loadTile<ROWS>(sharedQ, q, a.qs.row, q0, a.sq);
-    loadTile<TILE_KEYS>(sharedK, k, a.ks.row, 0, a.sk);
+    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qs.row, q0, a.sq);
+    loadTile<TILE_KEYS, HEAD, D>(sharedK, k, a.ks.row, 0, a.sk);
     copyCommit();
-    loadTile<TILE_KEYS>(sharedV, v, a.vs.row, 0, a.sk);
+    loadTile<TILE_KEYS, VALUE, DV>(sharedV, v, a.vs.row, 0, a.sk);
     copyCommit();
 
     u32 const qAt = sharedQ + (warp * BLOCKS * 16 + lane % 16) * PITCH + lane / 16 * 16;
     Factors<4> fragQ[KEEPS ? D / 8 : 1][BLOCKS];
-    float out[BLOCKS][D / 8][4] = {}, top[BLOCKS][2], sum[BLOCKS][2] = {};
+    float out[BLOCKS][DV / 8][4] = {}, top[BLOCKS][2], sum[BLOCKS][2] = {};
 #pragma unroll
     for (int r = 0; r < BLOCKS; ++r) top[r][0] = top[r][1] = -INFINITY_F;
     for (int step = 0; step < steps; ++step) {
@@ -72,7 +68,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         masks.fetch(a, key0, t);
         copyWait<1>(); // the step's keys
         __syncthreads();
-        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, (step + 1) * TILE_KEYS, a.sk);
+        if (step + 1 < steps) loadTile<TILE_KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.ks.row, (step + 1) * TILE_KEYS, a.sk);
         copyCommit();
         if (KEEPS && step == 0) {
 #pragma unroll
@@ -139,7 +135,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     }
                 sum[r][h] = sum[r][h] * shrink + weights;
 #pragma unroll
-                for (int d = 0; d < D / 8; ++d) {
+                for (int d = 0; d < DV / 8; ++d) {
                     out[r][d][h * 2] *= shrink;
                     out[r][d][h * 2 + 1] *= shrink;
                 }
@@ -147,42 +143,48 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         }
         copyWait<1>(); // the step's values
         __syncthreads();
-        if (step + 1 < steps) loadTile<TILE_KEYS>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, (step + 1) * TILE_KEYS, a.sk);
+        if (step + 1 < steps) loadTile<TILE_KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vs.row, (step + 1) * TILE_KEYS, a.sk);
         copyCommit();
         // A thread's weights are those of keys 2 t and 2 t + 1: these are numbers t and t + 4 of what is summed.
-        float late[EXACT ? BLOCKS : 1][EXACT ? D / 8 : 1][4] = {}; // matrix units cut off what long sums lose
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
 #pragma unroll
-        for (int n = 0; n < KEYS / 8; ++n) {
-            Factors<4> p[BLOCKS];
+        for (int d0 = 0; d0 < DV / 8; d0 += COLUMNS) {
+            float late[EXACT ? BLOCKS : 1][EXACT ? COLUMNS : 1][4] = {}; // matrix units cut off what long sums lose
 #pragma unroll
-            for (int r = 0; r < BLOCKS; ++r)
+            for (int n = 0; n < KEYS / 8; ++n) {
+                Factors<4> p[BLOCKS];
 #pragma unroll
-                for (int e = 0; e < 4; ++e) p[r].set(e, s[r][n][e % 2 * 2 + e / 2]);
+                for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
-            for (int d = 0; d < D / 8; ++d) {
-                u32 const at = vAt + n * 8 * PITCH + d * 32;
-                Factors<2> const b = pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+                    for (int e = 0; e < 4; ++e) p[r].set(e, s[r][n][e % 2 * 2 + e / 2]);
 #pragma unroll
-                for (int r = 0; r < BLOCKS; ++r) {
-                    if constexpr (EXACT) multiply(late[r][d], p[r], b);
-                    else multiply(out[r][d], p[r], b);
+                for (int d = 0; d < COLUMNS; ++d) {
+                    if (d0 + d >= DV / 8) continue;
+                    u32 const at = vAt + n * 8 * PITCH + (d0 + d) * 32;
+                    Factors<2> const b =
+                        pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
+#pragma unroll
+                    for (int r = 0; r < BLOCKS; ++r) {
+                        if constexpr (EXACT) multiply(late[r][d], p[r], b);
+                        else multiply(out[r][d0 + d], p[r], b);
+                    }
                 }
             }
-        }
-        if constexpr (EXACT) {
+            if constexpr (EXACT) {
 #pragma unroll
-            for (int r = 0; r < BLOCKS; ++r)
+                for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll
-                for (int d = 0; d < D / 8; ++d)
+                    for (int d = 0; d < COLUMNS; ++d)
 #pragma unroll
-                    for (int e = 0; e < 4; ++e) out[r][d][e] += late[r][d][e];
+                        for (int e = 0; e < 4; ++e)
+                            if (d0 + d < DV / 8) out[r][d0 + d][e] += late[r][d][e];
+            }
         }
     }
     copyWait<0>();
     if constexpr (PARTS > 1) {
         // The first part adds what the others have: sums and results in units of their own tops.
-        constexpr int EACH = BLOCKS * (D / 2 + 4);
+        constexpr int EACH = BLOCKS * (DV / 2 + 4);
         float* const shared = reinterpret_cast<float*>(raw) + warp * 32 + lane; // [part - 1][EACH][thread of a part]
         __syncthreads(); // tiles are read
         if (part > 0) {
@@ -195,7 +197,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     to[WARPS * 32] = sum[r][h];
                 }
 #pragma unroll
-                for (int d = 0; d < D / 8; ++d)
+                for (int d = 0; d < DV / 8; ++d)
 #pragma unroll
                     for (int e = 0; e < 4; ++e, to += WARPS * 32) *to = out[r][d][e];
             }
@@ -217,7 +219,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                     sum[r][h] = sum[r][h] * mine[h] + from[WARPS * 32] * theirs[h];
                 }
 #pragma unroll
-                for (int d = 0; d < D / 8; ++d)
+                for (int d = 0; d < DV / 8; ++d)
 #pragma unroll
                     for (int e = 0; e < 4; ++e, from += WARPS * 32)
                         out[r][d][e] = out[r][d][e] * mine[e / 2] + *from * theirs[e / 2];
@@ -232,10 +234,18 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
             float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[r][h]);
             int const to = row0 + r * 16 + h * 8;
 #pragma unroll
-            for (int d = 0; d < D / 8; ++d)
-                if (to < a.sq && d * 8 + t * 2 < HEAD)
-                    *reinterpret_cast<float2*>(y + i64(to) * a.ys.row + d * 8 + t * 2) =
-                        float2{out[r][d][h * 2] * scale, out[r][d][h * 2 + 1] * scale};
+            for (int d = 0; d < DV / 8; ++d) {
+                int const column = d * 8 + t * 2;
+                if (to >= a.sq || column >= VALUE) continue;
+                float* const place = y + i64(to) * a.ys.row + column;
+                float const low = out[r][d][h * 2] * scale, high = out[r][d][h * 2 + 1] * scale;
+                if constexpr (UNIT > 1) {
+                    *reinterpret_cast<float2*>(place) = float2{low, high};
+                } else {
+                    place[0] = low;
+                    if (column + 1 < VALUE) place[1] = high;
+                }
+            }
         }
 }
 )";
@@ -244,25 +254,29 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 
 int64_t Spec::sharedBytes() const
 {
-    return int64_t(rows() + 4 * keys * parts) * (paddedHead() * 4 + 16);
+    return int64_t(rows() + 4 * keys * parts) * (std::max(paddedHead(), paddedValue()) * 4 + 16);
 }
 
 std::string Spec::name() const
 {
-    return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) + "_" +
-           std::to_string(rows()) + "x" + std::to_string(keys) + (blocks > 1 ? "_b" + std::to_string(blocks) : "") +
-           (parts > 1 ? "_p" + std::to_string(parts) : "") + masks.name() + "_sm80";
+    return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) +
+           (valueDim != headDim ? "_v" + std::to_string(valueDim) : "") +
+           (unit < 4 ? "_u" + std::to_string(unit) : "") + "_" + std::to_string(rows()) + "x" + std::to_string(keys) +
+           (blocks > 1 ? "_b" + std::to_string(blocks) : "") + (parts > 1 ? "_p" + std::to_string(parts) : "") +
+           masks.name() + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
 {
-    if (s.headDim < 4 || s.headDim > 128 || s.headDim % 4)
-        return "a head has 4 to 128 elements in steps of 4";
+    if (s.headDim < 1 || s.headDim > 256 || s.valueDim < 1 || s.valueDim > 256)
+        return "heads have 1 to 256 elements";
+    if ((s.unit != 1 && s.unit != 2 && s.unit != 4) || s.headDim % s.unit || s.valueDim % s.unit)
+        return "copies move 1, 2 or 4 elements, and heads have a multiple of that";
     if ((s.warps != 1 && s.warps != 2 && s.warps != 4 && s.warps != 8) || (s.keys != 32 && s.keys != 64) ||
         (s.blocks != 1 && s.blocks != 2) || (s.parts != 1 && s.parts != 2 && s.parts != 4) || s.threads() > 256)
         return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys in 1, 2 or 4 "
                "parts, at most 256 threads";
-    if (s.blocks == 2 && s.paddedHead() * (s.exact ? 2 : 1) > 128)
+    if (s.blocks == 2 && std::max(s.paddedHead(), s.paddedValue()) * (s.exact ? 2 : 1) > 128)
         return "two blocks of queries for each warp do not fit its registers";
     if (s.sharedBytes() > 163 * 1024) // of capability 8.0
         return "the tiles do not fit into shared memory";
@@ -273,9 +287,11 @@ std::string source(Spec const& s)
 {
     AttentionMasks masks = s.masks;
     masks.single = true;
-    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) + constant("WARPS", s.warps) +
-           constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) + constant("PARTS", s.parts) +
-           flag("EXACT", s.exact) + kFactors + attentionText(masks) + kText;
+    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
+           constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
+           constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
+           constant("PARTS", s.parts) + flag("EXACT", s.exact) + kFactors + attentionText(masks) + kSizes +
+           attentionRows() + kText;
 }
 
 LaunchGeometry launch(Spec const& spec, Shape const& shape)

@@ -16,7 +16,9 @@ using attention_f16::Shape;
 
 struct Spec
 {
-    int headDim = 64;   // 4 to 128 in steps of 4
+    int headDim = 64;   // of queries and keys: 1 to 256
+    int valueDim = 64;  // of values: 1 to 256
+    int unit = 4;       // elements that a copy moves, see attentionUnit(): 4, 2, 1
     int warps = 4;      // 1, 2, 4, 8
     int blocks = 1;     // of 16 queries for each warp: 1, 2
     int keys = 64;      // of one step: 32, 64
@@ -26,7 +28,9 @@ struct Spec
 
     int rows() const { return warps * blocks * 16; }
     int threads() const { return warps * parts * 32; }
-    int paddedHead() const { return (headDim + 7) / 8 * 8; } // matrix instructions take 8
+    // Matrix instructions take 8.
+    int paddedHead() const { return (headDim + 7) / 8 * 8; }
+    int paddedValue() const { return (valueDim + 7) / 8 * 8; }
     int64_t sharedBytes() const;
     std::string name() const;
 };

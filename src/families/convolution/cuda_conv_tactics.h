@@ -8,6 +8,7 @@
 
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_cudnn_conv.h"
 
 namespace tw::ops {
@@ -43,6 +44,8 @@ private:
     static constexpr auto kName = kOp + kRest;
     template <conv_f16::Way const& way, Arithmetic arithmetic, FixedText kRest>
     static constexpr CudaTactic kTactic = conv_f16::tactic<way, arithmetic>(kName<kRest>.chars);
+    template <conv_nd::Operand operand, FixedText kRest>
+    static constexpr CudaTactic kNd = conv_nd::tactic<WindowKind::kConvolution, operand>(kName<kRest>.chars);
     template <DataType type, FixedText kRest>
     static constexpr CudnnConvTactic kCudnn{kName<kRest>.chars, 1, type};
     static constexpr CudaTactic kPlain{kName<"_plain_cuda">.chars, 1, plain};
@@ -56,6 +59,9 @@ private:
         &kTactic<conv_f16::kStem, Arithmetic::kHalf, "_f16_stem_sm80">,
         &kTactic<conv_f16::kMmaPlanar, Arithmetic::kHalf, "_f16_planar_sm80">,
         &kTactic<conv_f16::kMma, Arithmetic::kHalf, "_f16_mma_sm80">,
+        &kNd<conv_nd::Operand::kHalf, "_f16_nd_sm80">,
+        &kNd<conv_nd::Operand::kTf32, "_tf32_nd_sm80">,
+        &kNd<conv_nd::Operand::kTf32x3, "_f32_nd_sm80">,
         &kTactic<conv_f16::kWgmma, Arithmetic::kTf32, "_tf32_wgmma_sm90a">,
         &kTactic<conv_f16::kDepthwiseTile, Arithmetic::kFloat, "_f32_depthwise_tile">,
         &kTactic<conv_f16::kDepthwise, Arithmetic::kFloat, "_f32_depthwise">,

@@ -209,6 +209,42 @@ Result<void> infer(ir::InferContext& ctx)
             list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
         }
     };
+    auto volume = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(3);
+        change(a);
+        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+            std::vector<CaseInput> in{input(t, x), constant(t, w)};
+            if (bias)
+                in.push_back(constant(t, {w[0]}));
+            list.add((t == DataType::kHalf ? "half_3d_" : "single_3d_") + std::string(name), a, in);
+        }
+    };
+    auto cubic = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
+        return [=](Attrs& a) {
+            a.strides = {stride, stride, stride};
+            a.prePadding = a.postPadding = {pad, pad, pad};
+            a.dilations = {dilation, dilation, dilation};
+            a.groups = groups;
+        };
+    };
+    volume("3x3x3", {2, 24, 5, 7, 9}, {40, 24, 3, 3, 3}, true, cubic(1, 1));
+    volume("3x3x3_long", {1, 72, 3, 4, 4}, {136, 72, 3, 3, 3}, true, cubic(1, 1));
+    volume("3x3x3_stride2", {1, 17, 6, 7, 8}, {33, 17, 3, 3, 3}, true, cubic(2, 1));
+    volume("3x3x3_dilated", {1, 16, 6, 7, 8}, {24, 16, 3, 3, 3}, false, cubic(1, 2, 2));
+    volume("1x1x1", {2, 20, 3, 4, 5}, {70, 20, 1, 1, 1}, true, cubic(1, 0));
+    volume("first", {1, 3, 5, 12, 13}, {64, 3, 3, 7, 7}, true, [](Attrs& a) {
+        a.strides = {1, 2, 2};
+        a.prePadding = a.postPadding = {1, 3, 3};
+    });
+    volume("3x1x1", {1, 32, 6, 5, 5}, {32, 32, 3, 1, 1}, true, [](Attrs& a) {
+        a.prePadding = {2, 0, 0};
+        a.postPadding = {0, 0, 1};
+    });
+    volume("groups", {1, 24, 4, 5, 6}, {48, 8, 3, 3, 3}, true, cubic(1, 1, 1, 3));
+    volume("groups_odd", {1, 15, 4, 5, 6}, {10, 3, 3, 3, 3}, true, cubic(2, 1, 1, 5));
+    volume("depthwise", {1, 16, 4, 5, 6}, {16, 1, 3, 3, 3}, true, cubic(1, 1, 1, 16));
+    volume("batch_dims", {2, 3, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, cubic(1, 1));
+    volume("empty", {0, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, cubic(1, 1));
     auto strided = [](int64_t stride, int64_t pad) {
         return [=](Attrs& a) {
             a.strides = {stride, stride};

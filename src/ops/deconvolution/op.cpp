@@ -147,6 +147,46 @@ Result<void> infer(ir::InferContext& ctx)
                  {input(t, {2, 40, 5, 6}), constant(t, {40, 24, 2, 2}), constant(t, {24})});
         list.add(name + "2x2_beside_tails", beside, {input(t, {1, 36, 3, 70}), constant(t, {36, 21, 2, 2})});
     }
+    // In FP16 and FP32, as a GPU's tensor cores take them: phases of every kind.
+    auto image = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(w.rank - 2);
+        change(a);
+        for (DataType t : {DataType::kHalf, DataType::kFloat}) {
+            std::vector<CaseInput> in{input(t, x), constant(t, w)};
+            if (bias)
+                in.push_back(constant(t, {w[1] * a.groups}));
+            list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
+        }
+    };
+    auto evenly = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
+        return [=](Attrs& a) {
+            a.strides.assign(a.strides.size(), stride);
+            a.prePadding.assign(a.strides.size(), pad);
+            a.postPadding.assign(a.strides.size(), pad);
+            a.dilations.assign(a.strides.size(), dilation);
+            a.groups = groups;
+        };
+    };
+    image("4x4_stride2", {2, 40, 9, 11}, {40, 72, 4, 4}, true, evenly(2, 1));
+    image("4x4_from_one", {3, 100, 1, 1}, {100, 64, 4, 4}, false, evenly(1, 0));
+    image("3x3_stride2", {1, 17, 8, 6}, {17, 33, 3, 3}, true, evenly(2, 1));
+    image("3x3_stride1", {1, 24, 10, 7}, {24, 16, 3, 3}, true, evenly(1, 1));
+    image("3x3_dilated", {1, 24, 7, 9}, {24, 20, 3, 3}, true, evenly(1, 2, 2));
+    image("5x5_stride2_dilated2", {1, 16, 6, 7}, {16, 12, 5, 5}, true, evenly(2, 3, 2));
+    image("5x5_stride2_dilated3", {1, 16, 6, 7}, {16, 12, 5, 5}, true, evenly(2, 3, 3));
+    image("2x2_stride3", {1, 20, 5, 4}, {20, 24, 2, 2}, true, evenly(3, 0)); // outputs that nothing reaches
+    image("7x7_stride4", {1, 33, 5, 6}, {33, 5, 7, 7}, true, evenly(4, 2));
+    image("groups_4", {2, 48, 5, 6}, {48, 8, 4, 4}, true, evenly(2, 1, 1, 4));
+    image("groups_odd", {1, 9, 5, 6}, {9, 5, 3, 3}, true, evenly(2, 1, 1, 3));
+    image("depthwise_stride2", {1, 24, 6, 9}, {24, 1, 4, 4}, true, evenly(2, 1, 1, 24));
+    image("3d_stride2", {2, 20, 3, 5, 4}, {20, 40, 4, 4, 4}, true, evenly(2, 1));
+    image("3d_2x2x2", {1, 40, 3, 5, 6}, {40, 24, 2, 2, 2}, true, evenly(2, 0));
+    image("batch_dims", {2, 3, 16, 5, 6}, {16, 24, 3, 3}, true, evenly(2, 1));
+    image("asymmetric", {1, 16, 9, 8}, {16, 24, 5, 3}, true, [](Attrs& a) {
+        a.prePadding = {2, 0};
+        a.postPadding = {1, 3};
+        a.strides = {2, 3};
+    });
     Attrs half = Attrs::plain(2);
     half.strides = {2, 1};
     list.add("half_3x3", half,

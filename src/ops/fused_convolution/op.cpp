@@ -126,6 +126,11 @@ Tolerance tolerance(ir::Node const& node, DataType type)
         list.add("depthwise_stride2_" + name, Attrs(spread, f),
                  {f32({1, 50, 8, 29}), weights({50, 1, 3, 3}), weights({50})});
     }
+    for (DataType type : {DataType::kHalf, DataType::kFloat})
+        list.add(type == DataType::kHalf ? "half_3d_residual" : "single_3d_residual",
+                 Attrs(convolution::Attrs::plain(3), Kind::kRelu),
+                 {input(type, {2, 24, 4, 5, 6}), constant(type, {40, 24, 2, 3, 3}), constant(type, {40}),
+                  input(type, {2, 40, 3, 3, 4})});
     list.add("3d", Attrs(convolution::Attrs::plain(3), Kind::kRelu), {f32({1, 2, 4, 5, 6}), weights({3, 2, 2, 3, 3})});
     list.add("empty", Attrs(plain, Kind::kRelu), {f32({0, 2, 4, 4}), weights({3, 2, 3, 3})});
     for (bool residual : {false, true}) {

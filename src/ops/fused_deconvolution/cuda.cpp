@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/cuda_conv_nd.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "families/convolution/cuda_deconv_f32.h"
 #include "families/convolution/cuda_plain_convolution.h"
@@ -21,13 +22,19 @@ constexpr CudaTactic kWgmma{"fused_deconvolution_f16_wgmma_sm90a",
                             deconv_f16::formats};
 constexpr CudaTactic kTf32 = deconv_f32::tactic<true>("fused_deconvolution_tf32_mma_sm80");
 constexpr CudaTactic kExact = deconv_f32::tactic<false>("fused_deconvolution_f32_tile_sm80");
+constexpr CudaTactic kNdHalf =
+    conv_nd::tactic<WindowKind::kDeconvolution, conv_nd::Operand::kHalf>("fused_deconvolution_f16_nd_sm80");
+constexpr CudaTactic kNdTf32 =
+    conv_nd::tactic<WindowKind::kDeconvolution, conv_nd::Operand::kTf32>("fused_deconvolution_tf32_nd_sm80");
+constexpr CudaTactic kNdExact =
+    conv_nd::tactic<WindowKind::kDeconvolution, conv_nd::Operand::kTf32x3>("fused_deconvolution_f32_nd_sm80");
 constexpr CudaTactic kPlain{"fused_deconvolution_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWgmma, &kTf32, &kExact, &kPlain};
+    static constexpr Tactic const* kList[] = {&kWgmma, &kTf32, &kExact, &kNdHalf, &kNdTf32, &kNdExact, &kPlain};
     return kList;
 }
 

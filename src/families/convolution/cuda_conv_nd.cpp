@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/cuda_conv_nd.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "families/convolution/cuda_conv_f16.h"
+#include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_deconv_f16.h"
+#include "kernels/cuda/conv/mma_f32.h"
+#include "kernels/cuda/conv/mma_nd.h"
+
+namespace tw::ops::conv_nd {
+
+namespace {
+
+namespace conv = cuda::conv_nd;
+using Geometry = KernelWindowGeometry;
+using conv_f16::roundUp8;
+
+constexpr size_t kMostConfigs = 4;
+
+// A config's numbers.
+enum Field
+{
+    kTileM,
+    kTileN,
+    kStages,
+    kVector,
+    kSplit,
+    kFields,
+};
+
+// The element of the window that tap t of phase p is; -1: that phase has no such tap.
+int64_t elementOf(Geometry const& g, WindowKind kind, int axis, int64_t phase, int64_t tap)
+{
+    int64_t const stride = g.stride[axis], dilation = g.dilation[axis], window = g.window[axis];
+    if (kind != WindowKind::kDeconvolution)
+        return tap < window ? tap : -1;
+    // y[o] takes x[i] by element r where o + before = i stride + r dilation: every (stride / gcd)-th r, from one below
+    // that on.
+    int64_t const period = stride / std::gcd(stride, dilation);
+    for (int64_t r = 0; r < std::min(period, window); ++r)
+        if ((phase + g.before[axis] - r * dilation) % stride == 0)
+            return r + tap * period < window ? r + tap * period : -1;
+    return -1;
+}
+
+conv::Axis axisOf(Geometry const& g, WindowKind kind, int i)
+{
+    conv::Axis a;
+    a.in = int32_t(g.in[i]);
+    a.out = int32_t(g.out[i]);
+    if (kind != WindowKind::kDeconvolution) {
+        a.stride = int32_t(g.stride[i]);
+        a.step = int32_t(g.dilation[i]);
+        a.taps = a.count[0] = int32_t(g.window[i]);
+        a.begin[0] = int32_t(-g.before[i]);
+        return a;
+    }
+    int64_t const common = std::gcd(g.stride[i], g.dilation[i]), period = g.stride[i] / common;
+    a.phases = int32_t(g.stride[i]);
+    a.step = int32_t(-g.dilation[i] / common);
+    a.taps = int32_t((g.window[i] + period - 1) / period);
+    for (int p = 0; p < a.phases && p < conv::kMostPhases; ++p) {
+        int64_t const first = elementOf(g, kind, i, p, 0);
+        a.count[p] = first < 0 ? 0 : int32_t((g.window[i] - first + period - 1) / period);
+        a.begin[p] = first < 0 ? 0 : int32_t((p + g.before[i] - first * g.dilation[i]) / g.stride[i]);
+    }
+    return a;
+}
+
+int64_t filtersOf(Geometry const& g)
+{
+    return g.groups == 1 ? roundUp8(g.k) : g.k;
+}
+
+conv::Shape shapeOf(Geometry const& g, WindowKind kind)
+{
+    conv::Shape s;
+    s.n = g.batch;
+    s.c = g.c;
+    s.k = filtersOf(g);
+    s.groups = g.groups;
+    for (int i = 0; i < 3; ++i)
+        s.axes[i] = axisOf(g, kind, i);
+    return s;
+}
+
+Geometry geometryOf(ir::Node const& node, WindowKind kind, Extents const& x, Extents const& w, Extents const& y)
+{
+    return ops::geometryOf(kind, node.attrsAs<KernelWindowAttrs>(), x, w, y);
+}
+
+Geometry geometryOf(Problem const& p, WindowKind kind, bool atMaximum)
+{
+    auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
+    return geometryOf(*p.node, kind, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
+}
+
+bool isEmpty(Geometry const& g)
+{
+    return g.batch * g.out[0] * g.out[1] * g.out[2] == 0;
+}
+
+conv::Spec baseOf(Problem const& p, WindowKind kind, Operand operand)
+{
+    Geometry const g = geometryOf(p, kind, true);
+    conv::Spec s;
+    s.half = operand == Operand::kHalf;
+    s.exact = operand == Operand::kTf32x3;
+    s.vector = s.half ? 8 : 4;
+    while (g.groups > 1 && g.c / g.groups % s.vector != 0)
+        s.vector /= 2;
+    s.aligned = filtersOf(g) / g.groups % 4 == 0;
+    s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
+    return s;
+}
+
+char const* specOf(Problem const& p, WindowKind kind, Operand operand, Config const& c, conv::Spec& s)
+{
+    if (!isConfig(c, kFields, 0, 256))
+        return "a config has other numbers";
+    s = baseOf(p, kind, operand);
+    if (s.vector != c[kVector])
+        return "a config is for other channels";
+    s.tileM = int(c[kTileM]);
+    s.tileN = int(c[kTileN]);
+    s.stages = int(c[kStages]);
+    s.split = int(c[kSplit]);
+    return conv::unsupported(s);
+}
+
+char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g, WindowKind kind)
+{
+    return isEmpty(g) ? nullptr : conv::unsupported(spec, shapeOf(g, kind));
+}
+
+// Deconvolution filters are [c, k / groups, window...], convolution filters [k, c / groups, window...].
+std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kind)
+{
+    Geometry const g = geometryOf(p, kind, true);
+    conv::Shape const s = shapeOf(g, kind);
+    TensorSpec const& w = p.inputs[1];
+    int64_t const each = conv::paddedK(spec, s), inner = conv::innerOf(spec, s), bytes = sizeOf(w.type);
+    int64_t const channels = g.c / g.groups, filters = g.k / g.groups, packedFilters = s.k / g.groups;
+    std::string packed(size_t(s.phases() * s.k * each * bytes), '\0');
+    int64_t row = 0; // of packed filters: phase, group, filter
+    for (int64_t phase = 0; phase < s.phases(); ++phase) {
+        int64_t const at[3] = {phase / (s.axes[1].phases * s.axes[2].phases),
+                               phase / s.axes[2].phases % s.axes[1].phases, phase % s.axes[2].phases};
+        for (int64_t group = 0; group < g.groups; ++group, row += packedFilters)
+            for (int64_t tap = 0; tap < s.taps(); ++tap) {
+                int64_t const taps[3] = {tap / (s.axes[1].taps * s.axes[2].taps), tap / s.axes[2].taps % s.axes[1].taps,
+                                         tap % s.axes[2].taps};
+                int64_t element = 0;
+                bool isThere = true;
+                for (int i = 0; i < 3; ++i) {
+                    int64_t const r = elementOf(g, kind, i, at[i], taps[i]);
+                    isThere = isThere && r >= 0;
+                    element = element * g.window[i] + r;
+                }
+                for (int64_t k = 0; isThere && k < filters; ++k)
+                    for (int64_t c = 0; c < channels; ++c) {
+                        int64_t const filter = kind == WindowKind::kDeconvolution
+                                                   ? (group * channels + c) * filters + k
+                                                   : (group * filters + k) * channels + c;
+                        int64_t const from = filter * g.window[0] * g.window[1] * g.window[2] + element;
+                        std::memcpy(&packed[size_t(((row + k) * each + tap * inner + c) * bytes)],
+                                    static_cast<char const*>(w.constant->data()) + from * bytes, size_t(bytes));
+                    }
+            }
+    }
+    if (w.type == DataType::kFloat && !spec.exact)
+        cuda::conv_f32::roundAllToTf32(packed);
+    return packed;
+}
+
+} // namespace
+
+Support Tactics::supports(Problem const& p, WindowKind kind, Operand operand)
+{
+    if (!p.cuda || p.cuda->capability < 80)
+        return Support::no("needs a GPU of compute capability 8.0 or later");
+    DataType const type = operand == Operand::kHalf ? DataType::kHalf : DataType::kFloat;
+    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
+    if (x.type != type || w.type != type || p.outputs[0].type != type)
+        return Support::no(std::string("takes ") + nameOf(type) + " only");
+    bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
+    if (!w.constant || (hasBias && !p.inputs[2].constant))
+        return Support::no("takes constant filters and biases only");
+    if (w.dims.volume() == 0)
+        return Support::no("needs channels and filters");
+    if (kind == WindowKind::kConvolution && w.dims.rank == 4)
+        return Support::no("leaves 2-D windows to kernels of their own");
+    constexpr int64_t kLimit = int64_t(1) << 24;
+    Geometry const g = geometryOf(p, kind, true);
+    if (kind == WindowKind::kDeconvolution && p.inputs[0].type == DataType::kFloat && deconv_f16::areBeside(g, 16))
+        return Support::no("leaves windows side by side to kernels of their own");
+    for (int i = 0; i < 3; ++i)
+        if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
+            (g.window[i] - 1) * g.dilation[i] >= kLimit)
+            return Support::no("windows and images of less than 2^24 along each axis");
+    if (kind == WindowKind::kDeconvolution && std::max({g.stride[0], g.stride[1], g.stride[2]}) > conv::kMostPhases)
+        return Support::no("takes strides up to " + std::to_string(conv::kMostPhases));
+    if (char const* const why = unsupportedGeometry(baseOf(p, kind, operand), g, kind))
+        return Support::no(why);
+    return configs(p, kind, operand).empty() ? Support::no("no tile fits") : Support::yes();
+}
+
+std::vector<Config> Tactics::configs(Problem const& p, WindowKind kind, Operand operand)
+{
+    Geometry const optimum = geometryOf(p, kind, false), maximum = geometryOf(p, kind, true);
+    conv::Spec const base = baseOf(p, kind, operand);
+    if (isEmpty(optimum))
+        return {{base.tileM, base.tileN, base.stages, base.vector, base.split}};
+    std::vector<Config> list;
+    for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.cuda->multiprocessors,
+                                                p.cuda->capability >= 90, kMostConfigs))
+        if (!unsupportedGeometry(s, maximum, kind))
+            list.push_back({s.tileM, s.tileN, s.stages, s.vector, s.split});
+    return list;
+}
+
+std::vector<Formats> Tactics::formats(Problem const& p)
+{
+    int const rank = p.inputs[0].dims.rank;
+    Format const format = p.inputs[1].dims.rank == 5 ? Format::kDHWC8 : Format::kHWC8;
+    if (rank < leastRankOf(format) || p.inputs[0].constant)
+        return {};
+    Formats f = linearFormats(p);
+    f.inputs[0] = f.outputs[0] = format;
+    if (conv_f16::hasResidual(p))
+        f.inputs[3] = format;
+    return {f};
+}
+
+double Tactics::estimate(Problem const& p, Config const& config, WindowKind kind, Operand operand)
+{
+    conv::Spec spec;
+    Geometry const g = geometryOf(p, kind, false);
+    if (specOf(p, kind, operand, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
+        return 0;
+    return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
+}
+
+CudaKernels Tactics::generate(Problem const& p, Config const& config, WindowKind kind, Operand operand)
+{
+    conv::Spec spec;
+    if (char const* const why = specOf(p, kind, operand, config, spec))
+        return noKernels(unsupported(why));
+    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    out.pack = [&p, spec, kind]() -> Result<std::vector<std::string>> {
+        return std::vector<std::string>{conv_f16::packBias(p, filtersOf(geometryOf(p, kind, true))),
+                                        packFilters(p, spec, kind)};
+    };
+    out.packedInputs = {1, 2};
+    out.run = [spec, kind, node = p.node, packed = geometryOf(p, kind, true)](CudaLaunch const& launch,
+                                                                              RunArgs& args) -> Result<void> {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        Geometry const g = geometryOf(*node, kind, x.dims, args.inputs[1].dims, y.dims);
+        // Which taps a phase has depends on what is cut off in front.
+        if (kind == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed.before))
+            return unsupported("padding that differs from that of the maximum shapes");
+        if (char const* const why = unsupportedGeometry(spec, g, kind))
+            return unsupported(why);
+        conv::Launch l = conv::launch(spec, shapeOf(g, kind), x.pixelStride(), y.pixelStride());
+        conv::Args& a = l.args;
+        a.x = x.data;
+        a.y = y.data;
+        a.bias = static_cast<float const*>(launch.packed(0));
+        a.filters = launch.packed(1);
+        if (args.inputs.size() > 3 && args.inputs[3].data) {
+            a.residual = args.inputs[3].data;
+            a.pixelResidual = args.inputs[3].pixelStride();
+        }
+        return launch.withGeometry(0, l.geometry, {&a});
+    };
+    return out;
+}
+
+} // namespace tw::ops::conv_nd

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions over 2 and 3 axes and transposed ones, with any window, stride, dilation, padding and groups, constant
+// filters: kernels/cuda/conv/mma_nd.h. x, residual and y pixel by pixel (kHWC8, kDHWC8).
+#pragma once
+
+#include "families/convolution/window.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::conv_nd {
+
+enum class Operand : int
+{
+    kHalf,
+    kTf32,
+    kTf32x3, // FP32 whose factors are three TF32 products
+};
+
+struct Tactics
+{
+    static Support supports(Problem const& problem, WindowKind kind, Operand operand);
+    static std::vector<Config> configs(Problem const& problem, WindowKind kind, Operand operand);
+    static std::vector<Formats> formats(Problem const& problem);
+    static double estimate(Problem const& problem, Config const& config, WindowKind kind, Operand operand);
+    static CudaKernels generate(Problem const& problem, Config const& config, WindowKind kind, Operand operand);
+};
+
+template <WindowKind kind, Operand operand>
+constexpr CudaTactic tactic(char const* name)
+{
+    return CudaTactic(
+        name, 1, [](Problem const& p, Config const& c) { return Tactics::generate(p, c, kind, operand); },
+        [](Problem const& p) { return Tactics::supports(p, kind, operand); },
+        [](Problem const& p) { return Tactics::configs(p, kind, operand); }, Tactics::formats,
+        [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, kind, operand); },
+        operand == Operand::kTf32);
+}
+
+} // namespace tw::ops::conv_nd

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions over up to three axes, transposed ones too, as implicit matrix products by mma.sync, for compute
+// capability 8.0 and later: any channels, windows, strides, dilations, padding and groups; x and y pixel by pixel
+// ([n, d, h, w, c]), FP16, or FP32 with factors rounded to TF32, or as three TF32 products that keep 21 of 24 bits.
+//
+// Rows are output positions, columns filters, k runs over taps and channels as x has them in memory. A transposed
+// convolution of stride S is S convolutions of stride 1 along each axis (phases): outputs o = q S + p of one p read the
+// same taps. Phases and groups are blocks of one launch.
+//
+// Few output positions leave multiprocessors idle: from capability 9.0 on the blocks of a cluster share a tile's k
+// (split) and add up through shared memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/common/params.h"
+#include "kernels/cuda/common/tensor_map.h"
+
+namespace tw::cuda::conv_nd {
+
+constexpr int kMostPhases = 16, kStepK = 32;
+
+// Along one axis: position q of phase p reads x at q * stride + begin[p] + t * step for its taps t < count[p], and
+// writes y at q * phases + p.
+struct Axis
+{
+    int32_t in = 1, out = 1, phases = 1, stride = 1, step = 1;
+    int32_t taps = 1; // of the phase that has most
+    int32_t begin[kMostPhases] = {}, count[kMostPhases] = {1};
+
+    int64_t positions() const { return (int64_t(out) + phases - 1) / phases; }
+};
+
+struct Shape
+{
+    int64_t n = 1, c = 1, k = 1, groups = 1;
+    Axis axes[3]; // depth, height, width
+
+    int64_t phases() const { return int64_t(axes[0].phases) * axes[1].phases * axes[2].phases; }
+    int64_t taps() const { return int64_t(axes[0].taps) * axes[1].taps * axes[2].taps; }
+    int64_t rows() const { return n * axes[0].positions() * axes[1].positions() * axes[2].positions(); }
+};
+
+struct Spec
+{
+    bool half = true;           // x, y and filters are FP16, else FP32
+    bool exact = false;         // FP32: three products for one, else factors are rounded to TF32
+    int tileM = 64, tileN = 64; // positions: 64, 128; filters: 32, 64, 128
+    int stages = 4;
+    int vector = 8;         // elements of x that one copy takes, at most 16 bytes; divides the channels of a group
+    bool aligned = true;    // filters of a group, and pixels of y, come in steps of 4
+    int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
+    std::string activation; // source of `template <class T> T activate(T)`
+
+    int64_t sharedBytes() const;
+    std::string name() const; // "conv_nd_f16_64x64x32_s4_v8_sm80"
+};
+
+char const* unsupported(Spec const& spec); // null, or why there is no such kernel
+char const* unsupported(Spec const& spec, Shape const& shape);
+std::string source(Spec const& spec);
+constexpr char const* kKernel = "convolve";
+
+// Channels that a tap takes in k: those of a group, rounded up to whole copies where there is one group (what is behind
+// them counts as zero).
+int64_t innerOf(Spec const& spec, Shape const& shape);
+// Filters come as [phase, k, paddedK()]: taps, then innerOf() channels, then zeros; TF32 ones rounded.
+int64_t paddedK(Spec const& spec, Shape const& shape);
+
+struct Args
+{
+    void const *x = nullptr, *filters = nullptr, *residual = nullptr;
+    float const* bias = nullptr; // [k]; null: none
+    void* y = nullptr;
+    int64_t pixelX = 0, rowX = 0, planeX = 0, imageX = 0, pixelY = 0, pixelResidual = 0; // elements
+    int32_t m = 0, n = 0;                                                                // rows, filters of a group
+    int32_t groups = 1, channels = 1, inner = 1, paddedK = 0, stepsK = 0, unused = 0;
+    Axis axes[3];
+    Div positions[3];
+};
+
+struct Launch
+{
+    Args args; // without addresses; pixels of x and y lie `pixelX` and `pixelY` elements apart
+    LaunchGeometry geometry;
+};
+Launch launch(Spec const& spec, Shape const& shape, int64_t pixelX, int64_t pixelY);
+
+// A guess of the kernel's time, for ordering.
+double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
+// Tiles and splits worth timing, the best guess first, at most so many. `clusters`: blocks may share k.
+std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, bool clusters, size_t most);
+
+} // namespace tw::cuda::conv_nd

@@ -4,6 +4,7 @@
 #include "ops/activation/op.h"
 #include "ops/attention/op.h"
 #include "ops/convolution/op.h"
+#include "ops/deconvolution/op.h"
 #include "ops/fused_convolution/op.h"
 #include "ops/fused_matrix_multiply/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -49,6 +50,39 @@ std::vector<Row> productRows()
     attend("attention_197_b1_f32", 1, 197, 12, false, f);
     attend("attention_384_b32_mask_f32", 32, 384, 16, true, f);
     attend("attention_2048_b4_f32", 4, 2048, 16, false, f);
+    attend("attention_1024_b1_d36", 1, 1024, 4, false, h, 36); // MobileViT's heads
+    attend("attention_1024_b1_d36_f32", 1, 1024, 4, false, f, 36);
+    attend("attention_1024_b1_d160", 1, 1024, 8, false, h, 160);
+    attend("attention_1024_b1_d256", 1, 1024, 8, false, h, 256);
+    // Transposed convolutions of a generator, convolutions of a video network.
+    auto transposed = [&](char const* name, DataType type, int64_t batch, int64_t c, int64_t side, int64_t k) {
+        auto a = deconvolution::Attrs::plain(2);
+        a.strides = {2, 2};
+        a.prePadding = a.postPadding = {1, 1};
+        list.push_back({name,
+                        deconvolution::def(),
+                        a.clone(),
+                        {{type, {batch, c, side, side}}, {type, {c, k, 4, 4}}},
+                        2.0 * double(batch * side * side * c * k) * 16});
+    };
+    transposed("deconv_4x4_s2_512x4_f16", h, 16, 512, 4, 256);
+    transposed("deconv_4x4_s2_256x8_f16", h, 16, 256, 8, 128);
+    transposed("deconv_4x4_s2_128x16_f16", h, 16, 128, 16, 64);
+    transposed("deconv_4x4_s2_64x32_to_3_f16", h, 16, 64, 32, 3);
+    transposed("deconv_4x4_s2_256x8_f32", f, 16, 256, 8, 128);
+    auto volume = [&](char const* name, DataType type, int64_t c, int64_t depth, int64_t side, int64_t k) {
+        auto a = convolution::Attrs::plain(3);
+        a.prePadding = a.postPadding = {1, 1, 1};
+        list.push_back({name,
+                        convolution::def(),
+                        a.clone(),
+                        {{type, {1, c, depth, side, side}}, {type, {k, c, 3, 3, 3}}},
+                        2.0 * double(depth * side * side * c * k) * 27});
+    };
+    volume("conv3d_64_16x56_f16", h, 64, 16, 56, 64);
+    volume("conv3d_128_8x28_f16", h, 128, 8, 28, 128);
+    volume("conv3d_512_2x7_f16", h, 512, 2, 7, 512);
+    volume("conv3d_64_16x56_f32", f, 64, 16, 56, 64);
     auto conv = convolution::Attrs::plain(2);
     conv.prePadding = conv.postPadding = {1, 1};
     list.push_back({"conv_3x3_64_f16",

@@ -64,6 +64,7 @@ std::vector<Row> productRows()
                         a.clone(),
                         {{type, {batch, c, side, side}}, {type, {c, k, 4, 4}}},
                         2.0 * double(batch * side * side * c * k) * 16});
+        list.back().constants = 1;
     };
     transposed("deconv_4x4_s2_512x4_f16", h, 16, 512, 4, 256);
     transposed("deconv_4x4_s2_256x8_f16", h, 16, 256, 8, 128);
@@ -78,6 +79,7 @@ std::vector<Row> productRows()
                         a.clone(),
                         {{type, {1, c, depth, side, side}}, {type, {k, c, 3, 3, 3}}},
                         2.0 * double(depth * side * side * c * k) * 27});
+        list.back().constants = 1;
     };
     volume("conv3d_64_16x56_f16", h, 64, 16, 56, 64);
     volume("conv3d_128_8x28_f16", h, 128, 8, 28, 128);

@@ -10,6 +10,7 @@
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "kernels/cuda/conv/mma_nd.h"
+#include "ops/fused_deconvolution/op.h"
 
 namespace tw::ops::conv_nd {
 
@@ -114,7 +115,8 @@ conv::Spec baseOf(Problem const& p, WindowKind kind, Operand operand)
     while (g.groups > 1 && g.c / g.groups % s.vector != 0)
         s.vector /= 2;
     s.aligned = filtersOf(g) / g.groups % 4 == 0;
-    s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
+    auto const* const fused = dynamic_cast<fused_deconvolution::Attrs const*>(p.node->attrs.get());
+    s.activation = conv_f32::activationOf(fused ? fused->activation : conv_f16::activationOf(*p.node));
     return s;
 }
 

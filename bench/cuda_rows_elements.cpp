@@ -104,6 +104,16 @@ std::vector<Row> elementRows()
                         {{h, {tokens, width}}, {h, {width}}, {h, {width}}},
                         0,
                         2});
+    for (auto const& [name, rows, n] :
+         {std::tuple{"group_norm_64x40960", 64, 40960}, std::tuple{"group_norm_32x2560", 32, 2560},
+          std::tuple{"group_norm_512x40960", 512, 40960}})
+        list.push_back({name,
+                        layer_norm::def(),
+                        with<layer_norm::Attrs>([](auto& a) {
+                            a.axis = 1;
+                            a.hasGamma = a.hasBeta = false;
+                        }),
+                        {{h, {rows, n}}}});
     auto pool = pooling::Attrs::plain(pooling::Kind::kMax, {3, 3});
     pool.strides = {2, 2};
     pool.prePadding = pool.postPadding = {1, 1};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/layer_norm/cuda_chunks.h"
 #include "ops/layer_norm/op.h"
 #include "tactic/cuda_tactic.h"
 
@@ -226,7 +227,7 @@ constexpr CudaTactic kRows{"layer_norm_rows_cuda", 2, generateRows, supportsRows
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRows, &kPlain};
+    static constexpr Tactic const* kList[] = {&kRows, &kChunks, &kPlain};
     return kList;
 }
 

@@ -71,6 +71,14 @@ Result<void> infer(ir::InferContext& ctx)
         add("half_" + std::to_string(n), 1, 1e-5, DataType::kHalf, {n == 768 ? 37 : 2, n});
     add("row_2100", 1, 1e-5, DataType::kFloat, {2, 2100});
     add("row_9000", 1, 1e-5, DataType::kFloat, {2, 9000});
+    // Rows in chunks: below, at and above one, a tail that is no whole pack.
+    for (DataType type : {DataType::kFloat, DataType::kHalf})
+        for (int64_t n : {2048, 4096, 4099, 8192, 20000, 40960})
+            add(std::string(nameOf(type)) + "_long_" + std::to_string(n), 1, 1e-5, type, {3, n});
+    Attrs groups; // as a group norm: no gamma, no beta
+    groups.axis = 2;
+    groups.hasGamma = groups.hasBeta = false;
+    list.add("groups", groups, {input(DataType::kHalf, {2, 8, 10, 32, 32})});
     add("no_rows", 1, 1e-5, DataType::kFloat, {0, 4});
     add("no_columns", 1, 1e-5, DataType::kFloat, {4, 0});
 }

@@ -190,7 +190,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
                                    bool useAllocators)
 {
     cuda::Target const* const gpu = state->core->cuda();
-    TwHostCudaTable const* cuda = gpu ? nullptr : hostCuda();
+    TwHostCudaTable const* cuda = gpu ? nullptr : hostCudaOf(stream);
     // A CPU engine with the real CUDA: the run waits for the stream, then takes place here and now.
     std::unique_ptr<CudaDriver> const driver = gpu || cuda ? nullptr : CudaDriver::ofProcess();
     if (!gpu && !cuda && !driver && stream)
@@ -300,7 +300,7 @@ Result<void> ContextObject::finish()
         TW_CUDA(gpu->device->driver(), cuStreamSynchronize(nullptr));
         return {};
     }
-    if (TwHostCudaTable const* cuda = hostCuda())
+    if (TwHostCudaTable const* cuda = hostCudaOf(nullptr))
         if (int const status = cuda->synchronize(nullptr))
             return cudaFailed("the null stream did not finish", status);
     return {};

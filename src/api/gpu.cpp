@@ -94,7 +94,7 @@ Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environ
     bool const wanted = environment.device == DeviceWish::kCuda;
     if (environment.device == DeviceWish::kCpu)
         return cpu;
-    if (hostCuda()) {
+    if (HostCuda const found = hostCuda(); found.table && !found.isBesideAnother) {
         if (wanted)
             return Error{ErrorCode::kFailedInitialization,
                          "TENSORWRIGHT_DEVICE asks for a GPU, but this process uses lib/hostcuda/libcudart, the CUDA "

@@ -10,8 +10,6 @@
 namespace tw::hostcuda {
 namespace {
 
-thread_local cudaStreamCaptureMode threadMode = cudaStreamCaptureModeGlobal;
-
 // Takes the capture off its streams and out of the list. Structure locked. The graph lives on in the returned pointer.
 void detach(const std::shared_ptr<Capture>& capture)
 {
@@ -175,6 +173,7 @@ void endCaptureOf(const Stream& stream)
 cudaError_t checkUnsafeCall()
 {
     State& s = state();
+    const cudaStreamCaptureMode threadMode = s.thread().captureMode;
     const std::lock_guard lock(s.structure);
     if (s.captures.empty() || threadMode == cudaStreamCaptureModeRelaxed)
         return cudaSuccess;
@@ -313,7 +312,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode)
     return call([&] {
         if (mode == nullptr || static_cast<unsigned>(*mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed))
             return cudaErrorInvalidValue;
-        std::swap(*mode, threadMode);
+        std::swap(*mode, state().thread().captureMode);
         return cudaSuccess;
     });
 }

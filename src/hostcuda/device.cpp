@@ -17,8 +17,6 @@ namespace {
 
 constexpr char kPciBusId[] = "0000:00:00.0";
 
-std::atomic<unsigned int> deviceFlags{0};
-
 cudaError_t setTo(int* out, int value)
 {
     if (out == nullptr)
@@ -26,9 +24,6 @@ cudaError_t setTo(int* out, int value)
     *out = value;
     return cudaSuccess;
 }
-
-// What cudaDeviceSetLimit keeps for cudaDeviceGetLimit; the defaults are CUDA's.
-std::atomic<std::size_t> limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
 } // namespace
 } // namespace tw::hostcuda
@@ -87,7 +82,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
     return call([&] {
         if ((flags & ~static_cast<unsigned int>(cudaDeviceMask)) != 0)
             return cudaErrorInvalidValue;
-        deviceFlags = flags;
+        state().deviceFlags = flags;
         return cudaSuccess;
     });
 }
@@ -97,7 +92,7 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags)
     return call([&] {
         if (flags == nullptr)
             return cudaErrorInvalidValue;
-        *flags = deviceFlags | cudaDeviceMapHost;
+        *flags = state().deviceFlags | cudaDeviceMapHost;
         return cudaSuccess;
     });
 }
@@ -165,7 +160,7 @@ cudaError_t cudaDeviceReset()
         s.nodes.removeAll();
         forgetPools();
         freeAllMemory();
-        deviceFlags = 0;
+        state().deviceFlags = 0;
         return cudaSuccess;
     });
 }
@@ -173,9 +168,9 @@ cudaError_t cudaDeviceReset()
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value)
 {
     return call([&] {
-        if (static_cast<std::size_t>(limit) >= std::size(limits))
+        if (static_cast<std::size_t>(limit) >= std::size(state().limits))
             return cudaErrorUnsupportedLimit;
-        limits[limit] = value;
+        state().limits[limit] = value;
         return cudaSuccess;
     });
 }
@@ -185,9 +180,9 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit)
     return call([&] {
         if (value == nullptr)
             return cudaErrorInvalidValue;
-        if (static_cast<std::size_t>(limit) >= std::size(limits))
+        if (static_cast<std::size_t>(limit) >= std::size(state().limits))
             return cudaErrorUnsupportedLimit;
-        *value = limits[limit];
+        *value = state().limits[limit];
         return cudaSuccess;
     });
 }

@@ -6,8 +6,7 @@ namespace tw::hostcuda {
 
 cudaError_t& lastError()
 {
-    thread_local cudaError_t error = cudaSuccess;
-    return error;
+    return state().thread().lastError;
 }
 
 namespace {

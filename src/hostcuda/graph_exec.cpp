@@ -8,7 +8,6 @@
 #include "state.h"
 
 namespace tw::hostcuda {
-namespace {
 
 // A step keeps its closure alive, so the graph that it came from may be destroyed.
 struct Step
@@ -35,10 +34,11 @@ struct Exec
     }
 };
 
+namespace {
+
 HandleTable<Exec>& execs()
 {
-    static HandleTable<Exec>& table = *new HandleTable<Exec>(HandleKind::kExec);
-    return table;
+    return state().execs;
 }
 
 cudaError_t makeSteps(cudaGraph_t handle, std::shared_ptr<const Steps>& result)

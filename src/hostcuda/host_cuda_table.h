@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How libnvinfer takes part in the streams of our CUDA runtime stand-in.
 //
-// A libcudart of ours exports one symbol, `twHostCuda`. libnvinfer looks it up with dlsym(RTLD_DEFAULT, "twHostCuda"):
-// present means that the client's streams, events and "device" pointers belong to the stand-in and that the device is
-// the CPU. Before the first use check `version == kTwHostCudaVersion` and `sizeBytes >= sizeof(TwHostCudaTable)` as it
-// was compiled; a newer stand-in may append fields and keep the version.
+// A libcudart of ours has one such table, `twHostCuda`, and announces it by a note in its ELF file (modules.h), so that
+// libnvinfer finds it however it was loaded: present means that the client's streams, events and "device" pointers
+// belong to the stand-in and that the device is the CPU (stream.h of the API says what holds beside NVIDIA's
+// libcudart). Before the first use check `version == kTwHostCudaVersion` and `sizeBytes >= sizeof(TwHostCudaTable)` as
+// it was compiled; a newer stand-in may append fields and keep the version.
 //
 // Every function is thread safe, throws nothing, and returns a cudaError_t as int (0 = success). Unlike the cuda*
 // functions they leave the thread's last error alone: an error of the library's own call is not the client's.
@@ -74,7 +75,7 @@ struct TwHostCudaTable
     int (*pointerInfo)(const void* ptr, TwHostCudaPointer* info);
 };
 
-// Looked up by name at run time; this declaration gives the symbol C linkage and its type.
+// Exported by the shared libraries; this declaration gives the symbol C linkage and its type.
 extern const TwHostCudaTable twHostCuda;
 
 } // extern "C"

@@ -9,7 +9,6 @@
 #include "state.h"
 
 namespace tw::hostcuda {
-namespace {
 
 struct Pool
 {
@@ -21,10 +20,11 @@ struct Pool
     unsigned long long usedHigh = 0;
 };
 
+namespace {
+
 HandleTable<Pool>& pools()
 {
-    static HandleTable<Pool>& table = *new HandleTable<Pool>(HandleKind::kPool);
-    return table;
+    return state().pools;
 }
 
 std::shared_ptr<Pool> makePool()
@@ -34,32 +34,20 @@ std::shared_ptr<Pool> makePool()
     return pool;
 }
 
-std::mutex defaultMutex;
-std::shared_ptr<Pool>& defaultSlot()
-{
-    static std::shared_ptr<Pool>& slot = *new std::shared_ptr<Pool>;
-    return slot;
-}
-std::shared_ptr<Pool>& currentSlot()
-{
-    static std::shared_ptr<Pool>& slot = *new std::shared_ptr<Pool>;
-    return slot;
-}
-
 std::shared_ptr<Pool> defaultPool()
 {
-    const std::lock_guard lock(defaultMutex);
-    if (!defaultSlot())
-        defaultSlot() = makePool();
-    return defaultSlot();
+    const std::lock_guard lock(state().defaultPools);
+    if (!state().defaultPool)
+        state().defaultPool = makePool();
+    return state().defaultPool;
 }
 
 std::shared_ptr<Pool> currentPool()
 {
     {
-        const std::lock_guard lock(defaultMutex);
-        if (currentSlot())
-            return currentSlot();
+        const std::lock_guard lock(state().defaultPools);
+        if (state().currentPool)
+            return state().currentPool;
     }
     return defaultPool();
 }
@@ -152,9 +140,9 @@ cudaError_t setPool(cudaMemPool_t* out, const std::shared_ptr<Pool>& pool, int d
 void forgetPools()
 {
     const auto all = pools().removeAll();
-    const std::lock_guard lock(defaultMutex);
-    defaultSlot().reset();
-    currentSlot().reset();
+    const std::lock_guard lock(state().defaultPools);
+    state().defaultPool.reset();
+    state().currentPool.reset();
 }
 
 } // namespace tw::hostcuda
@@ -199,9 +187,9 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
         const std::shared_ptr<Pool> object = pools().remove(pool);
         if (!object)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(defaultMutex);
-        if (currentSlot() == object)
-            currentSlot().reset();
+        const std::lock_guard lock(state().defaultPools);
+        if (state().currentPool == object)
+            state().currentPool.reset();
         return cudaSuccess;
     });
 }
@@ -295,8 +283,8 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
         const std::shared_ptr<Pool> object = pools().find(pool);
         if (!object)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(defaultMutex);
-        currentSlot() = object;
+        const std::lock_guard lock(state().defaultPools);
+        state().currentPool = object;
         return cudaSuccess;
     });
 }

@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "state.h"
+
 namespace tw::hostcuda {
 
 bool Registry::add(const Allocation& allocation)
@@ -57,8 +59,7 @@ std::vector<Allocation> Registry::removeAll()
 
 Registry& registry()
 {
-    static Registry& instance = *new Registry;
-    return instance;
+    return state().registry;
 }
 
 } // namespace tw::hostcuda

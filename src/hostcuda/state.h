@@ -6,6 +6,7 @@
 // while work runs. Lock order: Stream::order, Exec::order, structure, then the locks inside tables.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "cuda_runtime_api.h"
 #include "handles.h"
+#include "registry.h"
 
 namespace tw::hostcuda {
 
@@ -80,17 +82,43 @@ struct Event
     std::vector<const Node*> tips;
 };
 
+struct Exec; // graph_exec.cpp
+struct Pool; // pool.cpp
+
+struct ThreadState
+{
+    cudaError_t lastError = cudaSuccess;
+    cudaStreamCaptureMode captureMode = cudaStreamCaptureModeGlobal;
+    int workDepth = 0;
+    int hostFunctionDepth = 0;
+};
+
+// All that the stand-ins of a process remember, whichever of them is called: a handle of one is good in the others.
 struct State
 {
+    // Of the calling thread; in the module that made the state.
+    ThreadState& (*thread)();
+    std::shared_ptr<Stream>& (*threadStream)(); // its cudaStreamPerThread; null before the first use
+
     std::mutex structure;
     std::vector<std::shared_ptr<Capture>> captures; // those under way
     std::vector<std::weak_ptr<Stream>> perThread;   // the cudaStreamPerThread of each thread that used one
     unsigned long long nextCaptureId = 1;
+    std::atomic<unsigned long long> nextStreamId{1};
     std::shared_ptr<Stream> legacy;
     HandleTable<Stream> streams{HandleKind::kStream};
     HandleTable<Event> events{HandleKind::kEvent};
     HandleTable<Graph> graphs{HandleKind::kGraph};
     HandleTable<Node> nodes{HandleKind::kNode};
+    HandleTable<Exec> execs{HandleKind::kExec};
+    HandleTable<Pool> pools{HandleKind::kPool};
+    std::mutex defaultPools; // guards the next two
+    std::shared_ptr<Pool> defaultPool, currentPool;
+    Registry registry;
+
+    std::atomic<unsigned int> deviceFlags{0};
+    // What cudaDeviceSetLimit keeps for cudaDeviceGetLimit; the defaults are CUDA's.
+    std::atomic<std::size_t> limits[7] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
     State();
 };

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: work runs in the calling thread, one piece at a time for each stream.
-#include <pthread.h>
-
 #include <algorithm>
-#include <atomic>
-#include <new>
 #include <utility>
 
 #include "state.h"
@@ -16,26 +12,22 @@ namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
-thread_local int workDepth = 0;
-thread_local int hostFunctionDepth = 0;
-
 std::shared_ptr<Stream> makeStream(unsigned int flags, int priority)
 {
-    static std::atomic<unsigned long long> nextId{1};
     auto stream = std::make_shared<Stream>();
     stream->flags = flags;
     stream->priority = priority;
-    stream->id = nextId++;
+    stream->id = state().nextStreamId++;
     return stream;
 }
 
 std::shared_ptr<Stream> perThreadStream()
 {
-    thread_local std::shared_ptr<Stream> mine;
+    State& s = state();
+    std::shared_ptr<Stream>& mine = s.threadStream();
     if (!mine) {
         auto stream = makeStream(cudaStreamDefault, 0);
         stream->handle = cudaStreamPerThread;
-        State& s = state();
         const std::lock_guard lock(s.structure);
         std::erase_if(s.perThread, [](const std::weak_ptr<Stream>& entry) { return entry.expired(); });
         s.perThread.push_back(stream);
@@ -56,39 +48,6 @@ cudaError_t createStream(cudaStream_t* stream, unsigned int flags, int priority)
 }
 
 } // namespace
-
-State::State() : legacy(makeStream(cudaStreamDefault, 0))
-{
-    legacy->isLegacy = true;
-    legacy->handle = cudaStreamLegacy;
-}
-
-// The child of a fork has the forking thread alone: work of the others on the null stream will not end there.
-void beforeFork()
-{
-    state().structure.lock();
-}
-void afterFork()
-{
-    state().structure.unlock();
-}
-void afterForkInChild()
-{
-    state().structure.unlock();
-    std::recursive_mutex& order = state().legacy->order;
-    if (order.try_lock()) // free, or the forking thread's own
-        order.unlock();
-    else
-        new (&order) std::recursive_mutex;
-}
-
-State& state()
-{
-    static State& instance = *new State;
-    static const int registered = pthread_atfork(beforeFork, afterFork, afterForkInChild);
-    (void)registered;
-    return instance;
-}
 
 std::shared_ptr<Stream> findStream(cudaStream_t handle)
 {
@@ -113,6 +72,7 @@ std::vector<std::shared_ptr<Stream>> allStreams()
 
 StreamTurn::StreamTurn(Stream& stream) : stream_(stream), owned_(true)
 {
+    int& workDepth = state().thread().workDepth;
     if (workDepth == 0)
         stream_.order.lock();
     else
@@ -122,29 +82,29 @@ StreamTurn::StreamTurn(Stream& stream) : stream_(stream), owned_(true)
 
 StreamTurn::~StreamTurn()
 {
-    --workDepth;
+    --state().thread().workDepth;
     if (owned_)
         stream_.order.unlock();
 }
 
 bool insideWork()
 {
-    return workDepth > 0;
+    return state().thread().workDepth > 0;
 }
 
 HostFunctionScope::HostFunctionScope()
 {
-    ++hostFunctionDepth;
+    ++state().thread().hostFunctionDepth;
 }
 
 HostFunctionScope::~HostFunctionScope()
 {
-    --hostFunctionDepth;
+    --state().thread().hostFunctionDepth;
 }
 
 bool HostFunctionScope::active()
 {
-    return hostFunctionDepth > 0;
+    return state().thread().hostFunctionDepth > 0;
 }
 
 void waitIdle(Stream& stream)

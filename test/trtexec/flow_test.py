@@ -66,6 +66,30 @@ class Flow(unittest.TestCase):
         self.assertRegex(result.stderr, r"\[E\] ")
         return result
 
+    def test_files_through_links_and_into_devices(self):
+        with tempfile.TemporaryDirectory(dir=self.folder) as holder:
+            folder = pathlib.Path(holder)
+            (folder / "target").mkdir()
+            links = {flag: folder / flag for flag in ("saveEngine", "exportLayerInfo", "exportTimes", "exportOutput", "exportProfile", "timingCacheFile")}
+            for flag, link in links.items():
+                link.symlink_to(f"target/{flag}")
+            flags = [f"--{flag}={link}" for flag, link in links.items()]
+            self.passes(f"--onnx={MODEL}", *flags, *QUICK)
+            for flag, link in links.items():
+                self.assertTrue(link.is_symlink(), flag)
+                self.assertGreater((folder / "target" / flag).stat().st_size, 0, flag)
+            # Beside the targets, a lock; nothing temporary.
+            self.assertEqual({p.name for p in (folder / "target").iterdir()}, {*links, "timingCacheFile.lock"})
+            self.assertEqual({p.name for p in folder.iterdir()}, {*links, "target"})
+            for link in links.values():
+                link.unlink()
+                link.symlink_to("/dev/null")
+            self.passes(f"--onnx={MODEL}", *flags, *QUICK)
+            self.assertTrue(all(os.readlink(link) == "/dev/null" for link in links.values()))
+            self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+            self.assertEqual({p.name for p in folder.iterdir()}, {*links, "target"})
+            self.assertFalse(pathlib.Path("/dev/null.lock").exists())
+
     def load(self, *arguments):
         given = {a.split("=")[0] for a in arguments}
         return self.passes(f"--loadEngine={self.plan}", *(q for q in QUICK if q.split("=")[0] not in given), *arguments)

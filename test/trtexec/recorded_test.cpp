@@ -2,6 +2,7 @@
 // Readers of recorded tensors: what they read, and every way in which bytes can be wrong.
 #include "failure.h"
 #include "files.h"
+#include "output_file.h"
 #include "recorded.h"
 
 #include <cmath>

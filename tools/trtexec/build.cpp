@@ -3,11 +3,11 @@
 
 #include "calibration.h"
 #include "device_memory.h"
+#include "output_file.h"
 #include "progress.h"
 #include "value_syntax.h"
 
 #include <chrono>
-#include <filesystem>
 
 namespace tw::trtexec {
 
@@ -31,7 +31,7 @@ public:
     {
         std::vector<std::byte> bytes;
         {
-            const FileLock lock(path_ + ".lock");
+            const FileLock lock(path_);
             bytes = readIfThere();
         }
         cache_.reset(config.createTimingCache(bytes.data(), bytes.size()));
@@ -50,7 +50,7 @@ public:
         const nvinfer1::ITimingCache* after = config_.getTimingCache();
         if (!after)
             throw Failure("--timingCacheFile: the builder has no timing cache after the build");
-        const FileLock lock(path_ + ".lock");
+        const FileLock lock(path_);
         const std::vector<std::byte> bytes = readIfThere();
         std::unique_ptr<nvinfer1::ITimingCache> merged(config_.createTimingCache(bytes.data(), bytes.size()));
         if (!merged)
@@ -65,8 +65,7 @@ public:
 private:
     std::vector<std::byte> readIfThere() const
     {
-        std::error_code ignored;
-        return std::filesystem::exists(path_, ignored) ? readFile(path_) : std::vector<std::byte>();
+        return resolveOutput(path_).exists ? readFile(path_) : std::vector<std::byte>(); // devices hold no cache
     }
 
     Log& log_;

@@ -2,12 +2,11 @@
 #include "files.h"
 
 #include "failure.h"
+#include "output_file.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -77,76 +76,26 @@ std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes)
     return bytes;
 }
 
-namespace {
-
-std::string temporaryName(const std::string& path)
-{
-    return path + ".tmp" + std::to_string(getpid());
-}
-
-int openTemporary(const std::string& path)
-{
-    const int fd = open(temporaryName(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        failErrno("write", path);
-    return fd;
-}
-
-} // namespace
-
-void checkWritable(const std::string& path)
-{
-    close(openTemporary(path));
-    unlink(temporaryName(path).c_str());
-}
-
-void writeFile(const std::string& path, const void* data, size_t sizeBytes)
-{
-    const std::string temporary = temporaryName(path);
-    const int fd = openTemporary(path);
-    const char* next = static_cast<const char*>(data);
-    bool good = true;
-    for (size_t left = sizeBytes; left > 0 && good;) {
-        const ssize_t n = write(fd, next, left);
-        if (n < 0 && errno == EINTR)
-            continue;
-        good = n > 0;
-        if (good) {
-            next += n;
-            left -= static_cast<size_t>(n);
-        }
-    }
-    int reason = good ? 0 : errno;
-    if (close(fd) != 0 && good) {
-        good = false;
-        reason = errno;
-    }
-    if (good && rename(temporary.c_str(), path.c_str()) != 0) {
-        good = false;
-        reason = errno;
-    }
-    if (!good) {
-        unlink(temporary.c_str());
-        errno = reason;
-        failErrno("write", path);
-    }
-}
-
 FileLock::FileLock(const std::string& path)
 {
-    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const OutputFile file = resolveOutput(path);
+    if (file.isInPlace)
+        return; // a device or a pipe: there is nothing to merge with
+    const std::string lock = file.path + ".lock";
+    fd_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0)
-        failErrno("open lock file", path);
+        failErrno("open lock file", lock);
     while (flock(fd_, LOCK_EX) != 0)
         if (errno != EINTR) {
             close(fd_);
-            failErrno("lock", path);
+            failErrno("lock", lock);
         }
 }
 
 FileLock::~FileLock()
 {
-    close(fd_);
+    if (fd_ >= 0)
+        close(fd_);
 }
 
 MappedFile::MappedFile(const std::string& path)

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files: read with a limit, written to a temporary name and renamed, so that a reader never sees half of one.
+// Whole files that are read, and locks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tw::trtexec {
 
 // Throws Failure when the file cannot be read or is larger than `limitBytes`.
 std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes = uint64_t{1} << 40);
-// Throws Failure, and leaves nothing behind, when the bytes cannot all be written.
-void writeFile(const std::string& path, const void* data, size_t sizeBytes);
-inline void writeFile(const std::string& path, std::string_view text)
-{
-    writeFile(path, text.data(), text.size());
-}
 
-// Throws what writeFile() would throw for a folder that takes no files, before hours of work depend on it.
-void checkWritable(const std::string& path);
-
-// Holds an exclusive lock on `path` (created when missing) while it lives; waits for other holders.
+// Holds an exclusive lock on the file that `path` leads to while it lives, by another one beside it, "<file>.lock"
+// (created when missing); waits for other holders. A device or a pipe is not locked.
 class FileLock
 {
 public:

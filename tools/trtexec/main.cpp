@@ -3,6 +3,7 @@
 #include "build.h"
 #include "device.h"
 #include "infer.h"
+#include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
 

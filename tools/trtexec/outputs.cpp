@@ -2,8 +2,8 @@
 #include "outputs.h"
 
 #include "compare.h"
-#include "files.h"
 #include "json.h"
+#include "output_file.h"
 
 #include <cstdio>
 

@@ -25,10 +25,11 @@ struct Options
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;
     IoFormats io;
-    bool keepRivals = true;     // what was not chosen, and why, goes into the plan
-    bool shareTimings = true;   // equal layers are tuned once
-    double tuningSeconds = 0;   // what timing may take, about; 0: no limit
-    int64_t maxMemoryBytes = 0; // for the tensors of a layer that is tuned, and for an arena; 0: no limit
+    bool keepRivals = true;       // what was not chosen, and why, goes into the plan
+    bool shareTimings = true;     // equal layers are tuned once
+    double tuningSeconds = 0;     // what timing may take, about; 0: no limit
+    int64_t maxMemoryBytes = 0;   // for the tensors of a layer that is tuned, and for an arena; 0: no limit
+    double progressSeconds = 0.9; // between two lines about how far the build is
     Log* log = nullptr;
 };
 

@@ -17,6 +17,15 @@ double secondsSince(std::chrono::steady_clock::time_point t)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
+size_t countSteps(runtime::LoadedBlock const& block)
+{
+    size_t n = block.steps.size();
+    for (runtime::LoadedStep const& step : block.steps)
+        for (auto const& region : step.regions)
+            n += countSteps(*region);
+    return n;
+}
+
 // Nothing was measured: the inspector says so.
 void markAsEstimates(plan::Choice& c)
 {
@@ -30,6 +39,14 @@ void markAsEstimates(plan::Choice& c)
 Result<plan::Block> Chooser::choose(runtime::LoadedBlock& block, runtime::Instance const& opt,
                                     runtime::Instance const& max)
 {
+    total_ = countSteps(block);
+    done_ = 0;
+    return chooseSteps(block, opt, max);
+}
+
+Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::Instance const& opt,
+                                         runtime::Instance const& max)
+{
     plan::Block out;
     for (size_t i = 0; i < block.steps.size(); ++i) {
         runtime::LoadedStep const& step = block.steps[i];
@@ -39,7 +56,7 @@ Result<plan::Block> Chooser::choose(runtime::LoadedBlock& block, runtime::Instan
             if (r >= opt.regions[i].size() || r >= max.regions[i].size())
                 return unsupported("layer '" + step.node->name +
                                    "': the shapes inside its regions depend on data, which is not possible yet");
-            TW_ASSIGN(plan::Block region, choose(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
+            TW_ASSIGN(plan::Block region, chooseSteps(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
             s.regions.push_back(std::move(region));
         }
         if (step.regions.empty()) {
@@ -144,10 +161,10 @@ std::vector<Extents> Chooser::minDimsOf(ops::Problem const& problem) const
     return dims;
 }
 
-// At least one line a second on long builds.
+// About one line a second on long builds.
 void Chooser::progress()
 {
-    if (!options_.log || secondsSince(lastLine_) < 0.9)
+    if (!options_.log || secondsSince(lastLine_) < options_.progressSeconds)
         return;
     lastLine_ = Clock::now();
     options_.log->info("Building: " + std::to_string(done_) + " of " + std::to_string(total_) + " layers done, " +

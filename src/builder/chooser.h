@@ -20,7 +20,7 @@ public:
     // `total`: layers of the graph, those of regions too.
     Chooser(Options const& options, size_t total) : options_(options), total_(total) {}
 
-    // For all steps, those of regions too.
+    // For all steps, those of regions too. Called for each attempt: their blocks differ in layers.
     Result<plan::Block> choose(runtime::LoadedBlock& block, runtime::Instance const& opt, runtime::Instance const& max);
     // `timeAlways`: also where there is no choice.
     std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
@@ -32,6 +32,8 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
+    Result<plan::Block> chooseSteps(runtime::LoadedBlock& block, runtime::Instance const& opt,
+                                    runtime::Instance const& max);
     Result<plan::Choice> choose(ops::Problem const& problem);
     std::vector<Extents> minDimsOf(ops::Problem const& problem) const;
     void progress();

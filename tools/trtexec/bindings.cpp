@@ -211,8 +211,7 @@ void Bindings::setInputShapes(Log& log, const Options& options, const std::vecto
                         "; --shapes sets another");
         }
         if (!context_.setInputShape(b.name.c_str(), b.layout.dims))
-            throw Failure("shape " + dimsText(b.layout.dims) + " is not allowed for input '" + b.name +
-                          "': see the [E] line above");
+            throw LibraryFailure("shape " + dimsText(b.layout.dims) + " is not allowed for input '" + b.name + "'");
     }
 }
 

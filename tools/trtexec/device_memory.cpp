@@ -47,6 +47,7 @@ struct Gpu
     int (*memoryInfo)(size_t*, size_t*) = nullptr;
     int (*getName)(char*, int, int) = nullptr;
     int (*getAttribute)(int*, int, int) = nullptr;
+    int (*startProfiler)() = nullptr, (*stopProfiler)() = nullptr; // null: this driver has none
     int device = 0;
     Context* context = nullptr; // null: the CPU device. Every use makes it current in its own thread.
     bool isComplete = false;
@@ -93,6 +94,8 @@ Gpu openDriver()
     find(g.getName, "cuDeviceGetName");
     find(g.getAttribute, "cuDeviceGetAttribute");
     g.isComplete = complete && g.init(0) == 0;
+    find(g.startProfiler, "cuProfilerStart");
+    find(g.stopProfiler, "cuProfilerStop");
     return g;
 }
 
@@ -274,6 +277,18 @@ DeviceBuffer::~DeviceBuffer()
     } else {
         std::free(data_);
     }
+}
+
+ProfiledRange::ProfiledRange()
+{
+    if (usesGpu() && gpu().startProfiler && gpu().setCurrent(gpu().context) == 0)
+        gpu().startProfiler();
+}
+
+ProfiledRange::~ProfiledRange()
+{
+    if (usesGpu() && gpu().stopProfiler && gpu().setCurrent(gpu().context) == 0)
+        gpu().stopProfiler();
 }
 
 void copyToDevice(void* device, const void* host, size_t sizeBytes)

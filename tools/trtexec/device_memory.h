@@ -61,6 +61,16 @@ private:
     int captureError_ = 0;
 };
 
+// What runs while it lives is what profilers record that wait for the program's sign (nsys -c cudaProfilerApi).
+class ProfiledRange
+{
+public:
+    ProfiledRange();
+    ~ProfiledRange();
+    ProfiledRange(const ProfiledRange&) = delete;
+    ProfiledRange& operator=(const ProfiledRange&) = delete;
+};
+
 class DeviceBuffer
 {
 public:

@@ -19,4 +19,15 @@ class Failure : public std::runtime_error
     using std::runtime_error::runtime_error;
 };
 
+// The library could not do a step: the tool adds the library's last error line (or warning), which is the reason.
+class LibraryFailure : public Failure
+{
+public:
+    explicit LibraryFailure(const std::string& what, bool isWarning = false) : Failure(what), isWarning_(isWarning) {}
+    bool isWarning() const { return isWarning_; }
+
+private:
+    bool isWarning_;
+};
+
 } // namespace tw::trtexec

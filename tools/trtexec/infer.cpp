@@ -115,7 +115,7 @@ QueryTimes Inference::runQuery(Stream& stream, Clock::time_point start) const
     stream.queue->begin();
     const bool launches = stream.queue->hasGraph() && !isProfiled_;
     if (!(launches ? stream.queue->launch() : stream.bindings->enqueue(stream.queue->stream())))
-        throw Failure("Inference failed: the library's reason stands in the [E] line above");
+        throw LibraryFailure("Inference failed");
     stream.queue->end();
     const double enqueued = now();
     const double gpuMs = stream.queue->milliseconds();
@@ -132,7 +132,7 @@ void Inference::capture(Stream& stream) const
 {
     // The first run settles what a capture must not do: shapes, memory.
     if (!stream.bindings->enqueue(stream.queue->stream()))
-        throw Failure("Inference failed: the library's reason stands in the [E] line above");
+        throw LibraryFailure("Inference failed");
     stream.queue->synchronize();
     bool captured = stream.queue->beginCapture();
     if (captured) {
@@ -169,6 +169,7 @@ std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point s
 RunTrace Inference::run()
 {
     log_.info("Starting inference");
+    const ProfiledRange profiled;
     RunTrace trace;
     trace.warmUpMs = options_.inference.warmUpMs;
     trace.batch = batch_;

@@ -36,7 +36,7 @@ void libraryStep(Log& log, const std::string& what, F&& action)
     const uint64_t before = log.libraryErrors();
     action();
     if (log.libraryErrors() != before)
-        throw Failure(what + " cannot be done: the library's reason stands in the [E] line above");
+        throw LibraryFailure(what + " cannot be done");
 }
 
 // The same for what the library takes as a permission and answers with a warning where it has nothing behind it: who
@@ -47,15 +47,15 @@ void librarySupports(Log& log, const std::string& what, F&& action)
     const uint64_t before = log.libraryWarnings();
     libraryStep(log, what, action);
     if (log.libraryWarnings() != before)
-        throw Failure(what + " cannot be done: the library's reason stands in the [W] line above");
+        throw LibraryFailure(what + " cannot be done", true);
 }
 
-// The object, or Failure when the library gave none.
+// The object, or LibraryFailure when the library gave none.
 template <class T>
 std::unique_ptr<T> required(T* object, const std::string& what)
 {
     if (!object)
-        throw Failure(what + " failed: the library's reason stands in the [E] line above");
+        throw LibraryFailure(what + " failed");
     return std::unique_ptr<T>(object);
 }
 

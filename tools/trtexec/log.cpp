@@ -50,10 +50,14 @@ void Log::fromLibrary(Level level, std::string_view text)
     if (level < Level::kFatal || level > Level::kVerbose)
         level = Level::kVerbose;
     const std::lock_guard lock(mutex_);
-    if (level <= Level::kError)
+    if (level <= Level::kError) {
         ++libraryErrors_;
-    if (level == Level::kWarning)
+        lastLibraryError_ = text;
+    }
+    if (level == Level::kWarning) {
         ++libraryWarnings_;
+        lastLibraryWarning_ = text;
+    }
     lastLibraryMessage_ = text;
     writeLocked(level, "[TRT] ", text);
 }
@@ -62,6 +66,18 @@ std::string Log::lastLibraryMessage() const
 {
     const std::lock_guard lock(mutex_);
     return lastLibraryMessage_;
+}
+
+std::string Log::lastLibraryError() const
+{
+    const std::lock_guard lock(mutex_);
+    return lastLibraryError_;
+}
+
+std::string Log::lastLibraryWarning() const
+{
+    const std::lock_guard lock(mutex_);
+    return lastLibraryWarning_;
 }
 
 void Log::plain(std::string_view text)

@@ -40,6 +40,8 @@ public:
     uint64_t libraryErrors() const { return libraryErrors_; }
     uint64_t libraryWarnings() const { return libraryWarnings_; }
     std::string lastLibraryMessage() const;
+    std::string lastLibraryError() const; // empty: none yet
+    std::string lastLibraryWarning() const;
 
     void plain(std::string_view text); // to `out`, without prefix, with a line end
 
@@ -58,7 +60,7 @@ private:
     std::atomic<uint64_t> libraryWarnings_{0};
     mutable std::mutex mutex_;
     bool statusShown_ = false;
-    std::string lastLibraryMessage_;
+    std::string lastLibraryMessage_, lastLibraryError_, lastLibraryWarning_;
 };
 
 } // namespace tw::trtexec

@@ -176,6 +176,9 @@ int runMain(int argc, const char* const* argv)
     } catch (const UsageError& error) {
         log.error(error.what());
         log.plain(helpText());
+    } catch (const LibraryFailure& error) {
+        const std::string why = error.isWarning() ? log.lastLibraryWarning() : log.lastLibraryError();
+        log.error(error.what() + (why.empty() ? ": the library gives no reason" : ": " + why));
     } catch (const std::bad_alloc&) {
         log.error("Out of host memory");
     } catch (const std::exception& error) {

@@ -56,18 +56,23 @@ void expect(Variables variables, char const* wish, char const* reason)
 int main(int argc, char** argv)
 {
     if (argc == 2 && !std::strcmp(argv[1], "lacking")) {
-        expect({}, "cuda", "the CUDA driver is too old: it has no cuGetErrorName; update the NVIDIA driver");
+        expect(
+            {}, "cuda",
+            "Cuda initialization failure with error 35: the CUDA driver is too old: it has no cuGetErrorName; update "
+            "the NVIDIA driver");
     } else {
         expect(
             {{"TW_FAKE_VERSION", "11020"}}, "cuda",
-            "the CUDA driver is too old: it is for CUDA 11.2, 11.4 is the oldest that works; update the NVIDIA driver");
+            "Cuda initialization failure with error 35: the CUDA driver is too old: it is for CUDA 11.2, 11.4 is the "
+            "oldest that works; update the NVIDIA driver");
         expect({{"TW_FAKE_CAPABILITY", "75"}}, "cuda",
                "GPU 0 (Fake GPU) has compute capability 7.5, 8.0 is the lowest that is supported; set "
                "TENSORWRIGHT_DEVICE=cpu to run on the CPU");
-        expect({{"TW_FAKE_GPUS", "0"}}, "cuda", "the CUDA driver finds no GPU");
+        expect({{"TW_FAKE_GPUS", "0"}}, "cuda",
+               "Cuda initialization failure with error 100: the CUDA driver finds no GPU");
         expect({{"TW_FAKE_INIT", "100"}, {"TW_FAKE_GPUS", "0"}}, "cuda",
-               "the CUDA driver finds no GPU"); // CUDA's status
-        expect({{"TW_FAKE_INIT", "3"}}, "cuda", "cuInit: CUDA error 3");
+               "Cuda initialization failure with error 100: the CUDA driver finds no GPU"); // CUDA's status
+        expect({{"TW_FAKE_INIT", "3"}}, "cuda", "Cuda initialization failure with error 3: cuInit: CUDA error 3");
         expect({{"TW_FAKE_GPUS", "2"}}, "cuda:2", "there is no GPU 2; this machine has GPUs 0..1");
         expect({}, "cuda", "cuDevicePrimaryCtxRetain: CUDA error 999"); // it has to fail somewhere
     }

@@ -28,10 +28,26 @@ Result<void> Driver::check(int status, char const* call) const
                      (text ? std::string(" (") + text + ")" : "")};
 }
 
+namespace {
+
+constexpr int kErrorInsufficientDriver =
+    35; // cudaErrorInsufficientDriver: the runtime's number for a driver that will not do
+
+// Users search for these words and CUDA's number.
+std::string noStart(int status)
+{
+    return "Cuda initialization failure with error " + std::to_string(status);
+}
+
+} // namespace
+
 Result<std::shared_ptr<Driver const>> Driver::open()
 {
     std::shared_ptr<Driver> d(new Driver);
-    TW_ASSIGN(d->library_, Library::open("the CUDA driver", {"libcuda.so.1"}, {}));
+    auto library = Library::open("the CUDA driver", {"libcuda.so.1"}, {});
+    if (!library.ok())
+        return std::move(library).error().in(noStart(kErrorInsufficientDriver));
+    d->library_ = std::move(*library);
     std::string missing;
 #define TW_CUDA_DRIVER_NEW(name, exported, parameters)                                                                 \
     d->name = reinterpret_cast<decltype(d->name)>(d->library_->symbol(exported));
@@ -44,20 +60,22 @@ Result<std::shared_ptr<Driver const>> Driver::open()
 #undef TW_CUDA_DRIVER_NEW
     if (!missing.empty())
         return Error{ErrorCode::kFailedInitialization,
-                     "the CUDA driver is too old: it has no " + missing + "; update the NVIDIA driver"};
+                     "the CUDA driver is too old: it has no " + missing + "; update the NVIDIA driver"}
+            .in(noStart(kErrorInsufficientDriver));
     int status = d->cuInit(0);
     if (status != kSuccess && status != kErrorNoDevice)
-        return std::move(d->check(status, "cuInit")).error();
+        return std::move(d->check(status, "cuInit")).error().in(noStart(status));
     TW_CUDA(*d, cuDriverGetVersion(&d->version_));
     if (d->version_ < kOldestDriver)
         return Error{ErrorCode::kFailedInitialization, "the CUDA driver is too old: it is for CUDA " +
                                                            std::to_string(d->version_ / 1000) + "." +
                                                            std::to_string(d->version_ % 1000 / 10) +
-                                                           ", 11.4 is the oldest that works; update the NVIDIA driver"};
+                                                           ", 11.4 is the oldest that works; update the NVIDIA driver"}
+            .in(noStart(kErrorInsufficientDriver));
     if (status == kSuccess)
         TW_CUDA(*d, cuDeviceGetCount(&d->deviceCount_));
     if (d->deviceCount_ == 0)
-        return Error{ErrorCode::kFailedInitialization, "the CUDA driver finds no GPU"};
+        return Error{ErrorCode::kFailedInitialization, "the CUDA driver finds no GPU"}.in(noStart(kErrorNoDevice));
     return std::shared_ptr<Driver const>(std::move(d));
 }
 

@@ -30,7 +30,8 @@ struct Request
     std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
     CUstream_st* stream = nullptr;            // of a GPU engine
     bool isCaptured = false;                  // on it, in a client's CUDA graph
-    bool failed = false;
+    std::optional<Error> error;               // of the run, when the call that submitted it reports it
+    bool isSubmitting = false;
 };
 
 // While it lives, this thread may allocate and free memory although a stream, here or in another thread, is captured in
@@ -167,16 +168,30 @@ Result<void> checkCapture(cuda::Device const& device, Request& r, CUstream_st* s
     return invalidState("the run cannot be captured in a CUDA graph: " + why + "; call enqueueV3() without a capture");
 }
 
+// Nothing may be thrown through the stream.
+std::optional<Error> errorOf(Request& r, ContextObject& context)
+{
+    try {
+        auto done = runRequest(r, context);
+        return done.ok() ? std::nullopt : std::optional(std::move(done).error());
+    } catch (std::bad_alloc const&) {
+        return Error{ErrorCode::kFailedAllocation, "out of memory"};
+    } catch (std::exception const& e) {
+        return Error{ErrorCode::kInternal, e.what()};
+    }
+}
+
 void runRequestOnStream(void* arg)
 {
     Request& r = **static_cast<std::shared_ptr<Request>*>(arg);
     auto const context = r.context.lock();
     if (!context)
         return; // a graph that was captured from a context that is gone
-    r.failed = !guarded<bool>((*context)->reporter, false, [&]() -> Result<bool> {
-        TW_TRY(runRequest(r, **context));
-        return true;
-    });
+    if (r.isSubmitting) {
+        r.error = errorOf(r, **context);
+        return;
+    }
+    guardedVoid((*context)->reporter, [&] { return runRequest(r, **context); }); // a graph's launch
 }
 
 void destroyRequest(void* arg)
@@ -282,14 +297,16 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         TW_TRY(runRequest(*request, *this));
         return driver && consumed ? driver->record(consumed, stream) : Result<void>();
     }
-    if (int const status =
-            cuda->enqueue(stream, runRequestOnStream, new std::shared_ptr<Request>(request), destroyRequest))
+    request->isSubmitting = true;
+    int const status = cuda->enqueue(stream, runRequestOnStream, new std::shared_ptr<Request>(request), destroyRequest);
+    request->isSubmitting = false; // later runs are launches of a graph
+    if (status)
         return cudaFailed("the stream took no work", status);
-    if (request->failed)
-        return Error{ErrorCode::kFailedExecution, "the run failed; the line before says why"};
+    if (request->error)
+        return *std::move(request->error);
     if (consumed)
-        if (int const status = cuda->recordEvent(consumed, stream))
-            return cudaFailed("the event for consumed inputs was not recorded", status);
+        if (int const failed = cuda->recordEvent(consumed, stream))
+            return cudaFailed("the event for consumed inputs was not recorded", failed);
     return {};
 }
 

@@ -10,6 +10,7 @@
 #include "api/engine.h"
 #include "api/host_memory.h"
 #include "api/io_formats.h"
+#include "api/memory_usage.h"
 #include "api/network.h"
 #include "api/precision_settings.h"
 #include "builder/build.h"
@@ -299,7 +300,11 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
+    MemoryPeak const peak(options.cuda.get());
+    MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
+    peak.finish(b.reporter);
+    change.finish(b.reporter, "TensorRT-managed allocation in building engine", options.cuda.get());
     return contents;
 }
 
@@ -473,7 +478,9 @@ extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noex
     Reporter reporter(log);
     return guarded<nvinfer1::IBuilder*>(reporter, nullptr, [&]() -> Result<nvinfer1::IBuilder*> {
         TW_ASSIGN(Environment const environment, readEnvironment());
+        MemoryChange const change(nullptr);
         TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
+        change.finish(reporter, "Init CUDA", gpu.get());
         return static_cast<nvinfer1::IBuilder*>(new BuilderObject(log, environment, std::move(gpu)));
     });
 }

@@ -7,6 +7,7 @@
 
 #include "api/host_memory.h"
 #include "api/inspector.h"
+#include "api/memory_usage.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -330,8 +331,10 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
 {
     EngineObject& e = self(this);
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
+        MemoryChange const change(e.core().cuda());
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
         TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator, e.core().cuda()));
+        change.finish(e.reporter, "TensorRT-managed allocation in IExecutionContext creation", e.core().cuda());
         return static_cast<IExecutionContext*>(c.release());
     });
 }

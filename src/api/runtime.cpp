@@ -6,6 +6,7 @@
 
 #include "api/engine.h"
 #include "api/io_formats.h"
+#include "api/memory_usage.h"
 #include "device/thread_pool.h"
 
 using namespace tw;
@@ -34,6 +35,7 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
                                  std::shared_ptr<cuda::Target const> gpu, int maxThreads)
 {
+    MemoryChange const change(gpu.get());
     TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
     Reporter log(reporter);
     runtime::LoadOptions options;
@@ -71,6 +73,8 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
         source->close();
     malloc_trim(0); // of what loading took and gave back
     engine->plan = std::move(source);
+    log.info("Loaded engine size: " + std::to_string(sizeBytes >> 20) + " MiB");
+    change.finish(log, "TensorRT-managed allocation in engine deserialization", core->cuda());
     return engine.release();
 }
 
@@ -173,7 +177,9 @@ extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t version) noex
     Reporter reporter(log);
     return guarded<nvinfer1::IRuntime*>(reporter, nullptr, [&]() -> Result<nvinfer1::IRuntime*> {
         TW_ASSIGN(Environment const environment, readEnvironment());
+        MemoryChange const change(nullptr);
         TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
+        change.finish(reporter, "Init CUDA", gpu.get());
         return static_cast<nvinfer1::IRuntime*>(new RuntimeObject(log, environment, std::move(gpu)));
     });
 }

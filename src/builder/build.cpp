@@ -14,6 +14,7 @@
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
 #include "runtime/engine.h"
+#include "runtime/execute_cuda.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
@@ -63,6 +64,20 @@ size_t countNodes(ir::Graph const& g)
         for (auto const& r : node->regions)
             n += countNodes(*r);
     return n;
+}
+
+// What a context keeps on the host for its shapes: tables of values and steps, and what is computed from shapes there.
+int64_t tableBytes(runtime::Instance const& inst)
+{
+    size_t bytes = sizeof inst + inst.values.size() * (sizeof(runtime::ValueState) + 3 * sizeof(TensorRef)) +
+                   inst.workspaceOffset.size() * (sizeof(int64_t) + 3 * sizeof(void*));
+    for (runtime::ValueState const& v : inst.values)
+        bytes += v.hasContents ? size_t(v.contents.ref().sizeBytes()) : 0;
+    int64_t sum = int64_t(bytes);
+    for (auto const& regions : inst.regions)
+        for (auto const& region : regions)
+            sum += tableBytes(*region);
+    return sum;
 }
 
 // Slots and arena sizes of the block and its regions for one more profile.
@@ -166,7 +181,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     TW_ASSIGN(Attempt best, makeBestAttempt(contents, apart.get(), withDevice, chooser, log));
     chooser.report();
     target.root = std::move(best.root);
-    int64_t arena = 0, bound = 0;
+    int64_t arena = 0, bound = 0, scratch = 0, onHost = 0, onDevice = 0;
     for (size_t p = 0; p < contents.profiles.size(); ++p) {
         TW_ASSIGN(ProfileShapes const shapes, resolveProfile(contents, *best.block, p));
         runtime::Instance& max = *shapes.at[2];
@@ -182,6 +197,9 @@ Result<void> build(plan::Contents& contents, Options const& options)
                 choosePanels(*best.graph, *best.block, target.root, *shapes.at[1], max, options.tune.workers->count());
         arena = std::max(arena, max.arenaBytes);
         bound = std::max(bound, max.arenaLowerBound);
+        scratch = std::max(scratch, max.scratchBytes);
+        onHost = std::max(onHost, tableBytes(max));
+        onDevice = std::max(onDevice, cuda ? runtime::contentsBytesOnDevice(max) : 0);
     }
     best.block.reset();
     contents.graph = std::move(best.graph);
@@ -190,7 +208,12 @@ Result<void> build(plan::Contents& contents, Options const& options)
     for (auto const& v : contents.graph->values())
         if (v->isConstant())
             weightBytes += TensorRef{v->type, ir::extentsOf(v->shape), nullptr}.sizeBytes();
-    log.info("Total Activation Memory: " + std::to_string(arena) + " (lower bound " + std::to_string(bound) + ")");
+    // Of one execution context. Scripts read these lines.
+    log.info("Total Host Persistent Memory: " + std::to_string(onHost));
+    log.info("Total Device Persistent Memory: " + std::to_string(onDevice));
+    log.info("Total Scratch Memory: " + std::to_string(scratch));
+    log.info("Total Activation Memory: " + std::to_string(arena));
+    log.verbose("Lower bound of the activation memory: " + std::to_string(bound));
     log.info("Total Weights Memory: " + std::to_string(weightBytes));
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
     log.info("Engine built in " + std::to_string(seconds.count()) + " seconds.");

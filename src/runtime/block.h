@@ -89,6 +89,7 @@ struct Instance
     std::vector<std::vector<std::unique_ptr<Instance>>> regions;
     int64_t arenaBytes = 0;
     int64_t arenaLowerBound = 0;
+    int64_t scratchBytes = 0; // the largest workspace of a kernel, those of regions too; part of the arena
     // Scratch of execute(), kept so that running does not allocate.
     std::vector<TensorRef> refs;
     std::vector<TensorRef> stepInputs, stepOutputs;

@@ -13,6 +13,7 @@ Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
                                                             std::shared_ptr<cuda::Device const> const& device);
 // The same for values that shape arithmetic has computed on the host and kernels read as data. After placeInArena().
 Result<void> uploadContents(Instance& instance, std::shared_ptr<cuda::Device const> const& device);
+int64_t contentsBytesOnDevice(Instance const& instance); // what it takes for that
 
 // execute() for args with a device.
 Result<void> executeCuda(Instance& instance, ExecuteArgs& args);

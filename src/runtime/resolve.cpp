@@ -269,6 +269,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
             Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
             TW_TRY(placeInArena(*child, {true, like, placing.workers}));
             workspace = std::max(workspace, child->arenaBytes);
+            inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
         if (step.kernel && !inst.skipped[size_t(i)]) {
             std::vector<TensorRef> in, out;
@@ -285,6 +286,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
             }
             if (known) {
                 workspace = step.kernel->workspaceBytes(in, out);
+                inst.scratchBytes = std::max(inst.scratchBytes, workspace);
                 if (!share)
                     ready.push_back({size_t(i), std::move(in), std::move(out), std::nullopt});
             }

@@ -85,16 +85,38 @@ Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
     return std::shared_ptr<cuda::Buffer const>(std::make_shared<cuda::Buffer>(std::move(memory)));
 }
 
-Result<void> uploadContents(Instance& inst, std::shared_ptr<cuda::Device const> const& device)
+namespace {
+
+// Offsets of the contents that kernels read, -1 for the others; returns the bytes.
+int64_t placeContents(Instance const& inst, std::vector<int64_t>& offsets)
 {
-    cuda::Current const current(*device);
-    std::vector<int64_t> offsets(inst.values.size(), -1);
+    offsets.assign(inst.values.size(), -1);
     int64_t total = 0;
     for (size_t v = 0; v < inst.values.size(); ++v)
         if (inst.values[v].hasContents && isReadOnDevice(*inst.block, inst.block->values[v])) {
             offsets[v] = total;
             total += padded(inst.values[v].contents.ref().sizeBytes());
         }
+    return total;
+}
+
+} // namespace
+
+int64_t contentsBytesOnDevice(Instance const& inst)
+{
+    std::vector<int64_t> offsets;
+    int64_t total = placeContents(inst, offsets);
+    for (auto const& step : inst.regions)
+        for (auto const& region : step)
+            total += contentsBytesOnDevice(*region);
+    return total;
+}
+
+Result<void> uploadContents(Instance& inst, std::shared_ptr<cuda::Device const> const& device)
+{
+    cuda::Current const current(*device);
+    std::vector<int64_t> offsets;
+    int64_t const total = placeContents(inst, offsets);
     inst.deviceContents.assign(inst.values.size(), nullptr);
     if (total > 0) {
         TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, total));

@@ -207,8 +207,8 @@ TEST_F(Reports, LogLines)
     EXPECT_EQ(m.logger.errors(), 0);
     EXPECT_EQ(m.logger.warnings(), 0);
     EXPECT_GT(m.logger.count(ILogger::Severity::kINFO), 0) << "a build says what it did";
-    int const builds = int(m.logger.lines.size());
     Context c = ready();
+    int const builds = int(m.logger.lines.size());
     ASSERT_TRUE(c->enqueueV3(nullptr));
     EXPECT_EQ(int(m.logger.lines.size()), builds) << "a run says nothing";
 }

@@ -66,6 +66,27 @@ class Flow(unittest.TestCase):
         self.assertRegex(result.stderr, r"\[E\] ")
         return result
 
+    def test_a_failure_names_the_reason_of_the_library(self):
+        errors = [line for line in self.fails(f"--loadEngine={self.plan}", "--shapes=image:9x1x8x8").stderr.splitlines() if "[E]" in line]
+        self.assertEqual(len(errors), 2, errors)
+        reason = errors[0].split("[TRT] ")[1]
+        self.assertIn("shape 9x1x8x8 is not allowed for input 'image': " + reason, errors[1])
+        plan = self.folder / "broken.plan"
+        plan.write_bytes(self.plan.read_bytes()[:1000])
+        errors = [line for line in self.fails(f"--loadEngine={plan}").stderr.splitlines() if "[E]" in line]
+        self.assertIn("Deserializing the engine failed: " + errors[-2].split("[TRT] ")[1], errors[-1])
+
+    def test_lines_about_memory(self):
+        line = r"\[MemUsageChange\] %s: CPU [+-]\d+, GPU [+-]\d+, now: CPU \d+, GPU \d+ \(MiB\)\n"
+        for what in ("Init CUDA", "TensorRT-managed allocation in building engine"):
+            self.assertRegex(self.build.stdout, r"\[I\] \[TRT\] " + line % what)
+        for key in ("Host Persistent", "Device Persistent", "Scratch", "Activation"):
+            self.assertRegex(self.build.stdout, r"\[I\] \[TRT\] Total %s Memory: \d+\n" % key)
+        log = self.passes(f"--loadEngine={self.plan}", *QUICK).stdout
+        for what in ("Init CUDA", "TensorRT-managed allocation in engine deserialization",
+                     "TensorRT-managed allocation in IExecutionContext creation"):
+            self.assertRegex(log, r"\[I\] \[TRT\] " + line % what)
+
     def test_files_through_links_and_into_devices(self):
         with tempfile.TemporaryDirectory(dir=self.folder) as holder:
             folder = pathlib.Path(holder)

@@ -2,6 +2,10 @@
 #include "device/cuda/device.h"
 
 #include <algorithm>
+#include <atomic>
+
+#include "device/cuda/buffer_usage.h"
+#include <atomic>
 
 namespace tw::cuda {
 
@@ -80,6 +84,30 @@ Current::~Current()
         driver_.cuCtxPopCurrent(&previous);
 }
 
+namespace {
+
+std::atomic<int64_t> heldBytes{0}, highestBytes{0};
+
+void count(int64_t bytes)
+{
+    int64_t const held = heldBytes += bytes;
+    int64_t highest = highestBytes;
+    while (highest < held && !highestBytes.compare_exchange_weak(highest, held)) {
+    }
+}
+
+} // namespace
+
+int64_t mostBytesInBuffers()
+{
+    return highestBytes;
+}
+
+void forgetMostBytesInBuffers()
+{
+    highestBytes = heldBytes.load();
+}
+
 Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t sizeBytes)
 {
     Current const current(*device);
@@ -101,6 +129,7 @@ Result<Buffer> Buffer::allocate(std::shared_ptr<Device const> device, int64_t si
     b.device_ = std::move(device);
     b.data_ = reinterpret_cast<void*>(uintptr_t(address));
     b.sizeBytes_ = sizeBytes;
+    count(sizeBytes);
     return b;
 }
 
@@ -113,6 +142,7 @@ void Buffer::reset()
         device_->allocator()->free(data_);
     else
         device_->driver().cuMemFree(addressOf(data_));
+    count(-sizeBytes_);
     data_ = nullptr;
     sizeBytes_ = 0;
 }

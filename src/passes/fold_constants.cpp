@@ -5,8 +5,11 @@
 // of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
 // Leaves alone: nodes that make a graph output (it stays the output of a node), nodes with state (random numbers), with
 // regions, results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
-// work that would hold up the build, weights that refit can reach.
+// work that would hold up the build, weights that refit can reach. Equal nodes with the same constants are run once,
+// and what only gets other dimensions keeps its bytes: weights that layers share stay one.
 #include <algorithm>
+#include <cstring>
+#include <map>
 
 #include "interp/interp.h"
 #include "ir/infer.h"
@@ -77,11 +80,61 @@ bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
     return outBytes <= ir::addSat(inBytes, kGrowth) && (!sums || ir::mulSat(outCount, largest) <= kMaxSum);
 }
 
-void toConstants(ir::Graph& g, ir::Node* n, std::vector<Tensor> const& values)
+// What an output of a node becomes.
+struct Folded
+{
+    DataType type = DataType::kFloat;
+    Extents dims;
+    BlobPtr data;
+};
+
+// Op, attributes and constants by address: nodes of equal keys give equal values while these constants are there.
+std::string keyOf(ir::Node const& n)
+{
+    std::string key = n.op->name;
+    auto add = [&](auto const& numbers) {
+        key += '|' + std::to_string(numbers.size()) + '|';
+        key.append(reinterpret_cast<char const*>(numbers.data()), numbers.size() * sizeof(numbers[0]));
+    };
+    for (ir::FieldValue const& f : ir::fieldsOf(*n.attrs)) {
+        add(std::vector<int>{f.number, int(f.kind)});
+        add(f.integers);
+        add(f.reals);
+        add(f.text);
+    }
+    for (ir::Value const* v : n.inputs) {
+        add(std::vector<void const*>{v ? v->constant->data->data() : nullptr});
+        if (v)
+            key += nameOf(v->type) + str(v->shape);
+    }
+    return key;
+}
+
+std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values)
+{
+    std::vector<Folded> out;
+    for (Tensor& t : values) {
+        auto const owner = std::make_shared<Tensor>(std::move(t));
+        Folded f{owner->type(), owner->dims(), nullptr};
+        size_t const bytes = size_t(owner->ref().sizeBytes());
+        for (ir::Value const* v : n.inputs)
+            if (!f.data && v && v->isConstant() && v->constant->data->sizeBytes() == bytes &&
+                std::memcmp(v->constant->data->data(), owner->data(), bytes) == 0)
+                f.data = v->constant->data;
+        if (!f.data)
+            f.data = std::make_shared<Blob const>(owner->data(), bytes, owner);
+        out.push_back(std::move(f));
+    }
+    return out;
+}
+
+void toConstants(ir::Graph& g, ir::Node* n, std::vector<Folded> const& values)
 {
     for (size_t i = 0; i < n->outputs.size(); ++i) {
         ir::Value* out = n->outputs[i];
-        ir::Value* c = g.addConstant(out->name, values[i].type(), values[i].dims(), values[i].data());
+        auto made = std::make_shared<ir::Constant>();
+        made->data = values[i].data;
+        ir::Value* c = g.addConstant(out->name, values[i].type, values[i].dims, std::move(made));
         c->host = out->host;
         g.replaceAllUses(out, c);
     }
@@ -93,25 +146,33 @@ void toConstants(ir::Graph& g, ir::Node* n, std::vector<Tensor> const& values)
 Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
 {
     bool changed = false, sizesFound = false;
+    std::map<std::string, std::vector<Folded>> known;
     for (size_t i = 0; i < g.nodes.size(); ++i) {
         ir::Node* n = g.nodes[i].get();
         if (!mayFold(g, *n))
             continue;
-        std::vector<Tensor> values;
+        std::vector<Folded> values;
         if (hasConstantInputs(*n, ctx.refittable)) {
+            std::vector<Folded>& folded = known[keyOf(*n)];
             std::vector<TensorRef> in;
             for (ir::Value const* v : n->inputs)
                 in.push_back(constantOf(v));
-            if (!isSmallWork(*n, in))
-                continue;
-            auto ran = interp::runNode(*n, in);
-            if (!ran.ok())
-                return std::move(ran).error();
-            values = std::move(*ran);
+            if (folded.empty()) {
+                if (!isSmallWork(*n, in))
+                    continue;
+                auto ran = interp::runNode(*n, in);
+                if (!ran.ok())
+                    return std::move(ran).error();
+                folded = foldedOf(*n, std::move(*ran));
+            }
+            values = folded;
         } else if (n->outputs.size() == 1) {
-            values.push_back(fromContent(*n->outputs[0]));
-            if (!values[0].data())
+            Tensor content = fromContent(*n->outputs[0]);
+            if (!content.data())
                 continue;
+            std::vector<Tensor> list;
+            list.push_back(std::move(content));
+            values = foldedOf(*n, std::move(list));
         } else {
             continue;
         }

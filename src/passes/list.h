@@ -26,5 +26,6 @@ Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseProductNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
+Result<bool> shareConstants(ir::Graph& g, PassContext const& ctx);
 
 } // namespace tw::passes

@@ -34,6 +34,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0},
         {"fuse_product_norm", fuseProductNorm, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
+        {"share_constants", shareConstants, Form::kFused, Form::kFused, 0},
     };
     return list;
 }

@@ -75,6 +75,13 @@ bool fitsHalf(ir::Value const& constant)
 ir::Value* HalfWeights::convert(ir::Graph& g, ir::Value const& v)
 {
     TensorRef const from = constantOf(&v);
+    auto c = std::make_shared<ir::Constant>(*v.constant);
+    BlobPtr& known = converted_[{from.data, from.count()}];
+    if (known) {
+        c->data = known;
+        return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
+    }
+    sources_.push_back(v.constant->data);
     Tensor to(DataType::kHalf, from.dims);
     int64_t far = 0, small = 0;
     auto const* x = from.as<float>();
@@ -90,8 +97,7 @@ ir::Value* HalfWeights::convert(ir::Graph& g, ir::Value const& v)
         names.insert(v.constant->layer.empty() ? v.name : v.constant->layer);
     outOfRange += far;
     subnormal += small;
-    auto c = std::make_shared<ir::Constant>(*v.constant);
-    c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
+    c->data = known = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
     return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
 }
 

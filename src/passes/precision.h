@@ -35,9 +35,14 @@ struct HalfWeights
     int64_t outOfRange = 0, subnormal = 0;
     std::set<std::string> names;
 
-    // f32 to f16, rounded to nearest even; finite values beyond the range become the last finite one.
+    // f32 to f16, rounded to nearest even; finite values beyond the range become the last finite one. Constants that
+    // share their bytes go on to; they are counted once.
     ir::Value* convert(ir::Graph& g, ir::Value const& v);
     void report(Log& log) const;
+
+private:
+    std::map<std::pair<void const*, int64_t>, BlobPtr> converted_; // by address and elements
+    std::vector<BlobPtr> sources_;                                 // so that no address comes back
 };
 
 // y = x in another floating type, by a node in front of `position`.

@@ -2,6 +2,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
+#include "ops/shuffle/op.h"
 #include "pass_test.h"
 
 namespace tw::test {
@@ -83,6 +84,39 @@ TEST(FoldConstants, SizesThatDependOnConstants)
     checkPass(m.g, passes::foldConstants, true);
     EXPECT_EQ(nodesOf(m.g), "sum:elementwise");
     EXPECT_EQ(str(y->shape), "[1,2]");
+}
+
+// Two layers that transpose and reshape the same weights.
+TEST(FoldConstants, SharedWeightsStayOne)
+{
+    GraphMaker m;
+    ir::Value* shared = m.constant("w", {6, 4});
+    auto const bytesOf = [](ir::Value const* v) { return v->constant->data->data(); };
+    void const* const original = bytesOf(shared);
+    std::vector<ir::Value*> sums[3];
+    for (std::string const layer : {"1", "2"}) {
+        ops::shuffle::Attrs reshaped, transposed, both;
+        reshaped.hasReshape = both.hasReshape = true;
+        reshaped.reshape = {1, 6, 4};
+        transposed.firstTranspose = {1, 0};
+        both.firstTranspose = {1, 0};
+        both.reshape = {2, 2, 6};
+        int i = 0;
+        for (auto const& a : {reshaped, transposed, both}) {
+            std::string const name = layer + "." + std::to_string(i);
+            ir::Value* w = m.add(ops::shuffle::def(), a, {shared}, "w" + name);
+            ir::Value* x = m.input("x" + name, w->shape);
+            sums[i++].push_back(binary(m, Operation::kSum, x, w, name.c_str()));
+            m.output(sums[i - 1].back(), "y" + name);
+        }
+    }
+    checkPass(m.g, passes::foldConstants, true);
+    auto const folded = [&](int i, size_t layer) { return bytesOf(sums[i][layer]->producer->inputs[1]); };
+    EXPECT_EQ(folded(0, 0), original) << "only its dimensions change";
+    EXPECT_EQ(folded(0, 1), original);
+    EXPECT_NE(folded(1, 0), original);
+    EXPECT_EQ(folded(1, 0), folded(1, 1));
+    EXPECT_EQ(folded(2, 0), folded(2, 1));
 }
 
 TEST(FoldConstants, RefitKeepsWeights)

@@ -352,4 +352,31 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
     }
 }
 
+TEST(LowerPrecision, WeightsThatLayersShareAreConvertedOnce)
+{
+    Maker m;
+    ir::Value* first = m.constant("w", {8, 8});
+    first->constant = [&] { // too large for FP16 in one place
+        Tensor t(DataType::kFloat, {8, 8});
+        std::memcpy(t.data(), first->constant->data->data(), size_t(t.ref().sizeBytes()));
+        t.ref().set(0, 1e6);
+        auto c = std::make_shared<ir::Constant>();
+        c->data = Blob::copy(t.data(), size_t(t.ref().sizeBytes()));
+        c->layer = "one";
+        return c;
+    }();
+    ir::Value* second = m.g.addConstant("v", DataType::kFloat, {8, 8}, first->constant);
+    ir::Value* y = m.product(m.product(m.input("x", ir::shapeOf({4, 8})), first, "p"), second, "q");
+    m.output(y, "y");
+    KeepingLog log;
+    ASSERT_TRUE(passes::lowerPrecision(m.g, passes::PassContext{log, false, true}).ok());
+    ir::Value const *w = m.g.nodes[1]->inputs[1], *v = m.g.nodes[2]->inputs[1];
+    ASSERT_EQ(nodesOf(m.g), "x [f16]:identity, p:matrix_multiply, q:matrix_multiply, y [f32]:identity");
+    EXPECT_EQ(w->type, DataType::kHalf);
+    EXPECT_NE(w, v);
+    EXPECT_EQ(w->constant->data->data(), v->constant->data->data());
+    ASSERT_EQ(log.warnings.size(), 1u);
+    EXPECT_NE(log.warnings[0].find(": 1 finite values"), std::string::npos) << log.warnings[0];
+}
+
 } // namespace tw::test

@@ -8,6 +8,7 @@
 #include "builder/compile_ahead.h"
 #include "builder/shapes.h"
 #include "runtime/engine.h"
+#include "tactic/packed_constants.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
 
@@ -58,6 +59,7 @@ public:
         load.threads = options_.tune.workers->count();
         load.workers = options_.tune.buildWorkers;
         load.cuda = options_.cuda;
+        load.packed = &packed_;
         TW_TRY(runtime::loadKernels(*a.block, &a.root, *shapes.at[1], *shapes.at[2], load));
         return a;
     }
@@ -168,6 +170,7 @@ private:
     ir::Graph const* apart_;
     Options const& options_;
     Chooser& chooser_;
+    ops::PackedConstants packed_; // attempts are there at the same time
 };
 
 } // namespace

@@ -8,7 +8,8 @@
 
 namespace tw::builder {
 
-// Those that one step reads and nothing else. The block's kernels are loaded; instances of profile 0.
+// Those that steps read, all in the same order, and nothing else. The block's kernels are loaded; instances of profile
+// 0.
 runtime::Panels choosePanels(ir::Graph const& graph, runtime::LoadedBlock const& block, plan::Block const& chosen,
                              runtime::Instance const& opt, runtime::Instance const& max, int threads);
 

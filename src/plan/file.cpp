@@ -138,7 +138,7 @@ uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeepe
     return h.value();
 }
 
-std::string packFile(std::vector<Section> const& sections)
+std::string packFile(std::vector<Section> const& sections, std::function<void(Section const&, char* to)> const& fill)
 {
     uint64_t at = aligned(sizeof(FileHeader) + sections.size() * sizeof(SectionEntry));
     std::vector<SectionEntry> table;
@@ -159,7 +159,9 @@ std::string packFile(std::vector<Section> const& sections)
     h.fileBytes = at;
     std::memcpy(out.data() + sizeof h, table.data(), table.size() * sizeof(SectionEntry));
     for (size_t i = 0; i < sections.size(); ++i)
-        if (sections[i].sizeBytes > 0)
+        if (!sections[i].data && fill)
+            fill(sections[i], out.data() + table[i].offset);
+        else if (sections[i].sizeBytes > 0)
             std::memcpy(out.data() + table[i].offset, sections[i].data, size_t(sections[i].sizeBytes));
     std::memcpy(out.data(), &h, sizeof h);
     h.hash = fileHash(out.data(), out.size(), h.minor);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace tw::plan {
 
 inline constexpr char kMagic[8] = {'T', 'W', 'P', 'L', 'A', 'N', '\r', '\n'};
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 3;
+inline constexpr uint16_t kMinor = 4;
 inline constexpr uint32_t kLibraryVersion[4] = {8, 5, 3, 1}; // what 8.5 calls major.minor.patch.build
 inline constexpr uint64_t kAlignment = 256;                  // of every section
 inline constexpr uint32_t kMaxSections = 64;
@@ -60,8 +61,9 @@ struct Section
 //   8th pair of words. The lanes' values are hashed in order, then what is left behind the last whole round of lanes.
 uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr,
                   Workers& workers = serialWorkers());
-// Sections in the order given.
-std::string packFile(std::vector<Section> const& sections);
+// Sections in the order given. `fill` writes those without data where they shall lie; what it leaves is zero.
+std::string packFile(std::vector<Section> const& sections,
+                     std::function<void(Section const&, char* to)> const& fill = nullptr);
 // Checks magic, versions, sizes, offsets and hash; the sections point into `bytes`.
 Result<std::vector<Section>> unpackFile(void const* bytes, size_t sizeBytes, bool strictVersion,
                                         PageKeeper const* pages = nullptr, Workers& workers = serialWorkers());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/read_graph.h"
 
+#include <optional>
 #include <set>
 
 #include "tactic/registry.h"
@@ -128,19 +129,19 @@ private:
         if (in.role() < 0 || in.role() > static_cast<int32_t>(ir::WeightsRole::kAny))
             return bad("constant '" + name + "' has an unknown role");
         auto c = std::make_shared<ir::Constant>();
-        TW_ASSIGN(c->data, blob(offset, size, in.panels() != nullptr));
+        std::optional<ops::PanelOrder> order;
         if (fb::Panels const* p = in.panels()) {
-            ops::PanelOrder order{copy_.list(p->panels()), p->channels(),    p->rows(), p->taps(),
-                                  p->together(),           p->outputs_last()};
+            order = ops::PanelOrder{copy_.list(p->panels()), p->channels(),    p->rows(), p->taps(),
+                                    p->together(),           p->outputs_last()};
             TW_TRY(copy_.status());
             if (depth > 0)
                 return bad("constant '" + name + "' of a region or body lies in panels");
-            if (type != DataType::kFloat || !order.fits(bytes / int64_t(sizeof(float))))
+            if (type != DataType::kFloat || !order->fits(bytes / int64_t(sizeof(float))))
                 return bad("the panels of constant '" + name + "' do not fit its shape");
-            if (!keepPanels_)
-                c->data = plainOf(*c->data, order);
-            panels.emplace(v, std::move(order));
         }
+        TW_ASSIGN(c->data, blob(offset, size, order));
+        if (order)
+            panels.emplace(v, std::move(*order));
         c->layer = copy_.text(in.layer());
         c->role = static_cast<ir::WeightsRole>(in.role());
         c->weightsName = copy_.text(in.weights_name());
@@ -155,23 +156,23 @@ private:
         return Blob::own(std::move(plain));
     }
 
-    // A range of the weights that several constants name is kept once; ranges that overlap otherwise are no plan of
-    // ours and could ask for any amount of memory. One in panels is never shared: each reader might unfold its own.
-    Result<BlobPtr> blob(uint64_t offset, uint64_t size, bool inPanels)
+    // A range of the weights that several constants name is kept once; all of them see it in the same order. Ranges
+    // that overlap otherwise are no plan of ours and could ask for any amount of memory.
+    Result<BlobPtr> blob(uint64_t offset, uint64_t size, std::optional<ops::PanelOrder> const& order)
     {
-        auto [it, isNew] = blobs_.try_emplace({offset, size});
-        if (!isNew && !inPanels && !alone_.contains(offset))
-            return it->second;
-        if (!isNew || size > weights_.sizeBytes - blobBytes_)
+        auto [it, isNew] = ranges_.try_emplace({offset, size}, Range{nullptr, order});
+        BlobPtr& made = it->second.data;
+        if (!isNew && it->second.order == order)
+            return made;
+        if (!isNew || size > weights_.sizeBytes - rangeBytes_)
             return bad("constants overlap in the weights");
-        if (inPanels)
-            alone_.insert(offset);
-        blobBytes_ += size;
+        rangeBytes_ += size;
         void const* data = static_cast<char const*>(weights_.data) + offset;
         bool const inPlace = owner_ && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0; // the widest type
-        it->second =
-            inPlace ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
-        return it->second;
+        made = inPlace ? std::make_shared<Blob const>(data, size_t(size), owner_) : Blob::copy(data, size_t(size));
+        if (order && !keepPanels_)
+            made = plainOf(*made, *order);
+        return made;
     }
 
     Result<void> node(ir::Graph& g, fb::Node const& in, std::vector<ir::Value*> inputs, std::vector<ir::Value*> outputs,
@@ -236,9 +237,13 @@ private:
     std::shared_ptr<void const> owner_;
     bool keepPanels_;
     Copier& copy_;
-    std::map<std::pair<uint64_t, uint64_t>, BlobPtr> blobs_; // (offset, size)
-    std::set<uint64_t> alone_;                               // offsets of those that one constant may name
-    uint64_t blobBytes_ = 0;
+    struct Range
+    {
+        BlobPtr data;
+        std::optional<ops::PanelOrder> order; // none: that of the shape
+    };
+    std::map<std::pair<uint64_t, uint64_t>, Range> ranges_; // by offset and size
+    uint64_t rangeBytes_ = 0;
 };
 
 } // namespace

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "base/check.h"
-#include "device/large_pages.h"
 #include "ir/op_def.h"
 #include "plan/file.h"
 #include "plan/plan.h"
 #include "plan_generated.h"
+#include "tactic/packed_constants.h"
 
 namespace tw::plan {
 
@@ -18,30 +19,44 @@ using flatbuffers::Offset;
 template <class T>
 using Vector = Offset<flatbuffers::Vector<T>>;
 
-// Weights of all graphs, each blob once.
+// Weights of all graphs, each blob once in each order. Where they lie is settled first; they are written when the file
+// is there, so that there is no third copy of a large model beside the builder's and the file's.
 class Weights
 {
 public:
-    // panels: to store it in that order; null: as it is.
+    // panels: to store it in that order; null: as it is. The constant and the order outlive this.
     std::pair<uint64_t, uint64_t> add(BlobPtr const& blob, uint64_t sizeBytes, ops::PanelOrder const* panels)
     {
-        auto [it, isNew] = known_.try_emplace({blob->data(), sizeBytes, panels}, bytes.size());
-        if (isNew && panels) {
-            bytes.resize(bytes.size() + size_t(sizeBytes)); // an offset that is a multiple of kBlobAlignment
-            ops::toPanels(*panels, blob->as<float>(), reinterpret_cast<float*>(bytes.data() + it->second));
-        } else if (isNew) {
-            bytes.append(static_cast<char const*>(blob->data()), size_t(sizeBytes));
-        }
+        ops::Recipe const order = panels ? ops::recipeOf(*panels) : ops::Recipe();
+        auto [it, isNew] = known_.try_emplace({blob->data(), sizeBytes, order}, sizeBytes_);
         if (isNew) {
-            bytes.resize((bytes.size() + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment, '\0');
+            places_.push_back({blob.get(), sizeBytes, panels, sizeBytes_});
+            sizeBytes_ = (sizeBytes_ + sizeBytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment;
         }
         return {it->second, sizeBytes};
     }
-    std::string bytes;
+    uint64_t sizeBytes() const { return sizeBytes_; }
+    void write(char* to) const
+    {
+        for (Place const& p : places_)
+            if (p.panels)
+                ops::toPanels(*p.panels, p.blob->as<float>(), reinterpret_cast<float*>(to + p.offset));
+            else
+                std::memcpy(to + p.offset, p.blob->data(), size_t(p.sizeBytes));
+    }
 
 private:
     static constexpr size_t kBlobAlignment = 256;
-    std::map<std::tuple<void const*, uint64_t, ops::PanelOrder const*>, uint64_t> known_;
+    struct Place
+    {
+        Blob const* blob;
+        uint64_t sizeBytes;
+        ops::PanelOrder const* panels;
+        uint64_t offset;
+    };
+    std::vector<Place> places_;
+    uint64_t sizeBytes_ = 0;
+    std::map<std::tuple<void const*, uint64_t, ops::Recipe>, uint64_t> known_;
 };
 
 class GraphWriter
@@ -253,15 +268,6 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
     return fb::CreateBlock(b, stepList, slotLists, arena);
 }
 
-// About what the WEIGHTS section will have; constants inside regions and bodies are few, or the same again.
-size_t constantBytes(ir::Graph const& g)
-{
-    size_t bytes = 0;
-    for (auto const& v : g.values())
-        bytes += v->isConstant() ? size_t(ir::extentsOf(v->shape).volume() * sizeOf(v->type)) + 256 : 0;
-    return bytes;
-}
-
 Section sectionOf(SectionKind kind, FlatBufferBuilder const& b)
 {
     return Section{kind, b.GetBufferPointer(), b.GetSize()};
@@ -276,8 +282,6 @@ Result<std::string> write(Contents const& contents)
     FlatBufferBuilder metaBuffer, graphBuffer;
     metaBuffer.Finish(meta(metaBuffer, contents));
     Weights weights;
-    weights.bytes.reserve(constantBytes(*contents.graph));
-    device::preferLargePages(weights.bytes.data(), weights.bytes.capacity());
     for (auto const& [value, order] : contents.panels)
         if (value->type != DataType::kFloat || !order.fits(ir::extentsOf(value->shape).volume()))
             return internalError("the panels of constant '" + value->name + "' do not fit its shape");
@@ -304,8 +308,8 @@ Result<std::string> write(Contents const& contents)
                                   sectionOf(SectionKind::kGraph, graphBuffer)};
     for (FlatBufferBuilder const& b : targets)
         sections.push_back(sectionOf(SectionKind::kTarget, b));
-    sections.push_back(Section{SectionKind::kWeights, weights.bytes.data(), weights.bytes.size()});
-    return packFile(sections);
+    sections.push_back(Section{SectionKind::kWeights, nullptr, weights.sizeBytes()});
+    return packFile(sections, [&](Section const&, char* to) { weights.write(to); });
 }
 
 } // namespace tw::plan

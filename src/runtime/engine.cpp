@@ -13,6 +13,7 @@
 #include "runtime/release_constants.h"
 #include "runtime/unfold_panels.h"
 #include "tactic/cuda_library.h"
+#include "tactic/packed_constants.h"
 
 namespace tw::runtime {
 
@@ -90,7 +91,7 @@ Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned
 class Loader
 {
 public:
-    explicit Loader(LoadOptions const& options) : options_(options) {}
+    explicit Loader(LoadOptions const& options) : options_(options), packed_(options.packed ? options.packed : &own_) {}
 
     Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
     {
@@ -111,6 +112,9 @@ public:
         for (Task const& t : tasks_)
             if (t.error)
                 return *t.error;
+        for (Task const& t : tasks_)
+            for (auto const& [v, plain] : t.unfolded)
+                setData(*v, plain);
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
                 options_.log->verbose("layer '" + t.step->node->name + "': tactic " + t.choice->name +
@@ -135,7 +139,7 @@ private:
         bool isReplaced = false, usesPanels = false;
         std::string refusal; // why the plan's choice cannot run
         std::optional<Error> error;
-        std::set<ir::Value const*> unfolded; // constants whose data are no longer in panels
+        std::map<ir::Value*, BlobPtr> unfolded; // constants in panels that it needs in the order of their shape
     };
 
     Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
@@ -164,20 +168,20 @@ private:
         return {};
     }
     // Of a task's constants in panels, all but input `except`.
-    void unfoldPanels(Task& task, size_t except = SIZE_MAX) const
+    Result<void> unfoldPanels(Task& task, size_t except = SIZE_MAX)
     {
         for (size_t i = 0; options_.panels && i < task.step->node->inputs.size(); ++i) {
             ir::Value* const v = task.step->node->inputs[i];
             auto const order = options_.panels->find(v);
-            if (i == except || order == options_.panels->end() || task.unfolded.contains(v))
+            if (i == except || order == options_.panels->end())
                 continue;
-            runtime::unfoldPanels(*v, order->second);
-            task.unfolded.insert(v);
-            task.problem.inputs[i].constant = v->constant->data.get();
+            TW_ASSIGN(task.unfolded[v], unfolded(*v->constant->data, order->second, *packed_));
+            task.problem.inputs[i].constant = task.unfolded[v].get();
         }
+        return {};
     }
     // A kernel that reads the panels of the plan; null: there is none, or another order is wanted.
-    Result<std::unique_ptr<ops::Kernel>> loadPanels(Task& task, ops::Tactic const& tactic) const
+    Result<std::unique_ptr<ops::Kernel>> loadPanels(Task& task, ops::Tactic const& tactic)
     {
         constexpr size_t kInput = ops::PanelTactic::kPanelInput, kAlignment = 64;
         ir::Node const& node = *task.step->node;
@@ -191,13 +195,13 @@ private:
         if (reinterpret_cast<uintptr_t>(data.data()) % kAlignment != 0 ||
             reader->panelOrder(task.problem, task.choice->config) != order->second)
             return std::unique_ptr<ops::Kernel>();
-        unfoldPanels(task, kInput);
+        TW_TRY(unfoldPanels(task, kInput));
         auto const lent = std::make_shared<Blob const>(data.data(), data.sizeBytes(), node.inputs[kInput]->constant);
         TW_ASSIGN(auto kernel, reader->loadPanels(task.problem, task.choice->config, lent));
         task.usesPanels = lent.use_count() > 1; // else the kernel has made something else of them
         return kernel;
     }
-    Result<void> loadStep(Task& task) const
+    Result<void> loadStep(Task& task)
     {
         LoadedStep& step = *task.step;
         ops::Problem const& problem = task.problem;
@@ -209,8 +213,8 @@ private:
             if (s.ok) {
                 auto kernel = loadPanels(task, *t);
                 if (kernel.ok() && !*kernel) {
-                    unfoldPanels(task);
-                    kernel = t->load(problem, choice->config, choice->image);
+                    TW_TRY(unfoldPanels(task));
+                    kernel = ops::loadWith(*t, problem, choice->config, choice->image, *packed_);
                 }
                 if (kernel.ok()) {
                     step.tactic = t;
@@ -223,7 +227,7 @@ private:
             }
         }
         task.isReplaced = true;
-        unfoldPanels(task);
+        TW_TRY(unfoldPanels(task));
         ops::Backend const backend = backendOf(step, options_);
         auto const list = ownTactics(*step.node, backend);
         if (list.empty())
@@ -232,7 +236,7 @@ private:
         step.tactic = list.back();
         auto loadPlain = [&]() -> Result<void> {
             TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
-            TW_ASSIGN(step.kernel, step.tactic->load(problem, {}, image));
+            TW_ASSIGN(step.kernel, ops::loadWith(*step.tactic, problem, {}, image, *packed_));
             return {};
         };
         if (auto done = loadPlain(); !done.ok())
@@ -252,6 +256,8 @@ private:
         return {};
     }
     LoadOptions const& options_;
+    ops::PackedConstants own_;
+    ops::PackedConstants* packed_;
     std::vector<Task> tasks_;
 };
 
@@ -375,8 +381,10 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     e->cuda_ = options.cuda;
     if (options.cuda && !e->planned_)
         makeLinear(*c.graph);
+    ops::PackedConstants packed;
+    options.packed = options.packed ? options.packed : &packed;
     if (c.panelsKept) {
-        unfoldOtherPanels(*c.graph, c.panels, options.cuda != nullptr);
+        TW_TRY(unfoldOtherPanels(*c.graph, c.panels, options.cuda != nullptr, *options.packed));
         options.panels = &c.panels;
     }
     Loaded kernels;

@@ -15,6 +15,10 @@
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
 
+namespace tw::ops {
+class PackedConstants;
+}
+
 namespace tw::runtime {
 
 struct LoadOptions
@@ -27,6 +31,8 @@ struct LoadOptions
     std::function<BlobPtr(Blob const&)> keep;
     // Constants whose data lie in panels: kernels that read these use them where they lie, others get them in order.
     std::map<ir::Value const*, ops::PanelOrder> const* panels = nullptr;
+    // Of kernels that were loaded before for the same constants, or will be; null: kernels share among themselves.
+    ops::PackedConstants* packed = nullptr;
     int threads = 1;                          // that contexts will run on, the caller included
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU

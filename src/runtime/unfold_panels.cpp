@@ -3,20 +3,25 @@
 
 #include <algorithm>
 
+#include "base/tensor.h"
+
 namespace tw::runtime {
 
 namespace {
 
-using Uses = std::map<ir::Value const*, int>;
+struct Count
+{
+    int steps = 0, others = 0; // others: where no kernel of the plan's steps takes it
+};
+using Uses = std::map<ir::Value const*, Count>;
 
 void countUses(ir::Graph const& graph, bool isWithin, Uses& uses)
 {
-    constexpr int kSomewhereElse = 2; // where no kernel of the plan's steps takes it
     for (auto const& node : graph.nodes) {
         bool const isStep = !isWithin && node->regions.empty() && node->outputs.size() > 0 && !node->outputs[0]->host;
         for (ir::Value const* v : node->inputs)
             if (auto it = uses.find(v); it != uses.end())
-                it->second += isStep ? 1 : kSomewhereElse;
+                ++(isStep ? it->second.steps : it->second.others);
         for (auto const& region : node->regions)
             countUses(*region, true, uses);
         if (node->body)
@@ -24,17 +29,27 @@ void countUses(ir::Graph const& graph, bool isWithin, Uses& uses)
     }
     for (ir::Value const* v : graph.outputs)
         if (auto it = uses.find(v); it != uses.end())
-            it->second += kSomewhereElse;
+            ++it->second.others;
 }
 
 } // namespace
 
-void unfoldPanels(ir::Value& value, ops::PanelOrder const& order)
+Result<BlobPtr> unfolded(Blob const& inPanels, ops::PanelOrder const& order, ops::PackedConstants& packed)
+{
+    return packed.get<Blob>(inPanels, ops::recipeOf(order), [&]() -> Result<Blob> {
+        auto const plain = std::make_shared<Tensor>(DataType::kInt8, Extents{int64_t(inPanels.sizeBytes())});
+        if (!plain->data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for weights of " + std::to_string(inPanels.sizeBytes()) + " bytes"};
+        ops::fromPanels(order, inPanels.as<float>(), static_cast<float*>(plain->data()));
+        return Blob(plain->data(), inPanels.sizeBytes(), plain);
+    });
+}
+
+void setData(ir::Value& value, BlobPtr data)
 {
     auto constant = std::make_shared<ir::Constant>(*value.constant);
-    std::vector<std::byte> plain(constant->data->sizeBytes());
-    ops::fromPanels(order, constant->data->as<float>(), reinterpret_cast<float*>(plain.data()));
-    constant->data = Blob::own(std::move(plain));
+    constant->data = std::move(data);
     value.constant = std::move(constant);
 }
 
@@ -42,16 +57,16 @@ std::vector<ir::Value*> usedElsewhere(ir::Graph const& graph, Panels const& pane
 {
     Uses uses;
     for (auto const& [value, order] : panels)
-        uses[value] = 0;
+        uses[value] = {};
     countUses(graph, false, uses);
     std::vector<ir::Value*> out;
     for (auto const& v : graph.values())
-        if (auto it = uses.find(v.get()); it != uses.end() && it->second != 1)
+        if (auto it = uses.find(v.get()); it != uses.end() && (it->second.steps == 0 || it->second.others > 0))
             out.push_back(v.get());
     return out;
 }
 
-void unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all)
+Result<void> unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all, ops::PackedConstants& packed)
 {
     std::vector<ir::Value*> list = usedElsewhere(graph, panels);
     if (all) {
@@ -61,9 +76,11 @@ void unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all)
                 list.push_back(v.get());
     }
     for (ir::Value* v : list) {
-        unfoldPanels(*v, panels.at(v));
+        TW_ASSIGN(BlobPtr plain, unfolded(*v->constant->data, panels.at(v), packed));
+        setData(*v, std::move(plain));
         panels.erase(v);
     }
+    return {};
 }
 
 } // namespace tw::runtime

@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "tactic/panel_order.h"
+#include "tactic/packed_constants.h"
 
 namespace tw::runtime {
 
 using Panels = std::map<ir::Value const*, ops::PanelOrder>;
 
-// The value's data in the order of its shape, in memory of their own.
-void unfoldPanels(ir::Value& value, ops::PanelOrder const& order);
-// Of those in `panels`, what is not the input of exactly one node of `graph` without regions: only such nodes have a
-// kernel that may read panels.
+// The data of a constant in the order of its shape; readers of the same data share them.
+Result<BlobPtr> unfolded(Blob const& inPanels, ops::PanelOrder const& order, ops::PackedConstants& packed);
+// Gives the value other data.
+void setData(ir::Value& value, BlobPtr data);
+// Of those in `panels`, what is not the input of nodes of `graph` without regions alone: only these have a kernel that
+// may read panels.
 std::vector<ir::Value*> usedElsewhere(ir::Graph const& graph, Panels const& panels);
 // Unfolds these (`all`: everything) and takes them out of `panels`.
-void unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all);
+Result<void> unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all, ops::PackedConstants& packed);
 
 } // namespace tw::runtime

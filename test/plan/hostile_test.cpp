@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "plan/file.h"
@@ -81,11 +82,11 @@ TEST(PlanHostile, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.3 got 2.3, please rebuild");
+    expectError(b, "expecting format version 1.4 got 2.4, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.3 got 1.4, please rebuild");
+    expectError(b, "expecting format version 1.4 got 1.5, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);
@@ -237,7 +238,8 @@ struct Spec
     fb::ValueKind secondKind = fb::ValueKind_Produced;
     int64_t lo = 0, hi = 1;
     int depth = 0, values = 2, constants = 0, outputTypes = 1;
-    std::vector<int32_t> panels; // of constants; empty: none
+    std::vector<int32_t> panels;                    // of constants; empty: none
+    std::optional<std::vector<int32_t>> lastPanels; // of the last value, if it differs
     int32_t channels = 1, taps = 1, together = 1;
     bool outputsLast = false;
 };
@@ -251,8 +253,9 @@ flatbuffers::Offset<fb::Graph> graphOf(FlatBufferBuilder& b, Spec const& s, int 
         auto shape = b.CreateVectorOfStrings(i == 0 ? s.shape : yShape);
         auto q = fb::CreateQuantization(b, 0, s.quantizedAxis, s.origin);
         flatbuffers::Offset<fb::Panels> panels;
-        if (i >= 2 && !s.panels.empty())
-            panels = fb::CreatePanels(b, b.CreateVector(s.panels), s.channels, 1, s.taps, s.together, s.outputsLast);
+        auto const& list = i + 1 == s.values && s.lastPanels ? *s.lastPanels : s.panels;
+        if (i >= 2 && !list.empty())
+            panels = fb::CreatePanels(b, b.CreateVector(list), s.channels, 1, s.taps, s.together, s.outputsLast);
         values.push_back(fb::CreateValue(b, name, s.type, shape,
                                          i == 0   ? fb::ValueKind_Input
                                          : i == 1 ? s.secondKind
@@ -408,8 +411,11 @@ TEST(PlanHostile, Graphs)
     bad(panels({2}, [](Spec& s) { s.together = -1; }), "do not fit its shape");
     bad(panels({1}, [](Spec& s) { s.taps = 2, s.outputsLast = true; }), "do not fit its shape");
     bad(panels({1}, [](Spec& s) { s.type = 3, s.channels = 2; }), "do not fit its shape"); // i32
-    bad(panels({2}, [](Spec& s) { s.values = 4; }), "overlap");
-    bad(panels({2}, [](Spec& s) { s.depth = 1; }), "overlap");
+    bad(panels({2}, [](Spec& s) { s.values = 4; }), "optimization profile 0");             // two of one range and order
+    bad(panels({2}, [](Spec& s) { s.values = 4, s.lastPanels = std::vector<int32_t>{1, 1}; }), "overlap");
+    bad(panels({2}, [](Spec& s) { s.values = 4, s.lastPanels.emplace(); }), "overlap");
+    bad(panels({}, [](Spec& s) { s.values = 4, s.lastPanels = std::vector<int32_t>{2}; }), "overlap");
+    bad(panels({2}, [](Spec& s) { s.depth = 1; }), "of a region or body lies in panels");
 }
 
 // A few bytes that name gigabytes: a text or list that everything shares.

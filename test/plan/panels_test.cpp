@@ -286,8 +286,8 @@ TEST(PlanPanels, OthersAreUndone)
     }
 }
 
-// A second reader wants the order of the shape.
-TEST(PlanPanels, ConstantsWithTwoReadersAreUndone)
+// Readers of one constant that want different orders get the order of the shape, or each its own of whatever it is.
+TEST(PlanPanels, ReadersOfOtherOrdersAreServed)
 {
     plan::Contents c = convolutions();
     ir::Graph& g = *c.graph;
@@ -303,8 +303,6 @@ TEST(PlanPanels, ConstantsWithTwoReadersAreUndone)
     g.outputs.back()->name = "z";
     plan::Contents twice = contentsOf(g);
     ASSERT_TRUE(buildContents(twice).ok());
-    for (auto const& [v, order] : twice.panels)
-        EXPECT_NE(v->name, "conv18.w");
     for (auto const& v : twice.graph->values()) // such as a writer that does not care has it
         if (v->name == "conv18.w")
             twice.panels[v.get()] = PanelOrder{{32}, 18, 3, 3, 4, false};

@@ -52,22 +52,30 @@ public:
     {}
 
     // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero behind the last channel.
-    Result<void> pack(Extents const& dims, float const* w, float const* bias)
+    Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
         int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
         int64_t const block = vectors_ * width, channels = (dims[0] + width - 1) / width * width;
-        weights_ = device::PackedFloats(channels * window);
+        Error const noMemory{ErrorCode::kFailedAllocation,
+                             "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
+        Recipe const recipe{"depthwise filters", {block, width, dims[0], window}};
+        TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, [&]() -> Result<device::PackedFloats> {
+            device::PackedFloats weights(channels * window);
+            float* const to = weights.data();
+            if (!to)
+                return noMemory;
+            for (int64_t c = 0; c < dims[0]; ++c) {
+                int64_t const first = c / block * block, lanes = std::min(block, channels - first);
+                for (int64_t i = 0; i < window; ++i)
+                    to[first * window + i * lanes + c % block] = w.as<float>()[c * window + i];
+            }
+            return weights;
+        }));
         bias_ = device::PackedFloats(channels);
-        if (!weights_.data() || !bias_.data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(channels * window * 4) + " bytes of packed weights"};
-        float *to = weights_.data(), *toBias = bias_.data();
-        for (int64_t c = 0; c < dims[0]; ++c) {
-            int64_t const first = c / block * block, lanes = std::min(block, channels - first);
-            for (int64_t i = 0; i < window; ++i)
-                to[first * window + i * lanes + c % block] = w[c * window + i];
-            toBias[c] = bias ? bias[c] : 0;
-        }
+        if (!bias_.data())
+            return noMemory;
+        if (bias)
+            std::copy_n(bias, dims[0], bias_.data());
         return {};
     }
 
@@ -149,7 +157,7 @@ private:
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
         int64_t const kernelLanes = last ? (g.k - channel + width - 1) / width * width : lanes;
-        float const* w = weights_.data() + block * lanes * g.window[1] * g.window[2];
+        float const* w = weights_->data() + block * lanes * g.window[1] * g.window[2];
         DepthwiseArgs a;
         a.xRowBytes = g.dilation[1] * xRow * 4;
         a.bias = bias_.data() + channel;
@@ -173,7 +181,8 @@ private:
     bool prefetch_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
-    device::PackedFloats weights_, bias_;
+    std::shared_ptr<device::PackedFloats const> weights_;
+    device::PackedFloats bias_;
 };
 
 } // namespace
@@ -219,7 +228,15 @@ double DepthwiseTactic::estimate(Problem const& p, Config const&) const
     return std::max(products, bytes > double(thisCpu().l2Bytes) ? bytes / 40000 : 0) / p.threads;
 }
 
-Result<std::unique_ptr<Kernel>> DepthwiseTactic::load(Problem const& p, Config const& config, std::string const&) const
+Result<std::unique_ptr<Kernel>> DepthwiseTactic::load(Problem const& p, Config const& config,
+                                                      std::string const& image) const
+{
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> DepthwiseTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                            PackedConstants& packed) const
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 2)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..2, 0..1}");
@@ -227,7 +244,7 @@ Result<std::unique_ptr<Kernel>> DepthwiseTactic::load(Problem const& p, Config c
                                                          activationOf_ ? jitActivation(activationOf_(*p.node))
                                                                        : std::optional<kernels::jit::Activation>());
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
-    TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), bias ? bias->as<float>() : nullptr));
+    TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

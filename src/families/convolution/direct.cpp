@@ -121,17 +121,34 @@ public:
 
     // w [K, C, r, s] (transposed: [C, K, r, s]) to [group][block][class of rows, of columns][r][channels by the loop's
     // number][s][channel of the loop][lanes of the block], zero behind the last channel of the group.
-    Result<void> pack(Extents const& dims, float const* w, float const* bias)
+    Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
+    {
+        int64_t const lanes = blocks_.vectors * width_;
+        auto const& a = node_.attrsAs<KernelWindowAttrs>();
+        Recipe recipe{"filters of products", {width_, int64_t(input_), blocks_.count, groups_}};
+        for (auto const* list : {&a.strides, &a.dilations})
+            recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
+        recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
+        TW_ASSIGN(weights_,
+                  packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w.as<float>()); }));
+        hasBias_ = bias != nullptr;
+        bias_ = device::PackedFloats(groups_ * lanes);
+        if (!bias_.data())
+            return noMemory(groups_ * lanes);
+        for (int64_t group = 0; bias && group < groups_; ++group)
+            std::copy_n(bias + group * groupK_, groupK_, bias_.data() + group * lanes);
+        filters_ = weights_->data();
+        return {};
+    }
+
+    Result<device::PackedFloats> packedFilters(Extents const& dims, float const* w) const
     {
         bool const transposed = input_ == Input::kTransposed;
         int64_t const lanes = blocks_.vectors * width_, depth = groupC_ * window_;
         int64_t const perK = transposed ? window_ : depth, perC = transposed ? groupK_ * window_ : window_;
-        hasBias_ = bias != nullptr;
-        weights_ = device::PackedFloats(groups_ * lanes * depth);
-        bias_ = device::PackedFloats(groups_ * lanes);
-        if (!weights_.data() || !bias_.data())
-            return Error{ErrorCode::kFailedAllocation,
-                         "no memory for " + std::to_string(groups_ * lanes * depth * 4) + " bytes of packed weights"};
+        device::PackedFloats weights(groups_ * lanes * depth);
+        if (!weights.data())
+            return noMemory(groups_ * lanes * depth);
         std::vector<int64_t> from, to; // elements of a filter, rows of lanes
         for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
             for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
@@ -150,7 +167,7 @@ public:
             for (int64_t block = 0; block < blocks_.count; ++block) {
                 int64_t const first = blocks_.begin(block) * width_, blockLanes = blocks_.size(block) * width_;
                 int64_t const exist = std::min(blockLanes, groupK_ - first);
-                float* packed = weights_.data() + (group * lanes + first) * depth;
+                float* packed = weights.data() + (group * lanes + first) * depth;
                 float const* x = w + (transposed ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
                 if (inOrder)
                     kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
@@ -158,11 +175,13 @@ public:
                     for (int64_t k = 0; k < exist; ++k)
                         for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
                             packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
-                if (bias)
-                    std::copy_n(bias + group * groupK_ + first, exist, bias_.data() + group * lanes + first);
             }
-        filters_ = weights_.data();
-        return {};
+        return weights;
+    }
+    static Error noMemory(int64_t floats)
+    {
+        return {ErrorCode::kFailedAllocation,
+                "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
     }
 
     // The order of pack() where nothing is added to the filters.
@@ -186,7 +205,7 @@ public:
         hasBias_ = bias != nullptr;
         bias_ = device::PackedFloats(groupK_);
         if (!bias_.data())
-            return Error{ErrorCode::kFailedAllocation, "no memory for " + std::to_string(groupK_ * 4) + " bytes"};
+            return noMemory(groupK_);
         if (bias)
             std::copy_n(bias, groupK_, bias_.data());
         return {};
@@ -426,7 +445,8 @@ private:
     Classes rowClasses_, columnClasses_;
     std::vector<int64_t> classBegin_; // [class of rows][of columns]: elements of the window before it
     bool hasBias_ = false;
-    device::PackedFloats weights_, bias_;
+    std::shared_ptr<device::PackedFloats const> weights_;
+    device::PackedFloats bias_;
     BlobPtr panels_;                 // filters that another keeps
     float const* filters_ = nullptr; // in weights_ or panels_
 };
@@ -513,7 +533,14 @@ bool isKnown(Config const& config)
 
 Result<std::unique_ptr<Kernel>> DirectTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    return loadPanels(p, config, nullptr);
+    PackedConstants alone;
+    return make(p, config, nullptr, &alone);
+}
+
+Result<std::unique_ptr<Kernel>> DirectTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                         PackedConstants& packed) const
+{
+    return make(p, config, nullptr, &packed);
 }
 
 std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
@@ -523,6 +550,12 @@ std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config cons
 
 Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
                                                          BlobPtr const& panels) const
+{
+    return make(p, config, panels, nullptr);
+}
+
+Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
+                                                   PackedConstants* packed) const
 {
     if (!isKnown(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
@@ -534,7 +567,7 @@ Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Confi
     if (panels)
         TW_TRY(kernel->takePanels(panels, biases));
     else
-        TW_TRY(kernel->pack(p.inputs[1].dims, p.inputs[1].constant->as<float>(), biases));
+        TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, biases, *packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -7,6 +7,7 @@
 #include "families/elementwise/activate.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
+#include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
 
@@ -22,7 +23,7 @@ Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa);
 convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
                                           bool transposed = false);
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
-class DepthwiseTactic final : public Tactic
+class DepthwiseTactic final : public Tactic, public PackingTactic
 {
 public:
     constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa, ActivationOf activationOf)
@@ -34,6 +35,8 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
 
 private:
     kernels::jit::Isa isa_;
@@ -42,7 +45,7 @@ private:
 
 // Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
 // pixels stay in L1 instead of L2}.
-class DirectTactic final : public Tactic, public PanelTactic
+class DirectTactic final : public Tactic, public PanelTactic, public PackingTactic
 {
 public:
     enum Input
@@ -61,11 +64,16 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
     std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
                                                BlobPtr const& panels) const override;
 
 private:
+    // Of filters in panels, or packed ones.
+    Result<std::unique_ptr<Kernel>> make(Problem const& problem, Config const& config, BlobPtr const& panels,
+                                         PackedConstants* packed) const;
     kernels::jit::Isa isa_;
     Input input_;
     ActivationOf activationOf_;

@@ -107,7 +107,14 @@ bool isKnown(Config const& config)
 
 Result<std::unique_ptr<Kernel>> WinogradTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    return loadPanels(p, config, nullptr);
+    PackedConstants alone;
+    return make(p, config, nullptr, &alone);
+}
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                           PackedConstants& packed) const
+{
+    return make(p, config, nullptr, &packed);
 }
 
 std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
@@ -120,6 +127,12 @@ std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config co
 
 Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Config const& config,
                                                            BlobPtr const& panels) const
+{
+    return make(p, config, panels, nullptr);
+}
+
+Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config const& config, BlobPtr const& panels,
+                                                     PackedConstants* packed) const
 {
     if (!isKnown(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {2 or 4, 0 or 1, tiles up to " +
@@ -151,8 +164,8 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::loadPanels(Problem const& p, Con
         return invalidArgument(std::string(name()) + ": blocks of " + std::to_string(s.tiles) + " tiles and " +
                                std::to_string(rowFloats) + " channels are 2 GiB or more");
     bool const bias = p.inputs.size() > 2 && p.inputs[2].present;
-    return makeWinogradKernel(s, p.inputs[1].constant->as<float>(), bias ? p.inputs[2].constant->as<float>() : nullptr,
-                              panels);
+    return makeWinogradKernel(s, *p.inputs[1].constant, bias ? p.inputs[2].constant->as<float>() : nullptr, panels,
+                              packed);
 }
 
 } // namespace tw::ops

@@ -9,6 +9,7 @@
 
 #include "families/elementwise/activate.h"
 #include "tactic/cpu_isa.h"
+#include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
 
@@ -19,7 +20,7 @@ namespace tw::ops {
 // block, then take blocks of columns; without it they take blocks of tiles, each transforms its own. Bit 1: weights
 // stay as they are and are transformed each time they are used (once for each block of tiles): a quarter of the memory,
 // and of what is read of it, for m = 4.
-class WinogradTactic final : public Tactic, public PanelTactic
+class WinogradTactic final : public Tactic, public PanelTactic, public PackingTactic
 {
 public:
     using ActivationOf = FusedActivation const& (*)(ir::Node const&);
@@ -34,11 +35,16 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
     std::optional<PanelOrder> panelOrder(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> loadPanels(Problem const& problem, Config const& config,
                                                BlobPtr const& panels) const override;
 
 private:
+    // Of filters in panels, or packed ones.
+    Result<std::unique_ptr<Kernel>> make(Problem const& problem, Config const& config, BlobPtr const& panels,
+                                         PackedConstants* packed) const;
     kernels::jit::Isa isa_;
     ActivationOf activationOf_; // null: the op has none
 };

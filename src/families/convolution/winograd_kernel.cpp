@@ -121,30 +121,38 @@ public:
             columnBlocks_.push_back({k, std::min(s.columns, paddedK() - k)});
     }
 
-    // panels, of kernels in place: the filters in winogradPanels(); null: they are in w.
-    Result<void> pack(float const* w, float const* bias, BlobPtr const& panels)
+    // panels, of kernels in place: the filters in winogradPanels(); null: they are in w, and `packed` shares copies.
+    Result<void> pack(Blob const& w, float const* bias, BlobPtr const& panels, PackedConstants* packed)
     {
         zeros_ = Tensor(DataType::kFloat, {roundUp(s_.c, kLineFloats)});
         bias_ = device::PackedFloats(hasBias_ ? paddedK() : 0);
-        bool const asTheyLie = panels != nullptr;
-        if (!asTheyLie)
-            weights_ = device::PackedFloats((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
-        if (!zeros_.data() || !bias_.data() || (!asTheyLie && !weights_.data()))
-            return Error{ErrorCode::kFailedAllocation, "no memory for transformed weights"};
+        if (!zeros_.data() || !bias_.data())
+            return noMemory();
         if (bias)
             std::copy(bias, bias + s_.k, static_cast<float*>(bias_.data()));
-        taps_ = weights_.data();
-        if (asTheyLie) {
+        if (panels) {
             panels_ = panels;
             taps_ = panels->as<float>();
             return {};
         }
+        // In place, blocks of columns only decide where panels begin.
+        Recipe const recipe{"winograd filters", {width_, s_.inPlace ? 0 : s_.m, s_.c, s_.k, columnBlocks_[0].columns}};
+        TW_ASSIGN(weights_, packed->get<device::PackedFloats>(w, recipe, [&] { return packedFilters(w.as<float>()); }));
+        taps_ = weights_->data();
+        return {};
+    }
+
+    Result<device::PackedFloats> packedFilters(float const* w) const
+    {
+        device::PackedFloats weights((s_.inPlace ? 9 : s_.positions()) * s_.c * paddedK());
+        if (!weights.data())
+            return noMemory();
         std::vector<float> panelTaps;
         for (ColumnBlock const& b : columnBlocks_) {
             WinogradFilter filter[kPanelVectors + 1];
             for (int64_t at = 0; at < b.columns; at += panelColumns()) {
                 int64_t const columns = std::min(panelColumns(), b.columns - at), k = b.begin + at;
-                float* to = s_.inPlace ? weights_.data() + s_.c * 9 * k : nullptr;
+                float* to = s_.inPlace ? weights.data() + s_.c * 9 * k : nullptr;
                 if (!s_.inPlace) {
                     panelTaps.resize(size_t(s_.c * 9 * columns));
                     to = panelTaps.data();
@@ -157,11 +165,12 @@ public:
                     jit::WinogradFilterSpec const spec{s_.m, int(columns / width_), bytes(s_.c * b.columns)};
                     TW_ASSIGN(f, WinogradFilter::emit(s_.isa, spec));
                 }
-                f(jit::WinogradFilterArgs{to, packed(b, 0, at), s_.c});
+                f(jit::WinogradFilterArgs{to, weights.data() + placeOf(b, 0, at), s_.c});
             }
         }
-        return {};
+        return weights;
     }
+    static Error noMemory() { return {ErrorCode::kFailedAllocation, "no memory for transformed weights"}; }
 
     bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
 
@@ -246,7 +255,8 @@ private:
     int width_;
     bool hasBias_;
     std::vector<ColumnBlock> columnBlocks_;
-    device::PackedFloats weights_, bias_;
+    std::shared_ptr<device::PackedFloats const> weights_;
+    device::PackedFloats bias_;
     BlobPtr panels_;              // filters that another keeps
     float const* taps_ = nullptr; // of kernels in place: in weights_ or panels_
     Tensor zeros_;
@@ -254,9 +264,14 @@ private:
     int64_t paddedK() const { return roundUp(s_.k, width_); }
     int64_t panelColumns() const { return kPanelVectors * width_; }
     int maxRows() const { return jit::gemmMaxRows(s_.isa, kPanelVectors); }
+    // In packed filters.
+    int64_t placeOf(ColumnBlock const& b, int64_t position, int64_t column) const
+    {
+        return s_.c * (s_.positions() * b.begin + position * b.columns + column);
+    }
     float* packed(ColumnBlock const& b, int64_t position, int64_t column) const
     {
-        return static_cast<float*>(weights_.data()) + s_.c * (s_.positions() * b.begin + position * b.columns + column);
+        return weights_->data() + placeOf(b, position, column);
     }
     float const* taps(ColumnBlock const& b, int64_t column) const { return taps_ + s_.c * 9 * (b.begin + column); }
 
@@ -445,11 +460,11 @@ std::optional<PanelOrder> winogradPanels(jit::Isa isa, int64_t k, int64_t c, int
     return order;
 }
 
-Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
-                                                   BlobPtr const& panels)
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, Blob const& w, float const* bias,
+                                                   BlobPtr const& panels, PackedConstants* packed)
 {
     auto kernel = std::make_unique<WinogradKernel>(spec, bias != nullptr);
-    TW_TRY(kernel->pack(w, bias, panels));
+    TW_TRY(kernel->pack(w, bias, panels, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/jit/activation_kind.h"
 #include "kernels/cpu/jit/emitter.h"
+#include "tactic/packed_constants.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
 
@@ -34,9 +35,9 @@ int64_t winogradTiles(int m, Extents const& y);
 // between.
 std::optional<PanelOrder> winogradPanels(kernels::jit::Isa isa, int64_t k, int64_t c, int64_t columns);
 
-// w: [k, c, 3, 3], not read when `panels` has them in that order, for a spec in place; bias: [k] or null. Inputs of the
-// kernel: x, w, bias, residual (the last three may be absent).
-Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, float const* w, float const* bias,
-                                                   BlobPtr const& panels = nullptr);
+// w: [k, c, 3, 3], not read when `panels` has them in that order, for a spec in place; else copies come from `packed`.
+// bias: [k] or null. Inputs of the kernel: x, w, bias, residual (the last three may be absent).
+Result<std::unique_ptr<Kernel>> makeWinogradKernel(WinogradSpec const& spec, Blob const& w, float const* bias,
+                                                   BlobPtr const& panels, PackedConstants* packed);
 
 } // namespace tw::ops

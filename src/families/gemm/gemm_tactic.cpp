@@ -74,18 +74,22 @@ Support supportsProducts(Problem const& p, Isa isa)
     return Support::yes();
 }
 
-Result<PackedMatrices> packMatrices(GemmJitOptions const& options, Geometry const& g, Blob const& b)
+Result<PackedMatricesPtr> packMatrices(GemmJitOptions const& options, Geometry const& g, Blob const& b,
+                                       PackedConstants& packed)
 {
-    PackedMatrices packed;
-    packed.each = GemmJit::packedFloats(options, g.n, g.k);
-    int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
-    packed.floats = device::PackedFloats(count * packed.each);
-    if (!packed.floats.data())
-        return Error{ErrorCode::kFailedAllocation,
-                     "no memory for " + std::to_string(count * packed.each * 4) + " bytes of packed weights"};
-    for (int64_t i = 0; i < count; ++i)
-        GemmJit::packB(options, shapeOf(g), b.as<float>() + i * matrix, packed.floats.data() + i * packed.each);
-    return packed;
+    Recipe const recipe{"panels of matrices", {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn}};
+    return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
+        PackedMatrices made;
+        made.each = GemmJit::packedFloats(options, g.n, g.k);
+        int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
+        made.floats = device::PackedFloats(count * made.each);
+        if (!made.floats.data())
+            return Error{ErrorCode::kFailedAllocation,
+                         "no memory for " + std::to_string(count * made.each * 4) + " bytes of packed weights"};
+        for (int64_t i = 0; i < count; ++i)
+            GemmJit::packB(options, shapeOf(g), b.as<float>() + i * matrix, made.floats.data() + i * made.each);
+        return made;
+    });
 }
 
 namespace {
@@ -103,10 +107,10 @@ public:
     {}
 
     // b is known: it is packed once.
-    Result<void> pack(Blob const& b, Geometry const& g)
+    Result<void> pack(Blob const& b, Geometry const& g, PackedConstants& packed)
     {
         options_.b = GemmJitOptions::kPackedBefore;
-        TW_ASSIGN(packed_, packMatrices(options_, g, b));
+        TW_ASSIGN(packed_, packMatrices(options_, g, b, packed));
         return {};
     }
 
@@ -123,7 +127,7 @@ public:
     {
         Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemmPrepared>();
-        TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, packed_.each)));
+        TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, packed_ ? packed_->each : 0)));
         return std::shared_ptr<Prepared const>(std::move(prepared));
     }
 
@@ -132,7 +136,7 @@ public:
         TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_.floats.data() : b.as<float>();
+        float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_->floats.data() : b.as<float>();
         static_cast<GemmPrepared const*>(args.prepared)
             ->gemm.run(a.as<float>(), from, bias, residual, y.as<float>(), args.workspace, *args.workers);
         return {};
@@ -142,7 +146,7 @@ private:
     ir::Node const& node_;
     GemmOp op_;
     GemmJitOptions options_;
-    PackedMatrices packed_;
+    PackedMatricesPtr packed_; // null: b is not known
 };
 
 } // namespace
@@ -179,7 +183,14 @@ double GemmTactic::estimate(Problem const& p, Config const& config) const
     return double(g.batch.volume()) * tiles * panels * (step * double(g.k) / 3000. + 0.02) / std::max(p.threads, 1);
 }
 
-Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const& config, std::string const&) const
+Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const& config, std::string const& image) const
+{
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                       PackedConstants& packed) const
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
@@ -204,7 +215,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const&
     o.b = contiguous ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
     auto kernel = std::make_unique<GemmKernel>(*p.node, op_, o);
     if (Blob const* b = p.inputs[1].constant)
-        TW_TRY(kernel->pack(*b, g));
+        TW_TRY(kernel->pack(*b, g, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -7,6 +7,7 @@
 #include "families/elementwise/activate.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "ops/matrix_multiply/op.h"
+#include "tactic/packed_constants.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
@@ -33,10 +34,11 @@ struct PackedMatrices
     device::PackedFloats floats;
     int64_t each = 0; // floats of one
 };
-Result<PackedMatrices> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
-                                    Blob const& b);
+using PackedMatricesPtr = std::shared_ptr<PackedMatrices const>;
+Result<PackedMatricesPtr> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
+                                       Blob const& b, PackedConstants& packed);
 
-class GemmTactic final : public Tactic
+class GemmTactic final : public Tactic, public PackingTactic
 {
 public:
     constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
@@ -47,6 +49,8 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
 
 private:
     kernels::jit::Isa isa_;

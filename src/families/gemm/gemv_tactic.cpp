@@ -48,7 +48,7 @@ struct GemvPrepared final : Prepared
 class GemvKernel final : public Kernel
 {
 public:
-    GemvKernel(ir::Node const& node, GemmOp const& op, GemvJitOptions const& options, PackedMatrices packed)
+    GemvKernel(ir::Node const& node, GemmOp const& op, GemvJitOptions const& options, PackedMatricesPtr packed)
         : node_(node), op_(op), options_(options), packed_(std::move(packed))
     {}
     bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemvJitOptions::kPacked; }
@@ -60,14 +60,14 @@ public:
         GemvJitOptions o = options_;
         if (o.b != GemvJitOptions::kPacked && g.bColumn != 1)
             o.b = GemvJitOptions::kColumns;
-        TW_ASSIGN(prepared->gemv, GemvJit::make(o, shapeOf(g), offsetsOf(g, packed_.each)));
+        TW_ASSIGN(prepared->gemv, GemvJit::make(o, shapeOf(g), offsetsOf(g, packed_ ? packed_->each : 0)));
         return std::shared_ptr<Prepared const>(std::move(prepared));
     }
     Result<void> run(RunArgs& args) const override
     {
         float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
-        float const* b = options_.b == GemvJitOptions::kPacked ? packed_.floats.data() : args.inputs[1].as<float>();
+        float const* b = options_.b == GemvJitOptions::kPacked ? packed_->floats.data() : args.inputs[1].as<float>();
         static_cast<GemvPrepared const*>(args.prepared)
             ->gemv.run(args.inputs[0].as<float>(), b, bias, residual, args.outputs[0].as<float>(), *args.workers);
         return {};
@@ -77,7 +77,7 @@ private:
     ir::Node const& node_;
     GemmOp op_;
     GemvJitOptions options_;
-    PackedMatrices packed_;
+    PackedMatricesPtr packed_; // null: b is not known
 };
 
 } // namespace
@@ -127,7 +127,14 @@ double GemvTactic::estimate(Problem const& p, Config const& config) const
     return double(g.batch.volume()) * (columns * step * double(g.k) / 3000. + panels * 0.02) / std::max(p.threads, 1);
 }
 
-Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const& config, std::string const&) const
+Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const& config, std::string const& image) const
+{
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                       PackedConstants& packed) const
 {
     Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (config.size() != 1 || !fits(p, isa_, g.m, config[0]))
@@ -142,14 +149,14 @@ Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const&
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     if (op_.activation)
         o.activation = jitActivation(op_.activation(*p.node));
-    PackedMatrices packed;
+    PackedMatricesPtr matrices;
     if (o.b == GemvJitOptions::kPacked) {
         GemmJitOptions layout;
         layout.isa = isa_;
         layout.vectors = o.vectors;
-        TW_ASSIGN(packed, packMatrices(layout, g, *p.inputs[1].constant));
+        TW_ASSIGN(matrices, packMatrices(layout, g, *p.inputs[1].constant, packed));
     }
-    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, op_, o, std::move(packed)));
+    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, op_, o, std::move(matrices)));
 }
 
 } // namespace tw::ops

@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-class GemvTactic final : public Tactic
+class GemvTactic final : public Tactic, public PackingTactic
 {
 public:
     constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
@@ -19,6 +19,8 @@ public:
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
 
 private:
     kernels::jit::Isa isa_;

@@ -131,6 +131,12 @@ void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspa
 
 void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
 {
+    // Only a refit needs the network. The model goes before the engine comes: large ones need the memory.
+    if (!options.inference.timeRefit) {
+        work.parsed.network.reset();
+        work.parsed = {};
+        work.builder.reset();
+    }
     const Stopwatch watch;
     work.runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
     if (options.system.dlaCore >= 0)
@@ -138,14 +144,9 @@ void deserialize(Log& log, LibraryLogger& logger, const Options& options, Worksp
     work.engine =
         required(work.runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
     log.info("Engine deserialized in " + numberText(watch.seconds()) + " sec.");
-    // The engine keeps nothing of the plan's bytes, and only a refit needs the network.
+    // The engine keeps nothing of the plan's bytes.
     work.built.reset();
     work.loaded.reset();
-    if (!options.inference.timeRefit) {
-        work.parsed.network.reset();
-        work.parsed = {};
-        work.builder.reset();
-    }
 }
 
 bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work)

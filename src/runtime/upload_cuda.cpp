@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies in GPU memory before a run: constants of an engine, and contents of an instance.
 #include <map>
+#include <set>
 #include <utility>
 
 #include "device/cuda/device.h"
@@ -54,7 +55,9 @@ void collectConstants(LoadedBlock& block, Offsets& offsets, int64_t& total)
             collectConstants(*region, offsets, total);
 }
 
-Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* memory, cuda::Driver const& driver)
+// Places where values that share their bytes lie are written once: `written` are offsets.
+Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* memory, cuda::Driver const& driver,
+                           std::set<int64_t>& written)
 {
     for (size_t i = 0; i < block.values.size(); ++i) {
         ir::Value const* v = block.values[i];
@@ -63,11 +66,12 @@ Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* mem
             continue;
         block.deviceConstants[i] = at(memory, it->second);
         auto const [from, bytes] = it->first;
-        TW_TRY(cuda::upload(driver, block.deviceConstants[i], from, size_t(bytes)));
+        if (bytes > 0 && written.insert(it->second).second)
+            TW_TRY(cuda::upload(driver, block.deviceConstants[i], from, size_t(bytes)));
     }
     for (LoadedStep& step : block.steps)
         for (auto& region : step.regions)
-            TW_TRY(copyConstants(*region, offsets, memory, driver));
+            TW_TRY(copyConstants(*region, offsets, memory, driver, written));
     return {};
 }
 
@@ -81,7 +85,8 @@ Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
     int64_t total = 0;
     collectConstants(block, offsets, total);
     TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, total));
-    TW_TRY(copyConstants(block, offsets, memory.data(), device->driver()));
+    std::set<int64_t> written;
+    TW_TRY(copyConstants(block, offsets, memory.data(), device->driver(), written));
     return std::shared_ptr<cuda::Buffer const>(std::make_shared<cuda::Buffer>(std::move(memory)));
 }
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "device/cuda/upload.h"
 #include "kernels/cuda/common/launch.h"
+#include "tactic/cuda_packed.h"
 
 namespace tw::ops {
 
@@ -50,22 +50,16 @@ public:
         kernels_.source.clear();
     }
     // The device's context is current.
-    Result<void> pack(std::shared_ptr<cuda::Device const> const& device)
+    Result<void> pack(std::shared_ptr<cuda::Device const> const& device, PackedConstants& packed)
     {
         if (!kernels_.pack)
             return {};
         TW_ASSIGN(std::vector<std::string> const parts, kernels_.pack());
         kernels_.pack = nullptr; // what it captured does not stay
-        int64_t total = 0;
-        std::vector<int64_t> offsets;
         for (std::string const& part : parts) {
-            offsets.push_back(total);
-            total += (int64_t(part.size()) + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
-        }
-        TW_ASSIGN(memory_, cuda::Buffer::allocate(device, total));
-        for (size_t i = 0; i < parts.size(); ++i) {
-            packed_.push_back(static_cast<std::byte const*>(memory_.data()) + offsets[i]);
-            TW_TRY(cuda::upload(device->driver(), packed_.back(), parts[i].data(), parts[i].size()));
+            TW_ASSIGN(DeviceBytes bytes, uploadPacked(part, device, packed));
+            packed_.push_back(bytes->data()); // allocations are aligned to 256
+            memory_.push_back(std::move(bytes));
         }
         return {};
     }
@@ -93,12 +87,11 @@ public:
     }
 
 private:
-    static constexpr int64_t kPackedAlignment = 256;
     CudaKernels kernels_;
     std::shared_ptr<cuda::Module const> module_;
     std::vector<CUfunc_st*> functions_;
-    cuda::Buffer memory_;
-    std::vector<void const*> packed_;
+    std::vector<DeviceBytes> memory_;
+    std::vector<void const*> packed_; // in memory_
 };
 
 struct EncodedMaps final : Kept
@@ -229,6 +222,13 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
 Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config const& config,
                                                  std::string const& image) const
 {
+    PackedConstants alone;
+    return loadShared(problem, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, Config const& config,
+                                                       std::string const& image, PackedConstants& packed) const
+{
     if (!problem.cuda || !problem.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
     TW_ASSIGN(std::string const cubin, unpackImage(image, problem.cuda->architecture));
@@ -241,7 +241,7 @@ Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config 
     }
     auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
     cuda::Current const current(*problem.cuda->device);
-    TW_TRY(kernel->pack(problem.cuda->device));
+    TW_TRY(kernel->pack(problem.cuda->device, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

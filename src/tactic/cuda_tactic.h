@@ -11,6 +11,7 @@
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/prelude.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "tactic/packed_constants.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
@@ -74,7 +75,8 @@ struct CudaKernels
     std::function<Result<void>(CudaLaunch const&, RunArgs&)> run;
     std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)> workspace; // null: none
     // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
-    // constants are there. `packedInputs`: inputs that run() then does not read.
+    // constants are there. Equal parts of an engine's kernels lie there once. `packedInputs`: inputs that run() then
+    // does not read.
     std::function<Result<std::vector<std::string>>()> pack;
     std::vector<int> packedInputs;
 };
@@ -86,7 +88,7 @@ CudaKernels noKernels(Error const& why);
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
 
-class CudaTactic final : public Tactic
+class CudaTactic final : public Tactic, public PackingTactic
 {
 public:
     using Generate = CudaKernels (*)(Problem const&, Config const&);
@@ -110,6 +112,8 @@ public:
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
 
 private:
     Generate generate_;

@@ -11,6 +11,7 @@
 #include "ops/activation/op.h"
 #include "support/case_problem.h"
 #include "support/faulty_kernels.h"
+#include "tactic/cuda_packed.h"
 #include "tactic/registry.h"
 #include "tune/device_run.h"
 
@@ -94,6 +95,35 @@ TEST(DeviceDouble, TheDriversOwnNvrtcIsFoundFirst)
         EXPECT_NE(compiler.error().message.find(name), std::string::npos) << compiler.error().message;
     }
     fs::remove_all(folder);
+}
+
+// Kernels that make the same bytes of constants have them there once, for as long as one of them lives.
+TEST(DeviceDouble, PackedConstantsLieThereOnce)
+{
+    auto device = openDevice();
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    cuda::Current const current(**device);
+    ops::PackedConstants packed;
+    std::string weights(1000, 'w'), others = weights;
+    others[999] = 'v';
+    auto const upload = [&](std::string const& bytes) {
+        auto made = ops::uploadPacked(bytes, *device, packed);
+        EXPECT_TRUE(made.ok()) << made.error().message;
+        return made.ok() ? *made : nullptr;
+    };
+    auto const first = upload(weights), second = upload(std::string(weights)), third = upload(others),
+               none = upload("");
+    ASSERT_TRUE(first && second && third && none);
+    EXPECT_EQ(first, second);
+    EXPECT_NE(first, third);
+    // Whole vectors can be read at the end. The double's memory is the host's.
+    EXPECT_EQ(first->sizeBytes(), 1024);
+    EXPECT_EQ(std::memcmp(first->data(), weights.data(), weights.size()), 0);
+    EXPECT_EQ(std::memcmp(third->data(), others.data(), others.size()), 0);
+    ops::PackedConstants ofAnotherEngine;
+    auto const elsewhere = ops::uploadPacked(weights, *device, ofAnotherEngine);
+    ASSERT_TRUE(elsewhere.ok());
+    EXPECT_NE(*elsewhere, first);
 }
 
 TEST(DeviceDouble, FaultsAreRefused)

@@ -8,11 +8,11 @@
 #include "base/round.h"
 #include "device/cuda/cudnn_convolution.h"
 #include "device/cuda/rehearse.h"
-#include "device/cuda/upload.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/fused_convolution/op.h"
 #include "tactic/cuda_library.h"
+#include "tactic/cuda_packed.h"
 #include "tactic/cudnn_layer.h"
 
 namespace tw::ops {
@@ -142,14 +142,13 @@ class CudnnConvKernel final : public Kernel
 public:
     explicit CudnnConvKernel(CudnnRunner runner) : runner_(std::move(runner)), device_(runner_.device()) {}
     // The device's context is current.
-    Result<void> pack(Problem const& p)
+    Result<void> pack(Problem const& p, PackedConstants& packed)
     {
         TensorSpec const& w = p.inputs[kFilter];
         std::string const filters = w.type == DataType::kHalf ? packFilters<uint16_t>(w) : packFilters<float>(w),
                           bias = packBias(p, w.dims[0]);
         for (auto [bytes, buffer] : {std::pair(&filters, &filter_), std::pair(&bias, &bias_)}) {
-            TW_ASSIGN(*buffer, cuda::Buffer::allocate(device_, int64_t(bytes->size())));
-            TW_TRY(cuda::upload(device_->driver(), buffer->data(), bytes->data(), bytes->size()));
+            TW_ASSIGN(*buffer, uploadPacked(*bytes, device_, packed));
         }
         void* const at = cuda::nowhere();
         runner_.rehearse(addresses(at, isPresent(p, kResidual) ? at : nullptr, at, at));
@@ -188,8 +187,8 @@ private:
     {
         cuda::CudnnAddresses at;
         at.add(CudnnConvolution::kX, x);
-        at.add(CudnnConvolution::kW, filter_.data());
-        at.add(CudnnConvolution::kBias, bias_.data());
+        at.add(CudnnConvolution::kW, filter_->data());
+        at.add(CudnnConvolution::kBias, bias_->data());
         at.add(CudnnConvolution::kY, y);
         if (residual)
             at.add(CudnnConvolution::kResidual, residual);
@@ -217,7 +216,7 @@ private:
     }
     CudnnRunner runner_;
     std::shared_ptr<cuda::Device const> device_;
-    cuda::Buffer filter_, bias_;
+    DeviceBytes filter_, bias_;
 };
 
 CudnnLayer layerOf(Problem const& p)
@@ -311,12 +310,19 @@ Result<std::string> CudnnConvTactic::build(Problem const& p, Config const& confi
 Result<std::unique_ptr<Kernel>> CudnnConvTactic::load(Problem const& p, Config const& config,
                                                       std::string const& image) const
 {
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> CudnnConvTactic::loadShared(Problem const& p, Config const& config,
+                                                            std::string const& image, PackedConstants& packed) const
+{
     if (!isConfig(config, 1, 0, kMostEngines - 1))
         return invalidArgument("the plan's configuration of a convolution by cuDNN names no engine");
     TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
     cuda::Current const current(*p.cuda->device);
     auto kernel = std::make_unique<CudnnConvKernel>(std::move(runner));
-    TW_TRY(kernel->pack(p));
+    TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -5,11 +5,12 @@
 // included.
 #pragma once
 
+#include "tactic/packed_constants.h"
 #include "tactic/tactic.h"
 
 namespace tw::ops {
 
-class CudnnConvTactic final : public Tactic
+class CudnnConvTactic final : public Tactic, public PackingTactic
 {
 public:
     constexpr CudnnConvTactic(char const* name, int version, DataType type)
@@ -25,6 +26,8 @@ public:
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
 
 private:
     DataType type_;

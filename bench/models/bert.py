@@ -52,6 +52,26 @@ def _embeddings(net, batch, width, length):
     return layer_norm(net, net.add(x, Tensor(positions, (1, length, width), 0.05)), EPSILON), mask
 
 
+def _layer(net, x, mask, heads):
+    width = x.shape[-1]
+    x = layer_norm(net, net.add(_attention(net, x, mask, heads), x), EPSILON)
+    y = linear(net, gelu(net, linear(net, x, 4 * width)), width)
+    return layer_norm(net, net.add(y, x), EPSILON)
+
+
+def albert(name, layers, width, heads, length, vocabulary=30000, embedding=128):
+    """ALBERT: narrow embeddings, and one layer's weights for all layers."""
+    net = Net(name)
+    ids = net.input("input_ids", (1, length), np.int64, f"int 0 {vocabulary}")
+    table = net.weight(net.normal(vocabulary, embedding) * np.float32(0.05), "table")
+    x = gather_rows(net, table, ids, (1, length, embedding), 0.05)
+    positions = net.weight(net.normal(1, length, embedding) * np.float32(0.05), "table")
+    x = layer_norm(net, net.add(x, Tensor(positions, x.shape, 0.05)), EPSILON)
+    x = net.repeat(layers, lambda y: _layer(net, y, None, heads), linear(net, x, width))
+    net.output(x, "last_hidden_state")
+    return net
+
+
 def bert(name, layers, width, heads, length, batch=1, body=False):
     net = Net(name, seed_name=f"bert{width}")
     if body:
@@ -59,9 +79,7 @@ def bert(name, layers, width, heads, length, batch=1, body=False):
     else:
         x, mask = _embeddings(net, batch, width, length)
     for _ in range(layers):
-        x = layer_norm(net, net.add(_attention(net, x, mask, heads), x), EPSILON)
-        y = linear(net, gelu(net, linear(net, x, 4 * width)), width)
-        x = layer_norm(net, net.add(y, x), EPSILON)
+        x = _layer(net, x, mask, heads)
     if body:
         net.output(x, "last_hidden_state")
         return net

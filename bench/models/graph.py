@@ -33,6 +33,7 @@ class Net:
         self.rng = np.random.Generator(np.random.PCG64(zlib.crc32((seed_name or name).encode())))
         self.nodes, self.inputs, self.outputs, self.weights, self.metadata = [], [], [], [], {}
         self.count = 0
+        self.again = None  # names of weights that repeat() takes once more
 
     # --- the raw graph ---
     def input(self, name, shape, dtype=np.float32, domain="normal", std=1.0):
@@ -52,7 +53,20 @@ class Net:
         tensor.name = name
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, tensor.shape))
 
+    def repeat(self, times, layer, x):
+        """`layer`, so many times in a row, with the weights of the first one each time."""
+        first = len(self.weights)
+        x = layer(x)
+        names = [w.name for w in self.weights[first:]]
+        for _ in range(times - 1):
+            self.again = iter(names)
+            x = layer(x)
+        self.again = None
+        return x
+
     def weight(self, array, stem="weight"):
+        if self.again is not None:
+            return next(self.again)
         name = f"{stem}_{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name

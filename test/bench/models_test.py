@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """bench/models with their parameters, small: batches, sequence lengths, transformers without embeddings and heads. Each is built
-and run by trtexec on the CPU and agrees with ONNX Runtime; the batches of one network share their weights.
+and run by trtexec on the CPU and agrees with ONNX Runtime; the batches of one network share their weights. Of layers that share
+theirs the plan holds one copy.
 usage: models_test.py TRTEXEC           skipped (77) where numpy, onnx or onnxruntime is missing"""
 import os
 import pathlib
@@ -28,10 +29,12 @@ CASES = {
     "bert batch 1": lambda: bert.bert(*BERT),
     "bert batch 3": lambda: bert.bert(*BERT, batch=3),
     "bert body batch 3": lambda: bert.bert(*BERT, batch=3, body=True),
+    "albert": lambda: bert.albert("albert", 12, 128, 2, 16, vocabulary=1000),
     "vit batch 1": lambda: vit.vit(*VIT),
     "vit batch 3": lambda: vit.vit(*VIT, batch=3),
     "vit body batch 3": lambda: vit.vit(*VIT, batch=3, body=True),
 }
+PLAN_LIMIT = {"albert": 1.5}  # times the model: one layer's weights, and what twelve layers are
 SAME_WEIGHTS = [("bert batch 1", "bert batch 3"), ("vit batch 1", "vit batch 3")]
 
 
@@ -47,7 +50,7 @@ def inputs(session):
     return feed
 
 
-def agrees(tool, model, folder):
+def agrees(tool, model, folder, plan_limit):
     """The reason why not, or nothing."""
     path = os.path.join(folder, "model.onnx")
     onnx.save_model(model, path)
@@ -60,10 +63,17 @@ def agrees(tool, model, folder):
         for i, (name, value) in enumerate(pairs):
             with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as file:
                 file.write(onnx.numpy_helper.from_array(value, name).SerializeToString())
-    done = subprocess.run([tool, "--device=cpu", "--onnx=" + path, "--loadInputsFrom=" + folder, "--compare=" + folder,
-                           "--compareAtol=1e-3", "--compareRtol=1e-3", "--warmUp=0", "--duration=0", "--iterations=1"],
+    plan = os.path.join(folder, "model.plan")
+    done = subprocess.run([tool, "--device=cpu", "--onnx=" + path, "--saveEngine=" + plan,
+                           "--loadInputsFrom=" + folder, "--compare=" + folder, "--compareAtol=1e-3",
+                           "--compareRtol=1e-3", "--warmUp=0", "--duration=0", "--iterations=1"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
-    return "" if done.returncode == 0 else done.stdout.decode(errors="replace")[-2000:]
+    if done.returncode != 0:
+        return done.stdout.decode(errors="replace")[-2000:]
+    sizes = os.path.getsize(path), os.path.getsize(plan)
+    if plan_limit and sizes[1] > plan_limit * sizes[0]:
+        return f"a plan of {sizes[1]} bytes for a model of {sizes[0]}"
+    return ""
 
 
 def main():
@@ -71,7 +81,7 @@ def main():
     failed = 0
     for name, model in models.items():
         with tempfile.TemporaryDirectory() as folder:
-            reason = agrees(sys.argv[1], model, folder)
+            reason = agrees(sys.argv[1], model, folder, PLAN_LIMIT.get(name))
         failed += bool(reason)
         print(f"{name}: {'failed: ' + reason if reason else 'agrees'}", flush=True)
     for one, other in SAME_WEIGHTS:

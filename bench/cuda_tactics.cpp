@@ -121,7 +121,7 @@ private:
 // Other formats are for networks' inputs and outputs.
 bool isTimed(Format f)
 {
-    return f == Format::kLinear || f == Format::kHWC8;
+    return f == Format::kLinear || f == Format::kHWC8 || f == Format::kDHWC8;
 }
 
 std::string textOf(ops::Config const& config)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolution by the matrix micro-kernel: rows of a tile are output columns, or any pixels where the window is
-// one element; columns are output channels; the sum runs over the filter rows that lie in the image (a pointer each),
-// and in them over channels and taps. A transposed convolution is one of these for each phase of its outputs: output
+// Direct convolution over two or three axes by the matrix micro-kernel: rows of a tile are output columns, or any pixels
+// where the window is one element; columns are output channels; the sum runs over the filter rows that lie in the image
+// (a pointer each), and in them over channels and taps. Over three axes a filter row outside the image is a row of
+// zeros, so that the rows of all planes of the filter follow each other. A transposed convolution is one of these for each phase of its outputs: output
 // o = phase + q stride takes those filter elements f for which phase + padding - f dilation is a multiple of the
 // stride, and they read inputs at fixed distances from q.
 #include <algorithm>
@@ -28,7 +29,7 @@ using kernels::jit::Isa;
 using Input = DirectTactic::Input;
 
 constexpr int64_t kMaxTaps = 64;       // of a filter row
-constexpr int64_t kMaxRows = 64;       // of a filter
+constexpr int64_t kMaxRows = 64;       // of a filter, those of all its planes
 constexpr int64_t kMaxBorder = 512;    // columns of padding, and of a window: each may need a kernel of its own
 constexpr int64_t kMaxSteps = 128;     // of emitted code
 constexpr int64_t kMaxNextLines = 64;  // that a run of the kernel's loop fetches
@@ -85,12 +86,13 @@ struct ColumnPhase
 struct DirectPrepared final : Prepared
 {
     Geometry g; // of the loops: a window of one element makes one row of all pixels
-    std::vector<RowPhase> rows;
+    std::vector<RowPhase> planes, rows;
     std::vector<ColumnPhase> columns;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0;
     int64_t pixelBlocks = 1, blockParts = 1; // parts of the work
     bool pixelsAlone = false;                // tiles read one piece after the other
-    bool fetchNext = false; // what is read lies behind L2: the next piece, or the same columns of the next rows
+    bool fetchNext = false;   // what is read lies behind L2: the next piece, or the same columns of the next rows
+    std::vector<float> zeros; // a row of x, where the window has several planes
 };
 
 // --- the kernel ---
@@ -108,19 +110,27 @@ public:
         auto const& a = node_.attrsAs<KernelWindowAttrs>();
         Extents const& w = problem.inputs[1].dims;
         bool const transposed = input_ == Input::kTransposed;
-        rowClasses_ = classesOf(transposed, w[2], a.strides[0], a.dilations[0]);
-        columnClasses_ = classesOf(transposed, w[3], a.strides[1], a.dilations[1]);
+        int const axes = w.rank - 2;
+        auto classes = [&](int axis) { // from the last one
+            return classesOf(transposed, w[w.rank - axis], a.strides[size_t(axes - axis)],
+                             a.dilations[size_t(axes - axis)]);
+        };
+        planeClasses_ = axes > 2 ? classes(3) : classesOf(transposed, 1, 1, 1);
+        rowClasses_ = classes(2);
+        columnClasses_ = classes(1);
         int64_t at = 0;
-        for (auto const& r : rowClasses_)
-            for (auto const& c : columnClasses_) {
-                classBegin_.push_back(at);
-                at += int64_t(r.size() * c.size());
-            }
+        for (auto const& p : planeClasses_)
+            for (auto const& r : rowClasses_)
+                for (auto const& c : columnClasses_) {
+                    classBegin_.push_back(at);
+                    at += int64_t(p.size() * r.size() * c.size());
+                }
         window_ = at;
     }
 
-    // w [K, C, r, s] (transposed: [C, K, r, s]) to [group][block][class of rows, of columns][r][channels by the loop's
-    // number][s][channel of the loop][lanes of the block], zero behind the last channel of the group.
+    // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
+    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero behind the last
+    // channel of the group.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
         int64_t const lanes = blocks_.vectors * width_;
@@ -150,17 +160,22 @@ public:
         if (!weights.data())
             return noMemory(groups_ * lanes * depth);
         std::vector<int64_t> from, to; // elements of a filter, rows of lanes
-        for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
-            for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
-                auto const &rows = rowClasses_[rc], &columns = columnClasses_[cc];
-                int64_t const begin = classBegin_[rc * columnClasses_.size() + cc] * groupC_;
-                for (int64_t c = 0; c < groupC_; ++c)
-                    for (size_t i = 0; i < rows.size(); ++i)
-                        for (size_t j = 0; j < columns.size(); ++j) {
-                            from.push_back(c * perC + rows[i] * dims[3] + columns[j]);
-                            to.push_back(begin + place(c, int64_t(i), int64_t(j), int64_t(columns.size())));
-                        }
-            }
+        int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1];
+        for (size_t pc = 0; pc < planeClasses_.size(); ++pc)
+            for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
+                for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
+                    auto const &planes = planeClasses_[pc], &rows = rowClasses_[rc], &columns = columnClasses_[cc];
+                    int64_t const begin = classBegin(pc, rc, cc) * groupC_;
+                    for (int64_t c = 0; c < groupC_; ++c)
+                        for (size_t d = 0; d < planes.size(); ++d)
+                            for (size_t i = 0; i < rows.size(); ++i)
+                                for (size_t j = 0; j < columns.size(); ++j) {
+                                    from.push_back(c * perC + (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow +
+                                                   columns[j]);
+                                    to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
+                                                               int64_t(columns.size())));
+                                }
+                }
         bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
         constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
         for (int64_t group = 0; group < groups_; ++group)
@@ -189,7 +204,8 @@ public:
     {
         Extents const& w = p.inputs[1].dims;
         int64_t const width = kernels::jit::vectorWidth(isa);
-        if (input != Input::kPixels || p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
+        if (input != Input::kPixels || w.rank != 4 || p.node->attrsAs<KernelWindowAttrs>().groups != 1 ||
+            w[0] % width != 0)
             return std::nullopt;
         PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
         Blocks const blocks(w[0] / width, config[0]);
@@ -223,26 +239,26 @@ public:
         g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims, transposed);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
-        bool const residual = in.size() > 3 && in[3].dims.rank == 4;
+        bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
         p->xPixel = input_ == Input::kPlanes ? 1 : x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->pixelsAlone = input_ != Input::kPlanes && window_ == 1 && g.stride[1] * g.stride[2] == 1 &&
-                         g.before[1] == 0 && g.before[2] == 0 && g.in[1] == g.out[1] && g.in[2] == g.out[2];
+        p->pixelsAlone = input_ != Input::kPlanes && window_ == 1;
+        for (int i = 0; i < 3; ++i)
+            p->pixelsAlone = p->pixelsAlone && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
         p->fetchNext = input_ != Input::kPlanes && x.sizeBytes() > thisCpu().l2Bytes / 2;
         if (p->pixelsAlone) {
-            g.in[2] = g.out[2] = g.batch * g.out[1] * g.out[2];
-            g.batch = g.in[1] = g.out[1] = 1;
+            g.in[2] = g.out[2] = g.batch * g.out[0] * g.out[1] * g.out[2];
+            g.batch = g.in[0] = g.out[0] = g.in[1] = g.out[1] = 1;
         }
         if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
-        for (Phase& axis : phasesOf(g, 1, transposed, rowClasses_)) {
-            RowPhase r;
-            for (int64_t q = 0; q < axis.count; ++q)
-                r.inside.push_back(tapsInside(axis, q));
-            r.axis = std::move(axis);
-            p->rows.push_back(std::move(r));
-        }
+        p->planes = phasesAlong(g, 0, transposed, planeClasses_);
+        p->rows = phasesAlong(g, 1, transposed, rowClasses_);
+        if (g.window[0] > 1) // planar kernels step from channel to channel there, too
+            p->zeros.assign(size_t(input_ == Input::kPlanes ? (groupC_ - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
+                                                            : g.in[2] * p->xPixel),
+                            0.0F);
         int64_t const most = blocks_.size(0), least = blocks_.size(blocks_.count - 1);
         for (Phase& axis : phasesOf(g, 2, transposed, columnClasses_)) {
             ColumnPhase c;
@@ -259,21 +275,40 @@ public:
     Result<void> run(RunArgs& args) const override
     {
         auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
-        int64_t const columns = int64_t(p.columns.size()), phases = columns * int64_t(p.rows.size());
+        int64_t const columns = int64_t(p.columns.size()), rows = int64_t(p.rows.size());
+        int64_t const phases = columns * rows * int64_t(p.planes.size());
         args.workers->run(groups_ * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
             int64_t const blockPart = part % p.blockParts, pixelBlock = part / p.blockParts % p.pixelBlocks;
             int64_t const phase = part / p.blockParts / p.pixelBlocks % phases;
             int64_t const group = part / p.blockParts / p.pixelBlocks / phases;
             int64_t const end = evenBegin(blocks_.count, p.blockParts, blockPart + 1);
             for (int64_t b = evenBegin(blocks_.count, p.blockParts, blockPart); b < end; ++b)
-                runBlock(p, args, p.rows[size_t(phase / columns)], p.columns[size_t(phase % columns)], group, b,
-                         pixelBlock);
+                runBlock(p, args, p.planes[size_t(phase / columns / rows)], p.rows[size_t(phase / columns % rows)],
+                         p.columns[size_t(phase % columns)], group, b, pixelBlock);
         });
         return {};
     }
 
 private:
-    // Row of lanes, within its classes, of channel c and tap (i, j) of a filter row with s taps.
+    // Elements of the window before those of these classes.
+    int64_t classBegin(size_t planes, size_t rows, size_t columns) const
+    {
+        return classBegin_[(planes * rowClasses_.size() + rows) * columnClasses_.size() + columns];
+    }
+    static std::vector<RowPhase> phasesAlong(Geometry const& g, int i, bool transposed, Classes const& classes)
+    {
+        std::vector<RowPhase> list;
+        for (Phase& axis : phasesOf(g, i, transposed, classes)) {
+            RowPhase r;
+            for (int64_t q = 0; q < axis.count; ++q)
+                r.inside.push_back(tapsInside(axis, q));
+            r.axis = std::move(axis);
+            list.push_back(std::move(r));
+        }
+        return list;
+    }
+
+    // Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
     int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const
     {
         if (input_ == Input::kPlanes)
@@ -332,7 +367,7 @@ private:
         };
         int64_t const atOnce = channelsAtOnce(taps);
         if (input_ == Input::kPlanes) {
-            s.body = loop(groupC_, p.g.in[1] * p.g.in[2]);
+            s.body = loop(groupC_, p.g.in[0] * p.g.in[1] * p.g.in[2]);
         } else {
             s.body = loop(atOnce, 1);
             if (atOnce > 1)
@@ -344,7 +379,8 @@ private:
         s.nextFromA = !p.pixelsAlone;
         s.prefetchC = runs == 0;
         if (runs > 0) {
-            int64_t const all = runs * std::max<int64_t>(p.g.window[1] / 2, 1); // as many as border rows have
+            int64_t const all =
+                runs * std::max<int64_t>(p.g.window[0] * p.g.window[1] / 2, 1); // as many as border rows have
             s.rowsPerRun = int((s.rows + all - 1) / all);
         }
         s.masked = groups_ > 1 && groupK_ % width_ != 0;
@@ -363,12 +399,14 @@ private:
         Geometry const& g = p.g;
         int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
         // Rows and columns that a step leaves out are not read.
-        int64_t const inputBytes = g.batch * std::min(g.in[1], g.out[1] * g.window[1]) *
-                                   std::min(g.in[2], g.out[2] * g.window[2]) * groupC_ * 4;
-        int64_t const tiles = g.batch * p.rows[0].axis.count * p.columns[0].tilings[0].tiles;
+        int64_t inputBytes = g.batch * groupC_ * 4;
+        for (int i = 0; i < 3; ++i)
+            inputBytes *= std::min(g.in[i], g.out[i] * g.window[i]);
+        int64_t const tiles = g.batch * p.planes[0].axis.count * p.rows[0].axis.count * p.columns[0].tilings[0].tiles;
         p.pixelBlocks = std::clamp<int64_t>((2 * inputBytes + cache - 1) / cache, 1, tiles);
         int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
-        int64_t const apart = groups_ * int64_t(p.rows.size() * p.columns.size()), have = apart * p.pixelBlocks;
+        int64_t const apart = groups_ * int64_t(p.planes.size() * p.rows.size() * p.columns.size()),
+                      have = apart * p.pixelBlocks;
         if (have >= wanted)
             return;
         p.blockParts = std::min(blocks_.count, (wanted + have - 1) / have);
@@ -376,23 +414,24 @@ private:
             p.pixelBlocks = std::min(tiles, (wanted + apart * p.blockParts - 1) / (apart * p.blockParts));
     }
 
-    void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& rows, ColumnPhase const& columns,
-                  int64_t group, int64_t block, int64_t pixelBlock) const
+    void runBlock(DirectPrepared const& p, RunArgs& args, RowPhase const& planes, RowPhase const& rows,
+                  ColumnPhase const& columns, int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
-        bool const planes = input_ == Input::kPlanes;
+        bool const isPlanar = input_ == Input::kPlanes;
         int64_t const lanes = blocks_.vectors * width_, first = blocks_.begin(block) * width_;
         int64_t const blockLanes = blocks_.size(block) * width_, taps = int64_t(columns.axis.offsets.size());
         Tiling const& t = columns.tilings[blocks_.size(block) == columns.tilings[0].vectors ? 0 : 1];
         float const* w =
             filters_ + (group * lanes + first) * groupC_ * window_ +
-            classBegin_[rows.axis.tapClass * columnClasses_.size() + columns.axis.tapClass] * groupC_ * blockLanes;
+            classBegin(planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass) * groupC_ * blockLanes;
         float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
         float* y = args.outputs[0].as<float>() + group * groupK_ + first;
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x =
-            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(planes ? 0 : group * groupC_ * 4);
-        int64_t const rowFloats = g.in[2] * p.xPixel, imageFloats = g.in[1] * rowFloats * (planes ? groupC_ : 1);
+            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isPlanar ? 0 : group * groupC_ * 4);
+        int64_t const rowFloats = g.in[2] * p.xPixel, planeFloats = g.in[1] * rowFloats,
+                      imageFloats = g.in[0] * planeFloats * (isPlanar ? groupC_ : 1);
         void const* pointers[kMaxRows];
         GemmArgs a;
         a.a = pointers;
@@ -402,27 +441,37 @@ private:
         a.bias = bias_.data() + group * lanes + first;
         a.lastColumns = std::min(groupK_ - first, blockLanes) - (blockLanes - width_);
         int64_t const u = channelsAtOnce(taps);
-        a.bodyCount = planes ? 1 : groupC_ / u;
-        a.tailCount = planes || u == 1 ? 0 : groupC_ % u;
-        int64_t const total = g.batch * rows.axis.count * t.tiles;
+        a.bodyCount = isPlanar ? 1 : groupC_ / u;
+        a.tailCount = isPlanar || u == 1 ? 0 : groupC_ % u;
+        int64_t const total = g.batch * planes.axis.count * rows.axis.count * t.tiles;
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
         int64_t const columnBytes = columns.axis.stride * p.xPixel * 4;
         if (!p.pixelsAlone)
             a.next = reinterpret_cast<void const*>(uintptr_t(rows.axis.stride * rowFloats * 4));
         for (int64_t row = begin / t.tiles; left > 0; ++row, tile = 0) {
-            int64_t const n = row / rows.axis.count, q = row % rows.axis.count;
-            TapRange const& r = rows.inside[size_t(q)];
+            int64_t const q = row % rows.axis.count, plane = row / rows.axis.count;
+            int64_t const n = plane / planes.axis.count, qd = plane % planes.axis.count;
             uintptr_t const image = x + uintptr_t(n * imageFloats * 4);
-            int64_t const pixel = (n * g.out[1] + rows.axis.first + q * rows.axis.step) * g.out[2] + columns.axis.first;
-            a.pointers = r.count;
-            a.b = w + r.first * groupC_ * taps * blockLanes;
+            int64_t const rowY = rows.axis.first + q * rows.axis.step,
+                          planeY = planes.axis.first + qd * planes.axis.step;
+            int64_t const pixel = ((n * g.out[0] + planeY) * g.out[1] + rowY) * g.out[2] + columns.axis.first;
+            // Rows of zeros stand for those outside where they lie between others.
+            TapRange const inside = rows.inside[size_t(q)], d = planes.inside[size_t(qd)];
+            int64_t const tapRows = int64_t(rows.axis.offsets.size());
+            TapRange const r = p.zeros.empty() ? inside : TapRange{0, tapRows};
+            a.pointers = inside.count > 0 ? d.count * r.count : 0;
+            a.b = w + (d.first * tapRows + r.first) * groupC_ * taps * blockLanes;
             for (; tile < t.tiles && left > 0; ++tile, --left) {
                 int64_t const column = t.begins[size_t(tile)];
-                for (int64_t f = 0; f < r.count; ++f) {
-                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(r.first + f)];
-                    pointers[f] =
-                        reinterpret_cast<void const*>(image + uintptr_t(h * rowFloats * 4 + column * columnBytes));
+                for (int64_t f = 0; f < a.pointers; ++f) {
+                    int64_t const tap = r.first + f % r.count;
+                    int64_t const z = qd * planes.axis.stride + planes.axis.offsets[size_t(d.first + f / r.count)];
+                    int64_t const h = q * rows.axis.stride + rows.axis.offsets[size_t(tap)];
+                    bool const isZero = tap < inside.first || tap >= inside.first + inside.count;
+                    uintptr_t const at = isZero ? reinterpret_cast<uintptr_t>(p.zeros.data())
+                                                : image + uintptr_t((z * planeFloats + h * rowFloats) * 4);
+                    pointers[f] = reinterpret_cast<void const*>(at + uintptr_t(column * columnBytes));
                 }
                 if (p.pixelsAlone)
                     a.next = reinterpret_cast<void const*>(x + uintptr_t(t.begins[size_t(tile) + 1] * columnBytes));
@@ -442,8 +491,8 @@ private:
     std::optional<kernels::jit::Activation> activation_;
     int64_t width_, groups_, groupK_, groupC_, window_ = 0; // window_: elements of it
     Blocks blocks_;
-    Classes rowClasses_, columnClasses_;
-    std::vector<int64_t> classBegin_; // [class of rows][of columns]: elements of the window before it
+    Classes planeClasses_, rowClasses_, columnClasses_;
+    std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]: elements of the window before it
     bool hasBias_ = false;
     std::shared_ptr<device::PackedFloats const> weights_;
     device::PackedFloats bias_;
@@ -455,23 +504,26 @@ private:
 
 Support DirectTactic::supports(Problem const& p) const
 {
-    if (Support s = supportsConvolution(p, isa_); !s.ok)
+    if (Support s = supportsConvolution(p, isa_, 3); !s.ok)
         return s;
     bool const transposed = input_ == kTransposed;
     Geometry const g =
         convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims, transposed);
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
-    if (transposed && std::max(g.stride[1], g.stride[2]) > kMaxPhases)
+    if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
         return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
     if (input_ == kPlanes && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
         return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
                            std::to_string(kMaxSteps) + " of their elements in a row of the window");
-    if (input_ == kPlanes && g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
+    if (input_ == kPlanes && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
-    if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows)
-        return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " x " + std::to_string(kMaxTaps) +
-                           " elements");
+    constexpr int64_t kMostZeros = 4 << 20;
+    if (input_ == kPlanes && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
+        return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 16 MiB");
+    if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows || g.window[0] * g.window[1] > kMaxRows)
+        return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " rows of up to " +
+                           std::to_string(kMaxTaps) + " elements");
     if (g.window[2] * g.dilation[2] > kMaxBorder || g.before[2] > kMaxBorder)
         return Support::no("takes windows and padding of up to " + std::to_string(kMaxBorder) + " columns");
     return Support::yes();
@@ -492,8 +544,9 @@ std::vector<Config> DirectTactic::configs(Problem const& p) const
     std::vector<Config> list;
     // Few pixels: wide tiles, to have sums enough to hide the latency of one.
     Extents const& y = p.outputs[0].dims;
-    bool const alone = p.inputs[1].dims[2] * p.inputs[1].dims[3] == 1;
-    if ((alone ? y[0] * y[2] * y[3] : y[3]) <= kernels::jit::gemmMaxRows(isa_, 4) && vectors > 3)
+    Extents const& w = p.inputs[1].dims;
+    bool const alone = w.volume(2, w.rank) == 1;
+    if ((alone ? y[0] * y.volume(2, y.rank) : y[y.rank - 1]) <= kernels::jit::gemmMaxRows(isa_, 4) && vectors > 3)
         list.push_back({4, 0});
     for (int64_t v : {2, 3, 1})
         if (v <= vectors && (v > 1 || vectors % 2 == 1))
@@ -508,17 +561,20 @@ double DirectTactic::estimate(Problem const& p, Config const& config) const
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims, transposed);
     double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
     double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
-    bool const pixelsAlone = g.window[1] * g.window[2] * g.stride[1] * g.stride[2] == 1;
-    double const phases[2] = {transposed ? double(g.stride[1]) : 1, transposed ? double(g.stride[2]) : 1};
-    double const lines = pixelsAlone ? 1 : double(g.batch * g.out[1]);
-    double const columns = (pixelsAlone ? double(g.batch * g.out[1] * g.out[2]) : double(g.out[2])) / phases[1];
-    double const tiles = lines * std::ceil(columns / most) * phases[1] * double(g.groups);
+    bool const pixelsAlone = g.window[0] * g.window[1] * g.window[2] * g.stride[0] * g.stride[1] * g.stride[2] == 1;
+    double const phases[3] = {transposed ? double(g.stride[0]) : 1, transposed ? double(g.stride[1]) : 1,
+                              transposed ? double(g.stride[2]) : 1};
+    double const lines = pixelsAlone ? 1 : double(g.batch * g.out[0] * g.out[1]);
+    double const columns =
+        (pixelsAlone ? double(g.batch * g.out[0] * g.out[1] * g.out[2]) : double(g.out[2])) / phases[2];
+    double const tiles = lines * std::ceil(columns / most) * phases[2] * double(g.groups);
     double const rows = columns / std::max(std::ceil(columns / most), 1.);
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // Two 32-byte products a cycle at 3 GHz, or twice that less what hides it; four cycles until a sum can be used
     // again; 20 ns a call.
     double const perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
-    double const depth = double(g.c / g.groups * g.window[1] * g.window[2]) / phases[0] / phases[1];
+    double const depth =
+        double(g.c / g.groups * g.window[0] * g.window[1] * g.window[2]) / phases[0] / phases[1] / phases[2];
     return tiles * blocks * (perStep * depth / 3000 + 0.02) / p.threads;
 }
 

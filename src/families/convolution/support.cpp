@@ -4,16 +4,17 @@
 
 namespace tw::ops {
 
-Support supportsConvolution(Problem const& p, kernels::jit::Isa isa)
+Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxes)
 {
     if (Support s = supportsIsa(isa); !s.ok)
         return s;
     if (p.inputs[0].type != DataType::kFloat)
         return Support::no(std::string("computes in f32, the input is ") + nameOf(p.inputs[0].type));
-    if (p.inputs[1].dims.rank != 4)
-        return Support::no("takes 2-D windows only");
-    if (p.inputs[0].dims.rank != 4)
-        return Support::no("takes inputs of rank 4 only, not " + p.inputs[0].dims.str());
+    int const axes = p.inputs[1].dims.rank - 2;
+    if (axes > mostAxes)
+        return Support::no("takes windows of up to " + std::to_string(mostAxes) + " dimensions only");
+    if (p.inputs[0].dims.rank != 2 + axes)
+        return Support::no("takes inputs with one batch dimension only, not " + p.inputs[0].dims.str());
     if (!p.inputs[1].constant)
         return Support::no("the weights are not constant");
     if (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
@@ -24,7 +25,8 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa)
     constexpr int64_t kMaxBytes = int64_t(1) << 30;
     for (TensorSpec const* t : {&p.inputs[0], &p.outputs[0]})
         if (t->maxDims[1] > kMaxBytes / 64 ||
-            t->maxDims[3] > kMaxBytes / 4 / pixelStrideOf(Format::kChannelsLast, t->type, t->maxDims[1]))
+            t->maxDims[t->maxDims.rank - 1] >
+                kMaxBytes / 4 / pixelStrideOf(Format::kChannelsLast, t->type, t->maxDims[1]))
             return Support::no("a row of " + t->maxDims.str() + " takes more than 1 GiB");
     return Support::yes();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tactics with emitted kernels for f(conv(x, w) + bias + residual) in f32, conv a convolution or a transposed one, one
 // object for each instruction set and op.
-// Inputs: 0 x [n, c, h, w], 1 w and 2 bias (optional), both constants, 3 residual (optional).
+// Inputs: 0 x [n, c, (d,) h, w], 1 w and 2 bias (optional), both constants, 3 residual (optional).
 #pragma once
 
 #include "families/elementwise/activate.h"
@@ -16,9 +16,9 @@ namespace tw::ops {
 // Null: the op has none.
 using ActivationOf = FusedActivation const& (*)(ir::Node const&);
 
-// What all of them ask: instruction set, f32, 2-D windows, one batch dimension, constant weights and bias, sizes that
+// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, constant weights and bias, sizes that
 // offsets of 32 bits reach.
-Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa);
+Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes = 2);
 // Attributes of all these ops begin with the window's.
 convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
                                           bool transposed = false);

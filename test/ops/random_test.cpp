@@ -14,6 +14,7 @@
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
 #include "ops/run_case.h"
+#include "ops/slice/op.h"
 #include "ops/softmax/op.h"
 #include "tactic/registry.h"
 
@@ -21,6 +22,7 @@ namespace tw::test {
 
 namespace {
 
+using ops::absent;
 using ops::Case;
 using ops::CaseInput;
 using ops::CaseList;
@@ -216,6 +218,47 @@ void addElementwise(CaseList& list, Draw& d, std::string const& name)
     list.add(name, a, {input(t, x), d.chance(30) ? constant(t, y) : input(t, y)});
 }
 
+// Every mode; parts of x of a few elements, from anywhere in any direction, start and stride as attributes or inputs.
+void addSlice(CaseList& list, Draw& d, std::string const& name)
+{
+    using ops::slice::Mode;
+    static constexpr DataType kTypes[] = {DataType::kFloat, DataType::kHalf, DataType::kInt8,
+                                          DataType::kInt32, DataType::kBool, DataType::kUInt8};
+    ops::slice::Attrs a;
+    a.mode = Mode(d.from(0, int(Mode::kReflect)));
+    DataType const t = kTypes[d.from(0, std::size(kTypes) - 1)];
+    bool const anywhere = a.mode != Mode::kStrict;
+    Extents x;
+    for (int64_t rank = d.from(1, 4); x.rank < rank;) {
+        int64_t const length = d.chance(20) ? 1 : d.chance(80) ? d.from(1, 6) : d.size(40);
+        int64_t size = d.chance(5) ? 0 : d.chance(80) ? d.from(1, 5) : d.size(40), start = d.from(0, length - 1);
+        int64_t stride = d.chance(40) ? 1 : d.from(-2, 2);
+        if (d.chance(20)) // whole
+            size = length, start = 0, stride = 1;
+        else if (d.chance(30)) // one element, again and again
+            stride = 0;
+        else if (anywhere)
+            start = d.from(-length - 2, 2 * length + 2);
+        else if (stride != 0)
+            size = std::min(size, (stride > 0 ? length - 1 - start : start) / std::abs(stride) + 1);
+        x.push(length);
+        a.start.push_back(start);
+        a.size.push_back(size);
+        a.stride.push_back(stride);
+    }
+    auto list32 = [&](std::vector<int64_t> const& v) {
+        return constant(DataType::kInt32, {int64_t(v.size())}, std::vector<double>(v.begin(), v.end()));
+    };
+    std::vector<CaseInput> in{input(t, x), absent(), absent(), absent(), absent()};
+    if (d.chance(20))
+        in[1] = list32(a.start);
+    if (d.chance(20))
+        in[3] = list32(a.stride);
+    if (a.mode == Mode::kFill && d.chance(50))
+        in[4] = input(t, {}, {1});
+    list.add(name, a, in);
+}
+
 std::string describe(Case const& c)
 {
     std::string s;
@@ -244,6 +287,8 @@ void addCase(CaseList& list, Draw& d, std::string const& op, std::string const& 
         addSoftmax(list, d, name);
     else if (op == "layer_norm")
         addNorm(list, d, name);
+    else if (op == "slice")
+        addSlice(list, d, name);
     else
         addElementwise(list, d, name);
 }
@@ -272,7 +317,7 @@ TEST_P(RandomShapes, TacticsAgreeWithReference)
 
 INSTANTIATE_TEST_SUITE_P(All, RandomShapes,
                          testing::Values("convolution", "fused_convolution", "deconvolution", "matrix_multiply",
-                                         "pooling", "reduce", "softmax", "layer_norm", "elementwise"),
+                                         "pooling", "reduce", "softmax", "layer_norm", "slice", "elementwise"),
                          [](auto const& info) { return std::string(info.param); });
 
 } // namespace tw::test

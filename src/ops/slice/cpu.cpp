@@ -56,16 +56,23 @@ int64_t runsOf(int64_t const* at, int64_t n, Run* runs)
     return count;
 }
 
-template <class T>
-void copyRow(T const* x, T* y, std::span<Run const> runs, int64_t const* at, int64_t n, int64_t block, T fill)
+// A row of y: its runs, and the block of x behind each of its blocks (none where the runs alone say it).
+struct Row
 {
-    constexpr int64_t kFewBlocks = 4; // a copy of fewer elements costs more than loops over them
-    if (block == 1 && int64_t(runs.size()) * kFewBlocks > n) {
-        for (int64_t j = 0; j < n; ++j)
-            y[j] = at[j] < 0 ? fill : x[at[j]];
+    std::span<Run const> runs;
+    std::span<int64_t const> at;
+};
+
+template <class T>
+void copyRow(T const* x, T* y, Row const& row, int64_t block, T fill)
+{
+    constexpr size_t kFewBlocks = 4; // a copy of fewer elements costs more than loops over them
+    if (block == 1 && row.runs.size() * kFewBlocks > row.at.size() && !row.at.empty()) {
+        for (int64_t at : row.at)
+            *y++ = at < 0 ? fill : x[at];
         return;
     }
-    for (Run const& r : runs) {
+    for (Run const& r : row.runs) {
         int64_t const elements = r.length * block;
         if (r.from < 0)
             std::fill_n(y, elements, fill);
@@ -103,10 +110,11 @@ void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps
         *py = *px;
         return;
     }
-    int64_t const* at = row[last];
     Extents const strides = stridesOf(x.dims);
     auto* runs = reinterpret_cast<Run*>(row[rank]);
-    int64_t count = runsOf(at, y.dims[last], runs), n = y.dims[last];
+    int64_t const count = runsOf(row[last], y.dims[last], runs);
+    int64_t n = y.dims[last];
+    Row one{{runs, size_t(count)}, {row[last], size_t(n)}};
     // A row that repeats one element, and so do the dimensions around it: one longer row.
     auto repeats = [&](int d) {
         return std::all_of(row[d], row[d] + y.dims[d], [&](int64_t p) { return p >= 0 && p == row[d][0]; });
@@ -115,6 +123,7 @@ void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps
         for (; last > 0 && repeats(last - 1); --last) {
             px += row[last - 1][0] * strides[last - 1];
             n = runs[0].length *= y.dims[last - 1];
+            one.at = {}; // of the shorter row
         }
     int64_t const rowLength = n * block, height = last > 0 ? y.dims[last - 1] : 1; // rows that differ in one dimension
     int64_t const step = last > 0 ? strides[last - 1] : 0, only = 0;
@@ -133,8 +142,7 @@ void sliceElements(TensorRef const& x, TensorRef const& y, int64_t* table, Steps
             int64_t const first = r % height, rows = std::min(height - first, end - r);
             for (int64_t i = first; i < first + rows; ++i, to += rowLength)
                 if (inside && heights[i] >= 0)
-                    copyRow(px + from + heights[i] * step, to, std::span<Run const>(runs, size_t(count)), at, n, block,
-                            fill);
+                    copyRow(px + from + heights[i] * step, to, one, block, fill);
                 else
                     std::fill_n(to, rowLength, fill);
             r += rows;

@@ -290,6 +290,22 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         slice(std::string("type_") + nameOf(t), input(t, {3, 7}), {2, -1}, {3, 9}, {-1, 1}, Mode::kFill, {},
               {absent(), absent(), absent(), input(t, {1}, {1})});
+    // One element that is not the first of its row, a few times over: across rows, and across planes of them.
+    std::vector<double> numbers(20);
+    for (size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = double(i % 7);
+    for (DataType t :
+         {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
+        for (int64_t n = 1; n <= 5; ++n) {
+            std::string const name = std::to_string(n) + "_" + nameOf(t);
+            CaseInput const x = input(t, {4, 5}, t == DataType::kBool ? std::vector<double>() : numbers);
+            slice("one_element_" + name, x, {3, 4}, {n, 1}, {0, 1});
+            slice("one_element_clamp_" + name, x, {4, 7}, {n, 2}, {1, 1}, Mode::kClamp);
+            slice("one_element_wrap_" + name, x, {3, 4}, {n, 1}, {4, 5}, Mode::kWrap);
+            slice("one_element_reflect_" + name, input(t, {5, 3, 1}), {4, 2, -1}, {1, n, 1}, {0, 0, 1}, Mode::kReflect);
+            slice("one_element_fill_" + name, x, {3, 2}, {n, n}, {0, 0}, Mode::kFill);
+        }
+    slice("one_element_by_hand", f32({4, 5}, numbers), {3, 4}, {3, 1}, {0, 1}, Mode::kStrict, {{5, 5, 5}});
     CaseInput const start = constant(DataType::kInt32, {2}, {2, 4}), size = constant(DataType::kInt32, {2}, {2, 3}),
                     stride = constant(DataType::kInt32, {2}, {-1, -2});
     slice("all_inputs", f32({3, 5}), {}, {}, {}, Mode::kStrict, {}, {start, size, stride});

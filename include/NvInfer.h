@@ -340,10 +340,10 @@ public:
     void setActivationType(ActivationType type) noexcept;
     ActivationType getActivationType() const noexcept;
 
-    /// First parameter of those functions that have one; finite.
+    /// First parameter of those functions that have one; finite. Not set: 0, for kSOFTPLUS 1.
     void setAlpha(float alpha) noexcept;
 
-    /// Second parameter of those functions that have two; finite.
+    /// Second parameter of those functions that have two; finite. Not set: 0, for kSOFTPLUS 1.
     void setBeta(float beta) noexcept;
 
     float getAlpha() const noexcept;

@@ -70,6 +70,25 @@ TEST_F(PointwiseLayers, Activation)
     EXPECT_EQ(l->getActivationType(), ActivationType::kSELU);
 }
 
+// What a client gets who sets neither alpha nor beta, or one of them.
+TEST_F(PointwiseLayers, ActivationDefaults)
+{
+    for (int kind = 0; kind < EnumMax<ActivationType>(); ++kind) {
+        IActivationLayer* l = net.addActivation(input(), static_cast<ActivationType>(kind));
+        float const expected = l->getActivationType() == ActivationType::kSOFTPLUS ? 1.F : 0.F;
+        EXPECT_EQ(l->getAlpha(), expected) << kind;
+        EXPECT_EQ(l->getBeta(), expected) << kind;
+    }
+    IActivationLayer* l = net.addActivation(input(), ActivationType::kRELU);
+    l->setActivationType(ActivationType::kSOFTPLUS);
+    l->setAlpha(0.F);
+    EXPECT_EQ(l->getAlpha(), 0.F);
+    EXPECT_EQ(l->getBeta(), 1.F);
+    l->setActivationType(ActivationType::kCLIP);
+    EXPECT_EQ(l->getBeta(), 0.F);
+    EXPECT_EQ(logger.errors(), 0);
+}
+
 TEST_F(PointwiseLayers, UnaryAndElementWise)
 {
     ITensor &x = input(), &row = input(Dims4(1, 3, 1, 5));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <optional>
 
 #include "api/network.h"
 #include "ops/activation/op.h"
@@ -12,16 +13,19 @@ namespace {
 struct ActivationLayer final : LayerObject<nvinfer1::IActivationLayer>
 {
     nvinfer1::ActivationType kind = nvinfer1::ActivationType::kRELU;
-    float alpha = 0, beta = 0;
+    std::optional<float> alpha, beta; // as the client set them
 
+    // Clients set the parameters of every other kind; softplus is log(exp x + 1) for those who set none.
+    float whenUnset() const { return kind == nvinfer1::ActivationType::kSOFTPLUS ? 1 : 0; }
     Result<void> lower(LowerContext& ctx) override
     {
-        ops::activation::Attrs a(static_cast<ops::activation::Kind>(kind), alpha, beta);
+        ops::activation::Attrs a(static_cast<ops::activation::Kind>(kind), alpha.value_or(whenUnset()),
+                                 beta.value_or(whenUnset()));
         TW_ASSIGN(ir::Node * node, ctx.add(ops::activation::def(), std::move(a), {ctx.in(0)}));
         ctx.output(0, node->outputs[0]);
         return {};
     }
-    void set(float& field, float value, char const* what)
+    void set(std::optional<float>& field, float value, char const* what)
     {
         guardedVoid(reporter(), [&]() -> Result<void> {
             if (!std::isfinite(value))
@@ -86,11 +90,11 @@ void IActivationLayer::setBeta(float beta) noexcept
 }
 float IActivationLayer::getAlpha() const noexcept
 {
-    return self(this).alpha;
+    return self(this).alpha.value_or(self(this).whenUnset());
 }
 float IActivationLayer::getBeta() const noexcept
 {
-    return self(this).beta;
+    return self(this).beta.value_or(self(this).whenUnset());
 }
 
 } // namespace nvinfer1

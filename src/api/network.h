@@ -183,7 +183,7 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     mutable Reporter reporter;
     bool implicitBatch = false;
     bool explicitPrecision = false;
-    std::string name;
+    std::string name = "Unnamed Network 0"; // until the client sets one; parsers leave it
     std::vector<std::unique_ptr<LayerState>> layers;
     std::vector<std::unique_ptr<TensorObject>> inputs;
     std::vector<TensorObject*> outputs;      // marked outputs

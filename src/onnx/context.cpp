@@ -171,7 +171,9 @@ ImportContext::ImportContext(ModelImporter& model, tw_onnx::NodeProto const& nod
                              std::vector<Value> inputs, int opset)
     : model_(model), node_(node), nodeIndex_(nodeIndex), opset_(opset), inputs_(std::move(inputs))
 {
-    name_ = node.name().empty() ? node.op_type() + "_" + std::to_string(nodeIndex) : node.name();
+    name_ = !node.name().empty()     ? node.name()
+            : node.output_size() > 0 ? "node_of_" + node.output(0)
+                                     : node.op_type() + "_" + std::to_string(nodeIndex);
     outputs_.resize(size_t(node.output_size()));
 }
 

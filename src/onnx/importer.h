@@ -152,7 +152,7 @@ public:
 
     // ---- the node
     // -------------------------------------------------------------------------------------------------------
-    std::string const& name() const { return name_; } // made from type and index when the model gives none
+    std::string const& name() const { return name_; } // made from the first output when the model gives none
     std::string const& opType() const;
     int opset() const { return opset_; }
     int nodeIndex() const { return nodeIndex_; }

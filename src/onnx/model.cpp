@@ -250,12 +250,32 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     }
 }
 
+// As 8.5 does it.
+void ModelImporter::renameInput(ITensor& input)
+{
+    std::string const old = input.getName();
+    std::string name = "__" + old;
+    while (tensorNames_.count(name) || values_.count(name))
+        name = "__" + name;
+    log(ILogger::Severity::kWARNING, "input '" + old +
+                                         "' is an output, too; a network has tensors of its own for both, " +
+                                         "so the input is named '" + name + "'");
+    input.setName(name.c_str());
+    tensorNames_.erase(old);
+    tensorNames_.insert(name);
+}
+
 void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
 {
     std::unordered_set<ITensor*> used;
     for (int i = 0; i < network_.getNbInputs(); ++i)
         used.insert(network_.getInput(i));
+    std::unordered_set<std::string> listed;
     for (auto const& output : graph.output()) {
+        if (!listed.insert(output.name()).second) {
+            log(ILogger::Severity::kWARNING, "output '" + output.name() + "' is listed twice; the network has it once");
+            continue;
+        }
         auto it = values_.find(output.name());
         if (it == values_.end() || it->second.isNull())
             fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
@@ -264,6 +284,8 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         helper.set_op_type("output");
         ImportContext ctx(*this, helper, -1, {}, opset_);
         ITensor* tensor = &ctx.asTensor(it->second);
+        if (tensor->isNetworkInput() && tensor->getName() == cleanName(output.name()))
+            renameInput(*tensor);
         // A network input, or one tensor under two names: an output needs a tensor of its own.
         if (used.count(tensor) || (named_.count(tensor) && tensor->getName() != cleanName(output.name())))
             tensor = &ctx.identity(*tensor);
@@ -291,8 +313,6 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     weights_.setModelPath(modelPath);
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
-    if (!graph.name().empty() && graph.name().size() < 4096)
-        network_.setName(graph.name().c_str());
     std::vector<int> const order = topologicalOrder(graph);
     for (auto const& tensor : graph.initializer()) {
         if (values_.count(tensor.name()))

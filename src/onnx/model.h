@@ -77,6 +77,7 @@ private:
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(ImportContext& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
+    void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
 
     nvinfer1::INetworkDefinition& network_;

@@ -44,7 +44,7 @@ TEST_F(Network, StartsEmpty)
     EXPECT_EQ(net.getOutput(-1), nullptr);
     EXPECT_EQ(net.getLayer(0), nullptr);
     EXPECT_FALSE(net.hasImplicitBatchDimension());
-    EXPECT_STREQ(net.getName(), "");
+    EXPECT_STREQ(net.getName(), "Unnamed Network 0");
     net.setName("it");
     EXPECT_STREQ(net.getName(), "it");
     EXPECT_FALSE(object.toGraph().ok()) << "no output";

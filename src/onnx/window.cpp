@@ -53,4 +53,56 @@ WindowAttrs readWindow(ImportContext& ctx, int spatial, std::vector<int64_t> con
     return w;
 }
 
+bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in, int firstClipping,
+             char const* empty)
+{
+    if (ctx.attrInt("ceil_mode", 0) == 0 || window.mode != nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN)
+        return false;
+    window.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP;
+    std::string where; // axes that have or may have such windows
+    bool isKnown = false, isSymmetric = true;
+    for (size_t i = 0; i < in.size(); ++i) {
+        int64_t const stride = window.strides[i], begin = in[i] + window.before[i];
+        int64_t const room = begin + window.after[i] - window.extent(i);
+        bool const isEmpty = in[i] >= 0 ? room >= 0 && (room + stride - 1) / stride * stride >= begin
+                                        : window.after[i] + stride > window.extent(i); // for some extent
+        if (isEmpty)
+            where += (where.empty() ? "" : ", ") + std::to_string(i);
+        isKnown = isKnown || (isEmpty && in[i] >= 0);
+        isSymmetric = isSymmetric && window.before[i] == window.after[i] && window.before[i] <= window.kernel[i];
+    }
+    if (where.empty())
+        return false;
+    if (ctx.opset() < firstClipping) {
+        std::string const cure = firstClipping == ImporterMap::kNewestOpset
+                                     ? ""
+                                     : ", or export with opset " + std::to_string(firstClipping) +
+                                           " or later, where such windows are left out";
+        ctx.warn(std::string("ceil_mode ") + (isKnown ? "makes" : "can make, depending on the input's size,") +
+                 " a last window along spatial axis " + where +
+                 " that begins behind the input and holds no element of it; it gives " + empty +
+                 ". Set ceil_mode to 0 or pad less at the end" + cure);
+        return false;
+    }
+    if (!isSymmetric)
+        return true;
+    window.mode = nvinfer1::PaddingMode::kCAFFE_ROUND_UP;
+    return false;
+}
+
+ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowAttrs const& window)
+{
+    Sizes size = ctx.sizesOf(y);
+    Sizes const in = ctx.sizesOf(x), start(size.size(), Size(0)), stride(size.size(), Size(1));
+    bool isWhole = true;
+    for (size_t i = 0; i < window.strides.size(); ++i) {
+        size_t const axis = size.size() - window.strides.size() + i;
+        // Windows begin at multiples of the stride: ceil((in + before) / stride) of them in front of the end.
+        Size const most = ctx.floorDiv(ctx.add(in[axis], window.before[i] + window.strides[i] - 1), window.strides[i]);
+        isWhole = isWhole && most.known() && size[axis].known() && most.value >= size[axis].value;
+        size[axis] = ctx.min(size[axis], most);
+    }
+    return isWhole ? y : ctx.slice(y, start, size, stride);
+}
+
 } // namespace tw::onnx

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 using namespace tw::test;
 
 namespace {
@@ -67,6 +70,68 @@ TEST(OnnxParser, OutputsThatAreOtherTensorsToo)
     Fixture g2;
     ASSERT_TRUE(g2.parse(taken)) << g2.error();
     EXPECT_STREQ(g2.network->getInput(0)->getName(), "____x");
+}
+
+// ---- pools whose last window may begin behind the input
+
+// y = op(x) with windows of 2 at steps of 2 over x [1,1,1,n], which is padded as `pads` say; rounded up.
+ModelProto poolModel(std::string const& op, int opset, int64_t n, std::vector<int64_t> const& pads)
+{
+    ModelProto m;
+    m.set_ir_version(8);
+    m.add_opset_import()->set_version(opset);
+    GraphProto& g = *m.mutable_graph();
+    g.set_name("pool");
+    addValue(*g.add_input(), "x", TensorProto::FLOAT, {1, 1, 1, n});
+    addValue(*g.add_output(), "y", TensorProto::FLOAT, {});
+    NodeProto& node = addNode(g, op, {"x"}, {"y"}, "last");
+    addInts(node, "kernel_shape", {1, 2});
+    addInts(node, "strides", {1, 2});
+    addInts(node, "pads", pads);
+    auto& a = *node.add_attribute();
+    a.set_name("ceil_mode");
+    a.set_type(tw_onnx::AttributeProto::INT);
+    a.set_i(1);
+    return m;
+}
+
+TEST(OnnxPools, WindowsBehindTheInput)
+{
+    float const inf = std::numeric_limits<float>::infinity();
+    struct Case
+    {
+        char const* op;
+        int opset;
+        int64_t n;
+        std::vector<int64_t> pads; // top, left, bottom, right
+        std::vector<float> expected;
+        char const* warning;
+    };
+    for (Case const& c : std::vector<Case>{
+             {"MaxPool", 12, 4, {0, 0, 0, 1}, {1, 3, -inf}, "gives -inf"},
+             {"MaxPool", 21, 4, {0, 0, 0, 1}, {1, 3, -inf}, "opset 22"},
+             {"MaxPool", 22, 4, {0, 0, 0, 1}, {1, 3}, nullptr}, // not the same before and behind
+             {"MaxPool", 22, 5, {0, 1, 0, 1}, {0, 2, 4}, nullptr},
+             {"MaxPool", 12, 5, {0, 1, 0, 1}, {0, 2, 4, -inf}, "axis 1"},
+             {"MaxPool", 12, 5, {0, 0, 0, 0}, {1, 3, 4}, nullptr},
+             {"AveragePool", 18, 4, {0, 0, 0, 1}, {0.5F, 2.5F, 0}, "opset 19"},
+             {"AveragePool", 19, 4, {0, 0, 0, 1}, {0.5F, 2.5F}, nullptr},
+             {"AveragePool", 19, 5, {0, 1, 0, 1}, {0, 1.5F, 3.5F}, nullptr},
+             {"LpPool", 18, 3, {0, 0, 0, 0}, {1, 2}, nullptr},
+             {"LpPool", 18, 4, {0, 0, 0, 1}, {1, std::sqrt(13.F), 0}, "gives 0"},
+         }) {
+        SCOPED_TRACE(std::string(c.op) + "-" + std::to_string(c.opset) + " of " + std::to_string(c.n) + ", padding " +
+                     std::to_string(c.pads[1]) + ", " + std::to_string(c.pads[3]));
+        Fixture f;
+        ASSERT_TRUE(f.parse(poolModel(c.op, c.opset, c.n, c.pads))) << f.error();
+        EXPECT_EQ(f.logger.count("node 'last'"), c.warning ? 1 : 0);
+        if (c.warning)
+            EXPECT_EQ(f.logger.count(c.warning), 1);
+        ASSERT_EQ(f.run({{"x", floats(int(c.n))}, {"y", {}}}), "");
+        ASSERT_EQ(f.results["y"].size(), c.expected.size());
+        for (size_t i = 0; i < c.expected.size(); ++i)
+            EXPECT_FLOAT_EQ(f.results["y"][i], c.expected[i]) << i;
+    }
 }
 
 } // namespace

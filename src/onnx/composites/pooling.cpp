@@ -40,6 +40,15 @@ void importLpPool(ImportContext& ctx)
     WindowAttrs w = readWindow(ctx, spatial, {});
     for (int64_t d : w.dilations)
         ctx.check(d == 1, "dilations other than 1 cannot be imported");
+    // The average counts every position of a window that lies inside of input and padding: rounding up by more padding
+    // instead of by the mode leaves it at the window's size.
+    Dims const d = x.getDimensions();
+    roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}, ImporterMap::kNewestOpset, "0");
+    if (w.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP) {
+        w.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
+        for (size_t i = 0; i < w.after.size(); ++i)
+            w.after[i] += w.strides[i] - 1;
+    }
     double size = 1;
     for (int64_t k : w.kernel)
         size *= double(k);

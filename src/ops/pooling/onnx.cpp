@@ -27,7 +27,7 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
     for (int i = 0; i < spatial; ++i) {
         size_t const axis = size_t(rank - spatial + i);
         int64_t const stride = window.strides[i], dilation = window.dilations[i], kernel = window.kernel[i];
-        int64_t const extent = 1 + dilation * (kernel - 1);
+        int64_t const extent = window.extent(size_t(i));
         ctx.check(kernel <= kMostSlices, "attribute 'kernel_shape' is above " + std::to_string(kMostSlices) +
                                              " together with dilations: IPoolingLayer has no dilation");
         Sizes sizes = ctx.sizesOf(*x), strides(size_t(rank), Size(1)), start(size_t(rank), Size(0));
@@ -69,13 +69,17 @@ void importPool(ImportContext& ctx, PoolingType type)
     WindowAttrs window = readWindow(ctx, spatial, {});
     for (int i = 0; i < spatial; ++i)
         ctx.check(window.before[i] >= 0 && window.after[i] >= 0, "attribute 'pads' must not be negative");
-    if (ctx.attrInt("ceil_mode", 0) != 0 && window.mode == PaddingMode::kEXPLICIT_ROUND_DOWN)
-        window.mode = PaddingMode::kEXPLICIT_ROUND_UP;
+    bool const isMax = type == PoolingType::kMAX;
+    Dims const d = x->getDimensions();
+    bool clip = roundUp(ctx, window, {d.d + 2, d.d + d.nbDims}, isMax ? 22 : 19, isMax ? "-inf" : "0");
 
     if (*std::max_element(window.dilations.begin(), window.dilations.end()) > 1) {
-        ctx.check(type == PoolingType::kMAX, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
-        ctx.setOutput(0, dilatedMax(ctx, *x, window));
-        return;
+        ctx.check(isMax, "attribute 'dilations' must be 1: IPoolingLayer has no dilation");
+        clip = clip || window.mode == PaddingMode::kCAFFE_ROUND_UP;
+        if (clip)
+            window.mode = PaddingMode::kEXPLICIT_ROUND_UP;
+        ITensor& y = dilatedMax(ctx, *x, window);
+        return ctx.setOutput(0, clip ? withoutEmptyWindows(ctx, y, *x, window) : y);
     }
     if (spatial == 1) {
         x = &ctx.unsqueeze(*x, {2});
@@ -86,10 +90,12 @@ void importPool(ImportContext& ctx, PoolingType type)
     pool.setPaddingMode(window.mode);
     pool.setPrePadding(makeDims(window.before));
     pool.setPostPadding(makeDims(window.after));
-    if (type == PoolingType::kAVERAGE)
+    if (!isMax)
         pool.setAverageCountExcludesPadding(ctx.attrInt("count_include_pad", 0) == 0);
-    ITensor& y = ctx.out(pool);
-    ctx.setOutput(0, spatial == 1 ? ctx.squeeze(y, {2}) : y);
+    ITensor* y = &ctx.out(pool);
+    if (clip)
+        y = &withoutEmptyWindows(ctx, *y, *x, window);
+    ctx.setOutput(0, spatial == 1 ? ctx.squeeze(*y, {2}) : *y);
 }
 void importMaxPool(ImportContext& ctx)
 {

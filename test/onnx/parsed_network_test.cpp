@@ -134,4 +134,124 @@ TEST(OnnxPools, WindowsBehindTheInput)
     }
 }
 
+// ---- operators whose meaning changed with the operator set
+
+// y = op(x, more...) with x holding 0, 1, 2, ...; inputs after x are constants, integers or one float.
+struct OneNode
+{
+    ModelProto m;
+    NodeProto* node;
+    std::vector<int64_t> dims;
+
+    OneNode(std::string const& op, int opset, std::vector<int64_t> const& x, int outputs = 1) : dims(x)
+    {
+        m.set_ir_version(8);
+        m.add_opset_import()->set_version(opset);
+        GraphProto& g = *m.mutable_graph();
+        g.set_name("one");
+        addValue(*g.add_input(), "x", TensorProto::FLOAT, x);
+        std::vector<std::string> names;
+        for (int i = 0; i < outputs; ++i) {
+            names.push_back("y" + std::to_string(i));
+            addValue(*g.add_output(), names.back(), TensorProto::FLOAT, {});
+        }
+        node = &addNode(g, op, {"x"}, names);
+    }
+    TensorProto& add(int type)
+    {
+        GraphProto& g = *m.mutable_graph();
+        TensorProto& t = *g.add_initializer();
+        t.set_name("c" + std::to_string(g.initializer_size()));
+        t.set_data_type(type);
+        node->add_input(t.name());
+        return t;
+    }
+    OneNode& ints(std::vector<int64_t> const& values)
+    {
+        TensorProto& t = add(TensorProto::INT64);
+        t.add_dims(int64_t(values.size()));
+        for (int64_t v : values)
+            t.add_int64_data(v);
+        return *this;
+    }
+    OneNode& number(float value)
+    {
+        add(TensorProto::FLOAT).add_float_data(value);
+        return *this;
+    }
+    OneNode& nothing()
+    {
+        node->add_input("");
+        return *this;
+    }
+    OneNode& text(char const* name, char const* value)
+    {
+        auto& a = *node->add_attribute();
+        a.set_name(name);
+        a.set_type(tw_onnx::AttributeProto::STRING);
+        a.set_s(value);
+        return *this;
+    }
+    OneNode& list(char const* name, std::vector<int64_t> const& values)
+    {
+        addInts(*node, name, values);
+        return *this;
+    }
+    // The outputs one behind the other; a failure says the error.
+    std::vector<float> run()
+    {
+        Fixture f;
+        EXPECT_TRUE(f.parse(m)) << f.error();
+        std::map<std::string, std::vector<float>> tensors{{"x", floats(int(dims[0] * dims[1]))}};
+        for (std::string const& name : node->output())
+            tensors[name];
+        EXPECT_EQ(f.run(tensors), "");
+        std::vector<float> all;
+        for (std::string const& name : node->output())
+            all.insert(all.end(), f.results[name].begin(), f.results[name].end());
+        return all;
+    }
+};
+
+TEST(OnnxOpsets, ClipWithCrossedBounds)
+{
+    EXPECT_EQ(OneNode("Clip", 13, {1, 4}).number(2).number(1).run(), (std::vector<float>{1, 1, 1, 1}));
+    EXPECT_EQ(OneNode("Clip", 13, {1, 4}).number(1).number(2).run(), (std::vector<float>{1, 1, 2, 2}));
+}
+
+TEST(OnnxOpsets, SplitIntoUnequalParts)
+{
+    OneNode n("Split", 18, {5, 1}, 3);
+    auto& a = *n.node->add_attribute();
+    a.set_name("num_outputs");
+    a.set_type(tw_onnx::AttributeProto::INT);
+    a.set_i(3);
+    EXPECT_EQ(n.run(), (std::vector<float>{0, 1, 2, 3, 4}));
+    a.set_i(2);
+    Fixture f;
+    EXPECT_FALSE(f.parse(n.m));
+    EXPECT_NE(f.error().find("num_outputs"), std::string::npos) << f.error();
+}
+
+TEST(OnnxOpsets, PadOfSomeAxesAndByWrapping)
+{
+    EXPECT_EQ(OneNode("Pad", 18, {2, 2}).ints({1, 2}).number(9).ints({-1}).run(),
+              (std::vector<float>{9, 0, 1, 9, 9, 9, 2, 3, 9, 9}));
+    EXPECT_EQ(OneNode("Pad", 19, {2, 2}).ints({0, 1, 1, 1}).text("mode", "wrap").run(),
+              (std::vector<float>{1, 0, 1, 0, 3, 2, 3, 2, 1, 0, 1, 0}));
+}
+
+TEST(OnnxOpsets, ResizeOfSomeAxes)
+{
+    std::vector<float> const twice{0, 0, 1, 1, 2, 2, 3, 3};
+    EXPECT_EQ(OneNode("Resize", 18, {2, 2}).nothing().nothing().ints({4}).list("axes", {-1}).run(), twice);
+    EXPECT_EQ(OneNode("Resize", 19, {2, 2})
+                  .nothing()
+                  .nothing()
+                  .ints({2, 4})
+                  .text("coordinate_transformation_mode", "half_pixel_symmetric")
+                  .run(),
+              twice);
+}
+
 } // namespace

@@ -70,7 +70,8 @@ void importShrink(ImportContext& ctx)
     ctx.setOutput(0, ctx.select(low, plus, ctx.select(high, minus, ctx.scalarLike(0, x))));
 }
 
-// Bounds are attributes up to opset 10, then optional scalar inputs. The lower bound is applied first.
+// Bounds are attributes up to opset 10, then optional scalar inputs. The lower bound is applied first, so that
+// the upper one wins where they cross; kCLIP does it the other way round.
 void importClip(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -94,8 +95,8 @@ void importClip(ImportContext& ctx)
             // The layer's parameters are finite; beyond the largest number there is nothing to clip.
             return v.isNull() ? absent : float(std::clamp<double>(v.constant().floatAt(0), -kMax, kMax));
         };
-        return ctx.setOutput(0,
-                             ctx.activation(x, ActivationType::kCLIP, number(bound[0], -kMax), number(bound[1], kMax)));
+        float const high = number(bound[1], kMax), low = std::min(number(bound[0], -kMax), high);
+        return ctx.setOutput(0, ctx.activation(x, ActivationType::kCLIP, low, high));
     }
     ITensor* y = &x;
     for (int i = 0; i < 2; ++i)

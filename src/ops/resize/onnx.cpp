@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize (opset 10 and from 11 on) and Upsample (opset 7 and 9).
+#include <cmath>
+
 #include "onnx/importer.h"
 
 namespace tw::onnx {
@@ -23,7 +25,8 @@ InterpolationMode modeOf(ImportContext& ctx)
     ctx.fail("attribute 'mode' is '" + mode + "'; nearest, linear and cubic are possible");
 }
 
-void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool nearest)
+// `isWhole`: output sizes are products of sizes and scales, not these rounded down.
+void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool nearest, bool isWhole)
 {
     std::string const name = ctx.attrString("coordinate_transformation_mode", "half_pixel");
     std::string const rounding = ctx.attrString("nearest_mode", "round_prefer_floor");
@@ -47,11 +50,11 @@ void setCoordinates(ImportContext& ctx, nvinfer1::IResizeLayer& layer, bool near
     } else if (name == "tf_half_pixel_for_nn" && nearest && round == ResizeRoundMode::kFLOOR) {
         round = ResizeRoundMode::kHALF_UP; // (o + 1/2) / s is the half pixel h plus 1/2: floor of it
     } else if (name == "tf_half_pixel_for_nn" && nearest && round == ResizeRoundMode::kHALF_DOWN) {
-        round = ResizeRoundMode::kCEIL; // ceil(h + 1/2 - 1/2)
-    } else if (name != "half_pixel") {
+        round = ResizeRoundMode::kCEIL;                                                // ceil(h + 1/2 - 1/2)
+    } else if (name != "half_pixel" && !(name == "half_pixel_symmetric" && isWhole)) { // the same then
         ctx.fail("attribute 'coordinate_transformation_mode' is '" + name + "' (nearest_mode '" + rounding +
-                 "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, and tf_half_pixel_for_nn with floor "
-                 "or round_prefer_floor are possible");
+                 "'); half_pixel, pytorch_half_pixel, align_corners, asymmetric, tf_half_pixel_for_nn with floor "
+                 "or round_prefer_floor, and half_pixel_symmetric with sizes or scales to whole sizes are possible");
     }
     layer.setCoordinateTransformation(transformation);
     layer.setNearestRounding(round);
@@ -65,19 +68,47 @@ void setScales(ImportContext& ctx, nvinfer1::IResizeLayer& layer, std::vector<fl
     layer.setScales(scales.data(), int32_t(scales.size()));
 }
 
-void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Value const& sizes, int rank)
+void setSizes(ImportContext& ctx, nvinfer1::IResizeLayer& layer, Sizes const& sizes, int rank)
 {
-    if (sizes.isTensor()) {
-        layer.setInput(1, sizes.tensor());
+    if (int(sizes.size()) != rank)
+        ctx.invalid("there are " + std::to_string(sizes.size()) + " sizes for " + std::to_string(rank) + " dimensions");
+    if (!ImportContext::allKnown(sizes)) {
+        layer.setInput(1, ctx.asTensor(sizes));
         return;
     }
-    std::vector<int64_t> const dims = sizes.constant().ints();
-    if (int(dims.size()) != rank)
-        ctx.invalid("there are " + std::to_string(dims.size()) + " sizes for " + std::to_string(rank) + " dimensions");
-    for (int64_t d : dims)
-        if (d < 0 || d > INT32_MAX)
-            ctx.invalid("a size is " + std::to_string(d));
+    std::vector<int64_t> dims;
+    for (Size const& s : sizes) {
+        if (s.value < 0 || s.value > INT32_MAX)
+            ctx.invalid("a size is " + std::to_string(s.value));
+        dims.push_back(s.value);
+    }
     layer.setOutputDimensions(makeDims(dims));
+}
+
+// What is given for the axes of attribute 'axes' (opset 18), among what holds for the others.
+template <class T>
+std::vector<T> spread(ImportContext& ctx, std::vector<T> const& given, std::vector<T> all)
+{
+    if (!ctx.hasAttr("axes"))
+        return given;
+    std::vector<int> const axes = ctx.axes(ctx.attrInts("axes"), int(all.size()));
+    if (given.size() != axes.size())
+        ctx.invalid("there are " + std::to_string(given.size()) + " scales or sizes for " +
+                    std::to_string(axes.size()) + " axes");
+    for (size_t i = 0; i < axes.size(); ++i)
+        all[size_t(axes[i])] = given[i];
+    return all;
+}
+
+// Scales that lead to whole sizes, as far as sizes are known.
+bool isWhole(Dims const& x, std::vector<float> const& scales)
+{
+    for (size_t i = 0; i < scales.size() && int(i) < x.nbDims; ++i) {
+        float const size = float(x.d[i]) * scales[i];
+        if (x.d[i] < 0 ? scales[i] != std::floor(scales[i]) : size != std::floor(size))
+            return false;
+    }
+    return true;
 }
 
 // The scales of opset 10 and of Upsample: coordinates are o / s, the nearest element is the one below.
@@ -100,9 +131,8 @@ void importResize(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
     int const rank = x.getDimensions().nbDims;
-    for (char const* attr : {"axes", "antialias"}) // opset 18
-        ctx.check(!ctx.hasAttr(attr) || (std::string(attr) == "antialias" && ctx.attrInt(attr, 0) == 0),
-                  std::string("attribute '") + attr + "' is not possible: IResizeLayer has nothing like it");
+    ctx.check(ctx.attrInt("antialias", 0) == 0,
+              "attribute 'antialias' is not possible: IResizeLayer has nothing like it");
     ctx.check(ctx.attrString("keep_aspect_ratio_policy", "stretch") == "stretch",
               "attribute 'keep_aspect_ratio_policy' must be 'stretch'");
     // An input that is left out may also be given with no elements.
@@ -113,16 +143,18 @@ void importResize(ImportContext& ctx)
     InterpolationMode const mode = modeOf(ctx);
     std::vector<float> scales;
     if (scaled)
-        scales = ctx.constantFloats(2, "scales");
+        scales = spread(ctx, ctx.constantFloats(2, "scales"), std::vector<float>(size_t(rank), 1.0f));
     auto& layer = ctx.added(ctx.network().addResize(x));
     layer.setResizeMode(mode);
-    setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST);
+    setCoordinates(ctx, layer, mode == InterpolationMode::kNEAREST, sized || isWhole(x.getDimensions(), scales));
     layer.setCubicCoeff(ctx.attrFloat("cubic_coeff_a", -0.75f));
     layer.setExcludeOutside(ctx.attrInt("exclude_outside", 0) != 0);
     if (scaled)
         setScales(ctx, layer, scales, rank);
+    else if (ctx.input(3).isTensor() && !ctx.hasAttr("axes"))
+        layer.setInput(1, ctx.input(3).tensor());
     else
-        setSizes(ctx, layer, ctx.input(3), rank);
+        setSizes(ctx, layer, spread(ctx, ctx.sizesFrom(ctx.input(3)), ctx.sizesOf(x)), rank);
     ctx.setOutput(0, ctx.out(layer));
 }
 

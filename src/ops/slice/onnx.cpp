@@ -92,6 +92,12 @@ void importSplit(ImportContext& ctx)
             parts.emplace_back(v);
     } else if (ctx.hasInput(1)) {
         parts = ctx.sizesFrom(ctx.input(1));
+    } else if (ctx.opset() >= 18) { // the last part is what the others, rounded up, leave
+        if (ctx.attrInt("num_outputs", nbParts) != nbParts)
+            ctx.invalid("num_outputs is not the number of outputs, " + std::to_string(nbParts));
+        Size const part = ctx.floorDiv(ctx.add(size[axis], nbParts - 1), nbParts);
+        parts.assign(size_t(nbParts), part);
+        parts.back() = ctx.sub(size[axis], ctx.mul(part, nbParts - 1));
     } else {
         if (size[axis].known() && size[axis].value % nbParts != 0)
             ctx.invalid(std::to_string(size[axis].value) + " cannot be split into " + std::to_string(nbParts) +
@@ -141,6 +147,17 @@ void importPad(ImportContext& ctx)
     else
         pads = ctx.sizesFrom(ctx.input(1));
     size_t const rank = size.size();
+    if (ctx.hasInput(3)) { // opset 18: of these axes only
+        std::vector<int> const axes = ctx.axes(ctx.constantInts(3, "axes"), int(rank));
+        if (pads.size() != 2 * axes.size())
+            ctx.invalid(std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
+        Sizes all(2 * rank, Size(0));
+        for (size_t i = 0; i < axes.size(); ++i) {
+            all[size_t(axes[i])] = pads[i];
+            all[rank + size_t(axes[i])] = pads[axes.size() + i];
+        }
+        pads = std::move(all);
+    }
     if (pads.size() != 2 * rank)
         ctx.invalid(std::to_string(pads.size()) + " pads for rank " + std::to_string(rank));
     for (size_t i = 0; i < rank; ++i) {
@@ -154,8 +171,10 @@ void importPad(ImportContext& ctx)
         return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kREFLECT));
     if (mode == "edge")
         return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kCLAMP));
+    if (mode == "wrap")
+        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kWRAP));
     if (mode != "constant")
-        ctx.invalid("mode '" + mode + "' is none of constant, reflect, edge");
+        ctx.invalid("mode '" + mode + "' is none of constant, reflect, edge, wrap");
     Value fill = ctx.opset() < 11 ? Value(ctx.filled(ctx.attrFloat("value", 0), x.getType(), Dims{0, {}}))
                                   : ctx.optionalInput(2);
     if (fill.isNull())

@@ -134,6 +134,37 @@ TEST(OnnxPools, WindowsBehindTheInput)
     }
 }
 
+// Convolutions of one dimension one behind the other: the channels stay known although length and batch are not.
+TEST(OnnxParser, ChannelsBehindUnknownLengths)
+{
+    ModelProto m = convModel();
+    GraphProto& g = *m.mutable_graph();
+    auto& shape = *g.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape.Clear();
+    shape.add_dim()->set_dim_param("batch");
+    shape.add_dim()->set_dim_value(1);
+    shape.add_dim()->set_dim_param("length");
+    TensorProto& w = *g.mutable_initializer(0);
+    w.clear_dims();
+    for (int d : {3, 1, 3})
+        w.add_dims(d);
+    g.mutable_node(0)->set_output(0, "t");
+    TensorProto& v = *g.add_initializer();
+    v = w;
+    v.set_name("v");
+    v.set_dims(0, 1);
+    v.set_dims(1, 3);
+    addNode(g, "Conv", {"t", "v"}, {"y"});
+    g.mutable_output(0)->clear_type();
+    Fixture f;
+    ASSERT_TRUE(f.parse(m)) << f.error();
+    nvinfer1::Dims const d = f.network->getOutput(0)->getDimensions();
+    ASSERT_EQ(d.nbDims, 3);
+    EXPECT_EQ(d.d[0], -1);
+    EXPECT_EQ(d.d[1], 1);
+    EXPECT_EQ(d.d[2], -1);
+}
+
 // ---- operators whose meaning changed with the operator set
 
 // y = op(x, more...) with x holding 0, 1, 2, ...; inputs after x are constants, integers or one float.

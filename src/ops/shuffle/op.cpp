@@ -53,14 +53,10 @@ Result<Dim> solveWildcard(ir::InferContext& ctx, Dim const& total, Dim const& ot
     return floorDiv(total, others);
 }
 
-// Reshape dimensions whose elements nobody knows: any sizes up to the volume.
-Shape unknownDims(ir::InferContext& ctx, int64_t rank, Dim const& total)
+// A reshape dimension that nobody knows: any size up to the volume.
+Dim unknownDim(ir::InferContext& ctx, Dim const& total)
 {
-    int64_t const hi = std::clamp<int64_t>(ctx.range(total).hi, 1, INT32_MAX);
-    Shape r;
-    for (int64_t i = 0; i < rank; ++i)
-        r.push_back(ctx.freshSymbol({0, hi}));
-    return r;
+    return ctx.freshSymbol({0, std::clamp<int64_t>(ctx.range(total).hi, 1, INT32_MAX)});
 }
 
 Result<Shape> reshapeTo(ir::InferContext& ctx, Shape const& c, std::vector<Dim> const& wanted)
@@ -89,9 +85,9 @@ Result<Shape> reshapeTo(ir::InferContext& ctx, Shape const& c, std::vector<Dim> 
                                  str(c) + ", but that has rank " + std::to_string(c.size()) +
                                  " (set zeroIsPlaceholder to false for a size of zero)");
             d = c[i];
-        } else if (!d.isConst() && range.lo < 0) {
-            return unknownDims(ctx, int64_t(wanted.size()), total); // may turn out to be -1
-        } else if (placeholder && range.lo == 0 && range.hi < INT32_MAX && i < c.size() && !(d == c[i])) {
+        } else if (!d.isConst() && range.lo < 0 && std::find(c.begin(), c.end(), d) == c.end()) {
+            d = unknownDim(ctx, total); // may turn out to be -1, unlike the input's dimensions, whatever their formulas
+        } else if (placeholder && range.lo <= 0 && range.hi < INT32_MAX && i < c.size() && !(d == c[i])) {
             // May turn out to be 0 and then copies. (Without a real upper bound no profile has set the range yet; sizes
             // are taken as positive until then.)
             d = d + Dim::make(ir::DimOp::kEqual, d, 0) * c[i];
@@ -128,7 +124,9 @@ Result<void> infer(ir::InferContext& ctx)
         } else if (ctx.concrete()) {
             return ctx.error("the elements of reshape dimensions " + ctx.describe(1) + " are not known");
         } else {
-            r = unknownDims(ctx, rank, volume(c));
+            r.clear();
+            for (int64_t i = 0; i < rank; ++i)
+                r.push_back(unknownDim(ctx, volume(c)));
         }
     } else if (a.hasReshape) {
         if (a.reshape.size() > size_t(kMaxRank))

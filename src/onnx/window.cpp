@@ -74,14 +74,11 @@ bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const
     if (where.empty())
         return false;
     if (ctx.opset() < firstClipping) {
-        std::string const cure = firstClipping == ImporterMap::kNewestOpset
-                                     ? ""
-                                     : ", or export with opset " + std::to_string(firstClipping) +
-                                           " or later, where such windows are left out";
         ctx.warn(std::string("ceil_mode ") + (isKnown ? "makes" : "can make, depending on the input's size,") +
                  " a last window along spatial axis " + where +
                  " that begins behind the input and holds no element of it; it gives " + empty +
-                 ". Set ceil_mode to 0 or pad less at the end" + cure);
+                 ". Set ceil_mode to 0, pad less at the end, or export with opset " + std::to_string(firstClipping) +
+                 " or later, where such windows are left out");
         return false;
     }
     if (!isSymmetric)

@@ -8,6 +8,7 @@ namespace tw::onnx {
 namespace {
 
 using Op = nvinfer1::ElementWiseOperation;
+using nvinfer1::PaddingMode;
 using nvinfer1::UnaryOperation;
 
 ITensor& power(ImportContext& ctx, ITensor& x, double p)
@@ -41,11 +42,11 @@ void importLpPool(ImportContext& ctx)
     for (int64_t d : w.dilations)
         ctx.check(d == 1, "dilations other than 1 cannot be imported");
     // The average counts every position of a window that lies inside of input and padding: rounding up by more padding
-    // instead of by the mode leaves it at the window's size.
+    // instead of by the mode leaves it at the window's size. ceil_mode came with opset 18.
     Dims const d = x.getDimensions();
-    roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}, ImporterMap::kNewestOpset, "0");
-    if (w.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP) {
-        w.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
+    bool const clip = roundUp(ctx, w, {d.d + 2, d.d + d.nbDims}, 18, "0") || w.mode == PaddingMode::kCAFFE_ROUND_UP;
+    if (w.mode == PaddingMode::kCAFFE_ROUND_UP || w.mode == PaddingMode::kEXPLICIT_ROUND_UP) {
+        w.mode = PaddingMode::kEXPLICIT_ROUND_DOWN;
         for (size_t i = 0; i < w.after.size(); ++i)
             w.after[i] += w.strides[i] - 1;
     }
@@ -62,7 +63,8 @@ void importLpPool(ImportContext& ctx)
     pool.setPrePadding(makeDims(w.before));
     pool.setPostPadding(makeDims(w.after));
     pool.setAverageCountExcludesPadding(false);
-    t = &ctx.out(pool);
+    ITensor& y = ctx.out(pool);
+    t = clip ? &withoutEmptyWindows(ctx, y, *t, w) : &y;
     if (spatial == 1)
         t = &ctx.squeeze(*t, {2});
     ctx.setOutput(0, power(ctx, ctx.elementwise(*t, ctx.scalarLike(size, *t), Op::kPROD), 1.0 / double(p)));

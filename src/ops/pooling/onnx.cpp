@@ -43,7 +43,7 @@ ITensor& dilatedMax(ImportContext& ctx, ITensor& input, WindowAttrs const& windo
             Size const room = ctx.add(in, window.before[i] + window.after[i] - extent + up);
             out = ctx.add(ctx.floorDiv(room, stride), 1);
         }
-        if (out.known() && out.value < 0)
+        if (out.known() && out.value < (in.known() && in.value == 0 ? 0 : 1))
             ctx.invalid("the window does not fit into input of shape " + describe(input.getDimensions()));
         sizes[axis] = out;
         strides[axis] = Size(stride);

@@ -139,6 +139,9 @@ ITensor& ImportContext::asTensor(Value const& value, Where where)
     if (value.isNull())
         invalid("an input is missing", where);
     Constant const& c = value.constant();
+    constexpr int kMostDims = 7; // of constant layers
+    if (c.dims.nbDims > kMostDims)
+        return reshape(asTensor(Value(reshaped(c, Dims{1, {int32_t(c.count)}})), where), c.dims);
     // Constant layers hold real numbers and INT32; truth values take the way through INT32.
     Constant const held = c.type == DataType::kBOOL ? converted(c, DataType::kINT32, where) : c;
     auto& layer = added(network().addConstant(held.dims, held.weights()), where);

@@ -94,8 +94,10 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
         log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
                                              "; opsets below 7 are imported where they mean the same as opset 7");
     if (opset_ > 17)
-        log(ILogger::Severity::kWARNING, "the model uses opset " + std::to_string(opset_) +
-                                             "; operators are imported with their meaning in opset 17");
+        log(ILogger::Severity::kWARNING,
+            "the model uses opset " + std::to_string(opset_) +
+                "; operators are imported with their meaning in opset 17, pools, reductions, Pad, Resize and " +
+                "Split with what came later");
     if (model.graph().sparse_initializer_size() > 0)
         fail(ErrorCode::kUNSUPPORTED_GRAPH,
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");

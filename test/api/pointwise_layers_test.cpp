@@ -250,10 +250,12 @@ TEST_F(PointwiseLayers, Constant)
     EXPECT_EQ(l->getOutput(0)->getType(), DataType::kINT32);
     EXPECT_EQ(l->getOutputType(0), DataType::kINT32);
     EXPECT_EQ(shapeOf(net.addConstant(dims({}), weights(1))), "[]");
+    EXPECT_EQ(shapeOf(net.addConstant(dims({1, 1, 1, 1, 1, 1, 2}), weights(2))), "[1,1,1,1,1,1,2]");
     EXPECT_EQ(shapeOf(net.addConstant(dims({0, 3}), none)), "[0,3]");
     EXPECT_EQ(logger.errors(), 0);
     l->setWeights({DataType::kINT32, integers.data(), 5});
     EXPECT_LT(l->getOutput(0)->getDimensions().nbDims, 0);
+    EXPECT_EQ(net.addConstant(dims({1, 1, 1, 1, 1, 1, 1, 2}), weights(2)), nullptr);
     EXPECT_EQ(net.addConstant(Dims2(1, 1), {DataType::kBOOL, numbers.data(), 1}), nullptr);
     EXPECT_EQ(net.addConstant(Dims2(1, 1), {DataType::kFLOAT, nullptr, 1}), nullptr);
     EXPECT_EQ(net.addConstant(Dims2(-2, 1), weights(1)), nullptr);

@@ -135,6 +135,26 @@ TEST(OnnxPools, WindowsBehindTheInput)
     }
 }
 
+// Constant layers have one dimension less than tensors.
+TEST(OnnxParser, InitializersOfTheHighestRank)
+{
+    ModelProto m = convModel();
+    GraphProto& g = *m.mutable_graph();
+    std::vector<int64_t> const dims{1, 3, 1, 1, 1, 1, 1, 3};
+    TensorProto& w = *g.mutable_initializer(0);
+    w.clear_dims();
+    for (int64_t d : dims)
+        w.add_dims(d);
+    g.clear_node();
+    g.clear_input();
+    addValue(*g.add_input(), "x", TensorProto::FLOAT, dims);
+    addNode(g, "Add", {"x", "w"}, {"y"});
+    Fixture f;
+    ASSERT_TRUE(f.parse(m)) << f.error();
+    ASSERT_EQ(f.run({{"x", floats(9)}, {"y", {}}}), "");
+    EXPECT_EQ(f.results["y"], (std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14, 16}));
+}
+
 // Convolutions of one dimension one behind the other: the channels stay known although length and batch are not.
 TEST(OnnxParser, ChannelsBehindUnknownLengths)
 {

@@ -52,7 +52,12 @@ struct ConstantLayer final : LayerObject<nvinfer1::IConstantLayer>
 
 Result<void> check(nvinfer1::Dims const& dims, nvinfer1::Weights const& weights, char const* what)
 {
+    constexpr int kMostDims = 7; // of the layer, not of tensors
     TW_TRY(checkDims(dims, -1, std::string(what) + ": dimensions"));
+    if (dims.nbDims > kMostDims)
+        return invalidArgument(std::string(what) + ": dimensions " + str(dims) + " are " + std::to_string(dims.nbDims) +
+                               ", a constant has at most " + std::to_string(kMostDims) +
+                               "; give it fewer and reshape it with a shuffle layer");
     return checkWeights(weights, std::string(what) + ": constant");
 }
 

@@ -291,6 +291,11 @@ TEST(OnnxOpsets, PadOfSomeAxesAndByWrapping)
               (std::vector<float>{9, 0, 1, 9, 9, 9, 2, 3, 9, 9}));
     EXPECT_EQ(OneNode("Pad", 19, {2, 2}).ints({0, 1, 1, 1}).text("mode", "wrap").run(),
               (std::vector<float>{1, 0, 1, 0, 3, 2, 3, 2, 1, 0, 1, 0}));
+    // Of 0 1 2 3 the last goes first, then 0 1 2 repeats; 1 2 3 is mirrored.
+    EXPECT_EQ(OneNode("Pad", 19, {1, 4}).ints({0, 1, 0, -1}).text("mode", "wrap").run(),
+              (std::vector<float>{2, 0, 1, 2}));
+    EXPECT_EQ(OneNode("Pad", 13, {1, 4}).ints({0, -1, 0, 2}).text("mode", "reflect").run(),
+              (std::vector<float>{1, 2, 3, 2, 1}));
 }
 
 TEST(OnnxOpsets, ResizeOfSomeAxes)

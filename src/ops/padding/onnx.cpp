@@ -27,7 +27,7 @@ Sizes padsOf(ImportContext& ctx, int rank)
 {
     Sizes given;
     if (ctx.opset() < 11) {
-        std::vector<int64_t> const pads = ctx.requireInts("pads");
+        std::vector<int64_t> const pads = ctx.hasAttr("paddings") ? ctx.attrInts("paddings") : ctx.requireInts("pads");
         given.assign(pads.begin(), pads.end());
     } else {
         given = ctx.sizesFrom(ctx.input(1));
@@ -64,12 +64,33 @@ Value fillOf(ImportContext& ctx, DataType type)
     return number == 0 ? Value() : Value(ctx.filled(number, type, Dims{0, {}}));
 }
 
+// x without what negative pads take away, which then become 0: what repeats is the rest.
+ITensor& cropped(ImportContext& ctx, ITensor& x, Sizes& pads)
+{
+    Sizes size = ctx.sizesOf(x), start(size.size(), Size(0));
+    bool isWhole = true;
+    for (size_t i = 0; i < pads.size(); ++i) {
+        Size& pad = pads[i];
+        size_t const axis = i % size.size();
+        if (!pad.known() || pad.value >= 0)
+            continue;
+        isWhole = false;
+        size[axis] = ctx.add(size[axis], pad);
+        if (i < size.size())
+            start[axis] = Size(-pad.value);
+        pad = Size(0);
+    }
+    return isWhole ? x : ctx.slice(x, start, size, Sizes(size.size(), Size(1)));
+}
+
 void importPad(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
-    int const rank = x.getDimensions().nbDims;
+    int const rank = ctx.input(0).rank();
     SliceMode const mode = modeOf(ctx);
-    Sizes const pads = padsOf(ctx, rank), in = ctx.sizesOf(x);
+    Sizes pads = padsOf(ctx, rank);
+    bool const repeats = mode == SliceMode::kWRAP || mode == SliceMode::kREFLECT;
+    ITensor& x = repeats ? cropped(ctx, ctx.tensor(0), pads) : ctx.tensor(0);
+    Sizes const in = ctx.sizesOf(x);
     Sizes start, size, stride(size_t(rank), Size(1));
     for (int i = 0; i < rank; ++i) {
         Size const before = pads[size_t(i)], after = pads[size_t(rank + i)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice, Split, Tile, Pad.
+// Slice, Split, Tile.
 #include "onnx/importer.h"
 
 namespace tw::onnx {
@@ -135,58 +135,6 @@ void importTile(ImportContext& ctx)
     ctx.setOutput(0, ctx.slice(x, Sizes(size.size(), Size(0)), size, Sizes(size.size(), Size(1)), SliceMode::kWRAP));
 }
 
-// Padding is a slice that starts before and ends behind the tensor.
-void importPad(ImportContext& ctx)
-{
-    ITensor& x = ctx.tensor(0);
-    std::string const mode = ctx.attrString("mode", "constant");
-    Sizes pads, size = ctx.sizesOf(x), start;
-    if (ctx.opset() < 11)
-        for (int64_t v : ctx.hasAttr("pads") ? ctx.attrInts("pads") : ctx.requireInts("paddings"))
-            pads.emplace_back(v);
-    else
-        pads = ctx.sizesFrom(ctx.input(1));
-    size_t const rank = size.size();
-    if (ctx.hasInput(3)) { // opset 18: of these axes only
-        std::vector<int> const axes = ctx.axes(ctx.constantInts(3, "axes"), int(rank));
-        if (pads.size() != 2 * axes.size())
-            ctx.invalid(std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
-        Sizes all(2 * rank, Size(0));
-        for (size_t i = 0; i < axes.size(); ++i) {
-            all[size_t(axes[i])] = pads[i];
-            all[rank + size_t(axes[i])] = pads[axes.size() + i];
-        }
-        pads = std::move(all);
-    }
-    if (pads.size() != 2 * rank)
-        ctx.invalid(std::to_string(pads.size()) + " pads for rank " + std::to_string(rank));
-    for (size_t i = 0; i < rank; ++i) {
-        start.push_back(ctx.sub(0, pads[i]));
-        size[i] = ctx.add(size[i], ctx.add(pads[i], pads[rank + i]));
-        if (size[i].known() && size[i].value < 0)
-            ctx.invalid("the pads leave nothing of dimension " + std::to_string(i));
-    }
-    Sizes const stride(rank, Size(1));
-    if (mode == "reflect")
-        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kREFLECT));
-    if (mode == "edge")
-        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kCLAMP));
-    if (mode == "wrap")
-        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kWRAP));
-    if (mode != "constant")
-        ctx.invalid("mode '" + mode + "' is none of constant, reflect, edge, wrap");
-    Value fill = ctx.opset() < 11 ? Value(ctx.filled(ctx.attrFloat("value", 0), x.getType(), Dims{0, {}}))
-                                  : ctx.optionalInput(2);
-    if (fill.isNull())
-        return ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kFILL));
-    if (fill.isConstant() && fill.constant().count == 1)
-        fill = Value(ctx.converted(ctx.reshaped(fill.constant(), Dims{0, {}}), x.getType()));
-    ITensor* value = &ctx.asTensor(fill);
-    if (value->getDimensions().nbDims != 0)
-        value = &ctx.reshape(*value, Dims{0, {}});
-    ctx.setOutput(0, ctx.slice(x, start, size, stride, SliceMode::kFILL, &ctx.cast(*value, x.getType())));
-}
-
 } // namespace
 
 void register_slice(ImporterMap& map)
@@ -194,7 +142,6 @@ void register_slice(ImporterMap& map)
     map.add("Slice", importSlice);
     map.add("Split", importSplit);
     map.add("Tile", importTile, 6);
-    map.add("Pad", importPad);
 }
 
 } // namespace tw::onnx

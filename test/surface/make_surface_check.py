@@ -10,7 +10,8 @@
 
 Build the result with -DONLY_<HEADER> (for example -DONLY_NvInferRuntime) to check one header by
 itself; with -DSURFACE_EXACT to check exact member function types too, and not only that the listed
-calls are valid. -w silences the warnings that deprecated declarations give.
+calls are valid; with -DSURFACE_EXACT -DSURFACE_LINK for an object that links only where every function
+is defined, those of libraries that are not built (MISSING_LIBRARIES) aside. -w silences the warnings that deprecated declarations give.
 """
 import argparse
 import concurrent.futures
@@ -19,6 +20,8 @@ import re
 import shlex
 import subprocess
 import sys
+
+MISSING_LIBRARIES = ("libnvinfer_safe", "libnvinfer_checker", "none")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -57,9 +60,25 @@ PRELUDE = r'''#include <cstddef>
     struct pmf_##id<O, std::void_t<decltype(static_cast<__VA_ARGS__>(&O::name))>> : std::true_type                     \
     {                                                                                                                  \
     };                                                                                                                 \
-    static_assert(pmf_##id<Cls>::value, "other signature: " decl);
+    static_assert(pmf_##id<Cls>::value, "other signature: " decl);                                                     \
+    SURFACE_MEMBER_ADDRESS(id, Cls, name, __VA_ARGS__)
 #else
 #define SURFACE_PMF(...)
+#endif
+
+// For a program that links: needs the definitions of what is declared.
+#ifdef SURFACE_LINK
+#define SURFACE_MEMBER_ADDRESS(id, Cls, name, ...)                                                                     \
+    template <class O>                                                                                                 \
+    auto member_##id()                                                                                                 \
+    {                                                                                                                  \
+        return static_cast<__VA_ARGS__>(&O::name);                                                                     \
+    }                                                                                                                  \
+    auto volatile address_##id = member_##id<Cls>();
+#define SURFACE_ADDRESS(id, ...) auto volatile address_##id = &__VA_ARGS__;
+#else
+#define SURFACE_MEMBER_ADDRESS(...)
+#define SURFACE_ADDRESS(...)
 #endif
 
 // An enumerator or a static constant, and its value.
@@ -369,9 +388,13 @@ class Writer:
                 self.w("};")
             self.w('static_assert(std::is_default_constructible_v<All>, "cannot be derived from and made: %s");' % c.text())
             self.w("inline void make()\n{\n    All object;\n    static_cast<void>(object);\n}")
+            self.address("make")
         elif any(d.kind == "ctor" and d.has("protected") for d in g.decls):
             self.w("struct Probe : %s\n{\n};" % name)
             probe = "Probe"
+            if c.has("polymorphic"):
+                self.w("inline void* make()\n{\n    return new Probe;\n}")
+                self.address("make")
         opened = sorted({d.name for d in methods if d.has("protected")})
         if opened:
             self.w("struct Open : %s\n{" % name)
@@ -480,7 +503,7 @@ class Writer:
                 self.w("struct UseNoexcept\n{\n    virtual void f() TRTNOEXCEPT;\n};")
             elif nm.startswith("REGISTER_"):
                 self.creator("Creator" + nm)
-                self.w("%s(Creator%s);" % (nm, nm))
+                self.w("#ifndef SURFACE_LINK // the creator's methods must not be called\n%s(Creator%s);\n#endif" % (nm, nm))
         else:
             raise SystemExit("no check for: " + d.line)
 
@@ -506,6 +529,13 @@ class Writer:
                 sig = "namespace %s\n{\n%s\n}" % (d.owner, sig)
             self.w("// Declares it again: an error here means other linkage, another signature or another noexcept.")
             self.w(sig)
+            if not any(d.has("lib=" + library) for library in MISSING_LIBRARIES):
+                self.w("namespace surface_functions\n{")
+                self.address(q)
+                self.w("}")
+
+    def address(self, what):
+        self.w("SURFACE_ADDRESS(%d, %s)" % (self.id(), what))
 
     def group(self, g):
         self.w("// %s" % g.name)

@@ -70,6 +70,10 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
     if (c.defaultDeviceType == nvinfer1::DeviceType::kDLA && !c.has(BuilderFlag::kGPU_FALLBACK))
         return unsupported("default device type kDLA: this device has no DLA; set BuilderFlag::kGPU_FALLBACK");
     TW_TRY(checkPrecisions(n, c, onGpu, log));
+    if (c.algorithmSelector && c.timingCache)
+        log.warning(
+            "an algorithm selector and a timing cache are both set: the selector's choices neither come from the "
+            "cache nor go there");
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
     return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/config.h"
 
-#include <bit>
 #include <unistd.h>
 
 #include "api/network.h"
@@ -241,10 +240,7 @@ bool IBuilderConfig::canRunOnDLA(ILayer const*) const noexcept
 
 void IBuilderConfig::setDLACore(int32_t dlaCore) noexcept
 {
-    if (dlaCore == -1)
-        self(this).dlaCore = dlaCore;
-    else
-        reportStub(self(this).reporter, Stub::dla_IBuilderConfig_setDLACore);
+    self(this).dlaCore = dlaCore; // no layer runs there: setDeviceType() and setDefaultDeviceType() say so
 }
 int32_t IBuilderConfig::getDLACore() const noexcept
 {
@@ -323,10 +319,9 @@ bool IBuilderConfig::setCalibrationProfile(IOptimizationProfile const* profile) 
 {
     BuilderConfigObject& c = self(this);
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
-        if (!profile)
-            return invalidArgument("setCalibrationProfile: the profile is a null pointer");
-        TW_TRY(objectOf(*profile).validate());
-        c.calibrationProfile = &objectOf(*profile);
+        if (profile)
+            TW_TRY(objectOf(*profile).validate());
+        c.calibrationProfile = profile ? &objectOf(*profile) : nullptr; // null: the first of the build
         return true;
     });
 }
@@ -421,9 +416,6 @@ void IBuilderConfig::setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSiz
     BuilderConfigObject& c = self(this);
     guardedVoid(c.reporter, [&]() -> Result<void> {
         TW_TRY(checkEnum(pool, "setMemoryPoolLimit"));
-        if (pool != MemoryPoolType::kWORKSPACE && (poolSize < 4096 || !std::has_single_bit(poolSize)))
-            return invalidArgument("setMemoryPoolLimit: DLA pool " + std::to_string(static_cast<int>(pool)) + " of " +
-                                   std::to_string(poolSize) + " bytes; a power of two of at least 4096 is needed");
         c.poolLimits[static_cast<size_t>(pool)] = poolSize;
         return {};
     });

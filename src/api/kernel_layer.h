@@ -42,6 +42,7 @@ struct KernelLayer : LayerObject<PublicLayer>
     }
 
     int maxInputs() const override { return 3; } // data, kernel tensor, bias tensor
+    std::vector<nvinfer1::Weights> heldWeights() const override { return {kernelWeights, biasWeights}; }
     Result<void> onSetInput(int index, TensorObject&) override
     {
         nvinfer1::Weights const& w = index == 1 ? kernelWeights : biasWeights;

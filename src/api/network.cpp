@@ -310,6 +310,19 @@ std::string NetworkObject::weightsNameOf(nvinfer1::Weights const& w) const
     return {};
 }
 
+namespace {
+
+// A scalar network input that is start or step of a fill: shape tensor and data.
+bool isScalarOfFill(ir::Graph const& g, ir::Value const* v)
+{
+    return !v->producer && !v->isConstant() && v->rank() == 0 && v->type == DataType::kInt32 &&
+           std::any_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) {
+               return n->op == &ops::fill::def() && std::find(n->inputs.begin(), n->inputs.end(), v) != n->inputs.end();
+           });
+}
+
+} // namespace
+
 bool NetworkObject::isShapeTensor(TensorObject const& t)
 {
     for (auto const& l : layers)
@@ -329,11 +342,33 @@ bool NetworkObject::isShapeTensor(TensorObject const& t)
         v->host = false;
     graph_.outputs.clear();
     auto it = values_.find(&t);
-    return t.isShapeOutput || (it != values_.end() && shapes.contains(it->second));
+    return t.isShapeOutput ||
+           (it != values_.end() && (shapes.contains(it->second) || isScalarOfFill(graph_, it->second)));
+}
+
+// Equal names are equal sizes.
+Result<void> NetworkObject::checkDimensionNames() const
+{
+    std::map<std::string, std::pair<int32_t, TensorObject const*>> sizes;
+    for (auto const& t : inputs)
+        for (auto const& [axis, dimensionName] : t->dimensionNames) {
+            int32_t const size = axis < t->dims.nbDims ? t->dims.d[axis] : -1;
+            auto const [known, isNew] = sizes.try_emplace(dimensionName, size, t.get());
+            if (isNew || size < 0 || known->second.first == size)
+                continue;
+            if (known->second.first >= 0)
+                return invalidArgument("dimension '" + dimensionName + "' is " + std::to_string(size) +
+                                       " in network input '" + t->name + "' and " +
+                                       std::to_string(known->second.first) + " in '" + known->second.second->name +
+                                       "'; equal names (ITensor::setDimensionName) mean equal sizes");
+            known->second = {size, t.get()};
+        }
+    return {};
 }
 
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
 {
+    TW_TRY(checkDimensionNames());
     if (outputs.empty() && shapeOutputs.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since
@@ -397,7 +432,7 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
                                   [&](TensorObject const* t) { return t->name == v->name; });
         auto const needed = ir::shapeValues(*copy);
         for (ir::Value* v : copy->inputs)
-            v->host = needed.contains(v);
+            v->host = needed.contains(v) || isScalarOfFill(*copy, v);
     }
     graph_.outputs.clear();
     graph_.rollBack(mark);

@@ -153,6 +153,8 @@ struct LayerState
     virtual int outputCount() const { return 1; }
     // How many inputs setInput may reach; the layers with optional inputs answer more than they were made with.
     virtual int maxInputs() const { return int(inputs.size()); }
+    // What setWeights methods and creators were given, empty ones included.
+    virtual std::vector<nvinfer1::Weights> heldWeights() const { return {}; }
     // Called before input `index` is replaced or added; an error refuses it. Setters that an input overrides are
     // cleared here.
     virtual Result<void> onSetInput(int /*index*/, TensorObject& /*tensor*/) { return {}; }
@@ -200,6 +202,7 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     Result<std::unique_ptr<ir::Graph>> toGraph();
     // Tensors that are (transitively) needed as shape tensors.
     bool isShapeTensor(TensorObject const& t);
+    Result<void> checkDimensionNames() const;
     std::string weightsNameOf(nvinfer1::Weights const& w) const;
 
 private:

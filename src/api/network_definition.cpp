@@ -188,15 +188,21 @@ bool INetworkDefinition::setWeightsName(Weights weights, char const* name) noexc
 {
     NetworkObject& n = self(this);
     return guarded<bool>(n.reporter, false, [&]() -> Result<bool> {
-        auto same = [&](auto const& entry) {
-            return entry.first.values == weights.values && entry.first.count == weights.count &&
-                   entry.first.type == weights.type;
+        auto isIt = [&](Weights const& w) {
+            return w.values == weights.values && w.count == weights.count && w.type == weights.type;
         };
+        auto same = [&](auto const& entry) { return isIt(entry.first); };
         if (!name || !*name) {
             std::erase_if(n.weightsNames, same);
             return true;
         }
         TW_ASSIGN(std::string copy, checkName(name, "weights"));
+        bool const isHeld = std::any_of(n.layers.begin(), n.layers.end(), [&](auto const& l) {
+            auto const held = l->heldWeights();
+            return std::any_of(held.begin(), held.end(), isIt);
+        });
+        if (weights.count == 0 || !isHeld)
+            return false; // no layer has them
         for (auto const& entry : n.weightsNames)
             if (entry.second == copy && !same(entry))
                 return false; // in use for other weights

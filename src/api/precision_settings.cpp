@@ -42,6 +42,16 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
     if (!missing.empty())
         log.warning(missing + " may be used, but this device has no kernels for that yet: the engine runs in " +
                     (half && onGpu ? "FP16 and FP32" : "FP32"));
+    for (auto const& t : n.inputs) {
+        if (t->type != nvinfer1::DataType::kINT8)
+            continue;
+        if (!c.has(BuilderFlag::kINT8))
+            log.warning("network input '" + t->name + "' is INT8, but BuilderFlag::kINT8 is not set");
+        if (!t->rangeMin)
+            log.warning(
+                "network input '" + t->name +
+                "' is INT8 without a dynamic range: ITensor::setDynamicRange() says what its numbers stand for");
+    }
     // A layer's precision is a wish; only the flags of the constraints make it more.
     PrecisionConstraints const constraints = constraintsOf(c);
     if (constraints == PrecisionConstraints::kIgnore)

@@ -335,11 +335,53 @@ TEST_F(Network, RemoveTensor)
 TEST_F(Network, WeightsNames)
 {
     Weights const a = weights(10), b = {DataType::kFLOAT, numbers.data() + 100, 10};
+    EXPECT_FALSE(net.setWeightsName(a, "kernel")) << "of no layer";
+    for (Weights const& w : {a, b})
+        net.addConstant(Dims2(2, 5), w);
+    EXPECT_FALSE(net.setWeightsName(weights(9), "kernel")) << "another count";
+    EXPECT_FALSE(net.setWeightsName({DataType::kINT32, a.values, 10}, "kernel")) << "another type";
+    EXPECT_FALSE(net.setWeightsName({DataType::kFLOAT, nullptr, 0}, "kernel"));
     EXPECT_TRUE(net.setWeightsName(a, "kernel"));
     EXPECT_FALSE(net.setWeightsName(b, "kernel")) << "in use";
     EXPECT_TRUE(net.setWeightsName(b, "bias"));
     EXPECT_TRUE(net.setWeightsName(a, nullptr));
     EXPECT_TRUE(net.setWeightsName(b, "kernel"));
+    // Every layer that has weights.
+    ITensor* x = net.addInput("x", DataType::kFLOAT, Dims4(1, 2, 4, 4));
+    auto at = [&](int offset, int count) { return Weights{DataType::kFLOAT, numbers.data() + offset, count}; };
+    net.addConvolutionNd(*x, 3, Dims2(1, 1), at(0, 6), at(1, 3));
+    net.addDeconvolutionNd(*x, 3, Dims2(1, 1), at(2, 6), at(3, 3));
+    net.addFullyConnected(*x, 2, at(4, 64), at(5, 2));
+    net.addScale(*x, ScaleMode::kCHANNEL, at(6, 2), at(7, 2), at(8, 2));
+    int const counts[] = {6, 3, 6, 3, 64, 2, 2, 2, 2};
+    for (int i = 0; i < 9; ++i)
+        EXPECT_TRUE(net.setWeightsName(at(i, counts[i]), ("w" + std::to_string(i)).c_str())) << i;
+    EXPECT_FALSE(net.setWeightsName(at(9, 2), "w9"));
+    EXPECT_EQ(logger.errors(), 0);
+}
+
+// Equal names are equal sizes, in one input and in several.
+TEST_F(Network, DimensionNames)
+{
+    ITensor *a = net.addInput("a", DataType::kFLOAT, Dims2(3, 4)),
+            *b = net.addInput("b", DataType::kFLOAT, Dims2(3, -1));
+    for (ITensor* t : {a, b}) {
+        t->setDimensionName(0, "rows");
+        t->setDimensionName(1, "columns"); // 4, and not said
+        net.markOutput(*net.addIdentity(*t)->getOutput(0));
+    }
+    EXPECT_TRUE(object.toGraph().ok());
+    b->setDimensions(Dims2(5, -1));
+    auto const refused = object.toGraph();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_TRUE(contains(refused.error().message, "dimension 'rows' is 5 in network input 'b' and 3 in 'a'"))
+        << refused.error().message;
+    b->setDimensions(Dims2(3, 5));
+    EXPECT_FALSE(object.toGraph().ok());
+    b->setDimensionName(1, nullptr);
+    EXPECT_TRUE(object.toGraph().ok());
+    a->setDimensionName(1, "rows");
+    EXPECT_FALSE(object.toGraph().ok());
 }
 
 TEST_F(Network, RecorderTextsAreShortTheLogHasItAll)

@@ -144,6 +144,19 @@ TEST(AlgorithmSelector, IsObeyedAndReproducible)
     EXPECT_EQ(same.reported, last.reported);
 }
 
+TEST(AlgorithmSelector, ATimingCacheBesideItIsAWarning)
+{
+    Net net;
+    std::unique_ptr<ITimingCache> const cache(net.config->createTimingCache(nullptr, 0));
+    ASSERT_TRUE(net.config->setTimingCache(*cache, false));
+    Selector any;
+    ASSERT_TRUE(net.plan(any)) << net.logger.lastError();
+    EXPECT_EQ(net.logger.warnings(), 1);
+    net.config->setAlgorithmSelector(nullptr);
+    EXPECT_TRUE(std::unique_ptr<IHostMemory>(net.builder->buildSerializedNetwork(*net.network, *net.config)));
+    EXPECT_EQ(net.logger.warnings(), 1);
+}
+
 TEST(AlgorithmSelector, WrongAnswersFailTheBuild)
 {
     Selector s;

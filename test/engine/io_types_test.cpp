@@ -117,6 +117,22 @@ TEST_F(IoTypes, Int8NeedsAScale)
     EXPECT_TRUE(m.oneError("'y'"));
 }
 
+TEST_F(IoTypes, Int8InputsAreNeverSilent)
+{
+    x = m.input("x", {4, 8}, DataType::kINT8);
+    IShuffleLayer* turned = m.network->addShuffle(*x);
+    turned->setFirstTranspose(Permutation{1, 0});
+    y = turned->getOutput(0);
+    m.output(y, "y");
+    y->setType(DataType::kINT8);
+    EXPECT_TRUE(m.engine()) << m.errors();
+    EXPECT_EQ(m.logger.warnings(), 2); // neither a flag nor a range
+    m.takeErrors();
+    x->setDynamicRange(-127, 127);
+    EXPECT_TRUE(m.engine()) << m.errors();
+    EXPECT_EQ(m.logger.warnings(), 1);
+}
+
 TEST_F(IoTypes, PermissionIsOneWarningOnTheCpu)
 {
     make();

@@ -348,6 +348,47 @@ TEST(ShapeInputs, AreSmallAndHaveValues)
     }
 }
 
+// A scalar that counts, through a reshape, the elements of a fill.
+TEST(ShapeInputs, ScalarThatFeedsAFill)
+{
+    int32_t const one = 1;
+    for (bool asStart : {false, true}) {
+        Maker m;
+        ITensor* n = m.input("n", {}, DataType::kINT32);
+        IFillLayer* fill = m.network->addFill(dims({4}), FillOperation::kLINSPACE);
+        if (asStart) {
+            fill->setInput(1, *n);
+            fill->setInput(2, *m.network->addConstant(dims({1}), Weights{DataType::kINT32, &one, 1})->getOutput(0));
+            m.output(fill->getOutput(0), "y");
+        } else {
+            IShuffleLayer* vector = m.network->addShuffle(*n);
+            vector->setReshapeDimensions(dims({1}));
+            fill->setInput(0, *vector->getOutput(0));
+            fill->setAlpha(3);
+            fill->setBeta(1);
+            m.output(fill->getOutput(0), "y");
+        }
+        EXPECT_TRUE(n->isShapeTensor()) << asStart;
+        m.profile({{"n", {}, {}, {}}}, {{"n", {1}, {4}, {9}}});
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        EXPECT_TRUE(engine->isShapeInferenceIO("n"));
+        EXPECT_EQ(engine->getTensorLocation("n"), TensorLocation::kHOST);
+        Context c = contextOf(*engine);
+        int32_t const five = 5;
+        c->setTensorAddress("n", const_cast<int32_t*>(&five));
+        EXPECT_EQ(list(c->getTensorShape("y")), (Shape{asStart ? 4 : 5}));
+        std::vector<int32_t> start(6, -7);
+        std::vector<float> counted(6, -7);
+        c->setTensorAddress("y", asStart ? static_cast<void*>(start.data()) : counted.data());
+        ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+        if (asStart)
+            EXPECT_EQ(start, (std::vector<int32_t>{5, 6, 7, 8, -7, -7}));
+        else
+            EXPECT_EQ(counted, (std::vector<float>{3, 4, 5, 6, 7, -7}));
+    }
+}
+
 TEST(Profiles, AreNeededAndComplete)
 {
     Maker m;

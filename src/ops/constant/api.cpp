@@ -13,6 +13,7 @@ struct ConstantLayer final : LayerObject<nvinfer1::IConstantLayer>
     nvinfer1::Dims dims{};
     nvinfer1::Weights weights{};
 
+    std::vector<nvinfer1::Weights> heldWeights() const override { return {weights}; }
     nvinfer1::DataType naturalOutputType(int) const override
     {
         return weights.type == nvinfer1::DataType::kINT32 ? nvinfer1::DataType::kINT32 : nvinfer1::DataType::kFLOAT;

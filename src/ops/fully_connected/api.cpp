@@ -13,6 +13,7 @@ struct FullyConnectedLayer final : LayerObject<nvinfer1::IFullyConnectedLayer>
     nvinfer1::Weights kernelWeights{}, biasWeights{};
 
     int maxInputs() const override { return 2; } // data, kernel tensor
+    std::vector<nvinfer1::Weights> heldWeights() const override { return {kernelWeights, biasWeights}; }
     Result<void> onSetInput(int index, TensorObject&) override
     {
         if (index == 1 && kernelWeights.count != 0)

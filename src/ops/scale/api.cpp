@@ -15,6 +15,8 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
     nvinfer1::Weights shift{}, scale{}, power{};
     std::optional<int32_t> channelAxis; // without the batch; unset: the third from the end
 
+    std::vector<nvinfer1::Weights> heldWeights() const override { return {shift, scale, power}; }
+
     Result<void> lower(LowerContext& ctx) override
     {
         ir::Value* x = ctx.in(0);

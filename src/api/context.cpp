@@ -109,25 +109,24 @@ Dims currentShape(ContextObject& c, int io)
             d.d[d.nbDims++] = int32_t(e[i]);
         return d;
     };
+    Dims const known = c.state->dimsOf(io, c.context.profile());
     if (int const in = c.inputPosition(io); in >= 0)
-        return c.context.hasInputShape(in) && !core.contents().implicitBatch ? toDims(c.context.inputShape(in))
-                                                                             : c.state->dimsOf(io);
+        return c.context.hasInputShape(in) && !core.contents().implicitBatch ? toDims(c.context.inputShape(in)) : known;
     if (core.contents().implicitBatch || isStatic(core.ioValue(io).shape))
-        return c.state->dimsOf(io);
+        return known;
     for (size_t i = 0; i < core.graph().inputs.size(); ++i)
         if (!c.context.hasInputShape(int(i)))
-            return c.state->dimsOf(io);
+            return known;
     auto inst = c.prepare();
     if (!inst.ok()) {
         // Missing values of shape tensors leave wildcards; inputs that do not fit together are an error.
         if (inst.error().code == tw::ErrorCode::kInvalidState)
-            return c.state->dimsOf(io);
+            return known;
         c.reporter.error(inst.error());
         return noDims();
     }
     runtime::ValueState const& s = (*inst)->values[size_t(core.block().indexOf(&core.ioValue(io)))];
-    Dims d = c.state->dimsOf(io);
-    return s.exact ? toDims(s.dims) : d;
+    return s.exact ? toDims(s.dims) : known;
 }
 
 } // namespace
@@ -471,7 +470,7 @@ bool IExecutionContext::reportToProfiler() const noexcept
         return false;
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (c.isGraphMeant)
-            c.lastProfile = c.graphTimes.back()->ofLayers(c.state->core->block());
+            c.keepProfile(c.graphTimes.back()->ofLayers(c.state->core->block()));
         if (c.lastProfile.empty())
             return false;
         if (c.emitsProfile && !c.isGraphMeant)

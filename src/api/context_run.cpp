@@ -134,7 +134,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
     }
     if (profile) {
         c.isGraphMeant = false;
-        c.lastProfile = gpuTimes ? gpuTimes->ofLayers(core.block()) : times.ofLayers(core.block());
+        c.keepProfile(gpuTimes ? gpuTimes->ofLayers(core.block()) : times.ofLayers(core.block()));
         if (c.emitsProfile)
             for (auto const& [layer, ms] : c.lastProfile)
                 c.profiler->reportLayerTime(layer.c_str(), ms);

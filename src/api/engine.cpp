@@ -106,7 +106,7 @@ Dims profileShape(EngineObject const& e, int io, int32_t profile, OptProfileSele
     }
     auto it = profiles[size_t(profile)].inputs.find(t.name);
     if (it == profiles[size_t(profile)].inputs.end() || !it->second.hasShape)
-        return e.state->dimsOf(io); // static: all three are the same
+        return e.state->dimsOf(io, profile); // static: all three are the same
     plan::ProfileRange const& r = it->second;
     return toDims(select == OptProfileSelector::kMIN   ? r.min
                   : select == OptProfileSelector::kOPT ? r.opt
@@ -151,7 +151,7 @@ char const* ICudaEngine::getIOTensorName(int32_t index) const noexcept
 Dims ICudaEngine::getTensorShape(char const* tensorName) const noexcept
 {
     int const i = self(this).ioIndex(tensorName, "getTensorShape");
-    return i < 0 ? noDims() : self(this).state->dimsOf(i);
+    return i < 0 ? noDims() : self(this).state->dimsOf(i, -1);
 }
 DataType ICudaEngine::getTensorDataType(char const* tensorName) const noexcept
 {
@@ -234,7 +234,7 @@ bool ICudaEngine::bindingIsInput(int32_t bindingIndex) const noexcept
 Dims ICudaEngine::getBindingDimensions(int32_t bindingIndex) const noexcept
 {
     int const i = self(this).ioOfBinding(bindingIndex, "getBindingDimensions");
-    return i < 0 ? noDims() : self(this).state->dimsOf(i);
+    return i < 0 ? noDims() : self(this).state->dimsOf(i, bindingIndex / self(this).state->ioCount());
 }
 DataType ICudaEngine::getBindingDataType(int32_t bindingIndex) const noexcept
 {
@@ -317,7 +317,7 @@ int32_t ICudaEngine::getMaxBatchSize() const noexcept
 }
 int32_t ICudaEngine::getNbLayers() const noexcept
 {
-    return int32_t(self(this).core().graph().nodes.size());
+    return self(this).state->layerCount();
 }
 IHostMemory* ICudaEngine::serialize() const noexcept
 {

@@ -43,16 +43,25 @@ struct EngineState
     std::shared_ptr<runtime::Engine const> core;
     std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
     std::vector<std::string> formatTexts;  // of each tensor, for people
+    std::vector<ir::SymbolTable> ranges;   // of each profile
     nvinfer1::IGpuAllocator* allocator = nullptr;
     device::Nvtx const* nvtx = nullptr; // null: no profiler wants ranges
     std::mutex mutex;
     std::set<int> profilesInUse; // of contexts, only for dynamic engines
     int liveContexts = 0;
 
+    int stepCount() const { return int(core->block().steps.size()); }
+    // Clients see the layers once for each profile, those of profile 0 first.
+    int layerCount() const { return stepCount() * int(ranges.size()); }
+    static std::string ofProfile(std::string const& name, int profile)
+    {
+        return profile > 0 ? name + " [profile " + std::to_string(profile) + "]" : name;
+    }
     int ioCount() const { return int(core->contents().io.size()); }
     bool isDynamic() const;
-    // Public dimensions of a tensor: -1 for dynamic ones, without an implicit batch.
-    nvinfer1::Dims dimsOf(int io) const;
+    // Public dimensions of a tensor under a profile: -1 for those that it leaves open, without an implicit batch.
+    // Profile -1: numbers that all profiles share.
+    nvinfer1::Dims dimsOf(int io, int profile) const;
 };
 
 struct EngineObject final : nvinfer1::ICudaEngine
@@ -125,6 +134,12 @@ struct ContextObject final : nvinfer1::IExecutionContext
     size_t persistentCacheLimit = 0;
     nvinfer1::ProfilingVerbosity nvtxVerbosity = nvinfer1::ProfilingVerbosity::kLAYER_NAMES_ONLY;
     std::vector<std::pair<std::string, float>> lastProfile; // layer, ms
+    void keepProfile(std::vector<std::pair<std::string, float>> times)
+    {
+        lastProfile = std::move(times);
+        for (auto& [layer, ms] : lastProfile)
+            layer = EngineState::ofProfile(layer, context.profile());
+    }
     // Of runs that were captured on a GPU with a profiler; the client's graphs record into all of them. The last one is
     // meant by reportToProfiler(), until a run is not captured.
     std::vector<std::shared_ptr<GpuLayerTimes const>> graphTimes;

@@ -8,6 +8,7 @@
 
 #include "api/io_formats.h"
 #include "ir/op_def.h"
+#include "runtime/profile_ranges.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -45,10 +46,10 @@ std::string text(Json const& j, int indent = -1)
 }
 
 // Dimensions as far as known: -1 where only a context's shapes tell.
-Json dimsOf(InspectorObject const& i, ir::Value const& v)
+Json dimsOf(InspectorObject const& i, ir::Value const& v, int profile)
 {
     Json d = Json::array();
-    if (i.context) {
+    if (i.context && i.context->getOptimizationProfile() == profile) {
         auto& c = const_cast<ContextObject&>(objectOf(*i.context));
         if (auto inst = c.prepare(); inst.ok()) {
             runtime::ValueState const& s = (*inst)->values[size_t(i.state->core->block().indexOf(&v))];
@@ -60,7 +61,7 @@ Json dimsOf(InspectorObject const& i, ir::Value const& v)
         }
     }
     for (ir::Dim const& k : v.shape)
-        d.push_back(k.value());
+        d.push_back(runtime::fixedDim(k, i.state->ranges[size_t(profile)]).value());
     return d;
 }
 
@@ -71,12 +72,12 @@ void addTime(Json& j, double microseconds)
         j[microseconds > 0 ? "TimeMicroseconds" : "EstimateMicroseconds"] = std::abs(microseconds);
 }
 
-Json tensorJson(InspectorObject const& i, ir::Value const& v)
+Json tensorJson(InspectorObject const& i, ir::Value const& v, int profile)
 {
     Json t;
     t["Name"] = v.name;
     t["Location"] = v.host ? "Host" : "Device";
-    t["Dimensions"] = dimsOf(i, v);
+    t["Dimensions"] = dimsOf(i, v, profile);
     bool known = true;
     for (auto const& k : t["Dimensions"])
         known = known && k.get<int64_t>() >= 0;
@@ -90,22 +91,25 @@ Json tensorJson(InspectorObject const& i, ir::Value const& v)
 std::string InspectorObject::layer(int index, bool json) const
 {
     plan::Contents const& contents = state->core->contents();
+    int const profile = index / state->stepCount();
+    index %= state->stepCount();
     runtime::LoadedStep const& step = state->core->block().steps[size_t(index)];
     ir::Node const& node = *step.node;
+    std::string const name = EngineState::ofProfile(node.name, profile);
     if (contents.profilingVerbosity == kNone)
         return json ? "{}" : "";
     if (contents.profilingVerbosity == kNamesOnly)
-        return json ? text(Json(node.name)) : node.name;
+        return json ? text(Json(name)) : name;
     Json j;
-    j["Name"] = node.name;
+    j["Name"] = name;
     j["LayerType"] = node.op->name;
     j["Inputs"] = Json::array();
     for (ir::Value const* v : node.inputs)
         if (v && !v->isConstant())
-            j["Inputs"].push_back(tensorJson(*this, *v));
+            j["Inputs"].push_back(tensorJson(*this, *v, profile));
     j["Outputs"] = Json::array();
     for (ir::Value const* v : node.outputs)
-        j["Outputs"].push_back(tensorJson(*this, *v));
+        j["Outputs"].push_back(tensorJson(*this, *v, profile));
     j["ParameterType"] = node.op->name;
     for (auto const& f : ir::fieldsOf(*node.attrs)) {
         using Kind = ir::FieldValue::Kind;
@@ -194,7 +198,7 @@ char const* IEngineInspector::getLayerInformation(int32_t layerIndex, LayerInfor
 {
     InspectorObject const& i = self(this);
     return guarded<char const*>(i.reporter, nullptr, [&]() -> Result<char const*> {
-        int const count = int(i.state->core->block().steps.size());
+        int const count = i.state->layerCount();
         if (layerIndex < 0 || layerIndex >= count)
             return invalidArgument("getLayerInformation: layer " + std::to_string(layerIndex) +
                                    " is out of range (the engine has " + std::to_string(count) + " layers)");
@@ -214,7 +218,7 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
             return invalidArgument("getEngineInformation: unknown format");
         plan::Contents const& contents = i.state->core->contents();
         bool const none = contents.profilingVerbosity == static_cast<int>(ProfilingVerbosity::kNONE);
-        int const count = int(i.state->core->block().steps.size());
+        int const count = i.state->layerCount();
         if (none) { // nothing, as text and as JSON
             i.engineText = format == LayerInformationFormat::kJSON ? "{}\n" : "";
             return i.engineText.c_str();

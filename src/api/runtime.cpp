@@ -8,6 +8,7 @@
 #include "api/io_formats.h"
 #include "api/memory_usage.h"
 #include "device/thread_pool.h"
+#include "runtime/profile_ranges.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -22,12 +23,21 @@ bool EngineState::isDynamic() const
     return false;
 }
 
-nvinfer1::Dims EngineState::dimsOf(int io) const
+nvinfer1::Dims EngineState::dimsOf(int io, int profile) const
 {
     ir::Value const& v = core->ioValue(io);
     nvinfer1::Dims d{};
-    for (size_t i = core->contents().implicitBatch ? 1 : 0; i < v.shape.size(); ++i)
-        d.d[d.nbDims++] = int32_t(v.shape[i].value());
+    if (profile >= 0) {
+        for (size_t i = core->contents().implicitBatch ? 1 : 0; i < v.shape.size(); ++i)
+            d.d[d.nbDims++] = int32_t(runtime::fixedDim(v.shape[i], ranges[size_t(profile)]).value());
+        return d;
+    }
+    d = dimsOf(io, 0);
+    for (int p = 1; p < int(ranges.size()); ++p) {
+        nvinfer1::Dims const other = dimsOf(io, p);
+        for (int i = 0; i < d.nbDims; ++i)
+            d.d[i] = d.d[i] == other.d[i] ? d.d[i] : -1;
+    }
     return d;
 }
 
@@ -60,9 +70,12 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     if (!why.empty())
         log.warning("NVTX_INJECTION64_PATH: no ranges for the profiler: " + why);
     size_t const profiles = std::max<size_t>(core->contents().profiles.size(), 1);
+    for (plan::Profile const& p : core->contents().profiles)
+        state->ranges.push_back(runtime::symbolRanges(core->graph(), p));
+    state->ranges.resize(profiles);
     for (size_t p = 0; p < profiles; ++p)
         for (plan::IoTensor const& t : core->contents().io)
-            state->bindingNames.push_back(p == 0 ? t.name : t.name + " [profile " + std::to_string(p) + "]");
+            state->bindingNames.push_back(EngineState::ofProfile(t.name, int(p)));
     for (int i = 0; i < state->ioCount(); ++i) {
         ir::Value const& v = core->ioValue(i);
         constexpr char const* kTypes[] = {"FP32", "FP16", "INT8", "INT32", "BOOL", "UINT8"}; // by number
@@ -119,13 +132,7 @@ ICudaEngine* IRuntime::deserializeCudaEngine(void const* blob, std::size_t size,
 
 void IRuntime::setDLACore(int32_t dlaCore) noexcept
 {
-    RuntimeObject& r = self(this);
-    if (dlaCore < 0 || dlaCore >= getNbDLACores())
-        r.reporter.error(invalidArgument("setDLACore: core " + std::to_string(dlaCore) +
-                                         " does not exist; this device has " + std::to_string(getNbDLACores()) +
-                                         " DLA cores"));
-    else
-        r.dlaCore = dlaCore;
+    self(this).dlaCore = dlaCore; // no engine of ours runs there
 }
 int32_t IRuntime::getDLACore() const noexcept
 {

@@ -8,6 +8,7 @@
 #include "builder/compile_ahead.h"
 #include "builder/shapes.h"
 #include "runtime/engine.h"
+#include "runtime/profile_shapes.h"
 #include "tactic/packed_constants.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
@@ -30,10 +31,10 @@ public:
         a.policy = policy;
         a.graph = graph.clone();
         a.block = runtime::outlineBlock(*a.graph);
-        TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents_, *a.block, 0));
+        TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
         if (options_.maxMemoryBytes > 0)
-            TW_TRY(checkTuningMemory(*a.block, *shapes.at[1], options_.maxMemoryBytes));
-        chooser_.setMinimum(shapes.at[0].get());
+            TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
+        chooser_.setMinimum(shapes.profiles[0].min.get());
         auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
             std::vector<Result<double>> times;
             for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, true))
@@ -41,18 +42,18 @@ public:
             return times;
         };
         if (options_.cuda)
-            compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
-        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, *shapes.at[1], *shapes.at[2], options_.tune, policy,
+            compileAhead(*a.block, shapes.opt(), shapes.max(), options_);
+        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
                                            timesOf, options_.io));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
-            TW_ASSIGN(shapes, resolveProfile(contents_, *a.block, 0));
-            chooser_.setMinimum(shapes.at[0].get());
+            TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
+            chooser_.setMinimum(shapes.profiles[0].min.get());
         }
         if (options_.cuda && a.summary.changed()) // reformats
-            compileAhead(*a.block, *shapes.at[1], *shapes.at[2], options_);
-        TW_ASSIGN(a.root, chooser_.choose(*a.block, *shapes.at[1], *shapes.at[2]));
+            compileAhead(*a.block, shapes.opt(), shapes.max(), options_);
+        TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max()));
         chooser_.setMinimum(nullptr);
         // Kernels tell their workspaces: load them as the runtime will.
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
@@ -60,7 +61,7 @@ public:
         load.workers = options_.tune.buildWorkers;
         load.cuda = options_.cuda;
         load.packed = &packed_;
-        TW_TRY(runtime::loadKernels(*a.block, &a.root, *shapes.at[1], *shapes.at[2], load));
+        TW_TRY(runtime::loadKernels(*a.block, &a.root, shapes.opt(), shapes.max(), load));
         return a;
     }
 
@@ -147,12 +148,12 @@ private:
     std::string graphKey() const
     {
         auto const block = runtime::outlineBlock(*contents_.graph);
-        auto const shapes = resolveProfile(contents_, *block, 0);
+        auto const shapes = runtime::resolveProfiles(contents_, *block);
         Hasher h;
         for (runtime::LoadedStep const& step : block->steps)
             if (shapes.ok())
                 h.text(tune::regionKey(
-                    runtime::problemOf(step, *shapes->at[1], *shapes->at[2], options_.tune.workers->count()),
+                    runtime::problemOf(step, shapes->opt(), shapes->max(), options_.tune.workers->count()),
                     options_.fingerprint));
         for (auto const& [name, io] : options_.io) {
             h.text(name);

@@ -15,6 +15,8 @@
 #include "ops/convolution/op.h"
 #include "runtime/engine.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/profile_ranges.h"
+#include "runtime/profile_shapes.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
@@ -22,38 +24,34 @@ namespace tw::builder {
 
 namespace {
 
-// A symbol that stands alone in an input's shape gets the range that the profiles give that dimension; where several
-// inputs share it, the profiles must agree.
+// Whether every profile gives the dimension of every input that is this symbol one and the same size.
+bool isFixed(plan::Contents const& c, ir::Dim const& symbol)
+{
+    for (ir::Value const* v : c.graph->inputs)
+        for (int d = 0; d < v->rank(); ++d)
+            for (plan::Profile const& p : c.profiles) {
+                auto const it = p.inputs.find(v->name);
+                bool const isRange = v->shape[size_t(d)] == symbol && it != p.inputs.end() && it->second.hasShape;
+                if (isRange && it->second.min[d] != it->second.max[d])
+                    return false;
+            }
+    return true;
+}
+
+// Symbols get the ranges that the profiles give them; a dimension is static whose minimum is its maximum everywhere.
 Result<void> bindRanges(plan::Contents& c)
 {
     ir::Graph& g = *c.graph;
-    std::map<std::string, ir::Range> ranges;
-    for (ir::Value* v : g.inputs) {
-        for (size_t p = 0; p < c.profiles.size(); ++p) {
-            auto it = c.profiles[p].inputs.find(v->name);
-            if (it == c.profiles[p].inputs.end())
-                continue;
-            plan::ProfileRange const& r = it->second;
-            auto widen = [&](ir::Dim const& d, int64_t lo, int64_t hi) {
-                std::vector<std::string> names;
-                d.collectSymbols(names);
-                if (names.size() != 1 || !(d == ir::Dim::symbol(names[0])))
-                    return;
-                auto [at, isNew] = ranges.try_emplace(names[0], ir::Range{lo, hi});
-                at->second.lo = std::min(at->second.lo, lo);
-                at->second.hi = std::max(at->second.hi, hi);
-            };
-            if (r.hasShape && r.min.rank == v->rank())
-                for (int d = 0; d < v->rank(); ++d)
-                    widen(v->shape[size_t(d)], r.min[d], r.max[d]);
-            if (v->content && r.minValues.size() == v->content->size() && r.maxValues.size() == v->content->size())
-                for (size_t k = 0; k < v->content->size(); ++k)
-                    widen((*v->content)[k], std::min(r.minValues[k], r.maxValues[k]),
-                          std::max(r.minValues[k], r.maxValues[k]));
-        }
-    }
-    for (auto const& [name, range] : ranges)
-        g.symbols[name].range = range;
+    auto const ranges = runtime::symbolRanges(g, c.profiles);
+    for (auto const& [name, symbol] : ranges)
+        g.symbols[name].range = symbol.range;
+    std::vector<std::pair<ir::Dim*, ir::Dim>> fixed;
+    for (ir::Value* v : g.inputs)
+        for (ir::Dim& d : v->shape)
+            if (ir::Dim const known = runtime::fixedDim(d, ranges); !d.isConst() && known.isConst() && isFixed(c, d))
+                fixed.emplace_back(&d, known);
+    for (auto const& [dim, known] : fixed)
+        *dim = known;
     return g.inferAll();
 }
 
@@ -169,6 +167,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
         TW_TRY(lower(*apart, list, quiet));
     }
 
+    TW_TRY(runtime::resolveProfiles(contents, *runtime::outlineBlock(g), {.withMinimum = true, .log = &log}));
+
     plan::Target target;
     target.backend = options.cuda ? "cuda" : "cpu";
     target.fingerprint = options.fingerprint;
@@ -182,9 +182,9 @@ Result<void> build(plan::Contents& contents, Options const& options)
     chooser.report();
     target.root = std::move(best.root);
     int64_t arena = 0, bound = 0, scratch = 0, onHost = 0, onDevice = 0;
+    TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents, *best.block));
     for (size_t p = 0; p < contents.profiles.size(); ++p) {
-        TW_ASSIGN(ProfileShapes const shapes, resolveProfile(contents, *best.block, p));
-        runtime::Instance& max = *shapes.at[2];
+        runtime::Instance& max = shapes.profiles[p].largest();
         TW_TRY(runtime::placeInArena(max));
         if (options.maxMemoryBytes > 0 && max.arenaBytes > options.maxMemoryBytes)
             return Error{ErrorCode::kFailedAllocation,
@@ -192,15 +192,15 @@ Result<void> build(plan::Contents& contents, Options const& options)
                              mebibytes(max.arenaBytes) + " at its maximum shapes, the limit is " +
                              mebibytes(options.maxMemoryBytes) + "; make its maximum shapes smaller"};
         recordMemory(target.root, max);
-        if (p == 0 && !cuda && !options.refittable)
-            contents.panels =
-                choosePanels(*best.graph, *best.block, target.root, *shapes.at[1], max, options.tune.workers->count());
         arena = std::max(arena, max.arenaBytes);
         bound = std::max(bound, max.arenaLowerBound);
         scratch = std::max(scratch, max.scratchBytes);
         onHost = std::max(onHost, tableBytes(max));
         onDevice = std::max(onDevice, cuda ? runtime::contentsBytesOnDevice(max) : 0);
     }
+    if (!cuda && !options.refittable)
+        contents.panels = choosePanels(*best.graph, *best.block, target.root, shapes.opt(), shapes.max(),
+                                       options.tune.workers->count());
     best.block.reset();
     contents.graph = std::move(best.graph);
     contents.targets.push_back(std::move(target));

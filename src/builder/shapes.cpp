@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/shapes.h"
 
-#include "runtime/engine.h"
-
 namespace tw::builder {
-
-Result<ProfileShapes> resolveProfile(plan::Contents const& contents, runtime::LoadedBlock const& block, size_t p)
-{
-    ProfileShapes shapes;
-    for (runtime::Select s : {runtime::Select::kMin, runtime::Select::kOpt, runtime::Select::kMax}) {
-        TW_ASSIGN(auto inputs, runtime::profileInputs(contents, p, s, shapes.storage));
-        auto resolved = runtime::resolve(block, inputs);
-        if (!resolved.ok())
-            return std::move(resolved).error().in("optimization profile " + std::to_string(p) +
-                                                  (s == runtime::Select::kMin   ? ", minimum shapes"
-                                                   : s == runtime::Select::kOpt ? ", optimum shapes"
-                                                                                : ", maximum shapes"));
-        shapes.at[int(s)] = std::move(*resolved);
-    }
-    return shapes;
-}
 
 Result<void> checkTuningMemory(runtime::LoadedBlock const& block, runtime::Instance const& inst, int64_t limit)
 {

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of the optimization profiles, and whether tuning at them fits into memory.
+// Whether tuning at the shapes of the optimization profiles fits into memory.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "plan/plan.h"
 #include "runtime/block.h"
 
 namespace tw::builder {
-
-// Shapes at the minimum, optimum and maximum of a profile.
-struct ProfileShapes
-{
-    std::vector<Tensor> storage;
-    std::unique_ptr<runtime::Instance> at[3]; // by runtime::Select
-};
-
-Result<ProfileShapes> resolveProfile(plan::Contents const& contents, runtime::LoadedBlock const& block, size_t profile);
 
 // Tuning holds a layer's inputs and its outputs twice (the kernel's and the reference's). What cannot fit is refused
 // here, where layer and tensor have names.

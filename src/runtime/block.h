@@ -115,8 +115,10 @@ struct InputState
     TensorRef contents; // of shape tensors, null data when not known
 };
 
-// Dimensions of every value, and the contents of shape tensors.
-Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs);
+// Dimensions of every value, and the contents of shape tensors. With `known`, the block in other shapes, a layer that
+// refuses its inputs is no error: its outputs are as large as the ranges of their symbols allow, else as in `known`.
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
+                                          Instance const* known = nullptr);
 // Offsets of every value and workspace, and what kernels prepare for these shapes. Kernels must be loaded.
 struct Placing
 {

@@ -35,8 +35,10 @@ void Context::setProfile(int profile)
     for (size_t i = 0; i < inputs_.size(); ++i) {
         ir::Value const& v = *engine_->graph().inputs[i];
         inputs_[i] = Input{};
-        if (isStatic(v.shape)) {
-            inputs_[i].dims = ir::extentsOf(v.shape);
+        plan::ProfileRange const* range = rangeOf(*engine_, profile_, v.name);
+        bool const isFixed = range && range->hasShape && range->min == range->max;
+        if (isStatic(v.shape) || isFixed) {
+            inputs_[i].dims = isStatic(v.shape) ? ir::extentsOf(v.shape) : range->min;
             inputs_[i].hasShape = true;
         }
     }

@@ -19,7 +19,8 @@ public:
 
     Engine const& engine() const { return *engine_; }
     int profile() const { return profile_; }
-    // Forgets the shapes and contents of inputs; static ones are set at once. -1: no profile.
+    // Forgets the shapes and contents of inputs; static ones, and those of which the profile allows one, are set at
+    // once. -1: no profile.
     void setProfile(int profile);
 
     // Positions are those of graph().inputs and outputs.

@@ -10,6 +10,7 @@
 #include "runtime/execute_cuda.h"
 #include "runtime/linear_adapter.h"
 #include "runtime/make_linear.h"
+#include "runtime/profile_shapes.h"
 #include "runtime/release_constants.h"
 #include "runtime/unfold_panels.h"
 #include "tactic/cuda_library.h"
@@ -261,23 +262,6 @@ private:
     std::vector<Task> tasks_;
 };
 
-Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range, Select select,
-                             std::vector<Tensor>& storage, Extents const& dims)
-{
-    if (!range || range->optValues.empty())
-        return TensorRef{};
-    auto const& values = select == Select::kMin   ? range->minValues
-                         : select == Select::kOpt ? range->optValues
-                                                  : range->maxValues;
-    if (int64_t(values.size()) != dims.volume())
-        return invalidArgument("shape tensor '" + v.name + "' has " + std::to_string(dims.volume()) +
-                               " elements, its profile gives " + std::to_string(values.size()) + " values");
-    storage.emplace_back(v.type, dims);
-    for (size_t k = 0; k < values.size(); ++k)
-        storage.back().ref().setInt(int64_t(k), values[k]);
-    return storage.back().ref();
-}
-
 bool isStatic(ir::Graph const& g)
 {
     return std::all_of(g.inputs.begin(), g.inputs.end(),
@@ -298,34 +282,6 @@ ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance con
     for (ir::Value const* v : step.node->outputs)
         p.outputs.push_back(specOf(v, opt, max));
     return p;
-}
-
-Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
-                                              std::vector<Tensor>& storage)
-{
-    std::vector<InputState> states;
-    storage.reserve(storage.size() + contents.graph->inputs.size());
-    for (ir::Value const* v : contents.graph->inputs) {
-        plan::ProfileRange const* range = nullptr;
-        if (profile < contents.profiles.size())
-            if (auto it = contents.profiles[profile].inputs.find(v->name);
-                it != contents.profiles[profile].inputs.end())
-                range = &it->second;
-        InputState s;
-        if (range && range->hasShape)
-            s.dims = select == Select::kMin ? range->min : select == Select::kOpt ? range->opt : range->max;
-        else if (isStatic(v->shape))
-            s.dims = ir::extentsOf(v->shape);
-        else
-            return invalidArgument("input '" + v->name + "' with shape " + str(v->shape) +
-                                   " has no dimensions in optimization profile " + std::to_string(profile));
-        if (s.dims.rank != v->rank())
-            return invalidArgument("input '" + v->name + "' has rank " + std::to_string(v->rank()) +
-                                   ", optimization profile " + std::to_string(profile) + " gives it " + s.dims.str());
-        TW_ASSIGN(s.contents, contentsAt(*v, range, select, storage, s.dims));
-        states.push_back(std::move(s));
-    }
-    return states;
 }
 
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
@@ -391,20 +347,14 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     auto loadAll = [&]() -> Result<void> {
         e->block_ = outlineBlock(*c.graph);
         e->arenaBytes_ = 0;
-        for (size_t p = 0; p < std::max<size_t>(c.profiles.size(), 1); ++p) {
-            std::vector<Tensor> storage;
-            TW_ASSIGN(auto optInputs, profileInputs(c, p, Select::kOpt, storage));
-            TW_ASSIGN(auto maxInputs, profileInputs(c, p, Select::kMax, storage));
-            TW_ASSIGN(auto opt, resolve(*e->block_, optInputs));
-            TW_ASSIGN(auto max, resolve(*e->block_, maxInputs));
-            if (p == 0) {
-                TW_ASSIGN(kernels, loadKernels(*e->block_, e->planned_, *opt, *max, options));
-                e->usesPanels_ = kernels.inPanels > 0;
-            }
-            TW_TRY(placeInArena(*max, {.workers = options.cuda ? &serialWorkers() : options.workers}));
-            e->arenaBytes_ = std::max(e->arenaBytes_, max->arenaBytes);
+        TW_ASSIGN(NetworkShapes shapes, resolveProfiles(c, *e->block_));
+        TW_ASSIGN(kernels, loadKernels(*e->block_, e->planned_, shapes.opt(), shapes.max(), options));
+        e->usesPanels_ = kernels.inPanels > 0;
+        for (ProfileShapes& profile : shapes.profiles) {
+            TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
+            e->arenaBytes_ = std::max(e->arenaBytes_, profile.largest().arenaBytes);
             if (isStatic(*c.graph))
-                e->example_ = std::move(max);
+                e->example_ = std::move(profile.max);
         }
         return {};
     };

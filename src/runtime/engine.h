@@ -41,13 +41,6 @@ struct LoadOptions
     ops::Backend backend() const { return cuda ? ops::Backend::kCuda : ops::Backend::kCpu; }
 };
 
-enum class Select
-{
-    kMin,
-    kOpt,
-    kMax,
-};
-
 class Engine
 {
 public:
@@ -86,10 +79,6 @@ private:
     std::shared_ptr<cuda::Target const> cuda_;
     std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };
-
-// Input shapes (and contents of shape tensors) at one end of a profile; `storage` keeps the contents.
-Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
-                                              std::vector<Tensor>& storage);
 
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
 struct Loaded

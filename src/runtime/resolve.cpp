@@ -94,16 +94,53 @@ bool haveShapeInputs(ir::Node const& node, NodeInputs const& in)
     return true;
 }
 
-Result<void> resolveStep(Instance& inst, size_t index)
+// Volumes beyond this are not believed.
+constexpr int64_t kMaxBound = int64_t(1) << 40;
+
+Extents boundOf(ir::Value const& v, Extents const& known, ir::SymbolTable const& symbols)
+{
+    Extents bound = known;
+    int64_t volume = 1;
+    for (int d = 0; d < known.rank && d < v.rank(); ++d) {
+        bound[d] = std::max(known[d], v.shape[size_t(d)].range(symbols).hi);
+        volume = ir::mulSat(volume, std::max<int64_t>(bound[d], 1));
+    }
+    return volume > kMaxBound ? known : bound;
+}
+
+// A step of which nothing can be said in these shapes.
+Result<void> boundStep(Instance& inst, size_t index, Instance const& known)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    for (int v : step.outputs) {
+        ValueState const& other = known.values[size_t(v)];
+        inst.values[size_t(v)].known = other.known;
+        if (other.known)
+            inst.values[size_t(v)].dims =
+                boundOf(*inst.block->values[size_t(v)], other.dims, inst.block->graph->symbols);
+    }
+    for (auto const& region : known.regions[index]) {
+        std::vector<InputState> inputs;
+        for (ir::Value const* v : region->block->graph->inputs)
+            inputs.push_back(InputState{region->values[size_t(region->block->indexOf(v))].dims, false, TensorRef{}});
+        TW_ASSIGN(auto child, resolve(*region->block, inputs, region.get()));
+        inst.regions[index].push_back(std::move(child));
+    }
+    return {};
+}
+
+Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
 {
     LoadedStep const& step = inst.block->steps[index];
     ir::Node const& node = *step.node;
     NodeInputs in = gather(inst, node);
     auto state = [&](ir::Value const* v) -> ValueState& { return inst.values[size_t(inst.block->indexOf(v))]; };
-    if (!in.known || !haveShapeInputs(node, in))
-        return {}; // settled while running
+    if (!in.known || !haveShapeInputs(node, in)) // settled while running
+        return known ? boundStep(inst, index, *known) : Result<void>();
     auto shapes = interp::inferConcrete(node, in.refs);
     if (!shapes.ok()) {
+        if (known)
+            return boundStep(inst, index, *known);
         if (in.exact)
             return std::move(shapes).error();
         return {};
@@ -118,10 +155,15 @@ Result<void> resolveStep(Instance& inst, size_t index)
     bool const small =
         std::all_of(shapes->begin(), shapes->end(), [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
     if (step.host && small && in.exact && (in.haveContents || dimsOnly)) {
-        TW_ASSIGN(auto out, interp::runNode(node, in.refs));
-        for (size_t i = 0; i < out.size(); ++i) {
+        auto out = interp::runNode(node, in.refs);
+        if (!out.ok()) {
+            if (known)
+                return boundStep(inst, index, *known);
+            return std::move(out).error();
+        }
+        for (size_t i = 0; i < out->size(); ++i) {
             ValueState& s = state(node.outputs[i]);
-            s.contents = std::move(out[i]);
+            s.contents = std::move((*out)[i]);
             s.hasContents = true;
         }
         inst.skipped[index] = true;
@@ -135,11 +177,13 @@ Result<void> resolveStep(Instance& inst, size_t index)
             for (size_t i = first; i < in.refs.size(); ++i)
                 regionInputs.push_back(
                     InputState{in.refs[i].dims, in.exact, loop && i < node.outputs.size() ? TensorRef{} : in.refs[i]});
-            auto child = resolve(*step.regions[r], regionInputs);
+            Instance const* const knownChild =
+                known && r < known->regions[index].size() ? known->regions[index][r].get() : nullptr;
+            auto child = resolve(*step.regions[r], regionInputs, knownChild);
             if (!child.ok()) { // elements that this region refuses matter only if it is taken
                 for (InputState& input : regionInputs)
                     input.contents = TensorRef{};
-                child = resolve(*step.regions[r], regionInputs);
+                child = resolve(*step.regions[r], regionInputs, knownChild);
             }
             if (!child.ok())
                 return std::move(child).error();
@@ -151,7 +195,8 @@ Result<void> resolveStep(Instance& inst, size_t index)
 
 } // namespace
 
-Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs)
+Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
+                                          Instance const* known)
 {
     auto inst = std::make_unique<Instance>();
     inst->block = &block;
@@ -184,7 +229,7 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
         }
     }
     for (size_t i = 0; i < block.steps.size(); ++i)
-        TW_TRY(resolveStep(*inst, i));
+        TW_TRY(resolveStep(*inst, i, known));
     return inst;
 }
 

@@ -230,7 +230,7 @@ TEST(Windows, MustFit)
             m.output(y, "y");
             m.takeErrors();
             if (dynamic)
-                m.profile({{"x", {1, 1, 2, 2}, {1, 1, 4, 4}, {1, 1, 6, 6}}});
+                m.profile({{"x", {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 1, 6, 6}}});
             EXPECT_FALSE(m.plan());
             EXPECT_TRUE(contains(m.takeErrors(), "the window does not fit")) << kind << dynamic;
         }

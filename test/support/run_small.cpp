@@ -6,6 +6,7 @@
 
 #include "ir/op_def.h"
 #include "runtime/context.h"
+#include "runtime/profile_shapes.h"
 
 namespace tw::test {
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/profile_shapes.h"
+
+#include <algorithm>
+
+namespace tw::runtime {
+
+namespace {
+
+Result<TensorRef> contentsAt(ir::Value const& v, plan::ProfileRange const* range, Select select,
+                             std::vector<Tensor>& storage, Extents const& dims)
+{
+    if (!range || range->optValues.empty())
+        return TensorRef{};
+    auto const& values = select == Select::kMin   ? range->minValues
+                         : select == Select::kOpt ? range->optValues
+                                                  : range->maxValues;
+    if (int64_t(values.size()) != dims.volume())
+        return invalidArgument("shape tensor '" + v.name + "' has " + std::to_string(dims.volume()) +
+                               " elements, its profile gives " + std::to_string(values.size()) + " values");
+    storage.emplace_back(v.type, dims);
+    for (size_t k = 0; k < values.size(); ++k)
+        storage.back().ref().setInt(int64_t(k), values[k]);
+    return storage.back().ref();
+}
+
+// `known`: see resolve().
+Result<std::unique_ptr<Instance>> resolveAt(plan::Contents const& contents, LoadedBlock const& block, size_t profile,
+                                            Select select, Instance const* known = nullptr)
+{
+    std::vector<Tensor> storage;
+    TW_ASSIGN(auto inputs, profileInputs(contents, profile, select, storage));
+    return resolve(block, inputs, known);
+}
+
+std::string violation(char const* point, size_t profile, Error const& error)
+{
+    return std::string(point) + " values for profile " + std::to_string(profile) +
+           " violate shape constraints: " + error.message;
+}
+
+Result<ProfileShapes> resolveProfile(plan::Contents const& contents, LoadedBlock const& block, size_t p,
+                                     ResolveOptions const& options)
+{
+    ProfileShapes shapes;
+    auto opt = resolveAt(contents, block, p, Select::kOpt);
+    if (!opt.ok())
+        return Error{opt.error().code, violation("kOPT", p, opt.error())};
+    shapes.opt = std::move(*opt);
+    auto warn = [&](char const* point, Error const& error) {
+        if (options.log)
+            options.log->warning(violation(point, p, error) + "; runs in these shapes will fail");
+    };
+    if (options.withMinimum) {
+        if (auto min = resolveAt(contents, block, p, Select::kMin); min.ok())
+            shapes.min = std::move(*min);
+        else
+            warn("kMIN", min.error());
+    }
+    auto max = resolveAt(contents, block, p, Select::kMax);
+    if (!max.ok()) {
+        warn("kMAX", max.error());
+        shapes.isMaximumValid = false;
+        max = resolveAt(contents, block, p, Select::kMax, shapes.opt.get());
+        if (!max.ok())
+            return std::move(max).error().in("maximum shapes of optimization profile " + std::to_string(p));
+    }
+    shapes.max = std::move(*max);
+    return shapes;
+}
+
+void enlarge(Instance& most, Instance const& other)
+{
+    for (size_t v = 0; v < most.values.size(); ++v) {
+        ValueState& a = most.values[v];
+        ValueState const& b = other.values[v];
+        if (!a.known || !b.known || a.dims.rank != b.dims.rank)
+            continue;
+        for (int d = 0; d < a.dims.rank; ++d)
+            a.dims[d] = std::max(a.dims[d], b.dims[d]);
+    }
+    for (size_t i = 0; i < most.regions.size(); ++i)
+        for (size_t r = 0; r < std::min(most.regions[i].size(), other.regions[i].size()); ++r)
+            enlarge(*most.regions[i][r], *other.regions[i][r]);
+}
+
+} // namespace
+
+Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
+                                              std::vector<Tensor>& storage)
+{
+    std::vector<InputState> states;
+    storage.reserve(storage.size() + contents.graph->inputs.size());
+    for (ir::Value const* v : contents.graph->inputs) {
+        plan::ProfileRange const* range = nullptr;
+        if (profile < contents.profiles.size())
+            if (auto it = contents.profiles[profile].inputs.find(v->name);
+                it != contents.profiles[profile].inputs.end())
+                range = &it->second;
+        InputState s;
+        if (range && range->hasShape)
+            s.dims = select == Select::kMin ? range->min : select == Select::kOpt ? range->opt : range->max;
+        else if (ir::isStatic(v->shape))
+            s.dims = ir::extentsOf(v->shape);
+        else
+            return invalidArgument("input '" + v->name + "' with shape " + str(v->shape) +
+                                   " has no dimensions in optimization profile " + std::to_string(profile));
+        if (s.dims.rank != v->rank())
+            return invalidArgument("input '" + v->name + "' has rank " + std::to_string(v->rank()) +
+                                   ", optimization profile " + std::to_string(profile) + " gives it " + s.dims.str());
+        TW_ASSIGN(s.contents, contentsAt(*v, range, select, storage, s.dims));
+        states.push_back(std::move(s));
+    }
+    return states;
+}
+
+Result<NetworkShapes> resolveProfiles(plan::Contents const& contents, LoadedBlock const& block,
+                                      ResolveOptions const& options)
+{
+    NetworkShapes all;
+    size_t const count = std::max<size_t>(contents.profiles.size(), 1);
+    for (size_t p = 0; p < count; ++p) {
+        TW_ASSIGN(ProfileShapes shapes, resolveProfile(contents, block, p, options));
+        all.profiles.push_back(std::move(shapes));
+    }
+    if (count > 1) {
+        TW_ASSIGN(all.most, resolveAt(contents, block, 0, Select::kMax, all.profiles[0].opt.get()));
+        for (size_t p = 1; p < count; ++p)
+            enlarge(*all.most, *all.profiles[p].max);
+    }
+    return all;
+}
+
+} // namespace tw::runtime

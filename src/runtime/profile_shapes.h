@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dimensions of every value at the minimum, optimum and maximum of each optimization profile.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/log.h"
+#include "plan/plan.h"
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+enum class Select
+{
+    kMin,
+    kOpt,
+    kMax,
+};
+
+// Input shapes (and contents of shape tensors) at one end of a profile; `storage` keeps the contents.
+Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
+                                              std::vector<Tensor>& storage);
+
+struct ProfileShapes
+{
+    std::unique_ptr<Instance> min; // null: not asked for, or it breaks a layer's bounds
+    std::unique_ptr<Instance> opt;
+    // Bounds of what runs may have. Where the maximum breaks a layer's bounds, nothing can run in these shapes.
+    std::unique_ptr<Instance> max;
+    bool isMaximumValid = true;
+
+    // The largest shapes that are known to run: what arenas are planned for. Larger runs bring memory of their own.
+    Instance& largest() const { return isMaximumValid ? *max : *opt; }
+};
+
+struct NetworkShapes
+{
+    std::vector<ProfileShapes> profiles; // at least one
+    std::unique_ptr<Instance> most;      // null: one profile
+
+    // What kernels are chosen and made for: the first profile's optimum, and bounds of all profiles.
+    Instance const& opt() const { return *profiles[0].opt; }
+    Instance const& max() const { return most ? *most : *profiles[0].max; }
+};
+
+struct ResolveOptions
+{
+    bool withMinimum = false;
+    Log* log = nullptr; // warned of minima and maxima that break a layer's bounds
+};
+// An optimum that breaks a layer's bounds is an error.
+Result<NetworkShapes> resolveProfiles(plan::Contents const& contents, LoadedBlock const& block,
+                                      ResolveOptions const& options = {});
+
+} // namespace tw::runtime

@@ -143,6 +143,13 @@ Support supportsProblem(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     if (Support const s = supportsFused(p, DataType::kHalf); !s.ok)
         return s;
+    constexpr int64_t kMostSize = 128, kUnit = 8;
+    if (a.size != a.valueSize || a.size % kUnit != 0 || a.size > kMostSize)
+        return Support::no(
+            "takes heads of up to 128 elements in steps of 8, the same for keys and values, these have " +
+            std::to_string(a.size) + " and " + std::to_string(a.valueSize));
+    if (copyUnit(p) != kUnit)
+        return Support::no("takes heads that begin at multiples of 8 elements");
     if (!isStatic(p))
         return Support::no("the library's plans are for one shape, this layer's varies");
     Geometry const g = geometryOf(p);

@@ -12,32 +12,51 @@ namespace tw::ops {
 
 namespace {
 
-// An image: magic, architecture (16 bytes, zeros behind), hash of the code, the code.
-constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '1'};
-constexpr size_t kArchitectureBytes = 16, kHeaderBytes = sizeof(kMagic) + kArchitectureBytes + sizeof(uint64_t);
+// An image: magic, architecture (16 bytes, zeros behind), hash of the source that it was compiled from, hash of the
+// code, the code. Images of version 1 have no hash of the source.
+constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '2'};
+constexpr size_t kArchitectureBytes = 16, kHashBytes = sizeof(uint64_t);
+constexpr size_t kSourceAt = sizeof(kMagic) + kArchitectureBytes, kCodeHashAt = kSourceAt + kHashBytes,
+                 kHeaderBytes = kCodeHashAt + kHashBytes;
 
-std::string packImage(std::string const& architecture, std::string const& cubin)
+void putHash(std::string& image, std::string const& text)
+{
+    uint64_t const hash = hashBytes(text.data(), text.size());
+    image.append(reinterpret_cast<char const*>(&hash), kHashBytes);
+}
+bool hasHash(std::string const& image, size_t at, std::string const& text)
+{
+    uint64_t const hash = hashBytes(text.data(), text.size());
+    return std::memcmp(image.data() + at, &hash, kHashBytes) == 0;
+}
+
+std::string packImage(std::string const& architecture, std::string const& source, std::string const& cubin)
 {
     std::string image(kMagic, sizeof(kMagic));
     image += architecture.substr(0, kArchitectureBytes);
     image.resize(sizeof(kMagic) + kArchitectureBytes, '\0');
-    uint64_t const hash = hashBytes(cubin.data(), cubin.size());
-    image.append(reinterpret_cast<char const*>(&hash), sizeof(hash));
+    putHash(image, source);
+    putHash(image, cubin);
     return image + cubin;
 }
 
-Result<std::string> unpackImage(std::string const& image, std::string const& architecture)
+Result<std::string> unpackImage(std::string const& image, std::string const& source, std::string const& architecture)
 {
+    constexpr size_t kVersionAt = sizeof(kMagic) - 1;
+    if (image.size() > kVersionAt && std::memcmp(image.data(), kMagic, kVersionAt) == 0 &&
+        image[kVersionAt] != kMagic[kVersionAt])
+        return unsupported("its device code is of another version of this library");
     if (image.size() <= kHeaderBytes || std::memcmp(image.data(), kMagic, sizeof(kMagic)) != 0)
         return invalidArgument("its device code is damaged");
     std::string const made = image.substr(sizeof(kMagic), kArchitectureBytes).c_str();
     if (made != architecture)
         return unsupported("its device code is for " + made + ", this GPU takes " + architecture);
-    uint64_t hash;
-    std::memcpy(&hash, image.data() + kHeaderBytes - sizeof(hash), sizeof(hash));
     std::string cubin = image.substr(kHeaderBytes);
-    if (hashBytes(cubin.data(), cubin.size()) != hash)
+    if (!hasHash(image, kCodeHashAt, cubin))
         return invalidArgument("its device code is damaged: the hash differs");
+    if (!hasHash(image, kSourceAt, source))
+        return unsupported("its device code was compiled from another source: it is that of another layer, or of "
+                           "another version of this library");
     return cubin;
 }
 
@@ -215,8 +234,9 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
-    TW_ASSIGN(auto compiled, (*compiler)->compile(name(), sourceOf(kernels), target.architecture));
-    return packImage(target.architecture, compiled->cubin);
+    std::string const source = sourceOf(kernels);
+    TW_ASSIGN(auto compiled, (*compiler)->compile(name(), source, target.architecture));
+    return packImage(target.architecture, source, compiled->cubin);
 }
 
 Result<std::unique_ptr<Kernel>> CudaTactic::load(Problem const& problem, Config const& config,
@@ -231,8 +251,8 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
 {
     if (!problem.cuda || !problem.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
-    TW_ASSIGN(std::string const cubin, unpackImage(image, problem.cuda->architecture));
     CudaKernels kernels = generate_(problem, config);
+    TW_ASSIGN(std::string const cubin, unpackImage(image, sourceOf(kernels), problem.cuda->architecture));
     TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;
     for (std::string const& kernel : kernels.names) {

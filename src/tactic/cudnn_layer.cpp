@@ -26,19 +26,19 @@ std::string keyOf(Problem const& p, CudnnLayer const& layer)
     return p.cuda->device->info().fingerprint() + "|" + layer.text + "|";
 }
 
-// Two lines in front of the plan.
-std::string headOf(Cudnn const& cudnn, std::string const& plan)
+// Two lines in front of the plan: the library, and hashes of the plan and of the layer that it is for.
+std::string headOf(Cudnn const& cudnn, CudnnLayer const& layer, std::string const& plan)
 {
     return "cuDNN " + std::to_string(cudnn.version()) + "\n" + std::to_string(hashBytes(plan.data(), plan.size())) +
-           "\n";
+           " " + std::to_string(hashText(layer.text)) + "\n";
 }
-std::optional<std::string> planIn(std::string const& image, Cudnn const& cudnn)
+std::optional<std::string> planIn(std::string const& image, Cudnn const& cudnn, CudnnLayer const& layer)
 {
     size_t const first = image.find('\n'), second = first == std::string::npos ? first : image.find('\n', first + 1);
     if (second == std::string::npos || second + 1 == image.size())
         return std::nullopt;
     std::string plan = image.substr(second + 1);
-    if (image.substr(0, second + 1) != headOf(cudnn, plan))
+    if (image.substr(0, second + 1) != headOf(cudnn, layer, plan))
         return std::nullopt;
     return plan;
 }
@@ -79,7 +79,7 @@ Result<std::string> buildCudnn(Problem const& p, CudnnLayer const& layer, int ra
         TW_ASSIGN(cuda::CudnnGraph graph, layer.graph(*cudnn, handle->get()));
         TW_ASSIGN(cuda::CudnnPlan const plan, graph.plan(rank));
         auto text = plan.text();
-        return text.ok() ? headOf(*cudnn, *text) + *text : headOf(*cudnn, ""); // it is made again at load
+        return text.ok() ? headOf(*cudnn, layer, *text) + *text : headOf(*cudnn, layer, ""); // it is made again at load
     });
 }
 
@@ -91,7 +91,7 @@ Result<CudnnRunner> CudnnRunner::load(Problem const& p, CudnnLayer const& layer,
     r.libraries_ = p.cuda->libraries;
     cuda::Current const current(*r.device_);
     TW_ASSIGN(auto const handle, r.cudnn_->lend(r.device_));
-    if (auto const text = planIn(image, *r.cudnn_))
+    if (auto const text = planIn(image, *r.cudnn_, layer))
         if (auto restored = cuda::CudnnPlan::restore(*r.cudnn_, handle->get(), *text); restored.ok()) {
             r.plan_ = std::move(*restored);
             return r;

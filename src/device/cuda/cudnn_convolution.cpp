@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/cudnn_convolution.h"
 
+#include <bit>
+
 namespace tw::cuda {
 
 std::string CudnnConvolution::text() const
 {
     std::string s = "convolution ";
-    auto add = [&](auto v) { s += std::to_string(v) + ","; };
+    auto add = [&](int64_t v) { s += std::to_string(v) + ","; };
     for (int64_t v : {int64_t(type), n, c, k, int64_t(residual), activates ? int64_t(activation.mode) : int64_t(-1)})
         add(v);
     for (auto const* pair : {&in, &out, &windowSize, &window.stride, &window.dilation, &window.before, &window.after})
         for (int64_t v : *pair)
             add(v);
-    add(activation.lower);
-    add(activation.upper);
+    add(std::bit_cast<int64_t>(activation.lower)); // decimals would make bounds equal that are not
+    add(std::bit_cast<int64_t>(activation.upper));
     return s;
 }
 

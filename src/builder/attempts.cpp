@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "builder/compile_ahead.h"
+#include "builder/points.h"
 #include "builder/shapes.h"
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"
@@ -35,6 +36,8 @@ public:
         if (options_.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
         chooser_.setMinimum(shapes.profiles[0].min.get());
+        ShapePoints points(contents_, *a.block);
+        chooser_.setPoints(&points);
         auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
             std::vector<Result<double>> times;
             for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, true))
@@ -42,7 +45,7 @@ public:
             return times;
         };
         if (options_.cuda)
-            compileAhead(*a.block, shapes.opt(), shapes.max(), options_);
+            compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
         TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
                                            timesOf, options_.io));
         if (a.summary.changed()) {
@@ -50,11 +53,13 @@ public:
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
             chooser_.setMinimum(shapes.profiles[0].min.get());
+            points = ShapePoints(contents_, *a.block);
         }
         if (options_.cuda && a.summary.changed()) // reformats
-            compileAhead(*a.block, shapes.opt(), shapes.max(), options_);
+            compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
         TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max()));
         chooser_.setMinimum(nullptr);
+        chooser_.setPoints(nullptr);
         // Kernels tell their workspaces: load them as the runtime will.
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
         load.threads = options_.tune.workers->count();
@@ -152,15 +157,14 @@ private:
         Hasher h;
         for (runtime::LoadedStep const& step : block->steps)
             if (shapes.ok())
-                h.text(tune::regionKey(
+                h.text(tune::cacheKey(
                     runtime::problemOf(step, shapes->opt(), shapes->max(), options_.tune.workers->count()),
-                    options_.fingerprint));
+                    options_.tune));
         for (auto const& [name, io] : options_.io) {
             h.text(name);
             for (Format f : io.allowed)
                 h.text(tw::nameOf(f));
         }
-        h.number(uint64_t(options_.tune.workspaceBytes));
         return options_.fingerprint + "|formats of a graph|" + std::to_string(h.value());
     }
 

@@ -5,6 +5,7 @@
 
 #include "ir/op_def.h"
 #include "runtime/engine.h"
+#include "tune/candidates.h"
 #include "tune/region_key.h"
 #include "tune/tuner.h"
 
@@ -102,18 +103,22 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
             it != known_.end() && (it->second.ok() ? it->second->microseconds > 0 || !timeAlways : formats.size() > 1);
         return fits ? it : known_.end();
     };
+    std::vector<tune::Point> points = points_ ? points_->of(problem) : std::vector<tune::Point>{};
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);
         keys.push_back((onHost ? "host|" : "") +
                        std::string(isAsked || !options_.shareTimings ? problem.node->name + "|" : "") +
-                       tune::regionKey(in, options_.fingerprint));
+                       tune::regionKey(in, options_.fingerprint) + tune::pointsKey(points));
+        if (auto const hit = find(keys.back()); hit != known_.end() && hit->second.ok() && !fits(*hit->second, in))
+            keys.back() = problem.node->name + "|" + keys.back();
         if (find(keys.back()) == known_.end())
             missing.push_back(f);
     }
     if (!missing.empty()) {
         tune::Options tuneOptions = options_.tune;
         tuneOptions.timeAlways = timeAlways || isAsked;
+        tuneOptions.points = std::move(points);
         tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
         if (onHost) {
             tuneOptions.cache = nullptr;
@@ -137,6 +142,21 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
     for (std::string const& key : keys)
         out.push_back(known_.at(key));
     return out;
+}
+
+bool Chooser::fits(plan::Choice const& choice, ops::Problem const& problem) const
+{
+    tune::Options tuneOptions = options_.tune;
+    tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+    for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions)) {
+        if (t->id() != choice.tactic)
+            continue;
+        if (!ops::supportsFormats(*t, problem).ok)
+            return false;
+        auto const image = choice.image.empty() ? Result<std::string>(std::string()) : t->build(problem, choice.config);
+        return image.ok() && *image == choice.image;
+    }
+    return false;
 }
 
 void Chooser::report() const

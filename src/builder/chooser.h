@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "builder/build.h"
+#include "builder/points.h"
 #include "runtime/block.h"
 #include "tune/selector.h"
 
@@ -27,6 +28,8 @@ public:
                                                  bool timeAlways);
     // Shapes at the minimum of the first profile, for selectors; null: those of the optimum.
     void setMinimum(runtime::Instance const* minimum) { minimum_ = minimum; }
+    // Where kernels are checked beside the optimum; null: nowhere.
+    void setPoints(ShapePoints const* points) { points_ = points; }
     // To the selector: all that was chosen.
     void report() const;
 
@@ -35,6 +38,9 @@ private:
     Result<plan::Block> chooseSteps(runtime::LoadedBlock& block, runtime::Instance const& opt,
                                     runtime::Instance const& max);
     Result<plan::Choice> choose(ops::Problem const& problem);
+    // Whether what was chosen for an equal region holds for this one in its formats: generated code may rest on more
+    // than keys tell, such as the elements of a constant mask.
+    bool fits(plan::Choice const& choice, ops::Problem const& problem) const;
     std::vector<Extents> minDimsOf(ops::Problem const& problem) const;
     void progress();
 
@@ -42,6 +48,7 @@ private:
     size_t total_, done_ = 0;
     std::map<std::string, Result<plan::Choice>> known_;
     runtime::Instance const* minimum_ = nullptr;
+    ShapePoints const* points_ = nullptr;
     std::vector<tune::SelectorLayer> layers_; // chosen for, in execution order
     std::vector<tune::Offer> chosen_;
     Clock::time_point begin_ = Clock::now(), lastLine_ = Clock::now();

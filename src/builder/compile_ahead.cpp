@@ -38,14 +38,15 @@ struct Part
 } // namespace
 
 void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                  Options const& options)
+                  ShapePoints const& points, Options const& options)
 {
     std::map<std::string, ops::Problem> problems;
     collectProblems(block, opt, max, options, problems);
     tune::Options tuneOptions = options.tune;
     tuneOptions.backend = ops::Backend::kCuda;
     std::vector<Part> parts;
-    for (auto const& [key, problem] : problems)
+    for (auto const& [key, problem] : problems) {
+        tuneOptions.points = points.of(problem); // part of the cache's keys
         for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
             for (ops::Formats const& formats : t->formats(problem)) {
                 ops::Problem p = problem;
@@ -56,6 +57,7 @@ void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& op
                 for (ops::Config const& config : known ? std::vector<ops::Config>(1, known->config) : t->configs(p))
                     parts.push_back({p, t, config});
             }
+    }
     options.tune.buildWorkers->run(int64_t(parts.size()), [&](int64_t i, int) {
         Part const& part = parts[size_t(i)];
         (void)part.tactic->build(part.problem, part.config).ok();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "builder/build.h"
+#include "builder/points.h"
 #include "runtime/block.h"
 
 namespace tw::builder {
@@ -9,6 +10,6 @@ namespace tw::builder {
 // Compiles on all workers what the choice of tactics will ask for: the compiler keeps each source. Failures show again
 // when the tactic is tried.
 void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                  Options const& options);
+                  ShapePoints const& points, Options const& options);
 
 } // namespace tw::builder

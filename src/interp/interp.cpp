@@ -27,6 +27,16 @@ ir::ValueInfo infoOf(TensorRef const& t, bool wantContent)
     return info;
 }
 
+Result<Tensor> copyAs(DataType type, TensorRef const& from)
+{
+    Tensor to(type, from.dims);
+    if (!to.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory for a copy of shape " + from.dims.str()};
+    for (int64_t i = 0, n = from.count(); i < n; ++i)
+        to.ref().set(i, from.get(i));
+    return to;
+}
+
 // Symbols of a graph input's shape that are plain names take the input's sizes; every other dimension is compared.
 Result<void> bindInput(ir::Graph const& g, ir::Value const& v, TensorRef const& t, ir::Bindings& bindings)
 {
@@ -96,7 +106,9 @@ Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef>
     TW_ASSIGN(auto shapes, inferConcrete(node, inputs));
     std::vector<Tensor> outputs;
     std::vector<TensorRef> refs;
-    for (auto const& s : shapes) {
+    for (auto& s : shapes) {
+        if (options.widensHalf && s.type == DataType::kHalf)
+            s.type = DataType::kFloat;
         outputs.emplace_back(s.type, s.dims);
         if (!outputs.back().data())
             return Error{ErrorCode::kFailedAllocation,
@@ -138,13 +150,25 @@ Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> c
             ++uses[v];
     for (ir::Value const* v : graph.outputs)
         ++uses[v];
+    auto keep = [&](ir::Value const* v, TensorRef const& t) -> Result<void> {
+        known[v] = t;
+        if (!options.widensHalf || t.type != DataType::kHalf || !t.data)
+            return {};
+        TW_ASSIGN(owned[v], copyAs(DataType::kFloat, t));
+        known[v] = owned[v].ref();
+        return {};
+    };
     for (size_t i = 0; i < inputs.size(); ++i) {
-        TW_TRY(bindInput(graph, *graph.inputs[i], inputs[i], bindings));
-        known[graph.inputs[i]] = inputs[i];
+        TensorRef declared = inputs[i];
+        if (options.widensHalf && declared.type == DataType::kFloat)
+            declared.type = graph.inputs[i]->type; // of a graph within a wider one
+        TW_TRY(bindInput(graph, *graph.inputs[i], declared, bindings));
+        TW_TRY(keep(graph.inputs[i], inputs[i]));
     }
     for (auto const& v : graph.values())
         if (v->isConstant())
-            known[v.get()] = TensorRef{v->type, ir::extentsOf(v->shape), const_cast<void*>(v->constant->data->data())};
+            TW_TRY(keep(v.get(),
+                        TensorRef{v->type, ir::extentsOf(v->shape), const_cast<void*>(v->constant->data->data())}));
     for (auto const& n : graph.nodes) {
         std::vector<TensorRef> in;
         for (ir::Value const* v : n->inputs)
@@ -164,6 +188,11 @@ Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> c
     std::vector<Tensor> results;
     for (ir::Value const* v : graph.outputs) {
         TensorRef const& r = known.at(v);
+        if (r.type != v->type) { // it was widened
+            TW_ASSIGN(Tensor narrow, copyAs(v->type, r));
+            results.push_back(std::move(narrow));
+            continue;
+        }
         Tensor t(r.type, r.dims);
         if (r.sizeBytes() > 0)
             std::memcpy(t.data(), r.data, size_t(r.sizeBytes()));

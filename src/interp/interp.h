@@ -20,6 +20,8 @@ struct Options
     uint64_t* randomState = nullptr;
     // Elements of output 0 that are looked at, for nodes whose output has so many elements (see RefContext::wants).
     std::vector<bool> wanted;
+    // What is f16 is kept in f32, rounded nowhere between inputs and outputs: kernels may compute f16 graphs so.
+    bool widensHalf = false;
     // A loop that runs longer than this is an error: graphs may be hostile.
     int64_t maxTrips = 1'000'000;
 };

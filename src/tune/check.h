@@ -12,6 +12,7 @@
 #include "ir/op_def.h"
 #include "tactic/cases.h"
 #include "tactic/tactic.h"
+#include "tune/points.h"
 
 namespace tw::tune {
 
@@ -27,29 +28,44 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed);
 std::string compare(TensorRef const& got, TensorRef const& want, ops::Tolerance const& tolerance,
                     std::vector<bool> const& wanted = {});
 
+// The same with several answers, of which each element may be any.
+std::string compare(TensorRef const& got, std::span<TensorRef const> wants, ops::Tolerance const& tolerance,
+                    std::vector<bool> const& wanted = {});
+
 // The tensors in the formats of the specs: copies in `storage` where they differ (without elements, if the tensor has
 // no data), else the tensors themselves. An error when memory runs out.
 Result<std::vector<TensorRef>> inFormats(std::span<TensorRef const> tensors, std::span<ops::TensorSpec const> specs,
                                          std::vector<Tensor>& storage, Workers& workers = serialWorkers());
 
+// What is checked of a tactic.
+struct Tried
+{
+    bool isTf32 = false; // it rounds to TF32
+    // It closes its op's list, whose cases prove it: that it computes in its type and not as the reference does is no
+    // reason to refuse it.
+    bool isPlain = false;
+};
+
 // Inputs of a region and what the reference makes of them, for all of its candidates, whatever their formats. Sets of
 // inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
-// where the op takes any (what overflows inside a kernel shows); and the maximum shapes, where they are larger and not
-// very large. On a GPU the second and third set lie in memory as parts of wider tensors where they may
-// (tactic/parts.h).
+// where the op takes any (what overflows inside a kernel shows); and other sizes, so that a kernel that is wrong at
+// some of those that an engine may be given is refused. On a GPU the second and third set lie in memory as parts of
+// wider tensors where they may (tactic/parts.h).
 class Checker
 {
 public:
-    // `problem` outlives the checker; its formats do not matter. `workers` prepare large tensors.
-    explicit Checker(ops::Problem const& problem, Workers& workers = serialWorkers());
+    // `problem` and `points` outlive the checker; the problem's formats do not matter. No points: the maximum, where it
+    // is larger than the optimum, not very large, and not a matter of shape tensors. `workers` prepare large tensors.
+    explicit Checker(ops::Problem const& problem, Workers& workers = serialWorkers(),
+                     std::span<Point const> points = {});
     ~Checker();
 
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
     // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
     // workspace have guard bytes around them. An error: the kernel is wrong. A text: nothing could be compared (the
-    // node refuses random inputs), and why. `isTf32`: the kernel rounds to TF32.
+    // node refuses random inputs), and why, or a plain kernel's values are others than the reference's.
     Result<std::string> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                              Workers& workers, bool isTf32 = false);
+                              Workers& workers, Tried const& tried = {});
 
     // Tensors at the optimum in the problem's formats, to time kernels with; valid as long as the checker.
     struct Buffers
@@ -62,18 +78,20 @@ public:
 private:
     struct Set;
     struct Formatted;
-    Set& set(int which);
+    Set& set(size_t which);
     Result<Formatted*> formatted(Set& set, ops::Problem const& problem);
     Result<std::string> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
-                                 char const* tacticName, Workers& workers, bool isTf32);
+                                 char const* tacticName, Workers& workers, Tried const& tried);
 
     ops::Problem const& problem_;
     Workers& workers_;
-    std::vector<std::unique_ptr<Set>> sets_;
+    std::vector<Point> maximum_; // when no points were given
+    std::span<Point const> points_;
+    std::vector<std::unique_ptr<Set>> sets_; // at the optimum, then at the points
 };
 
 // One kernel alone.
 Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                Workers& workers = serialWorkers());
+                                Workers& workers = serialWorkers(), std::span<Point const> points = {});
 
 } // namespace tw::tune

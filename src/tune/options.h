@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/workers.h"
 #include "tactic/tactic.h"
+#include "tune/points.h"
 
 namespace tw::tune {
 
@@ -43,6 +44,7 @@ struct Options
     Workers* buildWorkers = &serialWorkers(); // those that candidates are built on
     Selector* selector = nullptr;             // asked for every layer; then the cache is not used
     std::vector<Extents> minDims;             // of the layer, for the selector
+    std::vector<Point> points;                // where the layer's kernels are checked beside its optimum
     Log* log = nullptr;
 };
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/region_key.h"
 
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "base/hash.h"
 #include "device/cuda/compiler.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/target.h"
@@ -14,34 +21,137 @@ namespace {
 
 constexpr uint32_t kAllSources = bitOf(ops::Source::kOwn) | bitOf(ops::Source::kCublasLt) | bitOf(ops::Source::kCudnn);
 
-std::string typesAndShapes(std::vector<ops::TensorSpec> const& specs)
+std::string hex(uint64_t v)
 {
-    std::string s;
-    for (auto const& t : specs) {
-        for (int64_t i = 0; t.contents.data && i < t.contents.count(); ++i)
-            s += std::to_string(t.contents.getInt(i)) + ";";
-        s += t.format != Format::kLinear ? std::string(nameOf(t.format)) + ":" : "";
-        s += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") + " "
-                       : "- ";
+    char text[16];
+    return std::string(text, std::to_chars(text, text + sizeof text, v, 16).ptr);
+}
+
+// Exact: doubles by their bits, texts and lists with their lengths.
+void putFields(std::string& key, ir::AttrsBase const& attrs)
+{
+    for (ir::FieldValue const& f : ir::fieldsOf(attrs)) {
+        key += f.name + "=";
+        for (int64_t v : f.integers)
+            key += std::to_string(v) + ",";
+        for (double v : f.reals)
+            key += "x" + hex(std::bit_cast<uint64_t>(v)) + ",";
+        key += (f.text.empty() ? "" : std::to_string(f.text.size()) + ":" + f.text) + ";";
     }
-    return s;
+}
+
+// What generated code may rest on beside sizes: which dimensions are numbers, and which of the others are the same.
+class Symbols
+{
+public:
+    std::string str(ir::Shape const& shape)
+    {
+        std::string s = "(";
+        for (ir::Dim const& d : shape)
+            s += d.isConst() ? "." : std::to_string(numberOf(d)) + ".";
+        return s + ")";
+    }
+
+private:
+    size_t numberOf(ir::Dim const& d)
+    {
+        auto const at = std::find(seen_.begin(), seen_.end(), d);
+        if (at != seen_.end())
+            return size_t(at - seen_.begin());
+        seen_.push_back(d);
+        return seen_.size() - 1;
+    }
+    std::vector<ir::Dim> seen_;
+};
+
+// Kind of quantization; the scales are numbers like weights.
+std::string strOf(std::optional<ir::Quantization> const& q)
+{
+    return q ? "q" + std::to_string(int(q->origin)) + "," + std::to_string(q->axis) + "," +
+                   std::to_string(q->scales.size())
+             : "";
+}
+
+void putTensors(std::string& key, std::vector<ops::TensorSpec> const& specs, std::vector<ir::Value*> const& values,
+                Symbols& symbols)
+{
+    for (size_t i = 0; i < specs.size(); ++i) {
+        ops::TensorSpec const& t = specs[i];
+        for (int64_t k = 0; t.contents.data && k < t.contents.count(); ++k)
+            key += std::to_string(t.contents.getInt(k)) + ";";
+        key += t.format != Format::kLinear ? std::string(nameOf(t.format)) + ":" : "";
+        key += t.present ? std::string(nameOf(t.type)) + t.dims.str() + t.maxDims.str() + (t.constant ? "c" : "") : "-";
+        if (ir::Value const* v = i < values.size() ? values[i] : nullptr)
+            key += (ir::isStatic(v->shape) ? "" : symbols.str(v->shape)) + strOf(v->quantization);
+        key += " ";
+    }
+}
+
+constexpr size_t kMostConstantBytes = 4096; // of constants in a body whose elements count
+
+// The nodes that a fused one stands for: what it computes step by step is what its kernels are compared with.
+void hashBody(Hasher& h, ir::Graph const& body)
+{
+    std::map<ir::Value const*, uint64_t> numbers;
+    auto put = [&](ir::Value const* v) {
+        h.number(v ? numbers.try_emplace(v, numbers.size()).first->second : UINT64_MAX);
+        if (!v)
+            return;
+        h.number(uint64_t(v->type));
+        BlobPtr const data = v->constant ? v->constant->data : nullptr;
+        if (data && data->sizeBytes() <= kMostConstantBytes)
+            h.bytes(data->data(), data->sizeBytes());
+    };
+    for (ir::Value const* v : body.inputs)
+        put(v);
+    for (auto const& n : body.nodes) {
+        h.text(n->op->name);
+        h.number(ir::hashAttrs(*n->attrs));
+        for (ir::Value const* v : n->inputs)
+            put(v);
+        for (ir::Value const* v : n->outputs)
+            put(v);
+        if (n->body)
+            hashBody(h, *n->body);
+    }
+    for (ir::Value const* v : body.outputs)
+        put(v);
 }
 
 } // namespace
 
 std::string regionKey(ops::Problem const& problem, std::string const& device)
 {
-    std::string key = device + "|" + (problem.threads > 1 ? std::to_string(problem.threads) + " threads|" : "") +
-                      problem.node->op->name + "|";
-    for (auto const& f : ir::fieldsOf(*problem.node->attrs)) {
-        key += f.name + "=";
-        for (int64_t v : f.integers)
-            key += std::to_string(v) + ",";
-        for (double v : f.reals)
-            key += std::to_string(v) + ",";
-        key += f.text + ";";
+    ir::Node const& node = *problem.node;
+    std::string key =
+        device + "|" + (problem.threads > 1 ? std::to_string(problem.threads) + " threads|" : "") + node.op->name + "|";
+    putFields(key, *node.attrs);
+    Symbols symbols;
+    key += "|";
+    putTensors(key, problem.inputs, node.inputs, symbols);
+    key += "|";
+    putTensors(key, problem.outputs, node.outputs, symbols);
+    if (node.body) {
+        Hasher h;
+        hashBody(h, *node.body);
+        key += "|body " + hex(h.value());
     }
-    return key + "|" + typesAndShapes(problem.inputs) + "|" + typesAndShapes(problem.outputs);
+    return key;
+}
+
+std::string pointsKey(std::span<Point const> points)
+{
+    if (points.empty())
+        return {};
+    Hasher h;
+    for (Point const& p : points)
+        for (InputAt const& at : p.inputs) {
+            h.text(at.dims.str());
+            h.number(at.contents.data ? uint64_t(at.contents.count()) : UINT64_MAX);
+            for (int64_t i = 0; at.contents.data && i < at.contents.count(); ++i)
+                h.number(uint64_t(at.contents.getInt(i)));
+        }
+    return "|checked at " + std::to_string(points.size()) + " more " + hex(h.value());
 }
 
 std::string cacheKey(ops::Problem const& problem, Options const& options)
@@ -51,7 +161,12 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     std::string key =
         regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
-        (libraries ? "|libraries " + std::to_string(libraries) : "");
+        (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points);
+    std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
+    Hasher ids;
+    for (ops::Tactic const* t : tactics)
+        ids.number(t->id());
+    key += "|tactics " + hex(ids.value());
     cuda::Target const* target = isCuda ? options.cuda : nullptr;
     if (!target)
         return key;
@@ -60,7 +175,7 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     if (auto const compiler = target->compiler->get(); compiler.ok())
         key += "|compiler " + std::to_string((*compiler)->version());
     uint32_t seen = bitOf(ops::Source::kOwn);
-    for (ops::Tactic const* t : candidates(*problem.node, options))
+    for (ops::Tactic const* t : tactics)
         if (!(seen & bitOf(t->source()))) {
             seen |= bitOf(t->source());
             key += "|" + ops::versionOf(t->source(), *target);

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "tune/options.h"
 
 namespace tw::tune {
 
-// What identifies a region in the timing cache: op, attributes, types, shapes.
+// What identifies a region: op, exact attributes, types, sizes, which of them are known when kernels are made, kinds of
+// quantization, and the nodes that it stands for. Constants count by their size: weights are not what tells two layers
+// apart.
 std::string regionKey(ops::Problem const& problem, std::string const& device);
 
-// regionKey and what else decides between tactics: which are allowed, and on GPUs the versions of driver, compiler and
-// of the libraries whose kernels are candidates (a library that is not there yet may be tomorrow).
+// Where else its kernels are checked; empty for no points.
+std::string pointsKey(std::span<Point const> points);
+
+// What identifies a region in the timing cache: regionKey and what else decides between tactics. Which there are and
+// are allowed, where they are checked, and on GPUs the versions of driver, compiler and of the libraries whose kernels
+// are candidates (a library that is not there yet may be tomorrow).
 std::string cacheKey(ops::Problem const& problem, Options const& options);
 
 } // namespace tw::tune

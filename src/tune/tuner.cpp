@@ -50,7 +50,7 @@ class Tuner
 {
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
-        : problem_(problem), options_(options), checker_(problem, *options.buildWorkers),
+        : problem_(problem), options_(options), checker_(problem, *options.buildWorkers, options.points),
           problems_(inFormats(problem, formats)), lackedMemory_(formats.size()), rivals_(problems_, options)
     {}
 
@@ -97,7 +97,7 @@ private:
                 continue;
             }
             auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
-                                          c.tactic->rounding() == ops::Rounding::kTf32);
+                                          {c.tactic->rounding() == ops::Rounding::kTf32, c.isPlain});
             if (!checked.ok()) {
                 rivals_.refuse(c, checked.error().message);
                 if (checked.error().code == ErrorCode::kFailedAllocation)
@@ -107,14 +107,14 @@ private:
                                           "; the tactic is not used");
                 continue;
             }
-            // What cannot be compared is not chosen, but for the op's plain tactic: it is the best there is then.
+            // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
             if (!checked->empty() && !c.isPlain) {
                 rivals_.refuse(c, "it cannot be checked: " + *checked);
                 continue;
             }
             if (!checked->empty() && options_.log)
                 options_.log->info(rivals_.where() + ": tactic " + c.tactic->name() +
-                                   " is used unchecked: " + *checked);
+                                   " is used, though it could not be compared: " + *checked);
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }

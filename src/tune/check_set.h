@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs of a region at one size and what its reference makes of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor.h"
+#include "tactic/cases.h"
+#include "tactic/tactic.h"
+#include "tune/points.h"
+
+namespace tw::tune {
+
+constexpr uint64_t kSeed = 20221107; // any constant: builds are reproducible
+// Of the ops' tolerances: the tuner looks for what is wrong, not for the last digit of a long sum that an activation
+// magnifies.
+constexpr double kSlack = 4;
+
+Error noMemory();
+
+class CheckSet
+{
+public:
+    enum class Values
+    {
+        kFirst,
+        kOther,  // chance must not hide what is wrong
+        kLarger, // a hundred times
+    };
+
+    // At the optimum.
+    Result<void> fill(ops::Problem const& problem, Values values);
+    // Elsewhere: with fewer samples of large outputs.
+    Result<void> fill(ops::Problem const& problem, Point const& point);
+
+    // Whether there is such a set: not all values suit all ops and sizes.
+    bool isThere() const { return isThere_; }
+    // Why the reference gives nothing (random inputs may be none that the node accepts); empty: it does.
+    std::string const& incomparable() const { return incomparable_; }
+
+    std::vector<TensorRef> const& inputs() const { return inputs_; }   // linear
+    std::vector<TensorRef> const& outputs() const { return outputs_; } // linear, for kernels that write another format
+    // Positions in output 0 that are compared; empty: all.
+    std::vector<int64_t> const& samples() const { return samples_; }
+
+    // Compares a kernel's output `i`, in its format, with what the region computes: exactly, and where that does not
+    // fit as its nodes would one by one, each rounded to its type. Each element may be within the tolerance of either.
+    // Empty, or where and by how much it is wrong.
+    std::string compare(size_t i, TensorRef const& got, bool isTf32);
+    // Whether rounding may be why a kernel's output `i` is not the reference's: floating, of the same size, and not all
+    // of it elements of the inputs and zeros, of which none was rounded.
+    bool mayRound(size_t i, TensorRef const& got) const;
+
+private:
+    using References = std::vector<std::vector<Tensor>>;
+
+    Result<void> addInput(ops::Problem const& problem, size_t i, Extents const& dims, TensorRef const& contents,
+                          Values values, uint64_t seed);
+    Result<void> refer(ops::Problem const& problem, int64_t randomSamples);
+    References const& stepwise();
+    bool onlyMoves(TensorRef const& want, std::vector<bool> const& wanted) const;
+    std::string compareWith(std::vector<TensorRef> const& wants, TensorRef const& got, size_t i, bool isTf32);
+    TensorRef make(DataType type, Extents const& dims);
+
+    ir::Node const* node_ = nullptr;
+    bool isThere_ = false;
+    double slack_ = kSlack; // of the tolerance
+    std::string incomparable_;
+    std::vector<Tensor> storage_;
+    std::vector<TensorRef> inputs_, outputs_, want_;
+    std::vector<bool> wanted_; // of output 0; empty: all
+    std::vector<int64_t> samples_;
+    std::optional<References> stepwise_; // made when first needed
+};
+
+} // namespace tw::tune

@@ -35,7 +35,7 @@ def operations(layer):
     kind, out = layer["LayerType"], layer["Outputs"][0]["Dimensions"]
     if "convolution" in kind and weights_of(layer):
         return 2 * weights_of(layer)[0] * out[0] * volume(out[2:])
-    if kind in ("matrix_multiply", "fully_connected", "fused_matrix_multiply", "fused_fully_connected", "normalized_product"):
+    if kind in ("matrix_multiply", "fully_connected"):
         a = layer["Inputs"][0]["Dimensions"]
         if weights_of(layer) and weights_of(layer)[0] % out[-1] == 0 and weights_of(layer)[0] > out[-1]:
             return 2 * volume(out[:-1]) * weights_of(layer)[0]

@@ -16,7 +16,7 @@
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "kernels/cpu/jit/vector_code.h"
-#include "ops/fused_convolution/op.h"
+#include "ops/convolution/op.h"
 #include "tactic/registry.h"
 #include "tactic/tactic.h"
 #include "timing.h"
@@ -250,13 +250,13 @@ struct Work
 std::unique_ptr<Work> workOf(Layer const& l, int threads)
 {
     auto w = std::make_unique<Work>();
-    ops::fused_convolution::Attrs attrs(ops::convolution::Attrs::plain(2), FusedActivation());
+    ops::convolution::Attrs attrs = ops::convolution::Attrs::plain(2);
     int64_t const pad = l.window / 2, out = (l.side + 2 * pad - l.window) / l.stride + 1;
     attrs.strides = {l.stride, l.stride};
     attrs.prePadding = attrs.postPadding = {pad, pad};
     attrs.groups = l.groups;
-    attrs.activation.kind = l.activation;
-    attrs.activation.beta = 6; // of a clip
+    attrs.epilogue.activation.kind = l.activation;
+    attrs.epilogue.activation.beta = 6; // of a clip
     std::vector<Extents> dims{{1, l.c, l.side, l.side}, {l.k, l.c / l.groups, l.window, l.window}, {l.k}};
     if (l.residual)
         dims.push_back({1, l.k, out, out});
@@ -286,8 +286,8 @@ std::unique_ptr<Work> workOf(Layer const& l, int threads)
     spec.present = true;
     w->problem.outputs.push_back(spec);
     w->problem.threads = threads;
-    auto node = w->graph.addNode(ops::fused_convolution::def(), std::make_unique<ops::fused_convolution::Attrs>(attrs),
-                                 values, "conv");
+    auto node =
+        w->graph.addNode(ops::convolution::def(), std::make_unique<ops::convolution::Attrs>(attrs), values, "conv");
     if (!node.ok())
         return nullptr;
     w->problem.node = *node;

@@ -4,9 +4,6 @@
 #include "ops/activation/op.h"
 #include "ops/attention/op.h"
 #include "ops/convolution/op.h"
-#include "ops/deconvolution/op.h"
-#include "ops/fused_convolution/op.h"
-#include "ops/fused_matrix_multiply/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/registry.h"
 
@@ -56,11 +53,11 @@ std::vector<Row> productRows()
     attend("attention_1024_b1_d256", 1, 1024, 8, false, h, 256);
     // Transposed convolutions of a generator, convolutions of a video network.
     auto transposed = [&](char const* name, DataType type, int64_t batch, int64_t c, int64_t side, int64_t k) {
-        auto a = deconvolution::Attrs::plain(2);
+        auto a = convolution::Attrs::plain(2, true);
         a.strides = {2, 2};
         a.prePadding = a.postPadding = {1, 1};
         list.push_back({name,
-                        deconvolution::def(),
+                        convolution::def(),
                         a.clone(),
                         {{type, {batch, c, side, side}}, {type, {c, k, 4, 4}}},
                         2.0 * double(batch * side * side * c * k) * 16});
@@ -124,8 +121,8 @@ std::vector<Row> productRows()
         a.prePadding = a.postPadding = {l.window / 2, l.window / 2};
         a.groups = l.depthwise ? l.c : 1;
         Row row{name,
-                fused_convolution::def(),
-                std::make_unique<fused_convolution::Attrs>(a, activation::Kind::kRelu),
+                convolution::def(),
+                std::make_unique<convolution::Attrs>(a, activation::Kind::kRelu),
                 {{t, {l.n, l.c, l.hw, l.hw}}, {t, {l.k, l.c / a.groups, l.window, l.window}}, {t, {l.k}}},
                 l.depthwise ? 0 : 2.0 * double(l.n * out * out * l.k * l.c * l.window * l.window),
                 2};
@@ -175,8 +172,8 @@ std::vector<Row> productRows()
     };
     for (Product const& p : kProducts) {
         Row row{p.name,
-                fused_matrix_multiply::def(),
-                std::make_unique<fused_matrix_multiply::Attrs>(),
+                matrix_multiply::def(),
+                std::make_unique<matrix_multiply::Attrs>(),
                 {{p.type, {p.m, p.k}}, {p.type, {p.k, p.n}}, {p.type, {p.n}}},
                 2.0 * double(p.m * p.n * p.k),
                 2};
@@ -216,8 +213,9 @@ std::vector<Row> productRows()
     auto linear = [&](char const* name, int64_t m, int64_t n, int64_t k) {
         FusedActivation const gelu(n > k ? FusedActivation(FusedKind::kGeluErf) : FusedActivation());
         list.push_back({name,
-                        fused_matrix_multiply::def(),
-                        std::make_unique<fused_matrix_multiply::Attrs>(matrix_multiply::Attrs(), gelu),
+                        matrix_multiply::def(),
+                        std::make_unique<matrix_multiply::Attrs>(matrix_multiply::MatrixOperation::kNone,
+                                                                 matrix_multiply::MatrixOperation::kNone, gelu),
                         {{f, {m, k}}, {f, {k, n}}, {f, {n}}},
                         2.0 * double(m * n * k),
                         2});

@@ -75,9 +75,9 @@ check_networks() {
 check_memory() {
     command -v compute-sanitizer >/dev/null || return 0
     local filter
-    for filter in activation.half slice. gather.by softmax.by softmax.half fused_convolution.residual convolution.half_1x1 \
+    for filter in activation.half slice. gather.by softmax.by softmax.half convolution.epilogue_residual convolution.half_1x1 \
         convolution.half_3x3 convolution.half_7x7 convolution.half_depthwise convolution.half_groups matrix_multiply.by \
-        matrix_multiply.half normalized_product.half_n768 attention.by attention.half attention.f16 layer_norm.half \
+        matrix_multiply.half matrix_multiply.norm_half_n768 attention.by attention.half attention.f16 layer_norm.half \
         pooling.max_f16 pooling.average_f16 reduce.sum_last reduce.sum_columns concat padding. half_again shuffle.odd_rows \
         reformat.half; do
         step "sanitize_${filter%.*}_${filter#*.}" 100 compute-sanitizer --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
@@ -85,7 +85,7 @@ check_memory() {
     # Our own kernels: those of libraries take minutes under the tool. Without attention.f16: of its kernels by the tensor
     # copy engine the tool warns that q arrives where the result is stored later, though all threads wait for q between.
     for filter in convolution.half_3x3_tails matrix_multiply.half_odd matrix_multiply.half_steps \
-        normalized_product.half_n768 attention.half layer_norm.half softmax.half reduce.sum_last; do
+        matrix_multiply.norm_half_n768 attention.half layer_norm.half softmax.half reduce.sum_last; do
         step "races_${filter%.*}_${filter#*.}" 100 env TENSORWRIGHT_CUDNN=/nowhere TENSORWRIGHT_CUBLASLT=/nowhere \
             compute-sanitizer --tool racecheck --error-exitcode 9 "$here/bin/test_cuda_cases" --filter "$filter"
     done

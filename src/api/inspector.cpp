@@ -8,7 +8,10 @@
 
 #include "api/io_formats.h"
 #include "ir/op_def.h"
+#include "ops/convolution/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "runtime/profile_ranges.h"
+#include "tactic/registry.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -86,6 +89,16 @@ Json tensorJson(InspectorObject const& i, ir::Value const& v, int profile)
     return t;
 }
 
+// The op, or the public layer that is one of its kinds.
+char const* kindOf(ir::Node const& node)
+{
+    if (node.op == &ops::convolution::def() && node.attrsAs<ops::convolution::Attrs>().transposed)
+        return "deconvolution";
+    if (node.op == &ops::matrix_multiply::def() && node.attrsAs<ops::matrix_multiply::Attrs>().connected)
+        return "fully_connected";
+    return node.op->name;
+}
+
 } // namespace
 
 std::string InspectorObject::layer(int index, bool json) const
@@ -102,7 +115,7 @@ std::string InspectorObject::layer(int index, bool json) const
         return json ? text(Json(name)) : name;
     Json j;
     j["Name"] = name;
-    j["LayerType"] = node.op->name;
+    j["LayerType"] = kindOf(node);
     j["Inputs"] = Json::array();
     for (ir::Value const* v : node.inputs)
         if (v && !v->isConstant())
@@ -110,7 +123,7 @@ std::string InspectorObject::layer(int index, bool json) const
     j["Outputs"] = Json::array();
     for (ir::Value const* v : node.outputs)
         j["Outputs"].push_back(tensorJson(*this, *v, profile));
-    j["ParameterType"] = node.op->name;
+    j["ParameterType"] = kindOf(node);
     for (auto const& f : ir::fieldsOf(*node.attrs)) {
         using Kind = ir::FieldValue::Kind;
         if (f.kind == Kind::kInteger)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the convolution and the deconvolution layer share: they differ in the op and in the order of their kernel
-// weights.
+// What the convolution and the deconvolution layer share: they differ in what is transposed and in the order of their
+// kernel weights.
 #pragma once
 
 #include "api/network.h"
-#include "families/convolution/kernel_window.h"
+#include "ops/convolution/op.h"
+#include "tactic/registry.h"
 
 namespace tw::api {
 
@@ -17,7 +18,7 @@ struct KernelLayer : LayerObject<PublicLayer>
     int32_t groups = 1;
     nvinfer1::Weights kernelWeights{}, biasWeights{};
 
-    virtual ir::OpDef const& op() const = 0;
+    virtual bool isTransposed() const = 0;
     // The first two dimensions of the kernel weights, for an input of so many channels.
     virtual Result<Extents> kernelChannels(int64_t inputChannels) const = 0;
 
@@ -99,7 +100,8 @@ struct KernelLayer : LayerObject<PublicLayer>
     Result<void> lower(LowerContext& ctx) override
     {
         ir::Value* x = ctx.in(0);
-        ops::KernelWindowAttrs a;
+        ops::convolution::Attrs a;
+        a.transposed = isTransposed();
         a.strides = toVector(stride);
         a.dilations = toVector(dilation);
         a.prePadding = toVector(prePadding);
@@ -122,7 +124,7 @@ struct KernelLayer : LayerObject<PublicLayer>
         if (!b && biasWeights.count != 0) {
             TW_ASSIGN(b, ctx.weights(biasWeights, {outputMaps}, x->type, ir::WeightsRole::kBias));
         }
-        TW_ASSIGN(ir::Node * node, ctx.add(op(), std::move(a), {x, w, b}));
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::convolution::def(), std::move(a), {x, w, b}));
         ctx.output(0, node->outputs[0]);
         return {};
     }

@@ -94,7 +94,7 @@ constexpr char const* kBandsPass = "fuse_expanded_depthwise";
 bool hasGroups(ir::Graph const& g)
 {
     return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return (n->op == &ops::convolution::def() && n->template attrsAs<ops::convolution::Attrs>().groups > 1) ||
+        return (ops::convolution::isBareForward(*n) && n->template attrsAs<ops::convolution::Attrs>().groups > 1) ||
                std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasGroups(*r); });
     });
 }

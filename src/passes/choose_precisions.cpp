@@ -149,7 +149,7 @@ bool isCheap(ir::Node const& n)
                                            "identity",    "select",  "padding",    "one_hot"};
     if (std::find(std::begin(kCheap), std::end(kCheap), n.op->name) != std::end(kCheap))
         return true;
-    if (n.op != &ops::matrix_multiply::def())
+    if (!ops::matrix_multiply::isBareProduct(n))
         return false;
     auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
     ir::Shape const& x = n.inputs[0]->shape;

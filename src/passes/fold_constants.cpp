@@ -74,8 +74,7 @@ bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
         outBytes = ir::addSat(outBytes, ir::mulSat(s.dims.volume(), sizeOf(s.type)));
         outCount = ir::addSat(outCount, s.dims.volume());
     }
-    bool const sums = n.op == &ops::convolution::def() || n.op == &ops::deconvolution::def() ||
-                      n.op == &ops::matrix_multiply::def() || n.op == &ops::fully_connected::def() ||
+    bool const sums = n.op == &ops::convolution::def() || n.op == &ops::matrix_multiply::def() ||
                       n.op == &ops::pooling::def() || n.op == &ops::lrn::def();
     return outBytes <= ir::addSat(inBytes, kGrowth) && (!sums || ir::mulSat(outCount, largest) <= kMaxSum);
 }

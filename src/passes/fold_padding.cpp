@@ -82,7 +82,7 @@ bool isZero(std::vector<int64_t> const& list)
 // The window's attributes with the padding; null when it cannot take it.
 std::unique_ptr<ir::AttrsBase> padded(ir::Node const& window, Pads const& pads)
 {
-    if (window.op == &ops::convolution::def()) {
+    if (ops::convolution::isBareForward(window)) {
         auto a = std::make_unique<ops::convolution::Attrs>(window.attrsAs<ops::convolution::Attrs>());
         if (a->paddingMode != ops::PaddingMode::kExplicitRoundDown || !addTo(pads, a->prePadding, a->postPadding))
             return nullptr;

@@ -3,15 +3,15 @@
 //   before: y = conv(x, w, b) -> scale(y, s, t)      after: conv(x, s w, s b + t)
 // The scale may be a scale layer (uniform, or by channel of the convolution; no power), as batch normalization imports,
 // or a sum, difference, product or quotient with a constant that has the channel's or no dimension. Convolution,
-// deconvolution and fully connected. Expects Form::kCanonical. Stands before fuse_activation, which then finds the
+// transposed or not, and fully connected. Expects Form::kCanonical. Stands before fuse_activation, which then finds the
 // activation right behind the convolution. New weights are computed in double and rounded once; they keep layer and
 // role of the old ones. Leaves alone: a convolution that others read too, weights that refit can reach, factors that
 // are not finite or leave the type's range.
 #include <cmath>
 
 #include "ops/convolution/op.h"
-#include "ops/deconvolution/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/scale/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -37,8 +37,8 @@ struct Target
 
 std::optional<Target> targetOf(ir::Node* n, bool refittable)
 {
-    bool const connected = n && n->op == &ops::fully_connected::def();
-    if (!connected && !(n && (n->op == &ops::convolution::def() || n->op == &ops::deconvolution::def())))
+    bool const connected = n && ops::matrix_multiply::isBareConnected(*n);
+    if (!connected && !(n && ops::convolution::isBare(*n)))
         return std::nullopt;
     ir::Value const *w = n->inputs[1], *b = n->inputs.size() > 2 ? n->inputs[2] : nullptr;
     if (!w->isConstant() || (b && !b->isConstant()) || w->quantization ||
@@ -115,10 +115,11 @@ std::optional<Affine> affineOfElementwise(ir::Node const& e, Target const& t)
 // Channel of the output that element `at` of the kernel belongs to.
 int64_t channelOf(Target const& t, Extents const& w, int64_t at)
 {
-    if (t.node->op != &ops::deconvolution::def())
+    bool const isConvolution = t.node->op == &ops::convolution::def();
+    if (!isConvolution || !t.node->attrsAs<ops::convolution::Attrs>().transposed)
         return at / w.volume(1, w.rank);
     // [C, K/G, window]: input channels of group g give output channels g K/G ...
-    int64_t const groups = t.node->attrsAs<ops::deconvolution::Attrs>().groups, window = w.volume(2, w.rank);
+    int64_t const groups = t.node->attrsAs<ops::convolution::Attrs>().groups, window = w.volume(2, w.rank);
     int64_t const c = at / (window * w[1]), inGroup = at / window % w[1];
     return c / (w[0] / groups) * w[1] + inGroup;
 }

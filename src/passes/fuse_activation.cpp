@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one node of a convolution or matrix product and what is computed on its result element by element.
-//   conv(x, w, b) -> activation                  ->  fused_convolution(x, w, b)
-//   deconv(x, w, b), connected(x, w, b)          ->  fused_deconvolution, fused_fully_connected likewise
-//   conv(x, w, b) -> + r -> activation           ->  fused_convolution(x, w, b, r), r of the same shape; f may be none
-//   matmul(a, b) -> + const[n] -> + r -> activation  ->  fused_matrix_multiply(a, b, bias, r), r of the same shape; any
-//                                                   of the three may be missing
+//   conv(x, w, b) -> activation                  ->  conv(x, w, b; f), transposed or not; connected(x, w, b) likewise
+//   conv(x, w, b) -> + r -> activation           ->  conv(x, w, b, r; f), r of the same shape; f may be none
+//   matmul(a, b) -> + const[n] -> + r -> activation  ->  matmul(a, b, bias, r; f), r of the same shape; any of the
+//                                                   three may be missing
 // An activation is the layer of that name, or one that several nodes make (products.h, gelu.h).
 // Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
-// Leaves alone: results that others read too, and nodes whose wishes of the user differ.
+// Leaves alone: nodes that have an epilogue, results that others read too, and nodes whose wishes of the user differ.
 #include <algorithm>
 
 #include "ops/activation/op.h"
+#include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/fused_convolution/op.h"
-#include "ops/fused_deconvolution/op.h"
-#include "ops/fused_fully_connected/op.h"
-#include "ops/fused_matrix_multiply/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/gelu.h"
 #include "passes/list.h"
@@ -75,14 +72,20 @@ bool isBias(ir::Value const& v, ir::Value const& y)
     return v.shape.back() == y.shape.back();
 }
 
+// Whether the head is a product whose bias and residual are nodes behind it.
+bool isProduct(ir::Node const& head)
+{
+    return ops::matrix_multiply::isBareProduct(head);
+}
+
 // Whether a sum with another tensor can be a part of `head`, whose result is `y`. A missing bias becomes zeros, which
 // need a known size.
 bool takesResidual(ir::Node const& head, ir::Value const& y)
 {
-    if (head.op == &ops::matrix_multiply::def())
+    if (isProduct(head))
         return head.attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector &&
                y.rank() > 0 && y.shape.back().isConst();
-    return head.op == &ops::convolution::def();
+    return ops::convolution::isBareForward(head);
 }
 
 void takeActivation(ir::Graph const& g, Chain& c, bool refittable)
@@ -112,7 +115,7 @@ Chain chainFrom(ir::Graph const& g, ir::Node* head, bool refittable)
     ir::Value const* y = c.result();
     ir::Node* n = reader(g, c);
     ir::Value* other = addedTo(n, y);
-    if (other && head->op == &ops::matrix_multiply::def() && isBias(*other, *y) &&
+    if (other && isProduct(*head) && isBias(*other, *y) &&
         head->attrsAs<ops::matrix_multiply::Attrs>().b != ops::matrix_multiply::MatrixOperation::kVector) {
         c.bias = other;
         c.nodes.push_back(n);
@@ -152,7 +155,7 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     to[nullptr] = nullptr;
     for (ir::Value const* v : inputs)
         to[v] = body->addInput(v->name, v->type, v->shape);
-    bool const product = c.nodes[0]->op == &ops::matrix_multiply::def();
+    bool const product = isProduct(*c.nodes[0]);
     bool const noBias = product && c.residual && !c.bias;
     ir::Value* row = nullptr; // the bias with the result's rank
     if (c.bias || noBias) {
@@ -188,41 +191,32 @@ Result<std::unique_ptr<ir::Graph>> bodyOf(ir::Graph const& g, Chain const& c, st
     return body;
 }
 
+std::unique_ptr<ir::AttrsBase> attrsOf(Chain const& c)
+{
+    std::unique_ptr<ir::AttrsBase> attrs = c.nodes[0]->attrs->clone();
+    ops::Epilogue& epilogue = c.nodes[0]->op == &ops::convolution::def()
+                                  ? static_cast<ops::convolution::Attrs&>(*attrs).epilogue
+                                  : static_cast<ops::matrix_multiply::Attrs&>(*attrs).epilogue;
+    epilogue.activation = c.activation;
+    return attrs;
+}
+
 Result<void> fuse(ir::Graph& g, Chain const& c)
 {
-    using namespace ops;
     ir::Node const& head = *c.nodes[0];
+    bool const product = isProduct(head);
     std::vector<ir::Value*> inputs = head.inputs;
-    std::unique_ptr<ir::AttrsBase> attrs;
-    ir::OpDef const* op = nullptr;
-    if (head.op == &deconvolution::def()) {
-        op = &fused_deconvolution::def();
-        attrs = std::make_unique<fused_deconvolution::Attrs>(head.attrsAs<deconvolution::Attrs>(), c.activation);
-    } else if (head.op == &fully_connected::def()) {
-        op = &fused_fully_connected::def();
-        attrs = std::make_unique<fused_fully_connected::Attrs>(c.activation);
-    } else if (head.op == &convolution::def()) {
-        op = &fused_convolution::def();
-        attrs = std::make_unique<fused_convolution::Attrs>(head.attrsAs<convolution::Attrs>(), c.activation);
-        if (c.residual) {
-            if (inputs.size() < 3)
-                inputs.push_back(zeroBias(g, *inputs[1], inputs[1]->shape[0].value()));
-            inputs.push_back(c.residual);
-        }
-    } else {
-        op = &fused_matrix_multiply::def();
-        attrs = std::make_unique<fused_matrix_multiply::Attrs>(head.attrsAs<matrix_multiply::Attrs>(), c.activation);
-        if (c.bias)
-            inputs.push_back(asVector(g, *c.bias));
-        if (c.residual) {
-            if (!c.bias)
-                inputs.push_back(zeroBias(g, *inputs[1], c.result()->shape.back().value()));
-            inputs.push_back(c.residual);
-        }
+    if (c.bias)
+        inputs.push_back(asVector(g, *c.bias));
+    if (c.residual) {
+        if (inputs.size() <= ops::Epilogue::kBias)
+            inputs.push_back(
+                zeroBias(g, *inputs[1], product ? c.result()->shape.back().value() : inputs[1]->shape[0].value()));
+        inputs.push_back(c.residual);
     }
     TW_ASSIGN(auto body, bodyOf(g, c, inputs));
     TW_ASSIGN(ir::Node * fused,
-              g.addNode(*op, std::move(attrs), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
+              g.addNode(*head.op, attrsOf(c), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
     TW_TRY(fitBody(*fused));
     fused->layers = head.layers;
     fused->precision = head.precision;
@@ -243,11 +237,9 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
 
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
 {
-    ir::OpDef const* const kinds[] = {&ops::convolution::def(), &ops::deconvolution::def(),
-                                      &ops::fully_connected::def(), &ops::matrix_multiply::def()};
     std::vector<ir::Node*> heads;
     for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
-        if (std::find(std::begin(kinds), std::end(kinds), (*n)->op) != std::end(kinds))
+        if (ops::convolution::isBare(**n) || ops::matrix_multiply::isBare(**n))
             heads.push_back(n->get());
     bool changed = false;
     for (ir::Node* head : heads) {

@@ -202,7 +202,7 @@ private:
                 break;
             bool const second = n->op == &ops::elementwise::def() && n->inputs[1]->shape == v->shape &&
                                 !(n->inputs[0]->shape == v->shape);
-            if (n->op == &ops::matrix_multiply::def())
+            if (ops::matrix_multiply::isBareProduct(*n))
                 break;
             v = n->inputs[n->op == &ops::select::def() ? (n->inputs[1]->shape == v->shape ? 1 : 2) : second];
         }
@@ -313,7 +313,7 @@ private:
             if (!n || v->quantization || !isShapeOfScores(v->shape))
                 return nullptr;
             core_.push_back(n);
-            if (n->op == &ops::matrix_multiply::def())
+            if (ops::matrix_multiply::isBareProduct(*n))
                 return n;
             if (isCast(n) || isReshape(n)) {
                 v = n->inputs[0];
@@ -357,7 +357,7 @@ private:
     {
         for (int i = 0; i < kMostNodes && v && v->producer; ++i) {
             ir::Node const* n = v->producer;
-            if (n->op == &ops::matrix_multiply::def())
+            if (ops::matrix_multiply::isBareProduct(*n))
                 return true;
             if (n->op != &ops::elementwise::def() && n->op != &ops::select::def() && !isCast(n) && !isReshape(n))
                 return false;
@@ -422,7 +422,7 @@ Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     std::vector<ir::Node*> products;
     for (auto const& n : g.nodes)
-        if (n->op == &ops::matrix_multiply::def() && weightsOf(n.get()).softmax)
+        if (ops::matrix_multiply::isBareProduct(*n) && weightsOf(n.get()).softmax)
             products.push_back(n.get());
     bool changed = false, isUntidy = false;
     for (ir::Node* product : products) {

@@ -5,8 +5,8 @@
 // The builder times whole engines with and without.
 // Expects Form::kFused: convolutions have their activations. Stands behind the other fusions. Leaves alone: results
 // that others read too, residual sums, other types than f32, nodes whose wishes of the user differ.
+#include "ops/convolution/op.h"
 #include "ops/expanded_depthwise/op.h"
-#include "ops/fused_convolution/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -19,8 +19,8 @@ namespace {
 // A 2-D convolution in f32 with bias and known shapes, with an activation at most.
 bool isConvolution(ir::Node const* n)
 {
-    if (!n || (n->op != &ops::convolution::def() && n->op != &ops::fused_convolution::def()) || n->inputs.size() != 3 ||
-        n->device.byUser)
+    if (!n || n->op != &ops::convolution::def() || n->attrsAs<ops::convolution::Attrs>().transposed ||
+        n->inputs.size() != 3 || n->device.byUser)
         return false;
     for (ir::Value const* v : n->inputs)
         if (!v || v->type != DataType::kFloat)
@@ -37,8 +37,7 @@ bool isConvolution(ir::Node const* n)
 
 ops::FusedActivation activationOf(ir::Node const& n)
 {
-    return n.op == &ops::fused_convolution::def() ? n.attrsAs<ops::fused_convolution::Attrs>().activation
-                                                  : ops::FusedActivation();
+    return n.attrsAs<ops::convolution::Attrs>().epilogue.activation;
 }
 
 bool isExpansion(ir::Node const* n)

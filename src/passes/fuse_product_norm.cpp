@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one node of a matrix product and the LayerNorm of its rows, which nobody else reads.
-//   before: x = f(a b + bias + r), y = layer_norm(x)    after: y = normalized_product(a, b, bias, r, gamma, beta)
+//   before: x = f(a b + bias + r), y = layer_norm(x)    after: y = matrix_multiply(a, b, bias, r, gamma, beta)
 // In FP16, where x takes more than ctx.normBytes: it then never goes to memory, while smaller ones stay in L2. The
 // tuner still has two kernels, one after the other, to choose. Expects Form::kFused: products have their biases,
 // residuals and activations. Stands behind the other fusions and before lower_precision. Leaves alone: products without
@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "ops/layer_norm/op.h"
-#include "ops/normalized_product/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -19,6 +19,7 @@ namespace tw::passes {
 
 namespace {
 
+using ops::Epilogue;
 using ops::matrix_multiply::MatrixOperation;
 
 // Whether the node computes in FP16, now or when precisions are lowered.
@@ -42,11 +43,12 @@ bool isNorm(ir::Node const& n)
 
 bool isProduct(ir::Node const* n)
 {
-    if (!n || n->op != &ops::fused_matrix_multiply::def() || n->inputs.size() != 4 || !n->inputs[2] || !n->inputs[3])
+    if (!n || n->op != &ops::matrix_multiply::def() || ops::matrix_multiply::hasNorm(*n) ||
+        !ops::hasInput(*n, Epilogue::kBias) || !ops::hasInput(*n, Epilogue::kResidual))
         return false;
-    auto const& a = n->attrsAs<ops::fused_matrix_multiply::Attrs>();
-    return a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector && n->inputs[1]->isConstant() &&
-           n->inputs[2]->isConstant();
+    auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
+    return a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector && !a.connected &&
+           n->inputs[1]->isConstant() && n->inputs[Epilogue::kBias]->isConstant();
 }
 
 } // namespace
@@ -66,7 +68,7 @@ Result<bool> fuseProductNorm(ir::Graph& g, PassContext const& ctx)
         if (!isProduct(product) || !willBeHalf(*product, ctx) || !ir::isStatic(shape) || !canFuse(g, {product, norm}))
             continue;
         if (ir::extentsOf(shape).volume() * sizeOf(DataType::kHalf) <= ctx.normBytes ||
-            !ops::normalized_product::takesRows(shape.back().value()))
+            !ops::matrix_multiply::takesRows(shape.back().value()))
             continue;
         auto const& of = norm->attrsAs<ops::layer_norm::Attrs>();
         std::vector<FusedInput> inputs;
@@ -74,11 +76,11 @@ Result<bool> fuseProductNorm(ir::Graph& g, PassContext const& ctx)
             inputs.push_back({v, v});
         for (int i : {of.gammaInput(), of.betaInput()})
             inputs.push_back({norm->inputs[size_t(i)], norm->inputs[size_t(i)]});
-        auto attrs = std::make_unique<ops::normalized_product::Attrs>(
-            product->attrsAs<ops::fused_matrix_multiply::Attrs>(), of.epsilon);
+        auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(product->attrsAs<ops::matrix_multiply::Attrs>());
+        attrs->epilogue.epsilon = of.epsilon;
         std::string const name = product->name + " + " + norm->name;
         TW_ASSIGN(ir::Node * fused,
-                  fuseNodes(g, {product, norm}, ops::normalized_product::def(), std::move(attrs), inputs));
+                  fuseNodes(g, {product, norm}, ops::matrix_multiply::def(), std::move(attrs), inputs));
         if (!fused)
             continue;
         ctx.log.info("fused " + name);

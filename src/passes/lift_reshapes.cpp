@@ -66,7 +66,7 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
             continue;
         if (n.op == &activation::def() || n.op == &unary::def())
             return {x};
-        if (n.op == &matrix_multiply::def()) {
+        if (matrix_multiply::isBareProduct(n)) {
             auto const& a = n.attrsAs<matrix_multiply::Attrs>();
             ir::Value const& w = *n.inputs[1];
             bool const plain = a.a == MatrixOperation::kNone && a.b != MatrixOperation::kVector;

@@ -87,7 +87,7 @@ private:
 
     bool isBranch(ir::Node& n, Branch& b) const
     {
-        if (n.op != &ops::convolution::def() || n.attrsAs<ops::convolution::Attrs>().groups != 1)
+        if (!ops::convolution::isBareForward(n) || n.attrsAs<ops::convolution::Attrs>().groups != 1)
             return false;
         b.convolution = &n;
         for (ir::Value const* v : {b.kernel(), b.bias()})

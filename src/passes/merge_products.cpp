@@ -100,7 +100,7 @@ private:
             if (!p.product || !canJoin(*p.product, *p.sum))
                 return;
         }
-        if (p.product->op != &ops::matrix_multiply::def())
+        if (!ops::matrix_multiply::isBareProduct(*p.product))
             return;
         auto const& a = p.product->attrsAs<ops::matrix_multiply::Attrs>();
         ir::Value const& y = *p.product->outputs[0];

@@ -128,7 +128,7 @@ Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx)
         return false;
     std::vector<ir::Node*> convolutions;
     for (auto const& n : g.nodes)
-        if (n->op == &ops::convolution::def())
+        if (ops::convolution::isBareForward(*n))
             convolutions.push_back(n.get());
     bool changed = false;
     for (ir::Node* n : convolutions) {

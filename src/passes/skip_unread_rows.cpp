@@ -165,7 +165,7 @@ std::optional<std::vector<Part>> partsOfInputs(ir::Node const& n, Part part)
         std::fill(parts.begin(), parts.end(), part);
         return n.attrsAs<concatenation::Attrs>().axis == part.axis ? std::nullopt : std::optional(parts);
     }
-    if (n.op == &matrix_multiply::def()) {
+    if (matrix_multiply::isBareProduct(n)) {
         using matrix_multiply::MatrixOperation;
         auto const& a = n.attrsAs<matrix_multiply::Attrs>();
         if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector || part.axis == y.rank() - 1)
@@ -237,7 +237,7 @@ public:
         demand();
         settle();
         bool const pays = std::any_of(narrowed_.begin(), narrowed_.end(), [](auto const& entry) {
-            return entry.first->op == &ops::matrix_multiply::def();
+            return ops::matrix_multiply::isBareProduct(*entry.first);
         });
         if (!pays || !canBeSaid())
             return false;

@@ -8,6 +8,7 @@
 
 #include "plan/all_but_panels.h"
 #include "plan/file.h"
+#include "plan/old_ops.h"
 #include "plan/plan.h"
 #include "plan/read_graph.h"
 
@@ -111,6 +112,7 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, i
                                  copy.bytes(c->image()),
                                  c->microseconds(),
                                  {}};
+        renewTactic(step.choice.tactic, step.choice.name, step.choice.version);
         for (flatbuffers::uoffset_t r = 0; s->choice() && r < sizeOf(s->choice()->rivals()); ++r) {
             fb::Rival const* rival = s->choice()->rivals()->Get(r);
             step.choice.rivals.push_back({copy.text(rival->name()), rival->microseconds(), copy.text(rival->reason())});

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "plan/old_ops.h"
 #include "tactic/registry.h"
 
 namespace tw::plan {
@@ -181,11 +182,7 @@ private:
         auto n = std::make_unique<ir::Node>();
         n->id = in.id();
         n->name = copy_.text(in.name());
-        n->op = ops::find(copy_.text(in.op()));
-        if (!n->op)
-            return bad("node '" + n->name + "' is of op '" + copy_.text(in.op()) +
-                       "', which this library does not have");
-        n->attrs = n->op->makeAttrs();
+        std::string op = copy_.text(in.op());
         std::vector<ir::FieldValue> fields;
         for (flatbuffers::uoffset_t i = 0; i < sizeOf(in.fields()); ++i) {
             fb::Field const* f = in.fields()->Get(i);
@@ -195,6 +192,11 @@ private:
                                             static_cast<ir::FieldValue::Kind>(f->kind()), copy_.list(f->integers()),
                                             copy_.list(f->reals()), copy_.bytes(f->text())});
         }
+        renewNode(op, fields);
+        n->op = ops::find(op);
+        if (!n->op)
+            return bad("node '" + n->name + "' is of op '" + op + "', which this library does not have");
+        n->attrs = n->op->makeAttrs();
         std::string why;
         if (!ir::setFields(*n->attrs, fields, why))
             return bad("node '" + n->name + "' (" + n->op->name + "): " + why);

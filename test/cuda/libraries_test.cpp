@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "families/elementwise/activate.h"
-#include "ops/fused_matrix_multiply/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "runtime/engine.h"
 #include "support/case_problem.h"
 #include "support/cuda_libraries.h"
@@ -118,17 +118,17 @@ TEST(CudaLibraries, RefusalsHaveReasons)
 {
     auto const target = targetWith(kNowhere, kNowhere);
     auto product = [&](char const* name) {
-        return refusal("fused_matrix_multiply", "fused_matrix_multiply_cublaslt", name, *target);
+        return refusal("matrix_multiply", "matrix_multiply_cublaslt", std::string("epilogue_") + name, *target);
     };
     EXPECT_NE(product("half_gelu").find("ReLU, GELU by tanh, or nothing"), std::string::npos) << product("half_gelu");
     EXPECT_NE(product("no_inner").find("nothing is summed"), std::string::npos) << product("no_inner");
     EXPECT_NE(product("half_residual").find("cuBLASLt is not at"), std::string::npos) << product("half_residual");
     EXPECT_NE(product("half_batch").find("cuBLASLt is not at"), std::string::npos) << product("half_batch");
-    EXPECT_NE(refusal("fused_matrix_multiply", "fused_matrix_multiply_tf32_cublaslt", "half_no_bias", *target)
+    EXPECT_NE(refusal("matrix_multiply", "matrix_multiply_tf32_cublaslt", "epilogue_half_no_bias", *target)
                   .find("computes in f32, input 0 is f16"),
               std::string::npos);
     auto convolution = [&](char const* name) {
-        return refusal("fused_convolution", "fused_convolution_f16_cudnn", name, *target);
+        return refusal("convolution", "convolution_f16_cudnn", std::string("epilogue_") + name, *target);
     };
     EXPECT_NE(convolution("half_1x1_residual").find("cuDNN 9 is not at"), std::string::npos)
         << convolution("half_1x1_residual");
@@ -173,14 +173,12 @@ TEST(CudaLibraries, SourcesAreChosen)
         auto const list = tune::candidates(node, options);
         return std::count_if(list.begin(), list.end(), [&](ops::Tactic const* t) { return t->source() == source; });
     };
-    for (char const* op : {"matrix_multiply", "fused_matrix_multiply", "fully_connected", "fused_fully_connected"}) {
-        options.sources = ~0u;
-        EXPECT_EQ(count(op, Source::kCublasLt), 2) << op;
-        options.sources = 1u << int(Source::kOwn) | 1u << int(Source::kCudnn);
-        EXPECT_EQ(count(op, Source::kCublasLt), 0) << op;
-        EXPECT_GT(count(op, Source::kOwn), 0) << op;
-    }
-    for (char const* op : {"convolution", "fused_convolution", "attention"}) {
+    options.sources = ~0u;
+    EXPECT_EQ(count("matrix_multiply", Source::kCublasLt), 2);
+    options.sources = 1u << int(Source::kOwn) | 1u << int(Source::kCudnn);
+    EXPECT_EQ(count("matrix_multiply", Source::kCublasLt), 0);
+    EXPECT_GT(count("matrix_multiply", Source::kOwn), 0);
+    for (char const* op : {"convolution", "attention"}) {
         options.sources = ~0u;
         EXPECT_EQ(count(op, Source::kCudnn), op == std::string("attention") ? 1 : 2) << op;
         options.sources = 1u << int(Source::kOwn) | 1u << int(Source::kCublasLt);

@@ -7,9 +7,7 @@
 #include <cstring>
 
 #include "interp/interp.h"
-#include "ops/deconvolution/op.h"
-#include "ops/fused_convolution/op.h"
-#include "ops/fused_deconvolution/op.h"
+#include "ops/convolution/op.h"
 #include "support/op_case.h"
 #include "tactic/convert_format.h"
 #include "tactic/cpu_isa.h"
@@ -127,7 +125,7 @@ void runSliced(ir::OpDef const& op, ops::Case const& c)
 TEST(ConvolutionSlices, NothingElseIsTouched)
 {
     using ops::activation::Kind;
-    using Attrs = ops::fused_convolution::Attrs;
+    using Attrs = ops::convolution::Attrs;
     if (!ops::supportsIsa(kernels::jit::Isa::kAvx2).ok)
         GTEST_SKIP() << "this CPU runs plain kernels only";
     auto weights = [](Extents const& e) { return ops::constant(DataType::kFloat, e); };
@@ -140,7 +138,7 @@ TEST(ConvolutionSlices, NothingElseIsTouched)
         c.inputs = {ops::f32(x), weights(w), weights({w[0]})};
         if (residual)
             c.inputs.push_back(ops::f32({x[0], w[0], x[2], x[3]}));
-        runSliced(ops::fused_convolution::def(), c);
+        runSliced(ops::convolution::def(), c);
     };
     auto same = [](ops::convolution::Attrs& a) { a.prePadding = a.postPadding = {1, 1}; };
     auto none = [](ops::convolution::Attrs&) {};
@@ -160,13 +158,13 @@ TEST(ConvolutionSlices, NothingElseIsTouched)
     add("depthwise", {1, 48, 9, 17}, {48, 1, 3, 3}, depthwise);
     add("depthwise_residual", {2, 48, 3, 30}, {48, 1, 3, 3}, depthwise, true);
 
-    ops::deconvolution::Attrs up = ops::deconvolution::Attrs::plain(2);
+    Attrs up = Attrs::plain(2, true);
     up.strides = {2, 2};
     ops::Case c;
     c.name = "2x2_stride2";
-    c.attrs = std::make_shared<ops::fused_deconvolution::Attrs>(up, ops::FusedActivation(Kind::kRelu));
+    c.attrs = std::make_shared<Attrs>(up, ops::FusedActivation(Kind::kRelu), true);
     c.inputs = {ops::f32({1, 32, 5, 9}), weights({32, 48, 2, 2}), weights({48})};
-    runSliced(ops::fused_deconvolution::def(), c);
+    runSliced(ops::convolution::def(), c);
 }
 
 } // namespace tw::test

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/convolution/op.h"
-#include "ops/deconvolution/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/fully_connected/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/scale/op.h"
 #include "ops/slice/op.h"
 #include "pass_test.h"
@@ -27,13 +26,13 @@ ir::Value* convolution(GraphMaker& m, bool bias)
 
 ir::Value* deconvolution(GraphMaker& m, bool bias)
 {
-    auto a = ops::deconvolution::Attrs::plain(2);
+    auto a = ops::convolution::Attrs::plain(2, true);
     a.groups = 2;
     a.strides = {2, 2};
     std::vector<ir::Value*> in{m.input("x", ir::shapeOf({2, 4, 5, 5})), m.constant("w", {4, 3, 3, 3})};
     if (bias)
         in.push_back(m.constant("b", {6}));
-    return m.add(ops::deconvolution::def(), a, in, "conv");
+    return m.add(ops::convolution::def(), a, in, "conv");
 }
 
 ir::Value* connected(GraphMaker& m, bool bias)
@@ -41,7 +40,7 @@ ir::Value* connected(GraphMaker& m, bool bias)
     std::vector<ir::Value*> in{m.input("x", ir::shapeOf({2, 4, 2, 2})), m.constant("w", {6, 16})};
     if (bias)
         in.push_back(m.constant("b", {6}));
-    return m.add(ops::fully_connected::def(), in, "conv");
+    return m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(), in, "conv");
 }
 
 using Make = ir::Value* (*)(GraphMaker&, bool bias);

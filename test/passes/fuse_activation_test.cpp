@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/op.h"
 #include "ops/convolution/op.h"
-#include "ops/deconvolution/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/fused_convolution/op.h"
-#include "ops/fused_matrix_multiply/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/unary/op.h"
 #include "pass_test.h"
@@ -49,7 +46,7 @@ TEST(FuseActivation, EveryKindBehindAConvolution)
         GraphMaker m;
         m.output(activation(m, convolution(m, image(m), "conv1", k % 2 == 0), "act1", Kind(k)), "y");
         checkPass(m.g, passes::fuseActivation, true);
-        EXPECT_EQ(nodesOf(m.g), "conv1 + act1:fused_convolution");
+        EXPECT_EQ(nodesOf(m.g), "conv1 + act1:convolution");
         EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"conv1", "act1"}));
         EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "conv1:convolution, act1:activation");
         checkBody(*m.g.nodes[0]);
@@ -115,7 +112,7 @@ TEST(FuseActivation, Products)
         m.output(p.write(m, convolution(m, image(m), "conv1")), "y");
         checkPass(m.g, passes::fuseActivation, true);
         ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
-        auto const& f = m.g.nodes[0]->attrsAs<ops::fused_convolution::Attrs>().activation;
+        auto const& f = m.g.nodes[0]->attrsAs<ops::convolution::Attrs>().epilogue.activation;
         EXPECT_EQ(f.kind, int(p.kind));
         checkBody(*m.g.nodes[0]);
     }
@@ -159,7 +156,7 @@ TEST(FuseActivation, Residual)
             ir::Value* y = convolution(m, x, "conv1", bias);
             m.output(activation(m, first ? sum(m, x, y, "add") : sum(m, y, x, "add"), "relu"), "y");
             checkPass(m.g, passes::fuseActivation, true);
-            EXPECT_EQ(nodesOf(m.g), "conv1 + add + relu:fused_convolution");
+            EXPECT_EQ(nodesOf(m.g), "conv1 + add + relu:convolution");
             checkBody(*m.g.nodes[0]);
         }
 }
@@ -172,7 +169,7 @@ TEST(FuseActivation, TheLaterOfTwoConvolutionsTakesTheSum)
     ir::Value* b = convolution(m, activation(m, x, "relu0"), "conv2");
     m.output(sum(m, a, b, "add"), "y");
     checkPass(m.g, passes::fuseActivation, true);
-    EXPECT_EQ(nodesOf(m.g), "conv1:convolution, relu0:activation, conv2 + add:fused_convolution");
+    EXPECT_EQ(nodesOf(m.g), "conv1:convolution, relu0:activation, conv2 + add:convolution");
 }
 
 TEST(FuseActivation, MatrixProducts)
@@ -192,7 +189,7 @@ TEST(FuseActivation, MatrixProducts)
             m.output(y, "y");
             checkPass(m.g, passes::fuseActivation, true);
             std::string const name = std::string("mm") + (parts & 1 ? " + add" : "") + (parts & 2 ? " + sigmoid" : "");
-            EXPECT_EQ(nodesOf(m.g), name + ":fused_matrix_multiply");
+            EXPECT_EQ(nodesOf(m.g), name + ":matrix_multiply");
             checkBody(*m.g.nodes[0]);
         }
 }
@@ -209,7 +206,7 @@ TEST(FuseActivation, ResidualOfAMatrixProduct)
                 y = sum(m, y, m.constant("bias", {1, 1, 5}), "add");
             m.output(activation(m, first ? sum(m, r, y, "plus") : sum(m, y, r, "plus"), "relu"), "y");
             checkPass(m.g, passes::fuseActivation, true);
-            EXPECT_EQ(nodesOf(m.g), std::string(bias ? "mm + add" : "mm") + " + plus + relu:fused_matrix_multiply");
+            EXPECT_EQ(nodesOf(m.g), std::string(bias ? "mm + add" : "mm") + " + plus + relu:matrix_multiply");
             checkBody(*m.g.nodes[0]);
         }
 }
@@ -217,15 +214,16 @@ TEST(FuseActivation, ResidualOfAMatrixProduct)
 TEST(FuseActivation, DeconvolutionAndFullyConnected)
 {
     GraphMaker m;
-    auto a = ops::deconvolution::Attrs::plain(2);
+    auto a = ops::convolution::Attrs::plain(2, true);
     a.strides = {2, 2};
-    ir::Value* y = m.add(ops::deconvolution::def(), a, {image(m), m.constant("w", {3, 4, 3, 3})}, "deconv");
+    ir::Value* y = m.add(ops::convolution::def(), a, {image(m), m.constant("w", {3, 4, 3, 3})}, "deconv");
     m.output(activation(m, y, "relu1"), "y");
     ir::Value* z = m.input("z", ir::shapeOf({2, 3, 4, 5}));
-    z = m.add(ops::fully_connected::def(), {z, m.constant("v", {7, 60}), m.constant("b", {7})}, "fc");
+    z = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(),
+              {z, m.constant("v", {7, 60}), m.constant("b", {7})}, "fc");
     m.output(activation(m, z, "tanh1", Kind::kTanh), "z_out");
     checkPass(m.g, passes::fuseActivation, true);
-    EXPECT_EQ(nodesOf(m.g), "deconv + relu1:fused_deconvolution, fc + tanh1:fused_fully_connected");
+    EXPECT_EQ(nodesOf(m.g), "deconv + relu1:convolution, fc + tanh1:matrix_multiply");
     for (auto const& n : m.g.nodes)
         checkBody(*n);
 }
@@ -296,7 +294,7 @@ public:
         check.tolerance = type == DataType::kHalf ? 4e-3 : 1e-5;
         checkPass(g, passes::fuseActivation, true, check);
         ASSERT_EQ(g.nodes.size(), 1u) << nodesOf(g);
-        EXPECT_EQ(g.nodes[0]->attrsAs<ops::fused_matrix_multiply::Attrs>().activation.kind, int(kind));
+        EXPECT_EQ(g.nodes[0]->attrsAs<ops::matrix_multiply::Attrs>().epilogue.activation.kind, int(kind));
         if (type == DataType::kFloat)
             checkBody(*g.nodes[0]);
     }

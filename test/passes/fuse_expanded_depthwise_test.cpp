@@ -63,7 +63,7 @@ TEST(FuseExpandedDepthwise, OneNodeWithBothActivations)
     checkPass(m.g, fuseLarge, true);
     EXPECT_EQ(nodesOf(m.g), "conv1 + relu1 + dw:expanded_depthwise");
     EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"conv1", "relu1", "dw"}));
-    EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "conv1 + relu1:fused_convolution, dw:convolution");
+    EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "conv1 + relu1:convolution, dw:convolution");
     checkBody(*m.g.nodes[0]);
 }
 

@@ -67,9 +67,9 @@ TEST(FuseProductNorm, OneNode)
     GraphMaker m;
     make(m);
     checkPass(m.g, fuse, true);
-    EXPECT_EQ(nodesOf(m.g), "mm + bias + residual + norm:normalized_product");
+    EXPECT_EQ(nodesOf(m.g), "mm + bias + residual + norm:matrix_multiply");
     EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"mm", "bias", "residual", "norm"}));
-    EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "mm + bias + residual:fused_matrix_multiply, norm:layer_norm");
+    EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "mm + bias + residual:matrix_multiply, norm:layer_norm");
     checkBody(*m.g.nodes[0]);
 }
 

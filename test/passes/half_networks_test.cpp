@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks that are in f16 already are fused as those in f32 are, conversions around parts in f32 included.
 #include "families/elementwise/activate.h"
-#include "ops/fused_matrix_multiply/op.h"
 #include "ops/layer_norm/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
 #include "transformer_block.h"
 
@@ -72,8 +72,8 @@ TEST(HalfNetworks, TransformerBlockIsFusedAsInFloat)
                 auto known = [](ir::Graph const& g) {
                     std::vector<int32_t> kinds;
                     for (auto const& n : g.nodes)
-                        if (n->op == &ops::fused_matrix_multiply::def())
-                            kinds.push_back(n->attrsAs<ops::fused_matrix_multiply::Attrs>().activation.kind);
+                        if (n->op == &ops::matrix_multiply::def())
+                            kinds.push_back(n->attrsAs<ops::matrix_multiply::Attrs>().epilogue.activation.kind);
                     return kinds;
                 };
                 EXPECT_EQ(known(m.g), known(reference.g));
@@ -93,8 +93,8 @@ TEST(HalfNetworks, TransformerBlockIsSevenKernelsOnAGpu)
         check.cuda = true;
         checkPass(m.g, wholePipeline, true, check);
         std::string const ops = opsOf(m.g);
-        std::string const wanted = "layer_norm fused_matrix_multiply attention fused_matrix_multiply layer_norm "
-                                   "fused_matrix_multiply fused_matrix_multiply";
+        std::string const wanted = "layer_norm matrix_multiply attention matrix_multiply layer_norm "
+                                   "matrix_multiply matrix_multiply";
         EXPECT_NE(ops.find(wanted), std::string::npos) << ops;
     }
 }

@@ -8,7 +8,7 @@
 
 namespace tw::test {
 
-// "conv1 + relu1:fused_convolution, ..." in order of execution.
+// "conv1 + relu1:convolution, ..." in order of execution.
 inline std::string nodesOf(ir::Graph const& g)
 {
     std::string s;

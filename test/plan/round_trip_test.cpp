@@ -320,15 +320,41 @@ TEST(PlanFile, HashFindsEveryFlippedBit)
         }
 }
 
+std::string savedStem(char const* name)
+{
+    return std::string(TW_SAVED_PLANS) + "/" + name;
+}
+
+std::string savedPlan(char const* name)
+{
+    std::ifstream file(savedStem(name) + ".plan", std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_FALSE(bytes.empty()) << savedStem(name) << ".plan";
+    return bytes;
+}
+
+void expectSaved(char const* name, TensorRef const& got)
+{
+    Tensor want(DataType::kFloat, got.dims);
+    std::ifstream text(savedStem(name) + ".txt");
+    double v = 0, lo = 1, hi = 0;
+    for (int64_t i = 0; i < want.count(); ++i) {
+        ASSERT_TRUE(text >> v) << savedStem(name) << ".txt ends at " << i;
+        want.ref().set(i, v);
+        lo = std::min(lo, v);
+        hi = std::max(hi, v);
+    }
+    EXPECT_FALSE(text >> v) << savedStem(name) << ".txt has more";
+    EXPECT_GT(hi - lo, 0.05) << "nearly constant outputs prove nothing";
+    EXPECT_EQ(compare(got, want.ref(), {}), "");
+}
+
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4"}) {
+    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5"}) {
         SCOPED_TRACE(version);
-        std::string const stem = std::string(TW_SAVED_PLANS) + "/" + version;
-        std::ifstream file(stem + ".plan", std::ios::binary);
-        std::string const bytes((std::istreambuf_iterator<char>(file)), {});
-        ASSERT_FALSE(bytes.empty()) << stem << ".plan";
+        std::string const bytes = savedPlan(version);
         auto read = plan::read(bytes.data(), bytes.size());
         ASSERT_TRUE(read.ok()) << read.error().message;
         EXPECT_EQ(read->notes.at("made by"), "test_plan");
@@ -339,18 +365,39 @@ TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
         Tensor const x = smallNetworkInput(2);
         auto got = runEngine(*engine, {x.ref()});
         ASSERT_TRUE(got.ok()) << got.error().message;
-        Tensor want(DataType::kFloat, {2, 10});
-        std::ifstream text(stem + ".txt");
-        double v = 0, lo = 1, hi = 0;
-        for (int64_t i = 0; i < want.count(); ++i) {
-            ASSERT_TRUE(text >> v) << stem << ".txt ends at " << i;
-            want.ref().set(i, v);
-            lo = std::min(lo, v);
-            hi = std::max(hi, v);
-        }
-        EXPECT_GT(hi - lo, 0.05) << "nearly constant outputs prove nothing";
-        EXPECT_EQ(compare((*got)[0].ref(), want.ref(), {}), "");
+        expectSaved(version, (*got)[0].ref());
     }
+}
+
+// A matrix product, a convolution and what was fused with them were seven ops more until 1.4, with tactics of their own.
+TEST(PlanSaved, OldOpsRunWithTheirTactics)
+{
+    std::string const bytes = savedPlan("v1_3_ops");
+    auto read = plan::read(bytes.data(), bytes.size());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    std::string ops;
+    for (auto const& n : read->graph->nodes)
+        ops += std::string(ops.empty() ? "" : " ") + n->op->name;
+    EXPECT_EQ(ops, "reformat convolution convolution convolution reformat matrix_multiply matrix_multiply shuffle "
+                   "matrix_multiply matrix_multiply matrix_multiply");
+    // Each of the tactics that were chosen is still in its op's list, by name and id.
+    for (plan::Step const& step : read->targets.at(0).root.steps) {
+        ir::Node const& n = *read->graph->nodes[size_t(step.node)];
+        auto const list = n.op->cpuTactics();
+        EXPECT_TRUE(std::any_of(
+            list.begin(), list.end(),
+            [&](ops::Tactic const* t) { return t->id() == step.choice.tactic && t->name() == step.choice.name; }))
+            << n.name << ": " << step.choice.name;
+    }
+    expectStable(written(*read));
+    auto engine = loadEngine(std::move(*read));
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    Tensor x(DataType::kFloat, {2, 4, 6, 6});
+    for (int64_t i = 0; i < x.count(); ++i)
+        x.ref().set(i, double((i * 29 + 7) % 50 - 25) / 32);
+    auto got = runEngine(*engine, {x.ref()});
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    expectSaved("v1_3_ops", (*got)[0].ref());
 }
 
 } // namespace

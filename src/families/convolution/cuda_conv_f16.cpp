@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "families/elementwise/cuda_epilogue.h"
-#include "ops/fused_convolution/op.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -70,8 +70,7 @@ double estimateUs(Problem const& p, double teraflops)
 
 FusedActivation activationOf(ir::Node const& node)
 {
-    auto const* fused = dynamic_cast<fused_convolution::Attrs const*>(node.attrs.get());
-    return fused ? fused->activation : FusedActivation();
+    return node.attrsAs<convolution::Attrs>().epilogue.activation;
 }
 
 bool hasResidual(Problem const& p)
@@ -83,6 +82,8 @@ Support supportsCommon(Problem const& p, DataType type)
 {
     if (!p.cuda)
         return Support::no("runs on GPUs only");
+    if (p.node->attrsAs<convolution::Attrs>().transposed)
+        return Support::no("takes no transposed convolutions");
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     if (x.type != type || y.type != type || w.type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");

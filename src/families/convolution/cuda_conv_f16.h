@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, for the ops convolution and
-// fused_convolution. Residual and y are in Format::kHWC8, x too where a way does not say otherwise. Channels that round
+// Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, not transposed.
+// Residual and y are in Format::kHWC8, x too where a way does not say otherwise. Channels that round
 // y up to 8 are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
@@ -23,7 +23,7 @@ constexpr DataType typeOf(Arithmetic a) // of x, w, residual and y
     return a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
 }
 
-// What the ops' tactics have in common that compute in the same way.
+// What tactics have in common that compute in the same way.
 struct Way
 {
     Format x;

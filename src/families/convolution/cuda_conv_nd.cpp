@@ -10,7 +10,7 @@
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "kernels/cuda/conv/mma_nd.h"
-#include "ops/fused_deconvolution/op.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops::conv_nd {
 
@@ -72,6 +72,11 @@ conv::Axis axisOf(Geometry const& g, WindowKind kind, int i)
     return a;
 }
 
+WindowKind kindOf(Problem const& p)
+{
+    return p.node->attrsAs<convolution::Attrs>().kind();
+}
+
 int64_t filtersOf(Geometry const& g)
 {
     return g.groups == 1 ? roundUp8(g.k) : g.k;
@@ -89,15 +94,15 @@ conv::Shape shapeOf(Geometry const& g, WindowKind kind)
     return s;
 }
 
-Geometry geometryOf(ir::Node const& node, WindowKind kind, Extents const& x, Extents const& w, Extents const& y)
+Geometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
 {
-    return ops::geometryOf(kind, node.attrsAs<KernelWindowAttrs>(), x, w, y);
+    return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
 }
 
-Geometry geometryOf(Problem const& p, WindowKind kind, bool atMaximum)
+Geometry geometryOf(Problem const& p, bool atMaximum)
 {
     auto dims = [&](TensorSpec const& t) { return atMaximum ? t.maxDims : t.dims; };
-    return geometryOf(*p.node, kind, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
+    return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
 }
 
 bool isEmpty(Geometry const& g)
@@ -105,9 +110,9 @@ bool isEmpty(Geometry const& g)
     return g.batch * g.out[0] * g.out[1] * g.out[2] == 0;
 }
 
-conv::Spec baseOf(Problem const& p, WindowKind kind, Operand operand)
+conv::Spec baseOf(Problem const& p, Operand operand)
 {
-    Geometry const g = geometryOf(p, kind, true);
+    Geometry const g = geometryOf(p, true);
     conv::Spec s;
     s.half = operand == Operand::kHalf;
     s.exact = operand == Operand::kTf32x3;
@@ -115,16 +120,15 @@ conv::Spec baseOf(Problem const& p, WindowKind kind, Operand operand)
     while (g.groups > 1 && g.c / g.groups % s.vector != 0)
         s.vector /= 2;
     s.aligned = filtersOf(g) / g.groups % 4 == 0;
-    auto const* const fused = dynamic_cast<fused_deconvolution::Attrs const*>(p.node->attrs.get());
-    s.activation = conv_f32::activationOf(fused ? fused->activation : conv_f16::activationOf(*p.node));
+    s.activation = conv_f32::activationOf(conv_f16::activationOf(*p.node));
     return s;
 }
 
-char const* specOf(Problem const& p, WindowKind kind, Operand operand, Config const& c, conv::Spec& s)
+char const* specOf(Problem const& p, Operand operand, Config const& c, conv::Spec& s)
 {
     if (!isConfig(c, kFields, 0, 256))
         return "a config has other numbers";
-    s = baseOf(p, kind, operand);
+    s = baseOf(p, operand);
     if (s.vector != c[kVector])
         return "a config is for other channels";
     s.tileM = int(c[kTileM]);
@@ -142,7 +146,7 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g, Windo
 // Deconvolution filters are [c, k / groups, window...], convolution filters [k, c / groups, window...].
 std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kind)
 {
-    Geometry const g = geometryOf(p, kind, true);
+    Geometry const g = geometryOf(p, true);
     conv::Shape const s = shapeOf(g, kind);
     TensorSpec const& w = p.inputs[1];
     int64_t const each = conv::paddedK(spec, s), inner = conv::innerOf(spec, s), bytes = sizeOf(w.type);
@@ -181,8 +185,9 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
 
 } // namespace
 
-Support Tactics::supports(Problem const& p, WindowKind kind, Operand operand)
+Support Tactics::supports(Problem const& p, Operand operand)
 {
+    WindowKind const kind = kindOf(p);
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     DataType const type = operand == Operand::kHalf ? DataType::kHalf : DataType::kFloat;
@@ -197,7 +202,7 @@ Support Tactics::supports(Problem const& p, WindowKind kind, Operand operand)
     if (kind == WindowKind::kConvolution && w.dims.rank == 4)
         return Support::no("leaves 2-D windows to kernels of their own");
     constexpr int64_t kLimit = int64_t(1) << 24;
-    Geometry const g = geometryOf(p, kind, true);
+    Geometry const g = geometryOf(p, true);
     if (kind == WindowKind::kDeconvolution && p.inputs[0].type == DataType::kFloat && deconv_f16::areBeside(g, 16))
         return Support::no("leaves windows side by side to kernels of their own");
     for (int i = 0; i < 3; ++i)
@@ -206,15 +211,16 @@ Support Tactics::supports(Problem const& p, WindowKind kind, Operand operand)
             return Support::no("windows and images of less than 2^24 along each axis");
     if (kind == WindowKind::kDeconvolution && std::max({g.stride[0], g.stride[1], g.stride[2]}) > conv::kMostPhases)
         return Support::no("takes strides up to " + std::to_string(conv::kMostPhases));
-    if (char const* const why = unsupportedGeometry(baseOf(p, kind, operand), g, kind))
+    if (char const* const why = unsupportedGeometry(baseOf(p, operand), g, kind))
         return Support::no(why);
-    return configs(p, kind, operand).empty() ? Support::no("no tile fits") : Support::yes();
+    return configs(p, operand).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
-std::vector<Config> Tactics::configs(Problem const& p, WindowKind kind, Operand operand)
+std::vector<Config> Tactics::configs(Problem const& p, Operand operand)
 {
-    Geometry const optimum = geometryOf(p, kind, false), maximum = geometryOf(p, kind, true);
-    conv::Spec const base = baseOf(p, kind, operand);
+    WindowKind const kind = kindOf(p);
+    Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
+    conv::Spec const base = baseOf(p, operand);
     if (isEmpty(optimum))
         return {{base.tileM, base.tileN, base.stages, base.vector, base.split}};
     std::vector<Config> list;
@@ -238,30 +244,32 @@ std::vector<Formats> Tactics::formats(Problem const& p)
     return {f};
 }
 
-double Tactics::estimate(Problem const& p, Config const& config, WindowKind kind, Operand operand)
+double Tactics::estimate(Problem const& p, Config const& config, Operand operand)
 {
+    WindowKind const kind = kindOf(p);
     conv::Spec spec;
-    Geometry const g = geometryOf(p, kind, false);
-    if (specOf(p, kind, operand, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
+    Geometry const g = geometryOf(p, false);
+    if (specOf(p, operand, config, spec) || isEmpty(g) || unsupportedGeometry(spec, g, kind))
         return 0;
     return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
 }
 
-CudaKernels Tactics::generate(Problem const& p, Config const& config, WindowKind kind, Operand operand)
+CudaKernels Tactics::generate(Problem const& p, Config const& config, Operand operand)
 {
+    WindowKind const kind = kindOf(p);
     conv::Spec spec;
-    if (char const* const why = specOf(p, kind, operand, config, spec))
+    if (char const* const why = specOf(p, operand, config, spec))
         return noKernels(unsupported(why));
     CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p, spec, kind]() -> Result<std::vector<std::string>> {
-        return std::vector<std::string>{conv_f16::packBias(p, filtersOf(geometryOf(p, kind, true))),
+        return std::vector<std::string>{conv_f16::packBias(p, filtersOf(geometryOf(p, true))),
                                         packFilters(p, spec, kind)};
     };
     out.packedInputs = {1, 2};
-    out.run = [spec, kind, node = p.node, packed = geometryOf(p, kind, true)](CudaLaunch const& launch,
-                                                                              RunArgs& args) -> Result<void> {
+    out.run = [spec, kind, node = p.node, packed = geometryOf(p, true)](CudaLaunch const& launch,
+                                                                        RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(*node, kind, x.dims, args.inputs[1].dims, y.dims);
+        Geometry const g = geometryOf(*node, x.dims, args.inputs[1].dims, y.dims);
         // Which taps a phase has depends on what is cut off in front.
         if (kind == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed.before))
             return unsupported("padding that differs from that of the maximum shapes");

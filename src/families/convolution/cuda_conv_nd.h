@@ -3,7 +3,6 @@
 // filters: kernels/cuda/conv/mma_nd.h. x, residual and y pixel by pixel (kHWC8, kDHWC8).
 #pragma once
 
-#include "families/convolution/window.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops::conv_nd {
@@ -17,22 +16,21 @@ enum class Operand : int
 
 struct Tactics
 {
-    static Support supports(Problem const& problem, WindowKind kind, Operand operand);
-    static std::vector<Config> configs(Problem const& problem, WindowKind kind, Operand operand);
+    static Support supports(Problem const& problem, Operand operand);
+    static std::vector<Config> configs(Problem const& problem, Operand operand);
     static std::vector<Formats> formats(Problem const& problem);
-    static double estimate(Problem const& problem, Config const& config, WindowKind kind, Operand operand);
-    static CudaKernels generate(Problem const& problem, Config const& config, WindowKind kind, Operand operand);
+    static double estimate(Problem const& problem, Config const& config, Operand operand);
+    static CudaKernels generate(Problem const& problem, Config const& config, Operand operand);
 };
 
-template <WindowKind kind, Operand operand>
+template <Operand operand>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
-        name, 1, [](Problem const& p, Config const& c) { return Tactics::generate(p, c, kind, operand); },
-        [](Problem const& p) { return Tactics::supports(p, kind, operand); },
-        [](Problem const& p) { return Tactics::configs(p, kind, operand); }, Tactics::formats,
-        [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, kind, operand); },
-        operand == Operand::kTf32);
+        name, 1, [](Problem const& p, Config const& c) { return Tactics::generate(p, c, operand); },
+        [](Problem const& p) { return Tactics::supports(p, operand); },
+        [](Problem const& p) { return Tactics::configs(p, operand); }, Tactics::formats,
+        [](Problem const& p, Config const& c) { return Tactics::estimate(p, c, operand); }, operand == Operand::kTf32);
 }
 
 } // namespace tw::ops::conv_nd

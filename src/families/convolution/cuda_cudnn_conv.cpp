@@ -10,7 +10,7 @@
 #include "device/cuda/rehearse.h"
 #include "families/convolution/kernel_window.h"
 #include "families/elementwise/cuda_pointwise.h"
-#include "ops/fused_convolution/op.h"
+#include "ops/convolution/op.h"
 #include "tactic/cuda_library.h"
 #include "tactic/cuda_packed.h"
 #include "tactic/cudnn_layer.h"
@@ -33,8 +33,7 @@ bool isPresent(Problem const& p, size_t i)
 
 FusedActivation activationOf(ir::Node const& node)
 {
-    auto const* fused = dynamic_cast<fused_convolution::Attrs const*>(node.attrs.get());
-    return fused ? fused->activation : FusedActivation();
+    return node.attrsAs<convolution::Attrs>().epilogue.activation;
 }
 
 // False: the library has no such end of a convolution.
@@ -229,6 +228,8 @@ CudnnLayer layerOf(Problem const& p)
 Support supportsProblem(Problem const& p, DataType type)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[kFilter], &y = p.outputs[0];
+    if (p.node->attrsAs<convolution::Attrs>().transposed)
+        return Support::no("takes no transposed convolutions");
     if (x.type != type || y.type != type)
         return Support::no(std::string("takes ") + tw::nameOf(type) + " only");
     if (w.dims.rank != 4)

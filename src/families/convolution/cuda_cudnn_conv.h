@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions y = f(conv(x, w) + bias + residual) by cuDNN, in FP16 or in FP32 with factors that may be rounded to
-// TF32, channels together (Format::kHWC8), for the ops convolution and fused_convolution. The config is one number, the
+// TF32, channels together (Format::kHWC8), not transposed. The config is one number, the
 // engine's place in the list of the library's heuristic; the image is the plan as the library writes it, compiled code
 // included.
 #pragma once

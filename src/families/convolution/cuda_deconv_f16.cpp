@@ -6,7 +6,7 @@
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/gemm/wgmma.h"
-#include "ops/fused_deconvolution/op.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops::deconv_f16 {
 
@@ -35,11 +35,10 @@ enum Place
 gemm::Spec baseOf(Problem const& p)
 {
     gemm::Spec s;
-    auto const* fused = dynamic_cast<fused_deconvolution::Attrs const*>(p.node->attrs.get());
     s.bias = true;
     s.activateLast = true;
     s.copies = true;
-    s.activation = epilogueActivation(fused ? fused->activation : FusedActivation());
+    s.activation = epilogueActivation(p.node->attrsAs<convolution::Attrs>().epilogue.activation);
     return s;
 }
 
@@ -96,6 +95,15 @@ Geometry geometryOf(Problem const& p, bool atMaximum)
     return geometryOf(*p.node, dims(p.inputs[0]), p.inputs[1].dims, dims(p.outputs[0]));
 }
 
+Support supportsTransposed(Problem const& p)
+{
+    if (!p.node->attrsAs<convolution::Attrs>().transposed)
+        return Support::no("takes transposed convolutions only");
+    if (hasInput(*p.node, Epilogue::kResidual))
+        return Support::no("takes no residual");
+    return Support::yes();
+}
+
 bool areBeside(Geometry const& g, int64_t mostWindow)
 {
     for (int i = 1; i < 3; ++i)
@@ -109,6 +117,8 @@ Support supports(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
+    if (Support const s = supportsTransposed(p); !s.ok)
+        return s;
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     if (x.type != DataType::kHalf)
         return Support::no("takes f16 only");

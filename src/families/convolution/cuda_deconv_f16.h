@@ -17,6 +17,8 @@ std::vector<Formats> formats(Problem const& problem);
 // What they share with FP32. x, w, y of a problem or a run as numbers.
 KernelWindowGeometry geometryOf(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
 KernelWindowGeometry geometryOf(Problem const& problem, bool atMaximum);
+// Convolutions transposed, without a residual.
+Support supportsTransposed(Problem const& problem);
 // Whether windows of at most so many positions in each direction lie side by side.
 bool areBeside(KernelWindowGeometry const& geometry, int64_t mostWindow);
 

@@ -4,7 +4,7 @@
 #include "families/convolution/cuda_conv_f32.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
-#include "ops/fused_deconvolution/op.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops::deconv_f32 {
 
@@ -56,10 +56,9 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 
 conv::Spec baseOf(Problem const& p, bool tf32)
 {
-    auto const* fused = dynamic_cast<fused_deconvolution::Attrs const*>(p.node->attrs.get());
     conv::Spec s;
     s.tf32 = tf32;
-    s.activation = conv_f32::activationOf(fused ? fused->activation : FusedActivation());
+    s.activation = conv_f32::activationOf(p.node->attrsAs<convolution::Attrs>().epilogue.activation);
     return s;
 }
 
@@ -88,6 +87,8 @@ Support Beside<tf32>::supports(Problem const& p)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
+    if (Support const s = deconv_f16::supportsTransposed(p); !s.ok)
+        return s;
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     if (x.type != DataType::kFloat || w.type != DataType::kFloat)
         return Support::no("takes f32 only");

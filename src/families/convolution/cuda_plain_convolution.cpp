@@ -206,7 +206,7 @@ Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& 
     p.x = x.data;
     p.w = w.data;
     p.bias = optional(2);
-    p.residual = kind == WindowKind::kConvolution ? optional(3) : nullptr;
+    p.residual = optional(3);
     p.y = y.data;
     p.count = uint64_t(y.count());
     p.c = g.c;
@@ -255,18 +255,18 @@ Extents expandedDims(Extents const& x, Extents const& y)
 
 } // namespace
 
-CudaKernels convolveKernels(Problem const& problem, WindowKind kind, FusedActivation const& activation)
+CudaKernels convolveKernels(Problem const& problem, Config const&)
 {
-    auto const& a = problem.node->attrsAs<KernelWindowAttrs>();
+    auto const& a = problem.node->attrsAs<convolution::Attrs>();
     CudaKernels out;
     out.wide = isWide(problem) || hasWideWindow(a);
-    bool const forward = kind == WindowKind::kConvolution;
+    bool const forward = !a.transposed;
     out.names =
         forward ? std::vector<std::string>{"convolve_direct", "convolve_tile"} : std::vector<std::string>{"deconvolve"};
-    out.source = textOf(forward ? kConvolution : kDeconvolution, activation, "", problem.outputs[0].type) +
+    out.source = textOf(forward ? kConvolution : kDeconvolution, a.epilogue.activation, "", problem.outputs[0].type) +
                  cuda::sizeCheck<Params>();
-    out.run = [&a, kind](CudaLaunch const& launch, RunArgs& args) {
-        return run(a, kind, launch, args.inputs, args.outputs[0], 0);
+    out.run = [&a](CudaLaunch const& launch, RunArgs& args) {
+        return run(a, a.kind(), launch, args.inputs, args.outputs[0], 0);
     };
     return out;
 }
@@ -288,7 +288,7 @@ CudaKernels convolveTwiceKernels(Problem const& problem, FusedActivation const& 
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         TensorRef const z{y.type, expandedDims(x.dims, y.dims), args.workspace};
         TensorRef const second[] = {z, args.inputs[3], args.inputs[4]};
-        convolution::Attrs const one = convolution::Attrs::plain(2);
+        KernelWindowAttrs const one = KernelWindowAttrs::plain(2);
         TW_TRY(run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
         return run(a, WindowKind::kConvolution, launch, second, y, 2);
     };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generated plain convolution y = f(conv(x, w) + bias + residual) and its transpose, for the ops and what is fused
-// with them. Convolution: an implicit matrix product in tiles of 64 channels by 64 positions, or one thread for each
+// The generated plain convolution y = f(conv(x, w) + bias + residual), transposed or not. Not transposed: an implicit matrix product in tiles of 64 channels by 64 positions, or one thread for each
 // element where a group has few channels. Float sums.
 #pragma once
 
@@ -10,8 +9,8 @@
 
 namespace tw::ops {
 
-// Inputs 0 x, 1 w, 2 bias and 3 residual (both optional). Deconvolution has no residual.
-CudaKernels convolveKernels(Problem const& problem, WindowKind kind, FusedActivation const& activation);
+// Of a convolution node.
+CudaKernels convolveKernels(Problem const& problem, Config const& config);
 
 // y = g(conv(z, w2) + b2) of z = f(conv(x, w1) + b1), which lies in the workspace: one launch each. Inputs x, w1
 // [m, c, 1, 1], b1, w2, b2; the attributes are those of the second.

@@ -189,7 +189,7 @@ private:
 
 Support DepthwiseTactic::supports(Problem const& p) const
 {
-    if (Support s = supportsConvolution(p, isa_); !s.ok)
+    if (Support s = supportsForward(p, isa_); !s.ok)
         return s;
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c || g.c == 0)
@@ -240,9 +240,7 @@ Result<std::unique_ptr<Kernel>> DepthwiseTactic::loadShared(Problem const& p, Co
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 2)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..2, 0..1}");
-    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, isa_, config, p.threads,
-                                                         activationOf_ ? jitActivation(activationOf_(*p.node))
-                                                                       : std::optional<kernels::jit::Activation>());
+    auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, isa_, config, p.threads, jitActivation(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -102,20 +102,20 @@ class DirectConvolution final : public Kernel
 public:
     DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config,
                       std::optional<kernels::jit::Activation> activation)
-        : node_(*problem.node), isa_(isa), input_(input), smallBlocks_(config[1] != 0),
-          threads_(std::max(problem.threads, 1)), activation_(activation), width_(kernels::jit::vectorWidth(isa)),
-          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
-          groupC_(problem.inputs[0].dims[1] / groups_), blocks_((groupK_ + width_ - 1) / width_, config[0])
+        : node_(*problem.node), isa_(isa), input_(input), transposed_(isTransposed(node_)),
+          smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1)), activation_(activation),
+          width_(kernels::jit::vectorWidth(isa)), groups_(node_.attrsAs<KernelWindowAttrs>().groups),
+          groupK_(problem.outputs[0].dims[1] / groups_), groupC_(problem.inputs[0].dims[1] / groups_),
+          blocks_((groupK_ + width_ - 1) / width_, config[0])
     {
         auto const& a = node_.attrsAs<KernelWindowAttrs>();
         Extents const& w = problem.inputs[1].dims;
-        bool const transposed = input_ == Input::kTransposed;
         int const axes = w.rank - 2;
         auto classes = [&](int axis) { // from the last one
-            return classesOf(transposed, w[w.rank - axis], a.strides[size_t(axes - axis)],
+            return classesOf(transposed_, w[w.rank - axis], a.strides[size_t(axes - axis)],
                              a.dilations[size_t(axes - axis)]);
         };
-        planeClasses_ = axes > 2 ? classes(3) : classesOf(transposed, 1, 1, 1);
+        planeClasses_ = axes > 2 ? classes(3) : classesOf(transposed_, 1, 1, 1);
         rowClasses_ = classes(2);
         columnClasses_ = classes(1);
         int64_t at = 0;
@@ -135,7 +135,7 @@ public:
     {
         int64_t const lanes = blocks_.vectors * width_;
         auto const& a = node_.attrsAs<KernelWindowAttrs>();
-        Recipe recipe{"filters of products", {width_, int64_t(input_), blocks_.count, groups_}};
+        Recipe recipe{"filters of products", {width_, int64_t(input_), transposed_, blocks_.count, groups_}};
         for (auto const* list : {&a.strides, &a.dilations})
             recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
@@ -153,9 +153,8 @@ public:
 
     Result<device::PackedFloats> packedFilters(Extents const& dims, float const* w) const
     {
-        bool const transposed = input_ == Input::kTransposed;
         int64_t const lanes = blocks_.vectors * width_, depth = groupC_ * window_;
-        int64_t const perK = transposed ? window_ : depth, perC = transposed ? groupK_ * window_ : window_;
+        int64_t const perK = transposed_ ? window_ : depth, perC = transposed_ ? groupK_ * window_ : window_;
         device::PackedFloats weights(groups_ * lanes * depth);
         if (!weights.data())
             return noMemory(groups_ * lanes * depth);
@@ -183,7 +182,7 @@ public:
                 int64_t const first = blocks_.begin(block) * width_, blockLanes = blocks_.size(block) * width_;
                 int64_t const exist = std::min(blockLanes, groupK_ - first);
                 float* packed = weights.data() + (group * lanes + first) * depth;
-                float const* x = w + (transposed ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
+                float const* x = w + (transposed_ ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
                 if (inOrder)
                     kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
                 for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
@@ -204,8 +203,8 @@ public:
     {
         Extents const& w = p.inputs[1].dims;
         int64_t const width = kernels::jit::vectorWidth(isa);
-        if (input != Input::kPixels || w.rank != 4 || p.node->attrsAs<KernelWindowAttrs>().groups != 1 ||
-            w[0] % width != 0)
+        if (input != Input::kPixels || isTransposed(*p.node) || w.rank != 4 ||
+            p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
             return std::nullopt;
         PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
         Blocks const blocks(w[0] / width, config[0]);
@@ -234,9 +233,8 @@ public:
     {
         auto p = std::make_shared<DirectPrepared>();
         TensorRef const &x = in[0], &y = out[0];
-        bool const transposed = input_ == Input::kTransposed;
         Geometry& g = p->g;
-        g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims, transposed);
+        g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
@@ -253,14 +251,14 @@ public:
         }
         if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
-        p->planes = phasesAlong(g, 0, transposed, planeClasses_);
-        p->rows = phasesAlong(g, 1, transposed, rowClasses_);
+        p->planes = phasesAlong(g, 0, transposed_, planeClasses_);
+        p->rows = phasesAlong(g, 1, transposed_, rowClasses_);
         if (g.window[0] > 1) // planar kernels step from channel to channel there, too
             p->zeros.assign(size_t(input_ == Input::kPlanes ? (groupC_ - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
                                                             : g.in[2] * p->xPixel),
                             0.0F);
         int64_t const most = blocks_.size(0), least = blocks_.size(blocks_.count - 1);
-        for (Phase& axis : phasesOf(g, 2, transposed, columnClasses_)) {
+        for (Phase& axis : phasesOf(g, 2, transposed_, columnClasses_)) {
             ColumnPhase c;
             c.axis = std::move(axis);
             TW_TRY(tile(*p, c.axis, c.tilings[0], int(most)));
@@ -486,6 +484,7 @@ private:
     ir::Node const& node_;
     Isa isa_;
     Input input_;
+    bool transposed_;
     bool smallBlocks_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
@@ -506,9 +505,10 @@ Support DirectTactic::supports(Problem const& p) const
 {
     if (Support s = supportsConvolution(p, isa_, 3); !s.ok)
         return s;
-    bool const transposed = input_ == kTransposed;
-    Geometry const g =
-        convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims, transposed);
+    bool const transposed = isTransposed(*p.node);
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    if (input_ == kPlanes && transposed)
+        return Support::no("takes no transposed convolutions");
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
     if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
@@ -557,8 +557,8 @@ std::vector<Config> DirectTactic::configs(Problem const& p) const
 
 double DirectTactic::estimate(Problem const& p, Config const& config) const
 {
-    bool const transposed = input_ == kTransposed;
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims, transposed);
+    bool const transposed = isTransposed(*p.node);
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
     double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
     double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
     bool const pixelsAlone = g.window[0] * g.window[1] * g.window[2] * g.stride[0] * g.stride[1] * g.stride[2] == 1;
@@ -615,9 +615,7 @@ Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config cons
 {
     if (!isKnown(config))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4, 0..1}");
-    auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config,
-                                                      activationOf_ ? jitActivation(activationOf_(*p.node))
-                                                                    : std::optional<kernels::jit::Activation>());
+    auto kernel = std::make_unique<DirectConvolution>(p, isa_, input_, config, jitActivation(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)

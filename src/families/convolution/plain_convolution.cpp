@@ -21,11 +21,32 @@ Span validOutputs(int64_t out, int64_t in, int64_t stride, int64_t shift)
     return Span{std::min(begin, out), std::clamp<int64_t>(end, 0, out)};
 }
 
+// Inputs i of [0, in) with 0 <= i * stride + shift < out.
+Span validInputs(int64_t in, int64_t out, int64_t stride, int64_t shift)
+{
+    int64_t const begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    int64_t const end = out - shift <= 0 ? 0 : (out - shift + stride - 1) / stride;
+    return Span{std::min(begin, in), std::clamp<int64_t>(end, 0, in)};
+}
+
+// What stands behind the sums of a plane, which lies `at` elements into y and residual.
+template <class T>
+void finish(float* plane, T const* residual, FusedActivation const& f, T* y, int64_t at, int64_t count)
+{
+    if (residual)
+        for (int64_t i = 0; i < count; ++i)
+            plane[i] += loadElement(residual[at + i]);
+    if (f.any())
+        activate(f, plane, plane, count);
+    for (int64_t i = 0; i < count; ++i)
+        storeElement(y[at + i], plane[i]);
+}
+
 // One output plane at a time in a float accumulator of out[0] * out[1] * out[2] elements; the innermost loop runs over
 // a row of outputs with one weight, so that it vectorizes for stride 1.
 template <class T>
-void convolve(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
-              FusedActivation const& f, T* y, float* plane)
+void convolveForward(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
+                     FusedActivation const& f, T* y, float* plane)
 {
     int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
     int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
@@ -64,16 +85,57 @@ void convolve(convolution::Geometry const& g, T const* x, T const* w, T const* b
                     }
                 }
             }
-            T* out = y + (n * g.k + k) * outPlane;
-            if (residual)
-                for (int64_t i = 0; i < outPlane; ++i)
-                    plane[i] += loadElement(residual[(n * g.k + k) * outPlane + i]);
-            if (f.any())
-                activate(f, plane, plane, outPlane);
-            for (int64_t i = 0; i < outPlane; ++i)
-                storeElement(out[i], plane[i]);
+            finish(plane, residual, f, y, (n * g.k + k) * outPlane, outPlane);
         }
     }
+}
+
+// One output plane at a time in a float accumulator of out[0] * out[1] * out[2] elements; the innermost loop spreads a
+// row of inputs with one weight, so that it vectorizes for stride 1.
+template <class T>
+void convolveTransposed(convolution::Geometry const& g, T const* x, T const* w, T const* b, T const* residual,
+                        FusedActivation const& f, T* y, float* plane)
+{
+    int64_t const groupC = g.c / g.groups, groupK = g.k / g.groups;
+    int64_t const inPlane = g.in[0] * g.in[1] * g.in[2], outPlane = g.out[0] * g.out[1] * g.out[2];
+    int64_t const window = g.window[0] * g.window[1] * g.window[2];
+    for (int64_t n = 0; n < g.batch; ++n)
+        for (int64_t k = 0; k < g.k; ++k) {
+            std::fill(plane, plane + outPlane, b ? loadElement(b[k]) : 0.0f);
+            int64_t const firstC = k / groupK * groupC;
+            for (int64_t c = firstC; c < firstC + groupC; ++c) {
+                T const* xPlane = x + (n * g.c + c) * inPlane;
+                T const* wPlane = w + (c * groupK + k % groupK) * window;
+                for (int64_t f0 = 0; f0 < g.window[0]; ++f0) {
+                    int64_t const shift0 = f0 * g.dilation[0] - g.before[0];
+                    Span const s0 = validInputs(g.in[0], g.out[0], g.stride[0], shift0);
+                    for (int64_t f1 = 0; f1 < g.window[1]; ++f1) {
+                        int64_t const shift1 = f1 * g.dilation[1] - g.before[1];
+                        Span const s1 = validInputs(g.in[1], g.out[1], g.stride[1], shift1);
+                        for (int64_t f2 = 0; f2 < g.window[2]; ++f2) {
+                            int64_t const stride = g.stride[2], shift2 = f2 * g.dilation[2] - g.before[2];
+                            Span const s2 = validInputs(g.in[2], g.out[2], stride, shift2);
+                            float const weight = loadElement(wPlane[(f0 * g.window[1] + f1) * g.window[2] + f2]);
+                            for (int64_t i0 = s0.begin; i0 < s0.end; ++i0)
+                                for (int64_t i1 = s1.begin; i1 < s1.end; ++i1) {
+                                    T const* xRow = xPlane + (i0 * g.in[1] + i1) * g.in[2];
+                                    int64_t const row =
+                                        ((i0 * g.stride[0] + shift0) * g.out[1] + i1 * g.stride[1] + shift1) *
+                                            g.out[2] +
+                                        shift2;
+                                    if (stride == 1)
+                                        for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
+                                            plane[row + i2] += weight * loadElement(xRow[i2]);
+                                    else
+                                        for (int64_t i2 = s2.begin; i2 < s2.end; ++i2)
+                                            plane[row + i2 * stride] += weight * loadElement(xRow[i2]);
+                                }
+                        }
+                    }
+                }
+            }
+            finish(plane, residual, f, y, (n * g.k + k) * outPlane, outPlane);
+        }
 }
 
 } // namespace
@@ -84,16 +146,25 @@ int64_t convolvePlainWorkspaceBytes(TensorRef const& w, TensorRef const& y)
     return y.dims.volume(y.dims.rank - windowRank, y.dims.rank) * int64_t(sizeof(float));
 }
 
-void convolvePlain(convolution::Attrs const& a, TensorRef const& x, TensorRef const& w, TensorRef const& b,
-                   TensorRef const& residual, FusedActivation const& f, TensorRef const& y, void* workspace)
+namespace {
+
+template <class T>
+void convolve(WindowKind kind, convolution::Geometry const& g, TensorRef const& x, TensorRef const& w,
+              TensorRef const& b, TensorRef const& residual, FusedActivation const& f, TensorRef const& y, float* plane)
 {
-    convolution::Geometry const g = convolution::geometryOf(a, x.dims, w.dims, y.dims);
-    auto* plane = static_cast<float*>(workspace);
-    if (x.type == DataType::kFloat)
-        convolve(g, x.as<float>(), w.as<float>(), b.as<float>(), residual.as<float>(), f, y.as<float>(), plane);
-    else
-        convolve(g, x.as<uint16_t>(), w.as<uint16_t>(), b.as<uint16_t>(), residual.as<uint16_t>(), f, y.as<uint16_t>(),
-                 plane);
+    auto const one = kind == WindowKind::kDeconvolution ? convolveTransposed<T> : convolveForward<T>;
+    one(g, x.as<T>(), w.as<T>(), b.as<T>(), residual.as<T>(), f, y.as<T>(), plane);
+}
+
+} // namespace
+
+void convolvePlain(WindowKind kind, KernelWindowAttrs const& a, TensorRef const& x, TensorRef const& w,
+                   TensorRef const& b, TensorRef const& residual, FusedActivation const& f, TensorRef const& y,
+                   void* workspace)
+{
+    convolution::Geometry const g = geometryOf(kind, a, x.dims, w.dims, y.dims);
+    auto const run = x.type == DataType::kFloat ? convolve<float> : convolve<uint16_t>;
+    run(kind, g, x, w, b, residual, f, y, static_cast<float*>(workspace));
 }
 
 } // namespace tw::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain convolution, for the convolution itself and for what is fused with it.
+// The plain convolution, transposed or not.
 #pragma once
 
 #include "base/tensor.h"
@@ -12,7 +12,8 @@ namespace tw::ops {
 int64_t convolvePlainWorkspaceBytes(TensorRef const& w, TensorRef const& y);
 // y = f(conv(x, w) + b + residual); b and residual (of y's shape) may have null data; f32 or f16. The sum stays in
 // float until it is stored.
-void convolvePlain(convolution::Attrs const& a, TensorRef const& x, TensorRef const& w, TensorRef const& b,
-                   TensorRef const& residual, FusedActivation const& f, TensorRef const& y, void* workspace);
+void convolvePlain(WindowKind kind, KernelWindowAttrs const& a, TensorRef const& x, TensorRef const& w,
+                   TensorRef const& b, TensorRef const& residual, FusedActivation const& f, TensorRef const& y,
+                   void* workspace);
 
 } // namespace tw::ops

@@ -31,11 +31,24 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxe
     return Support::yes();
 }
 
-convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
-                                          bool transposed)
+Support supportsForward(Problem const& p, kernels::jit::Isa isa)
 {
-    return geometryOf(transposed ? WindowKind::kDeconvolution : WindowKind::kConvolution,
-                      node.attrsAs<KernelWindowAttrs>(), x, w, y);
+    return isTransposed(*p.node) ? Support::no("takes no transposed convolutions") : supportsConvolution(p, isa);
+}
+
+bool isTransposed(ir::Node const& node)
+{
+    return node.attrsAs<convolution::Attrs>().transposed;
+}
+
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+{
+    return convolution::geometryOf(node.attrsAs<convolution::Attrs>(), x, w, y);
+}
+
+std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node)
+{
+    return jitActivation(node.attrsAs<convolution::Attrs>().epilogue.activation);
 }
 
 } // namespace tw::ops

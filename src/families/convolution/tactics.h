@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tactics with emitted kernels for f(conv(x, w) + bias + residual) in f32, conv a convolution or a transposed one, one
-// object for each instruction set and op.
+// object for each instruction set.
 // Inputs: 0 x [n, c, (d,) h, w], 1 w and 2 bias (optional), both constants, 3 residual (optional).
 #pragma once
 
-#include "families/elementwise/activate.h"
+#include <optional>
+
+#include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/convolution/op.h"
 #include "tactic/packed_constants.h"
@@ -13,21 +15,22 @@
 
 namespace tw::ops {
 
-// Null: the op has none.
-using ActivationOf = FusedActivation const& (*)(ir::Node const&);
-
-// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, constant weights and bias, sizes that
-// offsets of 32 bits reach.
+// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, constant
+// weights and bias, sizes that offsets of 32 bits reach.
 Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes = 2);
-// Attributes of all these ops begin with the window's.
-convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y,
-                                          bool transposed = false);
+// The same, and that nothing is transposed.
+Support supportsForward(Problem const& problem, kernels::jit::Isa isa);
+bool isTransposed(ir::Node const& node);
+convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
+// What stands behind the sums.
+std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node);
+
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
 class DepthwiseTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa, ActivationOf activationOf)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), activationOf_(activationOf)
+    constexpr DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
@@ -40,7 +43,6 @@ public:
 
 private:
     kernels::jit::Isa isa_;
-    ActivationOf activationOf_;
 };
 
 // Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
@@ -50,13 +52,12 @@ class DirectTactic final : public Tactic, public PanelTactic, public PackingTact
 public:
     enum Input
     {
-        kPixels,     // channels-last
-        kPlanes,     // linear, few channels: the first convolution of a network
-        kTransposed, // channels-last, for deconvolution
+        kPixels, // channels-last
+        kPlanes, // linear, few channels: the first convolution of a network; not transposed
     };
 
-    constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input, ActivationOf activationOf)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), input_(input), activationOf_(activationOf)
+    constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input)
+        : Tactic(name, version, Backend::kCpu), isa_(isa), input_(input)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
@@ -76,7 +77,6 @@ private:
                                          PackedConstants* packed) const;
     kernels::jit::Isa isa_;
     Input input_;
-    ActivationOf activationOf_;
 };
 
 } // namespace tw::ops

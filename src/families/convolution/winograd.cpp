@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "base/round.h"
-#include "families/convolution/kernel_window.h"
+#include "families/convolution/tactics.h"
 #include "families/convolution/winograd_kernel.h"
-#include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 
 namespace tw::ops {
@@ -31,6 +30,8 @@ Support WinogradTactic::supports(Problem const& p) const
 {
     if (Support s = supportsIsa(isa_); !s.ok)
         return s;
+    if (isTransposed(*p.node))
+        return Support::no("takes no transposed convolutions");
     auto const& a = p.node->attrsAs<KernelWindowAttrs>();
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     for (TensorSpec const& t : p.inputs)
@@ -154,8 +155,7 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config co
     s.c = w[1];
     s.before[0] = g.before[1];
     s.before[1] = g.before[2];
-    if (activationOf_)
-        s.activation = jitActivation(activationOf_(*p.node));
+    s.activation = jitActivation(*p.node);
     if (!s.inPlace && s.positions() * s.c * std::min(s.columns, roundUp(s.k, kColumns)) >= int64_t(1) << 29)
         return invalidArgument(std::string(name()) + ": packed weights of " + std::to_string(s.columns) +
                                " columns are 2 GiB or more");

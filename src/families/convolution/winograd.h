@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's convolution F(m x m, 3x3), m = 2 or 4, for convolution and fused_convolution: stride 1, dilation 1, one
+// Winograd's convolution F(m x m, 3x3), m = 2 or 4, not transposed, stride 1, dilation 1, one
 // group, any padding, f32, channels-last, weights and bias constant. 2.25 and 4 times fewer multiplications.
 //
 // Error: relative to the largest output, on random data of 16 to 512 channels, 2e-7 to 6e-7 (m = 2) and 6e-7 to 3e-6
@@ -23,10 +23,8 @@ namespace tw::ops {
 class WinogradTactic final : public Tactic, public PanelTactic, public PackingTactic
 {
 public:
-    using ActivationOf = FusedActivation const& (*)(ir::Node const&);
-
-    constexpr WinogradTactic(char const* name, int version, kernels::jit::Isa isa, ActivationOf activationOf)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), activationOf_(activationOf)
+    constexpr WinogradTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
     {}
     Rounding rounding() const override { return Rounding::kWinograd; }
     Support supports(Problem const& problem) const override;
@@ -46,7 +44,6 @@ private:
     Result<std::unique_ptr<Kernel>> make(Problem const& problem, Config const& config, BlobPtr const& panels,
                                          PackedConstants* packed) const;
     kernels::jit::Isa isa_;
-    ActivationOf activationOf_; // null: the op has none
 };
 
 } // namespace tw::ops

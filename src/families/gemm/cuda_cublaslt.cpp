@@ -27,7 +27,6 @@ constexpr int64_t kMostWorkspace = 32 << 20, kMostWorkspaceVarying = 4 << 20;
 // What does not depend on the sizes of a run.
 struct Settled
 {
-    CudaProductOp const* op = nullptr;
     ir::Node const* node = nullptr;
     bool isHalf = false, tf32 = false;
     bool aAlongK = true, bAlongK = false; // stored with k as the inner dimension
@@ -53,19 +52,18 @@ int32_t epilogueOf(FusedActivation const& f)
     return f.kind == int32_t(FusedKind::kGeluTanh) ? cuda::kLtEpilogueGelu : -1;
 }
 
-Settled settle(CudaProductOp const& op, Problem const& p, bool tf32)
+Settled settle(Problem const& p, bool tf32)
 {
     Settled s;
-    s.op = &op;
     s.node = p.node;
     s.tf32 = tf32;
     s.isHalf = p.inputs[0].type == DataType::kHalf;
-    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
-    s.bias = isPresent(p, op.bias);
-    s.residual = isPresent(p, op.residual);
-    int32_t const f = op.activation ? epilogueOf(op.activation(*p.node)) : 0;
+    s.bias = isPresent(p, Epilogue::kBias);
+    s.residual = isPresent(p, Epilogue::kResidual);
+    int32_t const f = epilogueOf(operations.epilogue.activation);
     s.epilogue = std::max(f + (s.bias ? cuda::kLtEpilogueBias : 0), int32_t(cuda::kLtEpilogueNone));
     s.mostWorkspace = isStatic(p) ? kMostWorkspace : kMostWorkspaceVarying;
     return s;
@@ -218,7 +216,8 @@ public:
                                                     std::span<TensorRef const>) const override
     {
         cuda::Current const current(*device_);
-        auto asked = ask(lt_, handle_, s_, productOf(s_, s_.op->geometry(*s_.node, in[0].dims, in[1].dims)));
+        auto asked =
+            ask(lt_, handle_, s_, productOf(s_, matrix_multiply::geometryOf(*s_.node, in[0].dims, in[1].dims)));
         if (!asked.ok())
             return std::move(asked).error().in("shapes " + in[0].dims.str() + " and " + in[1].dims.str());
         if (!(*asked)->product.isEmpty())
@@ -238,7 +237,7 @@ public:
         Product const& p = prepared->product;
         if (p.isEmpty())
             return {};
-        void const* const bias = s_.bias ? args.inputs[size_t(s_.op->bias)].data : nullptr;
+        void const* const bias = s_.bias ? args.inputs[size_t(Epilogue::kBias)].data : nullptr;
         Owned<LtProduct> own;
         LtProduct* operation = nullptr;
         if (args.kept) {
@@ -248,7 +247,7 @@ public:
             operation = own.object;
         }
         Addresses at{args.inputs[0].data, args.inputs[1].data, nullptr, args.outputs[0].data, args.workspace};
-        at.residual = s_.residual ? args.inputs[size_t(s_.op->residual)].data : at.y;
+        at.residual = s_.residual ? args.inputs[size_t(Epilogue::kResidual)].data : at.y;
         return launch(*prepared, operation, at, static_cast<CUstream_st*>(args.stream));
     }
 
@@ -325,12 +324,14 @@ Result<Opened> open(Problem const& p)
 Product productOf(Settled const& s, Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return productOf(s, s.op->geometry(*s.node, dims(0), dims(1)));
+    return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
 }
 
 // But for the library and the GPU.
-Support supportsProblem(CudaProductOp const& op, Problem const& p, bool tf32)
+Support supportsProblem(Problem const& p, bool tf32)
 {
+    if (Support const s = supportsNorm(p, false); !s.ok)
+        return s;
     DataType const type = p.inputs[0].type;
     if (type != DataType::kFloat && (tf32 || type != DataType::kHalf))
         return Support::no(std::string("computes in ") + (tf32 ? "f32" : "f16 and f32") + ", input 0 is " +
@@ -339,14 +340,14 @@ Support supportsProblem(CudaProductOp const& op, Problem const& p, bool tf32)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no("input " + std::to_string(i) + " is " + tw::nameOf(p.inputs[i].type) + ", input 0 " +
                                tw::nameOf(type));
-    if (op.activation && epilogueOf(op.activation(*p.node)) < 0)
+    if (epilogueOf(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation) < 0)
         return Support::no("the library ends products with ReLU, GELU by tanh, or nothing");
-    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     if (!ir::isStatic(b.shape) && !isKnown(a, operations.a == MatrixOperation::kTranspose ? 1 : 0) &&
         !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
         return Support::no("the summed dimension is not known when the engine is built");
-    Settled const s = settle(op, p, tf32);
+    Settled const s = settle(p, tf32);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (product.k == 0)
@@ -372,7 +373,7 @@ Support supportsProblem(CudaProductOp const& op, Problem const& p, bool tf32)
 
 Support CublasLtTactic::supports(Problem const& p) const
 {
-    Support const s = supportsProblem(op_, p, tf32_);
+    Support const s = supportsProblem(p, tf32_);
     return s.ok ? supportsLibrary(Source::kCublasLt, p) : s;
 }
 
@@ -383,7 +384,7 @@ std::vector<Config> CublasLtTactic::configs(Problem const& p) const
     if (!opened.ok())
         return list;
     cuda::Current const current(*p.cuda->device);
-    Settled const s = settle(op_, p, tf32_);
+    Settled const s = settle(p, tf32_);
     auto const asked = ask(*opened->lt, opened->handle, s, productOf(s, p, false));
     for (size_t i = 0; asked.ok() && i < std::max<size_t>((*asked)->choices.size(), 1); ++i)
         list.push_back({int64_t(i)});
@@ -395,7 +396,7 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
 {
     constexpr double kHalfRate = 650e6, kTf32Rate = 330e6, kFloatRate = 45e6; // operations in a microsecond
     constexpr double kBytesPerUs = 3e6, kLeastUs = 2.5, kEachRank = 1.03, kTile = 128, kTilesAtOnce = 132;
-    Settled const s = settle(op_, p, tf32_);
+    Settled const s = settle(p, tf32_);
     Product const product = productOf(s, p, false);
     double const m = double(product.m), n = double(product.n), k = double(product.k),
                  batch = double(product.batch * product.outer.volume());
@@ -421,7 +422,7 @@ Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config co
     if (!isConfig(config, 1, 0, kMostChoices - 1))
         return invalidArgument("the plan's configuration of a matrix product by cuBLASLt names no algorithm");
     TW_ASSIGN(Opened const opened, open(p));
-    Settled const s = settle(op_, p, tf32_);
+    Settled const s = settle(p, tf32_);
     auto kernel = std::make_unique<CublasLtKernel>(p.cuda->device, p.cuda->libraries, *opened.lt, opened.handle, s,
                                                    size_t(config[0]));
     if (isStatic(p))

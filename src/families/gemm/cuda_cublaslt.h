@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics of every op that is a matrix product, by cuBLASLt: y = f(a b + bias + residual) in FP16 or FP32, sums in
+// CUDA tactics of matrix products, by cuBLASLt: y = f(a b + bias + residual) in FP16 or FP32, sums in
 // FP32. The config is one number, the algorithm's place in the list that the library's heuristic gives for the shapes.
 #pragma once
 
@@ -11,8 +11,8 @@ class CublasLtTactic final : public Tactic
 {
 public:
     // With `tf32` it takes FP32 alone and rounds factors.
-    constexpr CublasLtTactic(char const* name, int version, CudaProductOp const& op, bool tf32 = false)
-        : Tactic(name, version, Backend::kCuda), op_(op), tf32_(tf32)
+    constexpr CublasLtTactic(char const* name, int version, bool tf32 = false)
+        : Tactic(name, version, Backend::kCuda), tf32_(tf32)
     {}
     Source source() const override { return Source::kCublasLt; }
     Rounding rounding() const override { return tf32_ ? Rounding::kTf32 : Rounding::kPlain; }
@@ -25,7 +25,6 @@ public:
                                          std::string const& image) const override;
 
 private:
-    CudaProductOp const& op_;
     bool tf32_;
 };
 

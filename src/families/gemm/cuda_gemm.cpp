@@ -7,12 +7,19 @@ namespace tw::ops {
 
 bool isPresent(Problem const& p, int input)
 {
-    return input >= 0 && size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
+    return size_t(input) < p.inputs.size() && p.inputs[size_t(input)].present;
 }
 
 bool isKnown(ir::Value const& v, size_t fromEnd)
 {
     return fromEnd < v.shape.size() && v.shape[v.shape.size() - 1 - fromEnd].isConst();
+}
+
+Support supportsNorm(Problem const& p, bool wanted)
+{
+    if (matrix_multiply::hasNorm(*p.node) == wanted)
+        return Support::yes();
+    return Support::no(wanted ? "normalizes rows always" : "does not normalize rows");
 }
 
 ProductRows rowsOf(matrix_multiply::Geometry const& g, bool aAlongK, bool bAlongK)

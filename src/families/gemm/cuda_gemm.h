@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA tactics of every op that is a matrix product, y = f(a b + bias + residual), share: how a node is one, and
-// its collections of matrices as rows, batches and launches.
+// What CUDA tactics of matrix products, y = f(a b + bias + residual), share: collections of matrices as rows, batches
+// and launches.
 #pragma once
 
 #include "families/elementwise/activate.h"
@@ -9,21 +9,11 @@
 
 namespace tw::ops {
 
-// How a node's inputs 0 and 1 are a and b.
-struct CudaProductOp
-{
-    matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
-    // Which of a and b are stored with their last two dimensions the other way round.
-    matrix_multiply::Attrs (*operations)(ir::Node const& node);
-    FusedActivation const& (*activation)(ir::Node const& node) = nullptr; // null: none
-    int bias = -1, residual = -1;                                         // inputs; -1: none
-    int gamma = -1, beta = -1;                                            // of a LayerNorm of y's rows
-    double (*epsilon)(ir::Node const& node) = nullptr;
-};
-
-bool isPresent(Problem const& problem, int input); // input: -1 is none
+bool isPresent(Problem const& problem, int input);
 // Whether that dimension of `v`, counted from the last one, is known when the engine is built.
 bool isKnown(ir::Value const& v, size_t fromEnd);
+// No where rows are normalized, or (`wanted`) where they are not.
+Support supportsNorm(Problem const& problem, bool wanted);
 
 // Collections of a that follow each other as rows do are rows, where all have the same b. Strides in elements.
 struct ProductRows

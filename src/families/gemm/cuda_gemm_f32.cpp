@@ -28,22 +28,22 @@ bool packs(ir::Value const& v, bool known, int64_t size)
     return !v.shape.empty() && v.shape.back().isConst() && v.shape.back().value() % kPack == 0;
 }
 
-cores::Operands operandsOf(CudaProductOp const& op, Problem const& p)
+cores::Operands operandsOf(Problem const& p)
 {
     cores::Operands s;
-    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     s.aAlongK = operations.a != MatrixOperation::kTranspose;
     s.bAlongK = operations.b != MatrixOperation::kNone;
-    Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     bool const aKnown = ir::isStatic(a.shape), bKnown = ir::isStatic(b.shape);
     s.packsA = packs(a, aKnown || (s.aAlongK && bKnown), s.aAlongK ? g.k : g.m);
     s.packsB = packs(b, bKnown || (s.bAlongK && aKnown), s.bAlongK ? g.k : g.n);
     s.packsY = bKnown ? g.n % kPack == 0 : !s.bAlongK && s.packsB; // y has b's columns
     s.constantB = p.inputs[1].constant != nullptr;
-    s.bias = isPresent(p, op.bias);
-    s.residual = isPresent(p, op.residual);
-    FusedActivation const f = op.activation ? op.activation(*p.node) : FusedActivation();
+    s.bias = isPresent(p, Epilogue::kBias);
+    s.residual = isPresent(p, Epilogue::kResidual);
+    FusedActivation const& f = operations.epilogue.activation;
     s.activation = activationText("activate", f.kind, f.alpha, f.beta);
     return s;
 }
@@ -54,16 +54,15 @@ struct Sizes
     ProductRows rows;
 };
 
-Sizes sizesOf(CudaProductOp const& op, cores::Operands const& s, ir::Node const& node, Extents const& a,
-              Extents const& b)
+Sizes sizesOf(cores::Operands const& s, ir::Node const& node, Extents const& a, Extents const& b)
 {
-    Geometry const g = op.geometry(node, a, b);
+    Geometry const g = matrix_multiply::geometryOf(node, a, b);
     return {g, rowsOf(g, s.aAlongK, s.bAlongK)};
 }
 
-Sizes sizesOf(CudaProductOp const& op, Problem const& p)
+Sizes sizesOf(Problem const& p)
 {
-    return sizesOf(op, operandsOf(op, p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    return sizesOf(operandsOf(p), *p.node, p.inputs[0].dims, p.inputs[1].dims);
 }
 
 cores::Spec coresSpec(cores::Operands const& o, Config const& c)
@@ -110,23 +109,25 @@ bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const
 
 } // namespace
 
-Support supports(CudaProductOp const& op, Problem const& p, GemmF32Way way)
+Support supports(Problem const& p, GemmF32Way way)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
+    if (Support const s = supportsNorm(p, false); !s.ok)
+        return s;
     if (p.inputs[0].type != DataType::kFloat)
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
-    if (way == GemmF32Way::kTf32 && gemm_f16::supports(op, p, GemmF16Way::kTf32).ok)
+    if (way == GemmF32Way::kTf32 && gemm_f16::supports(p, GemmF16Way::kTf32).ok)
         return Support::no("matrix units take these operands in a faster way");
     return Support::yes();
 }
 
-std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF32Way way)
+std::vector<Config> configs(Problem const& p, GemmF32Way way)
 {
-    Sizes const z = sizesOf(op, p);
-    cores::Operands const o = operandsOf(op, p);
+    Sizes const z = sizesOf(p);
+    cores::Operands const o = operandsOf(p);
     bool const clusters = p.cuda->capability >= 90;
     std::vector<Config> list;
     if (way == GemmF32Way::kCores) {
@@ -146,20 +147,20 @@ std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF32Wa
     return list;
 }
 
-double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
+double estimate(Problem const& p, Config const& config, GemmF32Way way)
 {
     double us = 0;
     if (p.cuda)
-        withSpec(operandsOf(op, p), config, way, [&](auto const& spec) {
-            Sizes const z = sizesOf(op, p);
+        withSpec(operandsOf(p), config, way, [&](auto const& spec) {
+            Sizes const z = sizesOf(p);
             us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
         });
     return us;
 }
 
-CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF32Way way)
+CudaKernels generate(Problem const& p, Config const& config, GemmF32Way way)
 {
-    cores::Operands const o = operandsOf(op, p);
+    cores::Operands const o = operandsOf(p);
     CudaKernels out;
     bool const known = withSpec(o, config, way, [&](auto const& spec) {
         out.names = {cores::kKernel};
@@ -167,16 +168,16 @@ CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& co
         out.sharedBytes = spec.sharedBytes();
         out.isDependent = true;
         out.alignment = o.packsA || o.packsB || o.packsY ? 16 : 4;
-        out.run = [&op, spec, node = p.node](CudaLaunch const& launchOn, RunArgs& args) -> Result<void> {
-            Sizes const z = sizesOf(op, spec, *node, args.inputs[0].dims, args.inputs[1].dims);
+        out.run = [spec, node = p.node](CudaLaunch const& launchOn, RunArgs& args) -> Result<void> {
+            Sizes const z = sizesOf(spec, *node, args.inputs[0].dims, args.inputs[1].dims);
             auto at = [&](int i, bool present) {
                 return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
             };
             cores::Params params;
             params.a = at(0, true);
             params.b = at(1, true);
-            params.bias = at(op.bias, spec.bias);
-            params.residual = at(op.residual, spec.residual);
+            params.bias = at(Epilogue::kBias, spec.bias);
+            params.residual = at(Epilogue::kResidual, spec.residual);
             params.y = static_cast<float*>(args.outputs[0].data);
             params.m = z.rows.m;
             params.n = z.geometry.n;

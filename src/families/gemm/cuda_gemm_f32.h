@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics of every op that is a matrix product, in FP32, for operands that lie in any way: by the kernels of
+// CUDA tactics of matrix products, in FP32, for operands that lie in any way: by the kernels of
 // kernels/cuda/gemm/simt_f32.h and gemm_mma_f32.h. The config is the kernel's tile: {tileM, tileN, rows, columns,
 // stages, split}, where matrix units multiply {tileM, tileN, warpsM, warpsN, stages, split}.
 #pragma once
@@ -18,21 +18,21 @@ enum class GemmF32Way : int
 
 namespace gemm_f32 {
 
-Support supports(CudaProductOp const& op, Problem const& problem, GemmF32Way way);
-std::vector<Config> configs(CudaProductOp const& op, Problem const& problem, GemmF32Way way);
-double estimate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF32Way way);
-CudaKernels generate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF32Way way);
+Support supports(Problem const& problem, GemmF32Way way);
+std::vector<Config> configs(Problem const& problem, GemmF32Way way);
+double estimate(Problem const& problem, Config const& config, GemmF32Way way);
+CudaKernels generate(Problem const& problem, Config const& config, GemmF32Way way);
 
 } // namespace gemm_f32
 
-template <CudaProductOp const& op, GemmF32Way way>
+template <GemmF32Way way>
 constexpr CudaTactic gemmF32Tactic(char const* name, int version)
 {
     return CudaTactic(
-        name, version, [](Problem const& p, Config const& c) { return gemm_f32::generate(op, p, c, way); },
-        [](Problem const& p) { return gemm_f32::supports(op, p, way); },
-        [](Problem const& p) { return gemm_f32::configs(op, p, way); }, nullptr,
-        [](Problem const& p, Config const& c) { return gemm_f32::estimate(op, p, c, way); }, way == GemmF32Way::kTf32);
+        name, version, [](Problem const& p, Config const& c) { return gemm_f32::generate(p, c, way); },
+        [](Problem const& p) { return gemm_f32::supports(p, way); },
+        [](Problem const& p) { return gemm_f32::configs(p, way); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f32::estimate(p, c, way); }, way == GemmF32Way::kTf32);
 }
 
 } // namespace tw::ops

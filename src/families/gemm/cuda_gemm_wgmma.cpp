@@ -47,22 +47,20 @@ void padOperands(Settled& s)
     s.mma.paddedB = s.paddedB != 0;
 }
 
-Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+Settled settle(Problem const& p, GemmF16Way way)
 {
     Settled s;
-    s.op = &op;
     s.node = p.node;
-    matrix_multiply::Attrs const operations = op.operations(*p.node);
-    Geometry const g = op.geometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
+    Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
     s.normalizes = way == GemmF16Way::kNorm;
     spec.single = typeOf(way) == DataType::kFloat;
     spec.exact = way == GemmF16Way::kThreeTf32;
-    spec.bias = isPresent(p, op.bias);
-    spec.residual = isPresent(p, op.residual);
+    spec.bias = isPresent(p, Epilogue::kBias);
+    spec.residual = isPresent(p, Epilogue::kResidual);
     spec.activateLast = true;
-    if (op.activation)
-        spec.activation = epilogueActivation(op.activation(*p.node), spec.exact);
+    spec.activation = epilogueActivation(operations.epilogue.activation, spec.exact);
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
     spec.bAlongK = operations.b != MatrixOperation::kNone;
     spec.constantB = p.inputs[1].constant != nullptr;
@@ -78,7 +76,7 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     if (s.normalizes) {
         s.gammaAt = packed;
         packed += 2;
-        s.epsilon = op.epsilon(*p.node);
+        s.epsilon = operations.epilogue.epsilon;
     }
     s.columnsA = spec.aAlongK ? g.k : g.m;
     s.rowsB = spec.bAlongK ? g.n : g.k;
@@ -115,7 +113,7 @@ Settled settle(CudaProductOp const& op, Problem const& p, GemmF16Way way)
 Product productOf(Settled const& s, Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
-    return productOf(s, s.op->geometry(*s.node, dims(0), dims(1)));
+    return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
 }
 
 Config encode(matrix::Spec const& s, bool pads)
@@ -191,7 +189,7 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
 
 } // namespace
 
-Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+Support supports(Problem const& p, GemmF16Way way)
 {
     DataType const type = typeOf(way);
     bool const exact = way == GemmF16Way::kThreeTf32, isMma = way == GemmF16Way::kHalfMma,
@@ -204,20 +202,20 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
         if (p.inputs[i].present && p.inputs[i].type != type)
             return Support::no(std::string("computes in ") + nameOf(type) + ", input " + std::to_string(i) + " is " +
                                nameOf(p.inputs[i].type));
-    if (type == DataType::kHalf && isPresent(p, op.bias) && !p.inputs[size_t(op.bias)].constant)
+    if (type == DataType::kHalf && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
         return Support::no("a bias that is no constant");
-    if (normalizes && !(p.inputs[size_t(op.gamma)].constant && p.inputs[size_t(op.beta)].constant))
+    if (normalizes && !(p.inputs[size_t(Epilogue::kGamma)].constant && p.inputs[size_t(Epilogue::kBeta)].constant))
         return Support::no("a gamma or beta that is no constant");
-    matrix_multiply::Attrs const operations = op.operations(*p.node);
+    auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     ir::Value const &a = *p.node->inputs[0], &b = *p.node->inputs[1];
     if (!isMma)
         if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
             return known;
-    if (isMma && supports(op, p, GemmF16Way::kHalf).ok && !settle(op, p, GemmF16Way::kHalf).pads())
+    if (isMma && supports(p, GemmF16Way::kHalf).ok && !settle(p, GemmF16Way::kHalf).pads())
         return Support::no("matrix units take these operands in a faster way");
     if (exact && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
-    Settled const s = settle(op, p, way);
+    Settled const s = settle(p, way);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (char const* const why = unsupported(s, product.shape))
@@ -233,9 +231,9 @@ Support supports(CudaProductOp const& op, Problem const& p, GemmF16Way way)
     return Support::yes();
 }
 
-std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Way way)
+std::vector<Config> configs(Problem const& p, GemmF16Way way)
 {
-    Settled s = settle(op, p, way);
+    Settled s = settle(p, way);
     std::vector<Config> list;
     if (s.normalizes) {
         for (kernel::Spec const& spec :
@@ -268,10 +266,10 @@ std::vector<Config> configs(CudaProductOp const& op, Problem const& p, GemmF16Wa
     return list;
 }
 
-double estimate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
+double estimate(Problem const& p, Config const& config, GemmF16Way way)
 {
     constexpr double kSplitUs = 1.5;
-    Settled s = settle(op, p, way);
+    Settled s = settle(p, way);
     if (!p.cuda || !decode(config, s))
         return 0;
     Product const product = productOf(s, p, false);
@@ -288,9 +286,9 @@ double estimate(CudaProductOp const& op, Problem const& p, Config const& config,
            (s.spec.exact ? kSplitUs : 0);
 }
 
-CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& config, GemmF16Way way)
+CudaKernels generate(Problem const& p, Config const& config, GemmF16Way way)
 {
-    Settled s = settle(op, p, way);
+    Settled s = settle(p, way);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
@@ -310,16 +308,16 @@ CudaKernels generate(CudaProductOp const& op, Problem const& p, Config const& co
     if (s.spec.exact || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
         out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) { return workspaceOf(s, in); };
     if (s.biasAt >= 0)
-        out.packedInputs.push_back(op.bias);
+        out.packedInputs.push_back(Epilogue::kBias);
     if (s.normalizes)
-        out.packedInputs.insert(out.packedInputs.end(), {op.gamma, op.beta});
+        out.packedInputs.insert(out.packedInputs.end(), {Epilogue::kGamma, Epilogue::kBeta});
     if (s.packedBAt >= 0)
         out.packedInputs.push_back(1);
     if (!out.packedInputs.empty()) {
-        TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(op.bias)] : TensorSpec();
+        TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(Epilogue::kBias)] : TensorSpec();
         std::vector<TensorSpec> norm;
         if (s.normalizes)
-            norm = {p.inputs[size_t(op.gamma)], p.inputs[size_t(op.beta)]};
+            norm = {p.inputs[size_t(Epilogue::kGamma)], p.inputs[size_t(Epilogue::kBeta)]};
         out.pack = [bias, norm, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
             std::vector<std::string> parts;
             if (s.biasAt >= 0)

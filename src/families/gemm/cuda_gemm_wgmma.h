@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics of every op that is a matrix product, y = f(a b + bias + residual) in FP16 or in FP32 with factors
+// CUDA tactics of matrix products, y = f(a b + bias + residual) in FP16 or in FP32 with factors
 // rounded to TF32, by the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, in FP16, by that of
 // gemm_mma_f16.h (8.0 and later, operands that lie in any way). The config is the kernel's tile: {tileP, tileQ, stages,
 // groups, turns, split, multicast, swap, copies}, and norm where rows are normalized; or {tileM, tileN, warpsM, warpsN,
@@ -22,21 +22,25 @@ enum class GemmF16Way : int
 
 namespace gemm_f16 {
 
-Support supports(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
-std::vector<Config> configs(CudaProductOp const& op, Problem const& problem, GemmF16Way way);
-double estimate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
-CudaKernels generate(CudaProductOp const& op, Problem const& problem, Config const& config, GemmF16Way way);
+// The product itself, where no norm is wanted of `way`.
+Support supports(Problem const& problem, GemmF16Way way);
+std::vector<Config> configs(Problem const& problem, GemmF16Way way);
+double estimate(Problem const& problem, Config const& config, GemmF16Way way);
+CudaKernels generate(Problem const& problem, Config const& config, GemmF16Way way);
 
 } // namespace gemm_f16
 
-template <CudaProductOp const& op, GemmF16Way way>
+template <GemmF16Way way>
 constexpr CudaTactic gemmF16Tactic(char const* name, int version)
 {
     return CudaTactic(
-        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(op, p, c, way); },
-        [](Problem const& p) { return gemm_f16::supports(op, p, way); },
-        [](Problem const& p) { return gemm_f16::configs(op, p, way); }, nullptr,
-        [](Problem const& p, Config const& c) { return gemm_f16::estimate(op, p, c, way); }, way == GemmF16Way::kTf32);
+        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(p, c, way); },
+        [](Problem const& p) {
+            Support const s = supportsNorm(p, way == GemmF16Way::kNorm);
+            return s.ok ? gemm_f16::supports(p, way) : s;
+        },
+        [](Problem const& p) { return gemm_f16::configs(p, way); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f16::estimate(p, c, way); }, way == GemmF16Way::kTf32);
 }
 
 } // namespace tw::ops

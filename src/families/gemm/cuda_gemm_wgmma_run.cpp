@@ -88,7 +88,7 @@ char const* unsupported(Settled const& s, kernel::Shape const& shape)
 
 int64_t workspaceOf(Settled const& s, std::span<TensorRef const> in)
 {
-    Product const product = productOf(s, s.op->geometry(*s.node, in[0].dims, in[1].dims));
+    Product const product = productOf(s, matrix_multiply::geometryOf(*s.node, in[0].dims, in[1].dims));
     if (s.spec.exact)
         return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
     if (s.normalizes)
@@ -100,7 +100,7 @@ int64_t workspaceOf(Settled const& s, std::span<TensorRef const> in)
 
 Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {
-    Product const p = productOf(s, s.op->geometry(*s.node, args.inputs[0].dims, args.inputs[1].dims));
+    Product const p = productOf(s, matrix_multiply::geometryOf(*s.node, args.inputs[0].dims, args.inputs[1].dims));
     if (char const* const why = unsupported(s, p.shape))
         return Error{ErrorCode::kFailedExecution, "layer '" + s.node->name + "': shapes " + args.inputs[0].dims.str() +
                                                       " and " + args.inputs[1].dims.str() +
@@ -128,8 +128,8 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     }
     cuda::Output& out = s.isMma ? static_cast<cuda::Output&>(mma.args) : l.args;
     if (s.spec.bias)
-        out.bias =
-            static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt) : args.inputs[size_t(s.op->bias)].data);
+        out.bias = static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt)
+                                                           : args.inputs[size_t(Epilogue::kBias)].data);
     auto at = [&](void const* base, int64_t elements) {
         return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
     };
@@ -160,7 +160,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         void const* const bAt = at(b, outer.offset(p.bOuter));
         out.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
         if (s.spec.residual)
-            out.residual = at(args.inputs[size_t(s.op->residual)].data, y);
+            out.residual = at(args.inputs[size_t(Epilogue::kResidual)].data, y);
         if (s.isMma) {
             mma.args.a = aAt;
             mma.args.b = bAt;

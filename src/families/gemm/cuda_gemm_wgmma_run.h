@@ -17,7 +17,6 @@ namespace matrix = cuda::gemm_mma_f16;
 // What does not depend on the sizes of a run.
 struct Settled
 {
-    CudaProductOp const* op = nullptr;
     ir::Node const* node = nullptr;
     kernel::Spec spec; // all but the tile, until a config is given
     bool isMma = false;

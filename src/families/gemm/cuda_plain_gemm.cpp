@@ -85,44 +85,24 @@ TW_KERNEL multiply(const __grid_constant__ Params p)
 
 } // namespace
 
-matrix_multiply::Geometry multiplyGeometry(ir::Node const& node, RunArgs const& args)
+CudaKernels multiplyKernels(Problem const& problem)
 {
-    return matrix_multiply::geometryOf(node.attrsAs<matrix_multiply::Attrs>(), args.inputs[0].dims,
-                                       args.inputs[1].dims);
-}
-
-matrix_multiply::Geometry connectedGeometry(ir::Node const&, RunArgs const& args)
-{
-    Extents const &x = args.inputs[0].dims, &w = args.inputs[1].dims;
-    matrix_multiply::Geometry g;
-    g.m = x.volume(0, x.rank - 3);
-    g.k = x.volume(x.rank - 3, x.rank);
-    g.n = w[0];
-    g.aRow = g.bColumn = g.k;
-    g.aColumn = g.bRow = 1;
-    return g;
-}
-
-CudaKernels multiplyKernels(Problem const& problem, int biasInput, int residualInput, FusedActivation const& activation,
-                            MultiplyGeometry geometryOf)
-{
+    FusedActivation const& activation = problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation;
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
     out.source = activationText("activate", activation.kind, activation.alpha, activation.beta) +
                  cuda::expand(kText, {{"t", cuda::storageOf(problem.outputs[0].type)}}) + cuda::sizeCheck<Params>();
-    out.run = [node = problem.node, biasInput, residualInput, geometryOf](CudaLaunch const& launch,
-                                                                          RunArgs& args) -> Result<void> {
-        matrix_multiply::Geometry const g = geometryOf(*node, args);
+    out.run = [node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        matrix_multiply::Geometry const g =
+            matrix_multiply::geometryOf(*node, args.inputs[0].dims, args.inputs[1].dims);
         Params p;
         p.a = args.inputs[0].data;
         p.b = args.inputs[1].data;
         p.y = args.outputs[0].data;
-        auto optional = [&](int i) {
-            return i >= 0 && i < int(args.inputs.size()) ? args.inputs[size_t(i)].data : nullptr;
-        };
-        p.bias = optional(biasInput);
-        p.residual = optional(residualInput);
+        auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+        p.bias = optional(Epilogue::kBias);
+        p.residual = optional(Epilogue::kResidual);
         p.m = g.m;
         p.n = g.n;
         p.k = g.k;

@@ -28,9 +28,9 @@ GemmShape shapeOf(Geometry const& g)
     return {g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
 }
 
-Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b)
+Geometry mergedGeometry(ir::Node const& node, Extents const& a, Extents const& b)
 {
-    Geometry g = op.geometry(node, a, b);
+    Geometry g = matrix_multiply::geometryOf(node, a, b);
     int64_t rows = g.m, stride = g.aRow;
     for (int d = g.batch.rank; d-- > 0;) {
         if (g.batch[d] == 1)
@@ -65,6 +65,8 @@ Support supportsProducts(Problem const& p, Isa isa)
 {
     if (Support s = supportsIsa(isa); !s.ok)
         return s;
+    if (matrix_multiply::hasNorm(*p.node))
+        return Support::no("does not normalize rows");
     if (p.inputs[0].type != DataType::kFloat)
         return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));
     for (TensorSpec const* t : {&p.inputs[0], &p.inputs[1], &p.outputs[0]})
@@ -102,9 +104,7 @@ struct GemmPrepared final : Prepared
 class GemmKernel final : public Kernel
 {
 public:
-    GemmKernel(ir::Node const& node, GemmOp const& op, GemmJitOptions const& options)
-        : node_(node), op_(op), options_(options)
-    {}
+    GemmKernel(ir::Node const& node, GemmJitOptions const& options) : node_(node), options_(options) {}
 
     // b is known: it is packed once.
     Result<void> pack(Blob const& b, Geometry const& g, PackedConstants& packed)
@@ -118,14 +118,14 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
-        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
         return GemmJit::workspaceBytes(options_, g.m, g.n, g.k);
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
     {
-        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemmPrepared>();
         TW_ASSIGN(prepared->gemm, GemmJit::make(options_, shapeOf(g), offsetsOf(g, packed_ ? packed_->each : 0)));
         return std::shared_ptr<Prepared const>(std::move(prepared));
@@ -144,7 +144,6 @@ public:
 
 private:
     ir::Node const& node_;
-    GemmOp op_;
     GemmJitOptions options_;
     PackedMatricesPtr packed_; // null: b is not known
 };
@@ -158,7 +157,7 @@ Support GemmTactic::supports(Problem const& p) const
 
 std::vector<Config> GemmTactic::configs(Problem const& p) const
 {
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
     for (int64_t vectors : {3, 4, 2}) // one vector: slower than two wherever there are columns for two
@@ -171,7 +170,7 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
 
 double GemmTactic::estimate(Problem const& p, Config const& config) const
 {
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
@@ -194,8 +193,8 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
-    Geometry const whole = op_.geometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const whole = matrix_multiply::geometryOf(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     GemmJitOptions o;
     o.isa = isa_;
     o.vectors = int(config[0]);
@@ -203,8 +202,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
-    if (op_.activation)
-        o.activation = jitActivation(op_.activation(*p.node));
+    o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
     int const rows = kernels::jit::gemmMaxRows(isa_, o.vectors);
     // A copy of a pays when several panels of b use it. One of b, made anew in each run, does not: in place it runs at
     // 0 to 10 % less than packed before, with the copy at 3 to 20 % less. Columns that are not contiguous have to be
@@ -213,7 +211,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
               (g.aColumn != 1 || kernels::thrashesL1(4 * g.aRow, rows, thisCpu().l1DataBytes));
     bool const contiguous = whole.bColumn == 1 || whole.n == 1;
     o.b = contiguous ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
-    auto kernel = std::make_unique<GemmKernel>(*p.node, op_, o);
+    auto kernel = std::make_unique<GemmKernel>(*p.node, o);
     if (Blob const* b = p.inputs[1].constant)
         TW_TRY(kernel->pack(*b, g, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tactics of every op that is a matrix product: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each
-// instruction set. The op says how its inputs are operands; the config is {vectors of a tile}.
+// Tactics of matrix products: f(a b + bias + residual) in f32 by emitted kernels, one tactic for each instruction set.
+// The config is {vectors of a tile}.
 #pragma once
 
 #include "device/large_pages.h"
@@ -12,20 +12,13 @@
 
 namespace tw::ops {
 
-// Input 0 is a, input 1 is b, input 2 (optional) the bias [n], input 3 (optional) a residual like y.
-struct GemmOp
-{
-    matrix_multiply::Geometry (*geometry)(ir::Node const& node, Extents const& a, Extents const& b);
-    FusedActivation const& (*activation)(ir::Node const& node); // null: none
-};
-
-// The geometry of an op; of several a's with one b, whose rows follow each other at one distance, that of one tall
+// The geometry of a product; of several a's with one b, whose rows follow each other at one distance, that of one tall
 // product.
-matrix_multiply::Geometry mergedGeometry(GemmOp const& op, ir::Node const& node, Extents const& a, Extents const& b);
+matrix_multiply::Geometry mergedGeometry(ir::Node const& node, Extents const& a, Extents const& b);
 kernels::GemmShape shapeOf(matrix_multiply::Geometry const& g);
 // Where the products begin; packedFloats: of a packed matrix of b, 0 where b is read as it is.
 std::vector<kernels::GemmOffsets> offsetsOf(matrix_multiply::Geometry const& g, int64_t packedFloats);
-// Refuses what emitted products cannot do: other types, tensors whose offsets do not fit.
+// Refuses what emitted products cannot do: other types, norms, tensors whose offsets do not fit.
 Support supportsProducts(Problem const& problem, kernels::jit::Isa isa);
 
 // Matrices of a known b, packed once.
@@ -41,8 +34,8 @@ Result<PackedMatricesPtr> packMatrices(kernels::GemmJitOptions const& options, m
 class GemmTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), op_(op)
+    constexpr GemmTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -54,7 +47,6 @@ public:
 
 private:
     kernels::jit::Isa isa_;
-    GemmOp op_;
 };
 
 } // namespace tw::ops

@@ -48,14 +48,14 @@ struct GemvPrepared final : Prepared
 class GemvKernel final : public Kernel
 {
 public:
-    GemvKernel(ir::Node const& node, GemmOp const& op, GemvJitOptions const& options, PackedMatricesPtr packed)
-        : node_(node), op_(op), options_(options), packed_(std::move(packed))
+    GemvKernel(ir::Node const& node, GemvJitOptions const& options, PackedMatricesPtr packed)
+        : node_(node), options_(options), packed_(std::move(packed))
     {}
     bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemvJitOptions::kPacked; }
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
     {
-        Geometry const g = mergedGeometry(op_, node_, in[0].dims, in[1].dims);
+        Geometry const g = mergedGeometry(node_, in[0].dims, in[1].dims);
         auto prepared = std::make_shared<GemvPrepared>();
         GemvJitOptions o = options_;
         if (o.b != GemvJitOptions::kPacked && g.bColumn != 1)
@@ -75,7 +75,6 @@ public:
 
 private:
     ir::Node const& node_;
-    GemmOp op_;
     GemvJitOptions options_;
     PackedMatricesPtr packed_; // null: b is not known
 };
@@ -86,7 +85,7 @@ Support GemvTactic::supports(Problem const& p) const
 {
     if (Support s = supportsProducts(p, isa_); !s.ok)
         return s;
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)
         return Support::no("has " + std::to_string(g.m) + " rows, more than " +
                            std::to_string(kernels::jit::kGemvMaxRows));
@@ -102,7 +101,7 @@ Support GemvTactic::supports(Problem const& p) const
 
 std::vector<Config> GemvTactic::configs(Problem const& p) const
 {
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
     if (!p.inputs[1].constant && g.bColumn != 1)
@@ -119,7 +118,7 @@ std::vector<Config> GemvTactic::configs(Problem const& p) const
 
 double GemvTactic::estimate(Problem const& p, Config const& config) const
 {
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].dims, p.inputs[1].dims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     double const columns = std::ceil(double(g.n) / kernels::jit::vectorWidth(isa_)),
                  panels = std::ceil(columns / double(config[0]));
     // Cycles of a vector of b: its load, or the products. 20 ns a call, 3 GHz.
@@ -136,7 +135,7 @@ Result<std::unique_ptr<Kernel>> GemvTactic::load(Problem const& p, Config const&
 Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config const& config, std::string const&,
                                                        PackedConstants& packed) const
 {
-    Geometry const g = mergedGeometry(op_, *p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (config.size() != 1 || !fits(p, isa_, g.m, config[0]))
         return invalidArgument(std::string(name()) + ": the plan's configuration is no panel width for " +
                                std::to_string(g.m) + " rows");
@@ -147,8 +146,7 @@ Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config 
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
-    if (op_.activation)
-        o.activation = jitActivation(op_.activation(*p.node));
+    o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
     PackedMatricesPtr matrices;
     if (o.b == GemvJitOptions::kPacked) {
         GemmJitOptions layout;
@@ -156,7 +154,7 @@ Result<std::unique_ptr<Kernel>> GemvTactic::loadShared(Problem const& p, Config 
         layout.vectors = o.vectors;
         TW_ASSIGN(matrices, packMatrices(layout, g, *p.inputs[1].constant, packed));
     }
-    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, op_, o, std::move(matrices)));
+    return std::unique_ptr<Kernel>(std::make_unique<GemvKernel>(*p.node, o, std::move(matrices)));
 }
 
 } // namespace tw::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tactics of every op that is a matrix product, for products of up to four rows: bound by reading b, which they do
+// Tactics of matrix products, for products of up to four rows: bound by reading b, which they do
 // once, at the speed of memory; packed when it is known, else as it lies. One for each instruction set; the config is
 // {vectors of a panel of columns}.
 #pragma once
@@ -11,8 +11,8 @@ namespace tw::ops {
 class GemvTactic final : public Tactic, public PackingTactic
 {
 public:
-    constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa, GemmOp op)
-        : Tactic(name, version, Backend::kCpu), isa_(isa), op_(op)
+    constexpr GemvTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -24,7 +24,6 @@ public:
 
 private:
     kernels::jit::Isa isa_;
-    GemmOp op_;
 };
 
 } // namespace tw::ops

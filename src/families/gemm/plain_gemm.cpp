@@ -1,46 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/plain_gemm.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/cpu/gemm_plain.h"
+#include "ops/matrix_multiply/op.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops {
 
 namespace {
 
-template <class T>
-void multiply(matrix_multiply::Geometry const& g, T const* a, T const* b, T* y, void* workspace)
+// Whether the operands change places.
+bool swaps(matrix_multiply::Geometry const& g)
 {
     // A transposed matrix times one column is a row times that matrix, whose rows are contiguous.
-    bool const swap = g.n == 1 && g.m > 1 && g.aRow == 1;
+    return g.n == 1 && g.m > 1 && g.aRow == 1;
+}
+
+template <class T>
+void multiply(matrix_multiply::Geometry const& g, T const* a, T const* b, T const* bias, T* y, void* workspace)
+{
+    bool const swap = swaps(g);
     kernels::GemmShape s{g.m, g.n, g.k, g.aRow, g.aColumn, g.bRow, g.bColumn};
     if (swap)
         s = {1, g.m, g.k, 0, g.bRow, g.aColumn, g.aRow};
     Counter c(g.batch);
     do {
         T const *pa = a + c.offset(g.aBatch), *pb = b + c.offset(g.bBatch);
-        kernels::gemmPlain(s, swap ? pb : pa, swap ? pa : pb, static_cast<T const*>(nullptr), y, workspace);
+        kernels::gemmPlain(s, swap ? pb : pa, swap ? pa : pb, bias, y, workspace);
         y += g.m * g.n;
     } while (c.next());
 }
 
-} // namespace
-
-int64_t multiplyPlainWorkspaceBytes(matrix_multiply::Attrs const& attrs, TensorRef const& a, TensorRef const& b)
+// Rows of y, a block at a time: bias, residual and activation while the block is in cache.
+void finish(TensorRef const& y, TensorRef const& bias, TensorRef const& residual, FusedActivation const& f)
 {
-    matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
-    return kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k);
+    int64_t const count = y.count(), n = bias.data ? bias.count() : count;
+    float yBuffer[kBlock], otherBuffer[kBlock];
+    for (int64_t row = 0; row < count; row += n)
+        for (int64_t at = 0; at < n; at += kBlock) {
+            int64_t const m = std::min(kBlock, n - at);
+            if (bias.data || residual.data) {
+                float const* from = loadFloats(y.type, y.data, row + at, 1, m, yBuffer);
+                float* to = floatsAt(y.type, y.data, row + at, yBuffer);
+                if (bias.data) {
+                    float const* add = loadFloats(bias.type, bias.data, at, 1, m, otherBuffer);
+                    for (int64_t i = 0; i < m; ++i)
+                        to[i] = from[i] + add[i];
+                    from = to;
+                }
+                if (residual.data) {
+                    float const* add = loadFloats(residual.type, residual.data, row + at, 1, m, otherBuffer);
+                    for (int64_t i = 0; i < m; ++i)
+                        to[i] = from[i] + add[i];
+                }
+                if (f.any())
+                    activate(f, to, to, m);
+                storeFloats(y.type, y.data, row + at, m, to);
+            } else {
+                activateElements(f, y.type, static_cast<std::byte*>(y.data) + (row + at) * sizeOf(y.type), m);
+            }
+        }
 }
 
-void multiplyPlain(matrix_multiply::Attrs const& attrs, TensorRef const& a, TensorRef const& b, TensorRef const& y,
-                   void* workspace)
+// LayerNorm of a row of floats, which is rounded once.
+void normalize(TensorRef const& y, int64_t at, float const* x, int64_t n, double epsilon, TensorRef const& gamma,
+               TensorRef const& beta)
 {
+    double mean = 0, variance = 0;
+    for (int64_t j = 0; j < n; ++j)
+        mean += double(x[j]) / double(n);
+    for (int64_t j = 0; j < n; ++j)
+        variance += (x[j] - mean) * (x[j] - mean) / double(n);
+    double const deviation = std::sqrt(variance + epsilon);
+    for (int64_t j = 0; j < n; ++j)
+        y.set(at + j, (x[j] - mean) / deviation * gamma.get(j) + beta.get(j));
+}
+
+// norm(f(y + bias + residual)) of the rows of y; x: one of them.
+void finishRows(TensorRef const& y, std::span<TensorRef const> in, Epilogue const& e, float* x)
+{
+    int64_t const n = y.dims[y.dims.rank - 1];
+    for (int64_t at = 0; at < y.count(); at += n) {
+        for (int64_t j = 0; j < n; ++j)
+            x[j] = float(y.get(at + j) + in[Epilogue::kBias].get(j) + in[Epilogue::kResidual].get(at + j));
+        if (e.activation.any())
+            activate(e.activation, x, x, n);
+        normalize(y, at, x, n, e.epsilon, in[Epilogue::kGamma], in[Epilogue::kBeta]);
+    }
+}
+
+} // namespace
+
+int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node, in[0].dims, in[1].dims);
+    Extents const& y = out[0].dims;
+    int64_t const row = matrix_multiply::hasNorm(node) ? y[y.rank - 1] * int64_t(sizeof(float)) : 0;
+    return std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
+}
+
+Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
+{
+    TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
     if (y.count() == 0)
-        return;
+        return {};
+    auto const& attrs = node.attrsAs<matrix_multiply::Attrs>();
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
+    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
+    TensorRef bias = optional(Epilogue::kBias), none;
+    // A fully connected layer's bias joins the sum before it is rounded.
+    bool const joins = attrs.connected && !swaps(g);
+    TensorRef const first = joins ? bias : none;
     if (a.type == DataType::kFloat)
-        multiply(g, a.as<float>(), b.as<float>(), y.as<float>(), workspace);
+        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), args.workspace);
     else
-        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), y.as<uint16_t>(), workspace);
+        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), args.workspace);
+    if (matrix_multiply::hasNorm(node))
+        finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
+    else
+        finish(y, joins ? none : bias, optional(Epilogue::kResidual), attrs.epilogue.activation);
+    return {};
 }
 
 } // namespace tw::ops

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain matrix product, for the matrix product itself and for what is fused with it.
+// The plain matrix product with all that may stand behind it, in f32 or f16.
 #pragma once
 
-#include "base/tensor.h"
-#include "ops/matrix_multiply/op.h"
+#include "tactic/tactic.h"
 
 namespace tw::ops {
 
-int64_t multiplyPlainWorkspaceBytes(matrix_multiply::Attrs const& attrs, TensorRef const& a, TensorRef const& b);
-// f32 or f16.
-void multiplyPlain(matrix_multiply::Attrs const& attrs, TensorRef const& a, TensorRef const& b, TensorRef const& y,
-                   void* workspace);
+int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef const> in,
+                                    std::span<TensorRef const> out);
+Result<void> multiplyPlain(ir::Node const& node, RunArgs& args);
 
 } // namespace tw::ops

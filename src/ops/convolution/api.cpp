@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/kernel_layer.h"
-#include "ops/convolution/op.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -9,7 +8,7 @@ namespace {
 
 struct ConvolutionLayer final : KernelLayer<nvinfer1::IConvolutionLayer>
 {
-    ir::OpDef const& op() const override { return ops::convolution::def(); }
+    bool isTransposed() const override { return false; }
     Result<Extents> kernelChannels(int64_t inputChannels) const override
     {
         return Extents{outputMaps, inputChannels / groups};

@@ -10,8 +10,10 @@ namespace {
 
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
-    TensorRef const b = args.inputs.size() > 2 ? args.inputs[2] : TensorRef{};
-    convolvePlain(node.attrsAs<Attrs>(), args.inputs[0], args.inputs[1], b, {}, {}, args.outputs[0], args.workspace);
+    auto const& a = node.attrsAs<Attrs>();
+    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
+    convolvePlain(a.kind(), a, args.inputs[0], args.inputs[1], optional(2), optional(3), a.epilogue.activation,
+                  args.outputs[0], args.workspace);
     return {};
 }
 
@@ -21,14 +23,14 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
 }
 
 using kernels::jit::Isa;
-constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, Isa::kAvx512, nullptr};
-constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2, nullptr};
-constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512, nullptr};
-constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2, nullptr};
-constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kPixels, nullptr};
-constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels, nullptr};
-constexpr DirectTactic kPlanesAvx512{"convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes, nullptr};
-constexpr DirectTactic kPlanesAvx2{"convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes, nullptr};
+constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, Isa::kAvx512};
+constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2};
+constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512};
+constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2};
+constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kPixels};
+constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels};
+constexpr DirectTactic kPlanesAvx512{"convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes};
+constexpr DirectTactic kPlanesAvx2{"convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes};
 constexpr PlainTactic kPlain{"convolution_plain", 1, run, workspace};
 
 } // namespace

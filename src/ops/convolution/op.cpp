@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/convolution/op.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tactic/cases.h"
@@ -9,6 +10,29 @@
 namespace tw::ops::convolution {
 
 namespace {
+
+// The channels of y, from the input's and the kernel's.
+Result<int64_t> outputChannels(ir::InferContext& ctx, Attrs const& a, int64_t c)
+{
+    ir::Shape const& w = ctx.shape(1);
+    if (a.transposed) {
+        if (a.groups < 1 || a.groups > INT32_MAX || c % a.groups != 0)
+            return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " +
+                             std::to_string(c));
+        if (w[0].value() != c)
+            return ctx.error("kernel " + ctx.describe(1) + " is for " + w[0].str() + " input channels, the input has " +
+                             std::to_string(c));
+        return ir::mulSat(w[1].value(), a.groups);
+    }
+    int64_t const k = w[0].value();
+    if (a.groups < 1 || c % a.groups != 0 || k % a.groups != 0)
+        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c) +
+                         " and the output maps " + std::to_string(k));
+    if (w[1].value() != c / a.groups)
+        return ctx.error("kernel " + ctx.describe(1) + " has " + w[1].str() + " channels in a group, the input has " +
+                         std::to_string(c) + " channels in " + std::to_string(a.groups) + " groups");
+    return k;
+}
 
 Result<void> infer(ir::InferContext& ctx)
 {
@@ -31,13 +55,7 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
     if (!w[0].isConst() || !w[1].isConst())
         return ctx.error("the channel dimensions of kernel " + ctx.describe(1) + " must not be wildcards");
-    int64_t const c = x[channelAxis].value(), k = w[0].value();
-    if (a.groups < 1 || c % a.groups != 0 || k % a.groups != 0)
-        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c) +
-                         " and the output maps " + std::to_string(k));
-    if (w[1].value() != c / a.groups)
-        return ctx.error("kernel " + ctx.describe(1) + " has " + w[1].str() + " channels in a group, the input has " +
-                         std::to_string(c) + " channels in " + std::to_string(a.groups) + " groups");
+    TW_ASSIGN(int64_t const k, outputChannels(ctx, a, x[channelAxis].value()));
     if (ctx.has(2) && !(ctx.rank(2) == 1 && ctx.shape(2)[0].is(k)))
         return ctx.error("bias " + ctx.describe(2) + " must have shape [" + std::to_string(k) + "]");
     ir::Shape y(x.begin(), x.begin() + int64_t(channelAxis));
@@ -46,15 +64,35 @@ Result<void> infer(ir::InferContext& ctx)
         if (!w[2 + i].isConst())
             return ctx.error("the window of kernel " + ctx.describe(1) + " must not have wildcards");
         WindowParams const p = a.window(i, w[2 + i].value());
-        if (std::string why = checkWindow(WindowKind::kConvolution, a.paddingMode, p); !why.empty())
+        if (std::string why = checkWindow(a.kind(), a.paddingMode, p); !why.empty())
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
-        ir::Dim const out = windowOutput(WindowKind::kConvolution, a.paddingMode, x[channelAxis + 1 + i], p);
-        if (std::string why = windowMisfit(WindowKind::kConvolution, x[channelAxis + 1 + i], out, p); !why.empty())
+        ir::Dim const out = windowOutput(a.kind(), a.paddingMode, x[channelAxis + 1 + i], p);
+        if (std::string why = windowMisfit(a.kind(), x[channelAxis + 1 + i], out, p); !why.empty())
             return ctx.error("window axis " + std::to_string(i) + ": " + why);
         y.push_back(out);
     }
     ctx.output(0, ctx.type(0), std::move(y));
-    return {};
+    return inferEpilogue(ctx, a.epilogue);
+}
+
+Tolerance tolerance(ir::Node const& node, DataType type)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    ir::Value const& w = *node.inputs[1];
+    if (a.transposed || !w.constant)
+        return epilogueTolerance(a.epilogue, type, [] { return 0.; });
+    return epilogueTolerance(a.epilogue, type, [&] {
+        int64_t const count = int64_t(w.constant->data->sizeBytes()) / sizeOf(w.type), filters = w.shape[0].value();
+        TensorRef const values{w.type, {count}, const_cast<void*>(w.constant->data->data())};
+        double largest = 0;
+        for (int64_t k = 0; k < filters; ++k) {
+            double squares = 0;
+            for (int64_t i = k * count / filters; i < (k + 1) * count / filters; ++i)
+                squares += values.get(i) * values.get(i);
+            largest = std::max(largest, squares);
+        }
+        return largest;
+    });
 }
 
 [[gnu::cold]] void cases(CaseList& list)
@@ -325,19 +363,33 @@ Result<void> infer(ir::InferContext& ctx)
                  {input(t, {1, 16, 6, 21}, values), constant(t, {16, 1, 3, 3})});
     }
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
+    epilogueCases(list);
+    transposedCases(list);
 }
 
 } // namespace
+
+bool isBare(ir::Node const& node)
+{
+    return node.op == &def() && !node.attrsAs<Attrs>().epilogue.activation.any() &&
+           !hasInput(node, Epilogue::kResidual) && !node.body;
+}
+
+bool isBareForward(ir::Node const& node)
+{
+    return isBare(node) && !node.attrsAs<Attrs>().transposed;
+}
 
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
         .name = "convolution",
         .minInputs = 2,
-        .maxInputs = 3,
+        .maxInputs = 4,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .tolerance = tolerance,
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/kernel_layer.h"
-#include "ops/deconvolution/op.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -9,7 +8,7 @@ namespace {
 
 struct DeconvolutionLayer final : KernelLayer<nvinfer1::IDeconvolutionLayer>
 {
-    ir::OpDef const& op() const override { return ops::deconvolution::def(); }
+    bool isTransposed() const override { return true; }
     Result<Extents> kernelChannels(int64_t inputChannels) const override
     {
         if (outputMaps % groups != 0)

@@ -25,8 +25,9 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     TensorRef const z{DataType::kFloat, expandedDims(x, y), args.workspace};
     void* scratch = z.as<float>() + z.count();
-    convolvePlain(convolution::Attrs::plain(2), x, args.inputs[1], args.inputs[2], {}, a.inner, z, scratch);
-    convolvePlain(a, z, args.inputs[3], args.inputs[4], {}, a.outer, y, scratch);
+    convolvePlain(WindowKind::kConvolution, KernelWindowAttrs::plain(2), x, args.inputs[1], args.inputs[2], {}, a.inner,
+                  z, scratch);
+    convolvePlain(WindowKind::kConvolution, a, z, args.inputs[3], args.inputs[4], {}, a.outer, y, scratch);
     return {};
 }
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "ops/convolution/op.h"
 #include "ops/expanded_depthwise/op.h"
-#include "ops/fused_convolution/op.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
@@ -17,15 +17,9 @@ namespace {
 using convolution::Geometry;
 using kernels::jit::Isa;
 
-FusedActivation const& activationOf(ir::Node const& node)
-{
-    return node.attrsAs<fused_convolution::Attrs>().activation;
-}
-
-constexpr DirectTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, DirectTactic::kPixels, activationOf},
-                                    {"expand_avx512", 1, Isa::kAvx512, DirectTactic::kPixels, activationOf}};
-constexpr DepthwiseTactic kDepthwise[] = {{"depthwise_avx2", 1, Isa::kAvx2, activationOf},
-                                          {"depthwise_avx512", 1, Isa::kAvx512, activationOf}};
+constexpr DirectTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, DirectTactic::kPixels},
+                                    {"expand_avx512", 1, Isa::kAvx512, DirectTactic::kPixels}};
+constexpr DepthwiseTactic kDepthwise[] = {{"depthwise_avx2", 1, Isa::kAvx2}, {"depthwise_avx512", 1, Isa::kAvx512}};
 
 // The two convolutions as problems of their own. Rows above and below the image are zeros in the buffer, so that the
 // second has padding only left and right.
@@ -52,7 +46,7 @@ Extents expandedDims(Extents const& x, Extents const& y)
 
 Geometry geometryOf(Attrs const& a, Extents const& x, Extents const& w2, Extents const& y)
 {
-    return convolution::geometryOf(a, expandedDims(x, y), w2, y);
+    return ops::geometryOf(WindowKind::kConvolution, a, expandedDims(x, y), w2, y);
 }
 
 // Rows of z that one row of y reads, from the first to the last.
@@ -61,11 +55,11 @@ int64_t extentOf(Geometry const& g)
     return (g.window[1] - 1) * g.dilation[1] + 1;
 }
 
-std::unique_ptr<ir::Node> nodeOf(ir::Node const& of, convolution::Attrs const& a, FusedActivation const& f)
+std::unique_ptr<ir::Node> nodeOf(ir::Node const& of, KernelWindowAttrs const& a, FusedActivation const& f)
 {
     auto n = std::make_unique<ir::Node>();
-    n->op = &fused_convolution::def();
-    n->attrs = std::make_unique<fused_convolution::Attrs>(a, f);
+    n->op = &convolution::def();
+    n->attrs = std::make_unique<convolution::Attrs>(a, f);
     n->name = of.name;
     return n;
 }
@@ -75,12 +69,12 @@ Halves halvesOf(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
     Geometry const g = geometryOf(a, x.dims, p.inputs[3].dims, y.dims);
-    convolution::Attrs depthwise = a;
+    KernelWindowAttrs depthwise = a;
     depthwise.paddingMode = PaddingMode::kExplicitRoundDown;
     depthwise.prePadding = {0, g.before[2]};
     depthwise.postPadding = {0, 0}; // what lies behind the last column is not asked for
     Halves h;
-    h.expandNode = nodeOf(*p.node, convolution::Attrs::plain(2), a.inner);
+    h.expandNode = nodeOf(*p.node, KernelWindowAttrs::plain(2), a.inner);
     h.depthwiseNode = nodeOf(*p.node, depthwise, a.outer);
     TensorSpec const z = specOf(expandedDims(x.dims, y.dims), expandedDims(x.maxDims, y.maxDims));
     TensorSpec const in = specOf(x.dims, x.maxDims), out = specOf(y.dims, y.maxDims);

@@ -5,23 +5,24 @@
 // of z are used right after they were made. The node's body holds the nodes it stands for.
 #pragma once
 
+#include "families/convolution/kernel_window.h"
 #include "families/elementwise/activate.h"
-#include "ops/convolution/op.h"
+#include "ir/op_def.h"
 
 namespace tw::ops::expanded_depthwise {
 
-struct Attrs : convolution::Attrs
+struct Attrs : KernelWindowAttrs
 {
     FusedActivation outer, inner; // g, f
 
     Attrs() = default;
-    Attrs(convolution::Attrs const& depthwise, FusedActivation const& f, FusedActivation const& g)
-        : convolution::Attrs(depthwise), outer(g), inner(f)
+    Attrs(KernelWindowAttrs const& depthwise, FusedActivation const& f, FusedActivation const& g)
+        : KernelWindowAttrs(depthwise), outer(g), inner(f)
     {}
     void visit(ir::AttrVisitor& v) override
     {
-        convolution::Attrs::visit(v); // 1 to 6
-        outer.visit(v, 7);            // to 9
+        KernelWindowAttrs::visit(v); // 1 to 6
+        outer.visit(v, 7);           // to 9
         v.field(10, "inner_activation", inner.kind);
         v.field(11, "inner_alpha", inner.alpha);
         v.field(12, "inner_beta", inner.beta);

@@ -9,8 +9,8 @@ Result<void> reference(RefContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     TensorRef const &x = ctx.in(0), &w1 = ctx.in(1), &b1 = ctx.in(2), &w2 = ctx.in(3), &b2 = ctx.in(4), &y = ctx.out();
-    convolution::Geometry const g =
-        convolution::geometryOf(a, {y.dims[0], y.dims[1], x.dims[2], x.dims[3]}, w2.dims, y.dims);
+    KernelWindowGeometry const g =
+        geometryOf(WindowKind::kConvolution, a, {y.dims[0], y.dims[1], x.dims[2], x.dims[3]}, w2.dims, y.dims);
     int64_t const h = x.dims[2], w = x.dims[3], channels = x.dims[1], m = y.dims[1];
     Tensor const z(DataType::kFloat, {y.dims[0], m, h, w});
     std::vector<bool> known(size_t(z.count()));

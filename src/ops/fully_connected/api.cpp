@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/network.h"
-#include "ops/fully_connected/op.h"
+#include "ops/matrix_multiply/op.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -45,7 +45,8 @@ struct FullyConnectedLayer final : LayerObject<nvinfer1::IFullyConnectedLayer>
         if (biasWeights.count != 0) {
             TW_ASSIGN(b, ctx.weights(biasWeights, {outputChannels}, x->type, ir::WeightsRole::kBias));
         }
-        TW_ASSIGN(ir::Node * node, ctx.add(ops::fully_connected::def(), ir::NoAttrs(), {x, w, b}));
+        TW_ASSIGN(ir::Node * node,
+                  ctx.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs::fullyConnected(), {x, w, b}));
         ctx.output(0, node->outputs[0]);
         return {};
     }

@@ -2,40 +2,38 @@
 #include "families/gemm/cuda_cublaslt.h"
 #include "families/gemm/cuda_gemm_f32.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
-#include "families/gemm/cuda_plain_gemm.h"
+#include "families/gemm/cuda_product_norm.h"
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {
 
 namespace {
 
-CudaKernels generate(Problem const& p, Config const&)
-{
-    return multiplyKernels(p, -1, -1, FusedActivation(), multiplyGeometry);
-}
-
-constexpr CudaProductOp kGemm{
-    .geometry = [](ir::Node const& node, Extents const& a,
-                   Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
-    .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
-};
-constexpr CudaTactic kHalf = gemmF16Tactic<kGemm, GemmF16Way::kHalf>("matrix_multiply_f16_wgmma_cuda", 3);
-constexpr CudaTactic kHalfMma = gemmF16Tactic<kGemm, GemmF16Way::kHalfMma>("matrix_multiply_f16_mma_cuda", 1);
-constexpr CudaTactic kTf32 = gemmF16Tactic<kGemm, GemmF16Way::kTf32>("matrix_multiply_tf32_wgmma_cuda", 1);
-constexpr CudaTactic kThreeTf32 = gemmF16Tactic<kGemm, GemmF16Way::kThreeTf32>("matrix_multiply_f32_wgmma_cuda", 1);
-constexpr CudaTactic kTf32Mma = gemmF32Tactic<kGemm, GemmF32Way::kTf32>("matrix_multiply_tf32_mma_cuda", 1);
-constexpr CudaTactic kF32Mma = gemmF32Tactic<kGemm, GemmF32Way::kThreeTf32>("matrix_multiply_f32_mma_cuda", 1);
-constexpr CudaTactic kF32 = gemmF32Tactic<kGemm, GemmF32Way::kCores>("matrix_multiply_f32_cuda", 1);
-constexpr CublasLtTactic kCublasLt{"matrix_multiply_cublaslt", 1, kGemm};
-constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt", 1, kGemm, true};
-constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, generate};
+constexpr CudaTactic kNorm = gemmF16Tactic<GemmF16Way::kNorm>("matrix_multiply_f16_norm_wgmma_cuda", 1);
+constexpr CudaTactic kNormApart{"matrix_multiply_f16_norm_apart_cuda",
+                                1,
+                                product_norm::generate,
+                                product_norm::supports,
+                                product_norm::configs,
+                                nullptr,
+                                product_norm::estimate};
+constexpr CudaTactic kHalf = gemmF16Tactic<GemmF16Way::kHalf>("matrix_multiply_f16_wgmma_cuda", 3);
+constexpr CudaTactic kHalfMma = gemmF16Tactic<GemmF16Way::kHalfMma>("matrix_multiply_f16_mma_cuda", 1);
+constexpr CudaTactic kTf32 = gemmF16Tactic<GemmF16Way::kTf32>("matrix_multiply_tf32_wgmma_cuda", 1);
+constexpr CudaTactic kThreeTf32 = gemmF16Tactic<GemmF16Way::kThreeTf32>("matrix_multiply_f32_wgmma_cuda", 1);
+constexpr CudaTactic kTf32Mma = gemmF32Tactic<GemmF32Way::kTf32>("matrix_multiply_tf32_mma_cuda", 1);
+constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Way::kThreeTf32>("matrix_multiply_f32_mma_cuda", 1);
+constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Way::kCores>("matrix_multiply_f32_cuda", 1);
+constexpr CublasLtTactic kCublasLt{"matrix_multiply_cublaslt", 1};
+constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt", 1, true};
+constexpr CudaTactic kPlain{"matrix_multiply_plain_cuda", 1, product_norm::generatePlain};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kHalf,   &kHalfMma, &kTf32,     &kThreeTf32,    &kTf32Mma,
-                                              &kF32Mma, &kF32,     &kCublasLt, &kCublasLtTf32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNorm,    &kNormApart, &kHalf, &kHalfMma,  &kTf32,         &kThreeTf32,
+                                              &kTf32Mma, &kF32Mma,    &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }
 

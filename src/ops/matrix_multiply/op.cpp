@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matrix_multiply/op.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tactic/cases.h"
 #include "tactic/registry.h"
 
@@ -16,7 +19,8 @@ int matrixRank(MatrixOperation op)
     return op == MatrixOperation::kVector ? 1 : 2;
 }
 
-Result<void> infer(ir::InferContext& ctx)
+// y of a product of matrices or vectors.
+Result<Shape> productShape(ir::InferContext& ctx)
 {
     auto const& attrs = ctx.attrs<Attrs>();
     for (int i = 0; i < 2; ++i) {
@@ -51,8 +55,110 @@ Result<void> infer(ir::InferContext& ctx)
         y->push_back(attrs.a == MatrixOperation::kTranspose ? a.back() : a[aBatch]);
     if (attrs.b != MatrixOperation::kVector)
         y->push_back(attrs.b == MatrixOperation::kTranspose ? b[bBatch] : b.back());
-    ctx.output(0, ctx.type(0), std::move(*y));
+    return std::move(*y);
+}
+
+Result<Shape> connectedShape(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.a != MatrixOperation::kNone || a.b != MatrixOperation::kTranspose)
+        return ctx.error("a fully connected layer has input 1 transposed, and nothing else");
+    Shape const &x = ctx.shape(0), &w = ctx.shape(1);
+    if (x.size() < 3)
+        return ctx.error(ctx.describe(0) + " must have at least 3 dimensions");
+    if (!isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16");
+    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
+        return ctx.error("input, kernel and bias must have one type");
+    if (!x[x.size() - 3].isConst())
+        return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
+    if (w.empty() || !isStatic(w))
+        return ctx.error("kernel " + ctx.describe(1) + " must have known dimensions, outputs first");
+    Dim const k = w[0], kernelVolume = volume(Shape(w.begin() + 1, w.end()));
+    Dim const inputVolume = volume(Shape(x.end() - 3, x.end()));
+    if (inputVolume.isConst() && !(inputVolume == kernelVolume))
+        return ctx.error("kernel " + ctx.describe(1) + " has " + kernelVolume.str() +
+                         " weights for each output, the last three dimensions of " + ctx.describe(0) + " have volume " +
+                         inputVolume.str());
+    if (ctx.has(Epilogue::kBias) && !(ctx.rank(2) == 1 && ctx.shape(2)[0] == k))
+        return ctx.error("bias " + ctx.describe(2) + " must have shape [" + k.str() + "]");
+    Shape y(x.begin(), x.end() - 3);
+    y.push_back(k);
+    y.emplace_back(1);
+    y.emplace_back(1);
+    return y;
+}
+
+// `n`: columns of y.
+Result<void> checkBias(ir::InferContext& ctx, Dim const& n)
+{
+    constexpr int kBias = Epilogue::kBias;
+    if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
+        return ctx.error("a bias needs columns, but input 1 is a vector");
+    Dim const given = ctx.rank(kBias) == 1 ? ctx.shape(kBias)[0] : Dim(-1);
+    if (ctx.type(kBias) != ctx.type(0) || ctx.rank(kBias) != 1 || (given.isConst() && n.isConst() && !(given == n)))
+        return ctx.error("bias " + ctx.describe(kBias) + " must be " + nameOf(ctx.type(0)) + "[" + n.str() + "]");
     return {};
+}
+
+Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    double const epsilon = a.epilogue.epsilon;
+    if (!std::isfinite(epsilon) || epsilon < 0)
+        return ctx.error("epsilon " + std::to_string(epsilon) + " must be finite and not negative");
+    if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector || a.connected)
+        return ctx.error("rows are normalized, but an operand is a vector or connected");
+    for (int i : {Epilogue::kGamma, Epilogue::kBeta})
+        if (!ctx.has(i) || ctx.type(i) != ctx.type(0) || ctx.rank(i) != 1 ||
+            (n.isConst() && ctx.shape(i)[0].isConst() && !(n == ctx.shape(i)[0])))
+            return ctx.error(std::string(i == Epilogue::kGamma ? "gamma " : "beta ") +
+                             (ctx.has(i) ? ctx.describe(i) : "") + " must be " + nameOf(ctx.type(0)) + "[" + n.str() +
+                             "]");
+    if (!ctx.has(Epilogue::kBias) || !ctx.has(Epilogue::kResidual))
+        return ctx.error("rows are normalized behind a bias and a residual only");
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    TW_ASSIGN(Shape y, a.connected ? connectedShape(ctx) : productShape(ctx));
+    Dim const n = y.empty() ? Dim(1) : y.back();
+    if (!a.connected && ctx.has(Epilogue::kBias))
+        TW_TRY(checkBias(ctx, n));
+    ctx.output(0, ctx.type(0), std::move(y));
+    if (ctx.has(Epilogue::kGamma) || ctx.has(Epilogue::kBeta))
+        TW_TRY(checkNorm(ctx, n));
+    return inferEpilogue(ctx, a.epilogue);
+}
+
+Tolerance tolerance(ir::Node const& node, DataType type)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    ir::Value const& b = *node.inputs[kB];
+    if (hasNorm(node) || !b.constant)
+        return epilogueTolerance(a.epilogue, type, [] { return 0.; });
+    return epilogueTolerance(a.epilogue, type, [&] {
+        // Columns of all collections: the largest of each is a bound of all.
+        int64_t const count = int64_t(b.constant->data->sizeBytes()) / sizeOf(b.type);
+        TensorRef const values{b.type, {count}, const_cast<void*>(b.constant->data->data())};
+        bool const byRows = a.b != MatrixOperation::kNone;
+        int64_t const inner = b.shape.back().value(), rows = b.rank() > 1 ? b.shape[size_t(b.rank() - 2)].value() : 1;
+        int64_t const k = a.connected ? count / std::max<int64_t>(b.shape[0].value(), 1) : byRows ? inner : rows;
+        int64_t const step = byRows ? 1 : inner;
+        double largest = 0;
+        for (int64_t first = 0; k > 0 && first < count; first += byRows ? k : rows * inner)
+            for (int64_t column = 0; column < (byRows ? 1 : inner); ++column) {
+                double squares = 0;
+                for (int64_t p = 0; p < k; ++p) {
+                    double const v = values.get(first + column + p * step);
+                    squares += v * v;
+                }
+                largest = std::max(largest, squares);
+            }
+        return largest;
+    });
 }
 
 [[gnu::cold]] void cases(CaseList& list)
@@ -196,6 +302,9 @@ Result<void> infer(ir::InferContext& ctx)
            constant(type, {4096, 40}, positive(4096 * 40)));
     }
     multiply("rank_8", kNone, f32({1, 2, 1, 2, 1, 2, 3, 4}), kNone, f32({2, 1, 1, 2, 1, 2, 4, 5}));
+    epilogueCases(list);
+    connectedCases(list);
+    normCases(list);
 }
 
 } // namespace
@@ -203,6 +312,14 @@ Result<void> infer(ir::InferContext& ctx)
 Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b)
 {
     Geometry g;
+    if (attrs.connected) {
+        g.m = a.volume(0, a.rank - 3);
+        g.n = b[0];
+        g.k = a.volume(a.rank - 3, a.rank);
+        g.aRow = g.bColumn = g.k;
+        g.aColumn = g.bRow = 1;
+        return g;
+    }
     Extents const as = stridesOf(a), bs = stridesOf(b);
     int const batchRank = a.rank - matrixRank(attrs.a);
     for (int d = 0; d < batchRank; ++d) {
@@ -232,15 +349,42 @@ Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b)
     return g;
 }
 
+bool isBare(ir::Node const& node)
+{
+    if (node.op != &def() || node.body || hasNorm(node) || hasInput(node, Epilogue::kResidual))
+        return false;
+    auto const& a = node.attrsAs<Attrs>();
+    return !a.epilogue.activation.any() && (a.connected || !hasInput(node, Epilogue::kBias));
+}
+
+bool isBareProduct(ir::Node const& node)
+{
+    return isBare(node) && !node.attrsAs<Attrs>().connected;
+}
+
+bool isBareConnected(ir::Node const& node)
+{
+    return isBare(node) && node.attrsAs<Attrs>().connected;
+}
+
+// Of 2 to 8 blocks that have 128, 192 or 256 columns each.
+bool takesRows(int64_t n)
+{
+    constexpr int64_t kColumns[] = {128, 192, 256};
+    return std::any_of(std::begin(kColumns), std::end(kColumns),
+                       [&](int64_t columns) { return n % columns == 0 && n / columns >= 2 && n / columns <= 8; });
+}
+
 ir::OpDef const& def()
 {
     static constexpr ir::OpDef kDef{
         .name = "matrix_multiply",
         .minInputs = 2,
-        .maxInputs = 2,
+        .maxInputs = kInputs,
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
+        .tolerance = tolerance,
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
+
+#include <cmath>
+#include <vector>
+
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {
 
-Result<void> reference(RefContext& ctx)
+namespace {
+
+void sums(RefContext& ctx, Geometry const& g)
 {
-    TensorRef const &a = ctx.in(0), &b = ctx.in(1), &y = ctx.out();
-    Geometry const g = geometryOf(ctx.attrs<Attrs>(), a.dims, b.dims);
-    if (y.count() == 0)
-        return {};
+    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB), &y = ctx.out();
+    bool const bias = ctx.has(Epilogue::kBias);
     Counter c(g.batch);
     int64_t at = 0;
     do {
@@ -18,13 +22,73 @@ Result<void> reference(RefContext& ctx)
             for (int64_t j = 0; j < g.n; ++j, ++at) {
                 if (!ctx.wants(at))
                     continue;
-                double sum = 0;
+                double sum = bias ? ctx.in(Epilogue::kBias).get(j) : 0.0;
                 for (int64_t p = 0; p < g.k; ++p)
                     sum += a.get(a0 + i * g.aRow + p * g.aColumn) * b.get(b0 + p * g.bRow + j * g.bColumn);
                 y.set(at, sum);
             }
     } while (c.next());
+}
+
+// Whole rows, and only those of which an element is wanted.
+Result<void> normalizedRows(RefContext& ctx, Geometry const& g, Epilogue const& epilogue)
+{
+    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB), &y = ctx.out();
+    std::vector<double> matrix(size_t(g.k * g.n)); // b [k, n] of this batch
+    Tensor const x(DataType::kFloat, {g.n});
+    std::vector<double> sums(size_t(g.n));
+    int64_t at = 0, inMatrix = -1;
+    Counter c(g.batch);
+    do {
+        int64_t const a0 = c.offset(g.aBatch), b0 = c.offset(g.bBatch);
+        for (int64_t i = 0; i < g.m; ++i, at += g.n) {
+            bool wanted = false;
+            for (int64_t j = 0; j < g.n && !wanted; ++j)
+                wanted = ctx.wants(at + j);
+            if (!wanted)
+                continue;
+            if (inMatrix != b0)
+                for (int64_t p = 0; p < g.k; ++p)
+                    for (int64_t j = 0; j < g.n; ++j)
+                        matrix[size_t(p * g.n + j)] = b.get(b0 + p * g.bRow + j * g.bColumn);
+            inMatrix = b0;
+            std::fill(sums.begin(), sums.end(), 0);
+            for (int64_t p = 0; p < g.k; ++p) {
+                double const factor = a.get(a0 + i * g.aRow + p * g.aColumn);
+                double const* const row = &matrix[size_t(p * g.n)];
+                for (int64_t j = 0; j < g.n; ++j)
+                    sums[size_t(j)] += factor * row[j];
+            }
+            for (int64_t j = 0; j < g.n; ++j)
+                x.ref().set(j,
+                            sums[size_t(j)] + ctx.in(Epilogue::kBias).get(j) + ctx.in(Epilogue::kResidual).get(at + j));
+            TW_TRY(activateReference(epilogue.activation, x.ref()));
+            double mean = 0, variance = 0;
+            for (int64_t j = 0; j < g.n; ++j)
+                mean += x.ref().get(j) / double(g.n);
+            for (int64_t j = 0; j < g.n; ++j)
+                variance += (x.ref().get(j) - mean) * (x.ref().get(j) - mean) / double(g.n);
+            double const deviation = std::sqrt(variance + epilogue.epsilon);
+            for (int64_t j = 0; j < g.n; ++j)
+                y.set(at + j, (x.ref().get(j) - mean) / deviation * ctx.in(Epilogue::kGamma).get(j) +
+                                  ctx.in(Epilogue::kBeta).get(j));
+        }
+    } while (c.next());
     return {};
+}
+
+} // namespace
+
+Result<void> reference(RefContext& ctx)
+{
+    auto const& attrs = ctx.attrs<Attrs>();
+    Geometry const g = geometryOf(attrs, ctx.in(kA).dims, ctx.in(kB).dims);
+    if (ctx.out().count() == 0)
+        return {};
+    if (ctx.has(Epilogue::kGamma))
+        return normalizedRows(ctx, g, attrs.epilogue);
+    sums(ctx, g);
+    return finishReference(ctx, attrs.epilogue);
 }
 
 } // namespace tw::ops::matrix_multiply

@@ -1,47 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/normalized_product/op.h"
-
-#include <algorithm>
-#include <cmath>
-
+// Cases of matrix products whose rows are normalized.
+#include "ops/matrix_multiply/op.h"
 #include "tactic/cases.h"
-#include "tactic/registry.h"
 
-namespace tw::ops::normalized_product {
+namespace tw::ops::matrix_multiply {
 
-namespace {
-
-using matrix_multiply::MatrixOperation;
-
-constexpr int64_t kColumns[] = {128, 192, 256};
-
-Result<void> infer(ir::InferContext& ctx)
-{
-    auto const& a = ctx.attrs<Attrs>();
-    if (!std::isfinite(a.epsilon) || a.epsilon < 0)
-        return ctx.error("epsilon " + std::to_string(a.epsilon) + " must be finite and not negative");
-    if (a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector)
-        return ctx.error("rows are normalized, but an operand is a vector");
-    TW_TRY(fused_matrix_multiply::def().infer(ctx));
-    ir::Dim const n = ctx.outputs()[0].shape.back();
-    for (int i : {int(kGamma), int(kBeta)})
-        if (!ctx.has(i) || ctx.type(i) != ctx.type(0) || ctx.rank(i) != 1 ||
-            (n.isConst() && ctx.shape(i)[0].isConst() && !(n == ctx.shape(i)[0])))
-            return ctx.error(std::string(i == kGamma ? "gamma " : "beta ") + (ctx.has(i) ? ctx.describe(i) : "") +
-                             " must be " + nameOf(ctx.type(0)) + "[" + n.str() + "]");
-    return {};
-}
-
-[[gnu::cold]] void cases(CaseList& list)
+[[gnu::cold]] void normCases(CaseList& list)
 {
     using enum MatrixOperation;
     using activation::Kind;
     auto add = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f, double epsilon,
                    std::vector<CaseInput> in, std::vector<std::vector<double>> expected = {}) {
-        matrix_multiply::Attrs m;
-        m.a = opA;
-        m.b = opB;
-        list.add(name, Attrs(fused_matrix_multiply::Attrs(m, f), epsilon), std::move(in), std::move(expected));
+        Attrs a(opA, opB, f);
+        a.epilogue.epsilon = epsilon;
+        list.add("norm_" + name, a, std::move(in), std::move(expected));
     };
     // The product is [1 3 1 -1]: mean 1, variance 2, so that the divisor is 2. Then [0 0 0 0].
     add("by_hand", kNone, kNone, {}, 2,
@@ -81,29 +53,4 @@ Result<void> infer(ir::InferContext& ctx)
     product("half_many_wide_rows", DataType::kHalf, {4500, 24}, 1024, kTranspose);
 }
 
-} // namespace
-
-// Of 2 to 8 blocks that have 128, 192 or 256 columns each.
-bool takesRows(int64_t n)
-{
-    return std::any_of(std::begin(kColumns), std::end(kColumns),
-                       [&](int64_t columns) { return n % columns == 0 && n / columns >= 2 && n / columns <= 8; });
-}
-
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "normalized_product",
-        .minInputs = kInputs,
-        .maxInputs = kInputs,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cases = cases,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
-
-} // namespace tw::ops::normalized_product
+} // namespace tw::ops::matrix_multiply

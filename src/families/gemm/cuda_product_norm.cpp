@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/gemm/cuda_product_norm.h"
+
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "families/gemm/cuda_plain_gemm.h"
 #include "kernels/cuda/common/generate.h"
-#include "ops/normalized_product/op.h"
 
-namespace tw::ops::normalized_product {
+namespace tw::ops::product_norm {
 
 namespace {
 
@@ -98,49 +99,48 @@ TW_KERNEL __launch_bounds__(128) normalize(const __grid_constant__ NormParams p)
 constexpr int kRowsOfBlock = 4;
 constexpr int64_t kMostRow = 2048; // 64 numbers of a lane
 
-constexpr CudaProductOp kGemm{
-    .geometry = [](ir::Node const& node, Extents const& a,
-                   Extents const& b) { return geometryOf(node.attrsAs<Attrs>(), a, b); },
-    .operations = [](ir::Node const& node) -> matrix_multiply::Attrs { return node.attrsAs<Attrs>(); },
-    .activation = [](ir::Node const& node) -> FusedActivation const& { return node.attrsAs<Attrs>().activation; },
-    .bias = kBias,
-    .residual = kResidual,
-    .gamma = kGamma,
-    .beta = kBeta,
-    .epsilon = [](ir::Node const& node) { return node.attrsAs<Attrs>().epsilon; },
-};
-
-Params paramsOf(Attrs const& a, RunArgs const& args)
+Params paramsOf(double epsilon, RunArgs const& args)
 {
     TensorRef const& y = args.outputs[0];
     Params p;
-    p.gamma = args.inputs[kGamma].data;
-    p.beta = args.inputs[kBeta].data;
+    p.gamma = args.inputs[Epilogue::kGamma].data;
+    p.beta = args.inputs[Epilogue::kBeta].data;
     p.y = y.data;
     p.n = uint64_t(y.dims[y.dims.rank - 1]);
     p.rows = uint64_t(y.count()) / p.n;
-    p.epsilon = float(a.epsilon);
+    p.epsilon = float(epsilon);
     return p;
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+double epsilonOf(Problem const& problem)
+{
+    return problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.epsilon;
+}
+
+} // namespace
+
+CudaKernels generatePlain(Problem const& problem, Config const&)
 {
     constexpr int kThreads = 256;
-    auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out = multiplyKernels(problem, kBias, kResidual, a.activation, multiplyGeometry);
+    CudaKernels out = multiplyKernels(problem);
+    if (!matrix_multiply::hasNorm(*problem.node))
+        return out;
     out.source += std::string(kParams) + kPlainText;
     out.names.push_back("normalize");
-    out.run = [product = out.run, &a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
+                                                                RunArgs& args) -> Result<void> {
         TW_TRY(product(launch, args));
-        Params const p = paramsOf(a, args);
+        Params const p = paramsOf(epsilon, args);
         return launch(1, int64_t(p.rows), kThreads, p);
     };
     return out;
 }
 
-Support supportsApart(Problem const& problem)
+Support supports(Problem const& problem)
 {
-    if (Support const product = gemm_f16::supports(kGemm, problem, GemmF16Way::kHalf); !product.ok)
+    if (Support const norm = supportsNorm(problem, true); !norm.ok)
+        return norm;
+    if (Support const product = gemm_f16::supports(problem, GemmF16Way::kHalf); !product.ok)
         return product;
     Extents const& y = problem.outputs[0].maxDims;
     int64_t const n = y[y.rank - 1];
@@ -149,47 +149,34 @@ Support supportsApart(Problem const& problem)
     return Support::yes();
 }
 
-std::vector<Config> configsApart(Problem const& problem)
+std::vector<Config> configs(Problem const& problem)
 {
-    return gemm_f16::configs(kGemm, problem, GemmF16Way::kHalf);
+    return gemm_f16::configs(problem, GemmF16Way::kHalf);
 }
 
 // y is read and written once more, at 3.6 TB/s.
-double estimateApart(Problem const& problem, Config const& config)
+double estimate(Problem const& problem, Config const& config)
 {
     constexpr double kLaunchUs = 2, kBytesPerUs = 3.6e6;
-    return gemm_f16::estimate(kGemm, problem, config, GemmF16Way::kHalf) + kLaunchUs +
+    return gemm_f16::estimate(problem, config, GemmF16Way::kHalf) + kLaunchUs +
            double(problem.outputs[0].dims.volume() * 4) / kBytesPerUs;
 }
 
-CudaKernels generateApart(Problem const& problem, Config const& config)
+CudaKernels generate(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
     Extents const& y = problem.outputs[0].maxDims;
-    CudaKernels out = gemm_f16::generate(kGemm, problem, config, GemmF16Way::kHalf);
+    CudaKernels out = gemm_f16::generate(problem, config, GemmF16Way::kHalf);
     if (out.names.empty()) // there is none
         return out;
     out.source += kParams + cuda::expand(kRowsText, {{"each", std::to_string(cuda::ceilDiv(y[y.rank - 1], 256))}});
     out.names.push_back("normalize");
-    out.run = [product = out.run, &a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
+                                                                RunArgs& args) -> Result<void> {
         TW_TRY(product(launch, args));
-        Params const p = paramsOf(a, args);
+        Params const p = paramsOf(epsilon, args);
         return launch(1, blocksFor(int64_t(p.rows), kRowsOfBlock), kRowsOfBlock * 32, p);
     };
     return out;
 }
 
-constexpr CudaTactic kRows = gemmF16Tactic<kGemm, GemmF16Way::kNorm>("normalized_product_f16_wgmma_cuda", 1);
-constexpr CudaTactic kApart{
-    "normalized_product_f16_apart_cuda", 1, generateApart, supportsApart, configsApart, nullptr, estimateApart};
-constexpr CudaTactic kPlain{"normalized_product_plain_cuda", 1, generate};
-
-} // namespace
-
-std::span<Tactic const* const> cudaTactics()
-{
-    static constexpr Tactic const* kList[] = {&kRows, &kApart, &kPlain};
-    return kList;
-}
-
-} // namespace tw::ops::normalized_product
+} // namespace tw::ops::product_norm

@@ -1,80 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/deconvolution/op.h"
-
+// Cases of convolutions transposed.
+#include "ops/convolution/op.h"
 #include "tactic/cases.h"
-#include "tactic/registry.h"
 
-namespace tw::ops::deconvolution {
+namespace tw::ops::convolution {
 
-namespace {
-
-Result<void> infer(ir::InferContext& ctx)
+[[gnu::cold]] void transposedCases(CaseList& list)
 {
-    auto const& a = ctx.attrs<Attrs>();
-    int const windowRank = ctx.rank(1) - 2;
-    if (windowRank != 2 && windowRank != 3)
-        return ctx.error("kernel " + ctx.describe(1) + " must have rank 4 (2-D) or 5 (3-D)");
-    if (ctx.rank(0) < windowRank + 2)
-        return ctx.error(ctx.describe(0) + " must have at least " + std::to_string(windowRank + 2) + " dimensions");
-    if (!isFloating(ctx.type(0)))
-        return ctx.error(ctx.describe(0) + " must be f32 or f16");
-    if (ctx.type(1) != ctx.type(0) || (ctx.has(2) && ctx.type(2) != ctx.type(0)))
-        return ctx.error("input, kernel and bias must have one type");
-    for (auto const* list : {&a.strides, &a.dilations, &a.prePadding, &a.postPadding})
-        if (int(list->size()) != windowRank)
-            return ctx.error("strides, dilations and paddings need " + std::to_string(windowRank) + " entries");
-    ir::Shape const &x = ctx.shape(0), &w = ctx.shape(1);
-    size_t const channelAxis = x.size() - size_t(windowRank) - 1;
-    if (!x[channelAxis].isConst())
-        return ctx.error("the channel dimension of " + ctx.describe(0) + " must not be a wildcard");
-    if (!w[0].isConst() || !w[1].isConst())
-        return ctx.error("the channel dimensions of kernel " + ctx.describe(1) + " must not be wildcards");
-    int64_t const c = x[channelAxis].value(), k = ir::mulSat(w[1].value(), a.groups);
-    if (a.groups < 1 || a.groups > INT32_MAX || c % a.groups != 0)
-        return ctx.error("groups " + std::to_string(a.groups) + " must divide the input channels " + std::to_string(c));
-    if (w[0].value() != c)
-        return ctx.error("kernel " + ctx.describe(1) + " is for " + w[0].str() + " input channels, the input has " +
-                         std::to_string(c));
-    if (ctx.has(2) && !(ctx.rank(2) == 1 && ctx.shape(2)[0].is(k)))
-        return ctx.error("bias " + ctx.describe(2) + " must have shape [" + std::to_string(k) + "]");
-    ir::Shape y(x.begin(), x.begin() + int64_t(channelAxis));
-    y.emplace_back(k);
-    for (int i = 0; i < windowRank; ++i) {
-        if (!w[2 + i].isConst())
-            return ctx.error("the window of kernel " + ctx.describe(1) + " must not have wildcards");
-        WindowParams const p = a.window(i, w[2 + i].value());
-        if (std::string why = checkWindow(WindowKind::kDeconvolution, a.paddingMode, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
-        ir::Dim const out = windowOutput(WindowKind::kDeconvolution, a.paddingMode, x[channelAxis + 1 + i], p);
-        if (std::string why = windowMisfit(WindowKind::kDeconvolution, x[channelAxis + 1 + i], out, p); !why.empty())
-            return ctx.error("window axis " + std::to_string(i) + ": " + why);
-        y.push_back(out);
-    }
-    ctx.output(0, ctx.type(0), std::move(y));
-    return {};
-}
-
-[[gnu::cold]] void cases(CaseList& list)
-{
+    auto add = [&](std::string const& name, Attrs a, std::vector<CaseInput> in,
+                   std::vector<std::vector<double>> expected = {}) {
+        list.add("transposed_" + name, std::move(a), std::move(in), std::move(expected));
+    };
     auto deconv = [&](std::string name, Extents x, Extents w, bool bias, auto change) {
-        Attrs a = Attrs::plain(w.rank - 2);
+        Attrs a = Attrs::plain(w.rank - 2, true);
         change(a);
         std::vector<CaseInput> in{f32(x), constant(DataType::kFloat, w)};
         if (bias)
             in.push_back(constant(DataType::kFloat, {w[1] * a.groups}));
-        list.add(std::move(name), a, in);
+        add(name, a, in);
     };
     auto none = [](Attrs&) {};
     // Worked by hand: each input adds (x, 10 x) to its place and the next, plus 1.
-    list.add("by_hand", Attrs::plain(2),
-             {f32({1, 1, 1, 3}, {1, 2, 3}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 10}),
-              constant(DataType::kFloat, {1}, {1})},
-             {{2, 13, 24, 31}});
+    add("by_hand", Attrs::plain(2, true),
+        {f32({1, 1, 1, 3}, {1, 2, 3}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 10}),
+         constant(DataType::kFloat, {1}, {1})},
+        {{2, 13, 24, 31}});
     // Two input channels, one for each of two groups with one and the same window size: K = 2.
-    Attrs two = Attrs::plain(2);
+    Attrs two = Attrs::plain(2, true);
     two.groups = 2;
-    list.add("groups_by_hand", two,
-             {f32({1, 2, 1, 1}, {3, 5}), constant(DataType::kFloat, {2, 1, 1, 2}, {1, 2, 10, 20})}, {{3, 6, 50, 100}});
+    add("groups_by_hand", two, {f32({1, 2, 1, 1}, {3, 5}), constant(DataType::kFloat, {2, 1, 1, 2}, {1, 2, 10, 20})},
+        {{3, 6, 50, 100}});
     deconv("1x1", {1, 5, 3, 7}, {5, 6, 1, 1}, true, none);
     deconv("3x3", {2, 3, 6, 9}, {3, 4, 3, 3}, false, none);
     deconv("3x3_pad1", {1, 3, 8, 8}, {3, 8, 3, 3}, true, [](Attrs& a) { a.prePadding = a.postPadding = {1, 1}; });
@@ -139,23 +94,27 @@ Result<void> infer(ir::InferContext& ctx)
     deconv("empty_batch", {0, 2, 4, 4}, {2, 3, 3, 3}, true, none);
     deconv("no_channels", {1, 0, 4, 4}, {0, 3, 3, 3}, true, none);
     deconv("trimmed_to_nothing", {1, 2, 2, 2}, {2, 3, 2, 2}, true, [](Attrs& a) { a.prePadding = {3, 0}; });
-    Attrs beside = Attrs::plain(2);
+    Attrs beside = Attrs::plain(2, true);
     beside.strides = {2, 2};
     for (DataType t : {DataType::kHalf, DataType::kFloat}) {
         std::string const name = t == DataType::kHalf ? "half_" : "single_";
-        list.add(name + "2x2_beside", beside,
-                 {input(t, {2, 40, 5, 6}), constant(t, {40, 24, 2, 2}), constant(t, {24})});
-        list.add(name + "2x2_beside_tails", beside, {input(t, {1, 36, 3, 70}), constant(t, {36, 21, 2, 2})});
+        add(name + "2x2_beside", beside, {input(t, {2, 40, 5, 6}), constant(t, {40, 24, 2, 2}), constant(t, {24})});
+        add(name + "2x2_beside_tails", beside, {input(t, {1, 36, 3, 70}), constant(t, {36, 21, 2, 2})});
     }
+    Attrs half = Attrs::plain(2, true);
+    half.strides = {2, 1};
+    add("half_3x3", half,
+        {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {4, 5, 3, 3}),
+         constant(DataType::kHalf, {5})});
     // In FP16 and FP32, as a GPU's tensor cores take them: phases of every kind.
     auto image = [&](char const* name, Extents x, Extents w, bool bias, auto change) {
-        Attrs a = Attrs::plain(w.rank - 2);
+        Attrs a = Attrs::plain(w.rank - 2, true);
         change(a);
         for (DataType t : {DataType::kHalf, DataType::kFloat}) {
             std::vector<CaseInput> in{input(t, x), constant(t, w)};
             if (bias)
                 in.push_back(constant(t, {w[1] * a.groups}));
-            list.add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
+            add((t == DataType::kHalf ? "half_" : "single_") + std::string(name), a, in);
         }
     };
     auto evenly = [](int64_t stride, int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
@@ -187,29 +146,29 @@ Result<void> infer(ir::InferContext& ctx)
         a.postPadding = {1, 3};
         a.strides = {2, 3};
     });
-    Attrs half = Attrs::plain(2);
-    half.strides = {2, 1};
-    list.add("half_3x3", half,
-             {input(DataType::kHalf, {1, 4, 6, 6}), constant(DataType::kHalf, {4, 5, 3, 3}),
-              constant(DataType::kHalf, {5})});
+    using activation::Kind;
+    Attrs const plain = Attrs::plain(2, true);
+    Attrs strided = plain;
+    strided.strides = {2, 2};
+    strided.prePadding = {1, 1};
+    strided.groups = 2;
+    add("epilogue_relu_by_hand", Attrs(plain, Kind::kRelu, true),
+        {f32({1, 1, 1, 2}, {1, -2}), constant(DataType::kFloat, {1, 1, 1, 2}, {1, 3})}, {{1, 1, 0}});
+    for (int k = FusedActivation::kNone; k < kFusedKindCount; ++k) {
+        FusedActivation f;
+        f.kind = k;
+        f.alpha = 0.3f;
+        f.beta = 1.25f;
+        add("epilogue_kind" + std::to_string(k + 1), Attrs(strided, f, true),
+            {f32({2, 4, 5, 7}), constant(DataType::kFloat, {4, 3, 3, 3}), constant(DataType::kFloat, {6})});
+    }
+    add("epilogue_half", Attrs(plain, Kind::kSigmoid, true),
+        {input(DataType::kHalf, {1, 3, 6, 7}), constant(DataType::kHalf, {3, 5, 3, 3})});
+    for (DataType t : {DataType::kHalf, DataType::kFloat})
+        add(t == DataType::kHalf ? "epilogue_half_residual" : "epilogue_residual", Attrs(strided, Kind::kTanh, true),
+            {input(t, {2, 4, 5, 7}), constant(t, {4, 3, 3, 3}), constant(t, {6}), input(t, {2, 6, 10, 14})});
+    add("epilogue_residual_no_bias", Attrs(plain, Kind::kRelu, true),
+        {f32({1, 17, 4, 5}), constant(DataType::kFloat, {17, 33, 2, 2}), absent(), f32({1, 33, 5, 6})});
 }
 
-} // namespace
-
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "deconvolution",
-        .minInputs = 2,
-        .maxInputs = 3,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cases = cases,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
-
-} // namespace tw::ops::deconvolution
+} // namespace tw::ops::convolution

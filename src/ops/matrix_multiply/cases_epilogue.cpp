@@ -1,48 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused_matrix_multiply/op.h"
-
+// Cases of matrix products with biases, residuals and activations.
+#include "ops/matrix_multiply/op.h"
 #include "tactic/cases.h"
-#include "tactic/registry.h"
 
-namespace tw::ops::fused_matrix_multiply {
+namespace tw::ops::matrix_multiply {
 
-namespace {
-
-using matrix_multiply::MatrixOperation;
-
-Result<void> infer(ir::InferContext& ctx)
-{
-    if (std::string const why = ctx.attrs<Attrs>().activation.check(); !why.empty())
-        return ctx.error(why);
-    TW_TRY(matrix_multiply::def().infer(ctx));
-    ir::Shape const& y = ctx.outputs()[0].shape;
-    if (ctx.has(2)) {
-        if (ctx.attrs<Attrs>().b == MatrixOperation::kVector)
-            return ctx.error("a bias needs columns, but input 1 is a vector");
-        ir::Dim const n = ctx.rank(2) == 1 ? ctx.shape(2)[0] : ir::Dim(-1);
-        if (ctx.type(2) != ctx.type(0) || ctx.rank(2) != 1 || (n.isConst() && y.back().isConst() && !(n == y.back())))
-            return ctx.error("bias " + ctx.describe(2) + " must be " + nameOf(ctx.type(0)) + "[" + y.back().str() +
-                             "]");
-    }
-    if (!ctx.has(3))
-        return {};
-    ir::Shape const& r = ctx.shape(3);
-    bool fits = ctx.type(3) == ctx.type(0) && r.size() == y.size();
-    for (size_t i = 0; fits && i < y.size(); ++i)
-        fits = r[i] == y[i] || !(r[i].isConst() && y[i].isConst());
-    return fits ? Result<void>() : ctx.error("residual " + ctx.describe(3) + " must have the output's shape " + str(y));
-}
-
-[[gnu::cold]] void cases(CaseList& list)
+[[gnu::cold]] void epilogueCases(CaseList& list)
 {
     using enum MatrixOperation;
     using activation::Kind;
     auto add = [&](std::string const& name, MatrixOperation opA, MatrixOperation opB, FusedActivation f,
                    std::vector<CaseInput> in, std::vector<std::vector<double>> expected = {}) {
-        matrix_multiply::Attrs m;
-        m.a = opA;
-        m.b = opB;
-        list.add(name, Attrs(m, f), std::move(in), std::move(expected));
+        list.add("epilogue_" + name, Attrs(opA, opB, f), std::move(in), std::move(expected));
     };
     auto weights = [](Extents const& e, std::vector<double> v = {}) {
         return constant(DataType::kFloat, e, std::move(v));
@@ -142,22 +111,4 @@ Result<void> infer(ir::InferContext& ctx)
     add("no_inner", kNone, kNone, Kind::kRelu, {f32({2, 0}), weights({0, 3}), weights({3})});
 }
 
-} // namespace
-
-ir::OpDef const& def()
-{
-    static constexpr ir::OpDef kDef{
-        .name = "fused_matrix_multiply",
-        .minInputs = 2,
-        .maxInputs = 4,
-        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
-        .infer = infer,
-        .reference = reference,
-        .cases = cases,
-        .cpuTactics = cpuTactics,
-        .cudaTactics = cudaTactics,
-    };
-    return kDef;
-}
-
-} // namespace tw::ops::fused_matrix_multiply
+} // namespace tw::ops::matrix_multiply

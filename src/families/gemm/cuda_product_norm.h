@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerNorm behind a matrix product by a kernel of its own that reads y back: of any product by the plain kernels, and,
+// in FP16, a warp for each row behind the product of cuda_gemm_wgmma.h.
+#pragma once
+
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::product_norm {
+
+// The plain product, and a norm where there is one.
+CudaKernels generatePlain(Problem const& problem, Config const& config);
+
+CudaKernels generate(Problem const& problem, Config const& config);
+Support supports(Problem const& problem);
+std::vector<Config> configs(Problem const& problem);
+double estimate(Problem const& problem, Config const& config);
+
+} // namespace tw::ops::product_norm

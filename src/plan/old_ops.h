@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops and tactics that plans of format 1.4 and older name and that are others today: matrix products, convolutions and
+// what was fused with them were ops of their own each (docs/adr/0006-one-op-with-an-epilogue.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/attrs.h"
+
+namespace tw::plan {
+
+// Makes today's op and attributes of a node's; others stay as they are. Inputs have the same places.
+void renewNode(std::string& op, std::vector<ir::FieldValue>& fields);
+
+// Makes today's tactic of one that was chosen; others stay as they are. One that has no counterpart is not found when
+// the plan is loaded, which then runs the plain kernel and says so.
+void renewTactic(uint64_t& id, std::string& name, int version);
+
+} // namespace tw::plan

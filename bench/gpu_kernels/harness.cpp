@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/source.h"
 
 namespace bench {
 
@@ -60,7 +61,7 @@ Graphs const& graphs()
 std::string fileOf(std::string const& folder, std::string const& source)
 {
     char name[32];
-    std::snprintf(name, sizeof(name), "/%016llx.cubin", (unsigned long long)hashOf(source));
+    std::snprintf(name, sizeof(name), "/%016llx.cubin", (unsigned long long)hashOf(cuda::withIncludes(source)));
     return folder + name;
 }
 

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <thread>
 
+#include "kernels/cuda/common/source.h"
+
 #include "harness.h"
 
 namespace bench {
@@ -42,7 +44,7 @@ int compileAll(std::vector<Case> const& cases, std::string const& folder)
             std::string const file = fileOf(folder, list[i].source);
             if (std::ifstream(file))
                 continue; // as before
-            auto made = (*compiler)->compile(list[i].label, list[i].source, "sm_90a");
+            auto made = (*compiler)->compile(list[i].label, cuda::withIncludes(list[i].source), "sm_90a");
             std::lock_guard lock(mutex);
             if (!made) {
                 std::printf("%s\n", made.error().message.c_str());

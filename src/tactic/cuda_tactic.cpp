@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/source.h"
 #include "tactic/cuda_packed.h"
 
 namespace tw::ops {
@@ -126,7 +127,7 @@ struct EncodedMaps final : Kept
 
 std::string sourceOf(CudaKernels const& kernels)
 {
-    return kernels.isWhole ? kernels.source : cuda::prelude(kernels.wide) + kernels.source;
+    return cuda::withIncludes(kernels.isWhole ? kernels.source : cuda::prelude(kernels.wide) + kernels.source);
 }
 
 } // namespace

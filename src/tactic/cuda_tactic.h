@@ -10,6 +10,7 @@
 #include "device/cuda/target.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/common/source.h"
 #include "kernels/cuda/common/tensor_map.h"
 #include "tactic/packed_constants.h"
 #include "tactic/tactic.h"
@@ -64,7 +65,7 @@ private:
 
 struct CudaKernels
 {
-    std::string source;             // behind the prelude
+    std::string source;             // behind the prelude; it may include files (kernels/cuda/common/source.h)
     bool isWhole = false;           // no prelude: the source is all
     bool wide = false;              // 64-bit indices
     bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read

@@ -15,6 +15,7 @@
 #include "kernels/cuda/attention/wgmma_f16.h"
 #include "kernels/cuda/common/hopper.h"
 #include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/common/source.h"
 #include "kernels/cuda/conv/mma_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "kernels/cuda/conv/stem.h"
@@ -46,7 +47,7 @@ void compiles(std::string const& name, std::string const& source, char const* ar
     auto compiler = cuda::Compiler::open(path);
     if (!compiler.ok())
         GTEST_SKIP() << compiler.error().message;
-    auto made = (*compiler)->compile(name, source, architecture);
+    auto made = (*compiler)->compile(name, cuda::withIncludes(source), architecture);
     ASSERT_TRUE(made.ok()) << made.error().message;
     ASSERT_EQ((*made)->kernels.size(), kernels);
     for (cuda::KernelResources const& r : (*made)->kernels) {

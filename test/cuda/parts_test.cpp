@@ -2,17 +2,24 @@
 // What needs neither GPU nor NVRTC.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <random>
 #include <string_view>
 
 #include <unistd.h>
 
+#include "base/check.h"
 #include "device/cuda/compiler.h"
 #include "device/cuda/device.h"
 #include "device/cuda/search_path.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/common/source.h"
 #include "tactic/registry.h"
 #include "tactic/tactic.h"
 
@@ -20,7 +27,7 @@ namespace tw::test {
 
 namespace {
 
-// As prelude.cpp writes it for 32-bit indices.
+// As prelude.cuh writes it for 32-bit indices.
 uint32_t divide(uint32_t n, cuda::Div const& v)
 {
     uint32_t const high = uint32_t(uint64_t(n) * v.m >> 32);
@@ -51,6 +58,67 @@ TEST(CudaParts, Text)
     EXPECT_EQ(cuda::literal(1.0F), "__uint_as_float(1065353216u)");
     EXPECT_STREQ(cuda::storageOf(DataType::kBool), "b8");
     EXPECT_STREQ(cuda::unitOf(16), "unit16");
+}
+
+TEST(CudaParts, Constants)
+{
+    EXPECT_EQ(cuda::constant("kTile", -3), "constexpr int kTile = -3;\n");
+    EXPECT_EQ(cuda::longConstant("kReach", 5), "constexpr long long kReach = 5ll;\n");
+    EXPECT_EQ(cuda::flag("kWide", true), "constexpr bool kWide = true;\n");
+    EXPECT_EQ(cuda::type("T", "f16"), "using T = f16;\n");
+    EXPECT_EQ(cuda::number("kAlpha", 0.1F), "constexpr float kAlpha = 1.00000001e-01f;\n");
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(cuda::number("kLeast", -kInfinity), "constexpr float kLeast = -__builtin_huge_valf();\n");
+    std::mt19937 random(1);
+    for (int i = 0; i < 1000; ++i) { // exactly, subnormal numbers too
+        float const v = std::bit_cast<float>(uint32_t(random()));
+        if (!std::isfinite(v))
+            continue;
+        std::string const text = cuda::number("k", v);
+        EXPECT_EQ(std::strtof(text.c_str() + text.find('=') + 1, nullptr), v) << text;
+    }
+}
+
+// What is embedded is what stands in the files.
+TEST(CudaParts, Files)
+{
+    namespace fs = std::filesystem;
+    size_t found = 0;
+    for (fs::directory_entry const& e : fs::recursive_directory_iterator(TW_SOURCE_DIR))
+        found += e.path().extension() == ".cuh";
+    size_t embedded = 0;
+    for (cuda::SourceFile const& file : cuda::sourceFiles()) {
+        std::ifstream stream(fs::path(TW_SOURCE_DIR) / file.path);
+        std::string const text{std::istreambuf_iterator<char>(stream), {}};
+        EXPECT_EQ(file.text, text) << file.path;
+        embedded += file.path.ends_with(".cuh");
+    }
+    EXPECT_EQ(embedded, found);
+    EXPECT_GT(found, 10U);
+}
+
+// Each file once, in front of who needs it; what is no file of ours stays.
+TEST(CudaParts, Includes)
+{
+    constexpr std::string_view kClusters = "kernels/cuda/common/clusters.cuh",
+                               kDevice = "kernels/cuda/common/device.cuh";
+    std::string const source = cuda::include("kernels/cuda/common/clusters.cuh") + cuda::constant("kTile", 1) +
+                               cuda::include("kernels/cuda/common/device.cuh") + "#include \"other.h\"";
+    std::string const text = cuda::withIncludes(source);
+    auto count = [&](std::string_view what) {
+        size_t n = 0;
+        for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+            ++n;
+        return n;
+    };
+    EXPECT_EQ(count("#define TW_INLINE"), 1U);
+    EXPECT_EQ(count("clusterSync()\n{"), 1U);
+    EXPECT_LT(text.find("#define TW_INLINE"), text.find("clusterSync()"));
+    EXPECT_LT(text.find("clusterSync()"), text.find("kTile"));
+    EXPECT_EQ(count(kClusters) + count(kDevice) + count("#pragma once"), 0U);
+    EXPECT_TRUE(text.ends_with("#include \"other.h\""));
+    EXPECT_EQ(cuda::withIncludes(text), text);
+    EXPECT_THROW(cuda::include("kernels/cuda/none.cuh"), CheckFailed);
 }
 
 TEST(CudaParts, LibrariesThatAreNotThere)

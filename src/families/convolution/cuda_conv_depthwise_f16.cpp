@@ -142,7 +142,7 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
     int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string source = cuda::matrixPrelude() + activationText(p, isHalf) +
+    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
                          cuda::expand(kText, {{"element", fewText(isHalf)},
                                               {"r", text(largest.window[1])},
                                               {"s", text(largest.window[2])},

@@ -266,7 +266,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
         return noKernels(unsupported(why));
     int64_t const bytes = sharedBytes(largest, config, isHalf);
     auto text = [](int64_t v) { return std::to_string(v); };
-    std::string source = cuda::matrixPrelude() + activationText(p, isHalf) +
+    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
                          cuda::expand(kText, {{"element", fewText(isHalf)},
                                               {"r", text(largest.window[1])},
                                               {"s", text(largest.window[2])},

@@ -157,7 +157,7 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
     Shape const shape = shapeOf(largest, config, isHalf);
     auto text = [](int64_t v) { return std::to_string(v); };
     std::string source =
-        cuda::matrixPrelude() + activationText(p, isHalf) +
+        cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
         cuda::expand(
             cuda::kDepthwiseTile,
             {{"element", isHalf ? cuda::kDepthwiseTileHalves : cuda::kDepthwiseTileFloats},

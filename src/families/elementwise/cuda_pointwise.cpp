@@ -338,7 +338,7 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& p)
 
 namespace {
 
-// Of kHalfMath; null: the plain expression is cheap, or exact.
+// Of half_math.cuh; null: the plain expression is cheap, or exact.
 char const* halfActivation(int kind)
 {
     switch (FusedKind(kind)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/cuda_pointwise.h"
-#include "kernels/cuda/common/half_math.h"
+#include "kernels/cuda/common/source.h"
 #include "ops/activation/op.h"
 
 namespace tw::ops::activation {
@@ -11,10 +11,10 @@ CudaKernels generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     bool const isHalf = p.outputs[0].type == DataType::kHalf;
-    return pointwiseKernels(
-        p, {"activation",
-            {0},
-            (isHalf ? cuda::kHalfMath : "") + activationText("apply", int(a.kind), a.alpha, a.beta, isHalf)});
+    return pointwiseKernels(p, {"activation",
+                                {0},
+                                (isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "") +
+                                    activationText("apply", int(a.kind), a.alpha, a.beta, isHalf)});
 }
 
 constexpr CudaTactic kPlain{"activation_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/lrn/lrn_params.h"
 #include "ops/lrn/op.h"
 #include "tactic/cuda_tactic.h"
 
@@ -8,46 +9,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;
-    cuda::Div plane, channels;
-};
-
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Div plane, channels; };
-TW_KERNEL lrn(const __grid_constant__ Params p)
-{
-    idx const i = threadIndex();
-    if (i >= p.count) return;
-    idx const row = divide(i, p.plane), n = divide(row, p.channels);
-    i64 const c = i64(row - n * idx(p.channels.d)), reach = $reach$;
-    i64 const first = c < reach ? 0 : c - reach;
-    i64 const last = c + reach < i64(p.channels.d) ? c + reach : i64(p.channels.d) - 1;
-    $t$ const* const x = static_cast<$t$ const*>(p.x);
-    float sum = 0;
-    for (i64 j = first; j <= last; ++j) {
-        float const v = load<float>(x[i64(i) + (j - c) * i64(p.plane.d)]);
-        sum += v * v;
-    }
-    static_cast<$t$*>(p.y)[i] = store<$t$>(load<float>(x[i]) / pow($k$ + $alpha$ * sum, $beta$));
-}
-)";
-
 CudaKernels generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"lrn"};
-    out.source = cuda::expand(kText, {{"reach", std::to_string(a.window / 2) + "ll"},
-                                      {"t", cuda::storageOf(problem.outputs[0].type)},
-                                      {"k", cuda::literal(a.k)},
-                                      {"alpha", cuda::literal(float(double(a.alpha) / double(a.window)))},
-                                      {"beta", cuda::literal(a.beta)}}) +
-                 cuda::sizeCheck<Params>();
+    out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                 cuda::longConstant("kReach", a.window / 2) + cuda::number("kK", a.k) +
+                 cuda::number("kAlpha", float(double(a.alpha) / double(a.window))) + cuda::number("kBeta", a.beta) +
+                 cuda::include("ops/lrn/lrn.cuh");
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const rank = x.dims.rank;

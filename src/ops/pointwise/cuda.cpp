@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/cuda_pointwise.h"
-#include "kernels/cuda/common/half_math.h"
+#include "kernels/cuda/common/source.h"
 #include "ops/pointwise/jit_program.h"
 
 namespace tw::ops::pointwise {
@@ -85,7 +85,7 @@ CudaKernels generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
     bool const isHalf = p.outputs[0].type == DataType::kHalf;
-    Pointwise what{"pointwise", {}, isHalf ? cuda::kHalfMath : "", views};
+    Pointwise what{"pointwise", {}, isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "", views};
     std::string parameters, body;
     auto name = [](int value) { return "v" + std::to_string(value); };
     for (int i = 0; i < program.inputs; ++i) {

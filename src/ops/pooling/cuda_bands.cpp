@@ -354,7 +354,7 @@ CudaKernels generateBands(Problem const& p, Config const& config)
     out.alignment = 16;
     out.names = {"pooling"};
     auto text = [](int64_t v) { return std::to_string(v); };
-    out.source = cuda::kAsyncCopies + cellsText(type, averages) +
+    out.source = cuda::include("kernels/cuda/common/async_copies.cuh") + cellsText(type, averages) +
                  cuda::expand(std::string(hasPairs(type, averages) ? kOfPairs : kOfSingles) + kText,
                               {{"excludes", a.excludePadding ? "true" : "false"},
                                {"r", text(g.window[1])},

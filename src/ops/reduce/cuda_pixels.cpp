@@ -194,7 +194,7 @@ CudaKernels generatePixels(Problem const& p, Config const& config)
     out.alignment = 16;
     out.names = {"reduce", "finish"};
     out.source =
-        cuda::matrixPrelude() + (p.inputs[0].type == DataType::kHalf ? kHalves : kFloats) +
+        cuda::include("kernels/cuda/common/matrix.cuh") + (p.inputs[0].type == DataType::kHalf ? kHalves : kFloats) +
         cuda::expand(
             kText,
             {{"threads", std::to_string(threads)}, {"join", f.join}, {"identity", f.identity}, {"result", f.result}}) +

@@ -111,7 +111,7 @@ CudaKernels generateShortRows(Problem const& problem, Config const& config)
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"reduce_short_rows_packs", "reduce_short_rows"};
-    out.source = std::string(cuda::kAsyncCopies) + kCudaArithmetic +
+    out.source = cuda::include("kernels/cuda/common/async_copies.cuh") + kCudaArithmetic +
                  cuda::expand(withArithmetic(kText, f, t), {{"n", std::to_string(n)},
                                                             {"rows", std::to_string(rows)},
                                                             {"exact", isStatic(problem) ? "true" : "false"}}) +

@@ -182,7 +182,7 @@ CudaKernels generateShortRows(Problem const& problem, Config const& config)
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"softmax_short_rows"};
-    out.source = cuda::kAsyncCopies +
+    out.source = cuda::include("kernels/cuda/common/async_copies.cuh") +
                  cuda::expand(kText, {{"t", cuda::storageOf(x.type)},
                                       {"n", std::to_string(n)},
                                       {"lanes", std::to_string(lanes)},

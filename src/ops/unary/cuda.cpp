@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/cuda_pointwise.h"
-#include "kernels/cuda/common/half_math.h"
+#include "kernels/cuda/common/source.h"
 #include "ops/unary/op.h"
 
 namespace tw::ops::unary {
@@ -60,7 +60,7 @@ char const* expression(Operation operation)
     return "x";
 }
 
-// Of kHalfMath, where y is FP16; null: there is no need.
+// Of half_math.cuh, where y is FP16; null: there is no need.
 char const* halfFunction(Operation operation)
 {
     switch (operation) {
@@ -106,7 +106,8 @@ CudaKernels generate(Problem const& p, Config const&)
     Operation const operation = p.node->attrsAs<Attrs>().operation;
     char const* const half = p.outputs[0].type == DataType::kHalf ? halfFunction(operation) : nullptr;
     std::string const apply =
-        half ? std::string(cuda::kHalfMath) + "TW_INLINE float apply(float x) { return " + half + "(x); }\n"
+        half ? cuda::include("kernels/cuda/common/half_math.cuh") + "TW_INLINE float apply(float x) { return " + half +
+                   "(x); }\n"
              : std::string("template <class T> TW_INLINE T apply(T x) { return ") + expression(operation) + "; }\n";
     return pointwiseKernels(p, {"unary", {0}, apply});
 }

@@ -183,7 +183,7 @@ char const* unsupported(Spec const& s)
 std::string source(Spec const& s)
 {
     char const* const moved = s.unit == 8 ? "Unit" : s.unit == 4 ? "uint2" : s.unit == 2 ? "u32" : "u16";
-    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
+    return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
            constant("WARPS", s.warps) + constant("KEYS", s.keys) + "typedef " + moved + " Moved;\n" +
            attentionText(s.masks) + kSizes + attentionRows() + kText;

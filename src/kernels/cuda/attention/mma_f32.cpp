@@ -287,11 +287,11 @@ std::string source(Spec const& s)
 {
     AttentionMasks masks = s.masks;
     masks.single = true;
-    return matrixPrelude() + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
+    return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
            constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
-           constant("PARTS", s.parts) + flag("EXACT", s.exact) + kFactors + attentionText(masks) + kSizes +
-           attentionRows() + kText;
+           constant("PARTS", s.parts) + flag("EXACT", s.exact) + include("kernels/cuda/common/factors.cuh") +
+           attentionText(masks) + kSizes + attentionRows() + kText;
 }
 
 LaunchGeometry launch(Spec const& spec, Shape const& shape)

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/common/epilogue_params.h"
+
 namespace tw::cuda {
 
 struct Epilogue
@@ -21,16 +23,7 @@ struct Epilogue
     int64_t alignment() const { return single ? 2 : 8; } // elements that are written at once
 };
 
-// The text's struct Output has the same layout.
-struct Output
-{
-    void* y = nullptr;
-    float const* bias = nullptr;
-    void const* residual = nullptr;
-    int64_t ldy = 0, batchY = 0; // elements between rows and between batches
-    int64_t ldResidual = 0;      // between rows of the residual; its batches are as far apart as y's
-    int32_t m = 0, n = 0;        // rows and columns
-};
+using Output = OutputOf<void>;
 
 // activate() and the constants that rowsText() reads. `chunk`: columns that a warp stages at once.
 std::string epilogueConstants(Epilogue const& e, int chunk);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/common/source.h"
+
 namespace tw::cuda {
 
 constexpr int64_t kSharedLimit = 227 * 1024; // bytes of shared memory that a block of capability 9.0 may have
@@ -14,15 +16,6 @@ constexpr int64_t kSharedLimit = 227 * 1024; // bytes of shared memory that a bl
 inline int64_t ceilDiv(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-inline std::string constant(char const* name, int64_t value)
-{
-    return "constexpr int " + std::string(name) + " = " + std::to_string(value) + ";\n";
-}
-inline std::string flag(char const* name, bool value)
-{
-    return "constexpr bool " + std::string(name) + " = " + (value ? "true" : "false") + ";\n";
 }
 
 template <class Spec>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels get from the host: structs that have the same layout in the generated text (prelude.cpp), where a
-// static_assert on the size holds the two together.
+// What kernels get from the host. Structs for both sides stand in files such as this one, which the host includes and the
+// build embeds.
 #pragma once
 
-#include <cstdint>
+#include "kernels/cuda/common/types.h"
 
+#ifndef __CUDACC_RTC__
 #include "base/extents.h"
+#endif
 
 namespace tw::cuda {
 
@@ -13,19 +15,22 @@ namespace tw::cuda {
 // m = 2^32 (2^s - d) / d + 1. Wide kernels use d itself.
 struct Div
 {
-    uint64_t d = 1;
-    uint32_t m = 1, s = 0;
+    u64 d = 1;
+    u32 m = 1, s = 0;
 };
+#ifndef __CUDACC_RTC__
 Div divBy(int64_t d);
+#endif
 
-// K operands walked in step over one space of kMaxRank dimensions, the last running fastest; unused leading dimensions
-// have size 1. Strides in elements, 0 where an operand is stretched.
+// K operands walked in step over one space of 8 dimensions (kMaxRank), the last running fastest; unused leading
+// dimensions have size 1. Strides in elements, 0 where an operand is stretched.
 template <int K>
 struct Loop
 {
-    Div dim[kMaxRank];
-    int64_t stride[K][kMaxRank] = {};
+    Div dim[8];
+    i64 stride[K][8] = {};
 
+#ifndef __CUDACC_RTC__
     void set(Extents const& dims)
     {
         for (int i = 0; i < dims.rank; ++i)
@@ -36,6 +41,7 @@ struct Loop
         for (int i = 0; i < strides.rank; ++i)
             stride[k][kMaxRank - strides.rank + i] = strides[i];
     }
+#endif
 };
 
 } // namespace tw::cuda

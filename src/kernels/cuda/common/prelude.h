@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building blocks of generated CUDA C++ text. A source is the prelude and what an op adds; it includes nothing.
+// What most sources begin with, and how types and numbers are spelled in them.
 #pragma once
 
 #include <string>
@@ -11,8 +11,6 @@ namespace tw::cuda {
 // Types f32 f16 i8 i32 b8 u8 (storage), idx and off (element counts and signed offsets: 32 bits, or 64 when `wide`),
 // Div and Loop (params.h), conversions, packs of 16 bytes, reductions over a warp and a block.
 std::string prelude(bool wide);
-// releaseDependents() and waitForPrevious(), behind TW_INLINE: a part of every prelude.
-extern char const* const kDependence;
 
 // The storage type's name: "f16".
 char const* storageOf(DataType t);

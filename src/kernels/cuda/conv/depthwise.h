@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of depthwise convolutions by tiles in shared memory, behind matrixPrelude() and activate(). ops/
+// Text of depthwise convolutions by tiles in shared memory, behind include("kernels/cuda/common/matrix.cuh") and activate(). ops/
 // cuda_conv_depthwise_tile.cpp fills in $names$ and has the struct of parameters.
 #pragma once
 

@@ -230,9 +230,9 @@ char const* unsupported(Spec const& s, ConvShape const& g)
 std::string source(Spec const& s)
 {
     int const warpN = s.tileN / (256 / s.tileM), sums = 2 * warpN / 2;
-    return matrixPrelude() + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
-           constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", sums > 32 ? 1 : 2) + flag("PLANAR", s.planar) +
-           epilogueConstants(s, chunkOf(warpN)) + rowsText() + kText +
+    return include("kernels/cuda/common/matrix.cuh") + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
+           constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", sums > 32 ? 1 : 2) +
+           flag("PLANAR", s.planar) + epilogueConstants(s, chunkOf(warpN)) + rowsText() + kText +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 

@@ -466,9 +466,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
 
 std::string source(Spec const& s)
 {
-    return matrixPrelude() + s.activation + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
-           constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("SLICES", s.slices()) +
-           constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) + "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +
+    return include("kernels/cuda/common/matrix.cuh") + s.activation + constant("TILE_M", s.tileM) +
+           constant("TILE_N", s.tileN) + constant("STAGES", s.stages) + constant("VECTOR", s.vector) +
+           constant("SLICES", s.slices()) + constant("BLOCKS_PER_SM", s.isAlone() ? 1 : 2) +
+           "constexpr bool PLANAR = " + (s.planar ? "true" : "false") +
            ", ALIGNED = " + (s.aligned ? "true" : "false") + ";\n" + expand(kText, {{"tf32", s.tf32 ? "1" : "0"}}) +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }

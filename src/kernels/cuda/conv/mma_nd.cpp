@@ -461,11 +461,11 @@ char const* unsupported(Spec const& s, Shape const& g)
 std::string source(Spec const& s)
 {
     bool const isLarge = s.tileM * s.tileN * (s.exact ? 2 : 1) > 8192;
-    return matrixPrelude() + s.activation + "typedef " + (s.half ? "f16" : "float") + " Element;\n" +
-           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
+    return include("kernels/cuda/common/matrix.cuh") + s.activation + "typedef " + (s.half ? "f16" : "float") +
+           " Element;\n" + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
            constant("VECTOR", s.vector) + constant("MOST_PHASES", kMostPhases) +
            constant("BLOCKS_PER_SM", isLarge ? 1 : 2) + flag("IS_HALF", s.half) + flag("EXACT", s.exact) +
-           flag("ALIGNED", s.aligned) + kFactors + kText +
+           flag("ALIGNED", s.aligned) + include("kernels/cuda/common/factors.cuh") + kText +
            "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 

@@ -159,11 +159,11 @@ char const* unsupported(Spec const& s, Shape const& g)
 
 std::string source(Spec const& s)
 {
-    return matrixPrelude() + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("TILE_N", s.tileN) +
-           constant("CHANNELS", s.channels) + constant("FILTER_H", s.filterH) + constant("STRIDE_H", s.strideH) +
-           constant("PAD_W", s.padW) + constant("SHIFT", s.shift()) + constant("PATCH_UNITS", s.patchUnits()) +
-           epilogueConstants(s, chunkOf(s.tileN)) + rowsText(s.single) + kText +
-           "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
+    return include("kernels/cuda/common/matrix.cuh") + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) +
+           constant("TILE_N", s.tileN) + constant("CHANNELS", s.channels) + constant("FILTER_H", s.filterH) +
+           constant("STRIDE_H", s.strideH) + constant("PAD_W", s.padW) + constant("SHIFT", s.shift()) +
+           constant("PATCH_UNITS", s.patchUnits()) + epilogueConstants(s, chunkOf(s.tileN)) + rowsText(s.single) +
+           kText + "static_assert(sizeof(Args) == " + std::to_string(sizeof(Args)) + ", \"layout of Args\");\n";
 }
 
 Launch launch(Spec const& s, Shape const& g)

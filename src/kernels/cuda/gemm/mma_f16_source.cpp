@@ -302,11 +302,11 @@ TW_KERNEL __launch_bounds__(THREADS) finish(const __grid_constant__ Args a)
 std::string source(Spec const& s)
 {
     bool const clusters = s.split > 1 && s.clusters;
-    return matrixPrelude() + kClusters + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
-           constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) +
-           constant("SPLIT", s.split) + flag("CLUSTERS", clusters) + flag("FINISHES", !s.sumsInMemory()) +
-           constant("STEP", kStepK) + constant("THREADS", s.threads()) +
-           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
+    return include("kernels/cuda/common/matrix.cuh") + include("kernels/cuda/common/clusters.cuh") +
+           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) +
+           constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) + constant("SPLIT", s.split) +
+           flag("CLUSTERS", clusters) + flag("FINISHES", !s.sumsInMemory()) + constant("STEP", kStepK) +
+           constant("THREADS", s.threads()) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
            constant("BIAS_AT", s.sharedBytes() - s.biasBytes()) +
            (s.sumsInMemory() ? constant("FINISH_BIAS_AT", s.stagingBytes()) : "") +
            constant("STAGING_AT", clusters ? s.tileBytes() : 0) + constant("VECTOR_A", s.vectorA) +

@@ -219,10 +219,11 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    return std::string(gemm_f32::loaderText(s, kStepK, s.threads(), true)) + kFragments + flag("EXACT", s.exact) +
-           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) +
-           constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) + constant("SPLIT", s.split) +
-           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + kFactors + kText;
+    return std::string(gemm_f32::loaderText(s, kStepK, s.threads(), true)) +
+           include("kernels/cuda/common/fragments.cuh") + flag("EXACT", s.exact) + constant("TILE_M", s.tileM) +
+           constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) +
+           constant("STAGES", s.stages) + constant("SPLIT", s.split) +
+           constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + include("kernels/cuda/common/factors.cuh") + kText;
 }
 
 LaunchGeometry launch(Spec const& s, Params& p, int64_t batches)

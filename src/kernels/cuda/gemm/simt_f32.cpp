@@ -250,10 +250,10 @@ char const* unsupported(Spec const& s)
 
 std::string loaderText(Operands const& o, int step, int threads, bool skewed)
 {
-    return std::string(kAsyncCopies) + kClusters + o.activation + constant("STEP", step) +
-           constant("THREADS", threads) + flag("SKEWED", skewed) + flag("A_ALONG_K", o.aAlongK) +
-           flag("B_ALONG_K", o.bAlongK) + flag("PACKS_A", o.packsA) + flag("PACKS_B", o.packsB) +
-           flag("PACKS_Y", o.packsY) + flag("EARLY", o.constantB) + flag("BIAS", o.bias) +
+    return include("kernels/cuda/common/async_copies.cuh") + include("kernels/cuda/common/clusters.cuh") +
+           o.activation + constant("STEP", step) + constant("THREADS", threads) + flag("SKEWED", skewed) +
+           flag("A_ALONG_K", o.aAlongK) + flag("B_ALONG_K", o.bAlongK) + flag("PACKS_A", o.packsA) +
+           flag("PACKS_B", o.packsB) + flag("PACKS_Y", o.packsY) + flag("EARLY", o.constantB) + flag("BIAS", o.bias) +
            flag("RESIDUAL", o.residual) + kLoaders + sizeCheck<Params>();
 }
 

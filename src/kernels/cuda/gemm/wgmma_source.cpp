@@ -439,8 +439,8 @@ constexpr char const* kFinish = R"(
 std::string source(Spec const& s)
 {
     bool const early = s.constantB;
-    std::string text =
-        hopperPrelude() + (s.single ? wgmmaSingleText(s.tileQ) : wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()));
+    std::string text = include("kernels/cuda/common/hopper.cuh") +
+                       (s.single ? wgmmaSingleText(s.tileQ) : wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("NORM", s.norm) + constant("THREADS", s.threads()) +

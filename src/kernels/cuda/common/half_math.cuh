@@ -1,24 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/common/half_math.h"
+// Functions whose results are rounded to FP16: float to float, within a tenth of what that rounding may change (where
+// results are small, gelu within 1.3e-5), in few enough instructions that memory stays the limit. Sine, cosine and tangent
+// for |x| < 10^7. Polynomials are fitted for the least relative error. NaN goes through everywhere: comparisons with it are
+// false.
+#pragma once
+
+#include "kernels/cuda/common/device.cuh"
 
 namespace tw::cuda {
 
-// Polynomials are fitted for the least relative error. NaN goes through everywhere: comparisons with it are false.
-char const* const kHalfMath = R"(
-TW_INLINE float approximatePower(float v) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
-TW_INLINE float approximateLog(float v) { float y; asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
-TW_INLINE float halfRecip(float v) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
-TW_INLINE float halfSqrt(float v) { float y; asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v)); return y; }
+TW_INLINE float approximatePower(float v)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
+    return y;
+}
+TW_INLINE float approximateLog(float v)
+{
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(v));
+    return y;
+}
+TW_INLINE float halfRecip(float v)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
+    return y;
+}
+TW_INLINE float halfSqrt(float v)
+{
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
+    return y;
+}
 TW_INLINE float within(float v, float most)
 {
     asm("min.NaN.f32 %0, %0, %1;\n\tmax.NaN.f32 %0, %0, %2;" : "+f"(v) : "f"(most), "f"(-most));
     return v;
 }
-)"
-                              R"(
-TW_INLINE float halfExp(float v) { return approximatePower(1.44269504f * v); }
-TW_INLINE float halfLog(float v) { return 0.693147181f * approximateLog(v); }
-TW_INLINE float halfSigmoid(float v) { return halfRecip(1 + approximatePower(-1.44269504f * v)); }
+
+TW_INLINE float halfExp(float v)
+{
+    return approximatePower(1.44269504f * v);
+}
+TW_INLINE float halfLog(float v)
+{
+    return 0.693147181f * approximateLog(v);
+}
+TW_INLINE float halfSigmoid(float v)
+{
+    return halfRecip(1 + approximatePower(-1.44269504f * v));
+}
 // 1.2e-5 of erf; behind 2.85 it is 1 but for 5.6e-5.
 TW_INLINE float halfErf(float v)
 {
@@ -52,23 +84,24 @@ TW_INLINE float halfSinOf(float r, float turns)
 }
 // Added to a number below 2^22 in size, 1.5 2^23 leaves the nearest integer in the lowest bits. pi in two parts, both
 // positive, so that -0 stays what it is.
-#define TW_NEAREST 12582912.0f
+constexpr float NEAREST = 12582912.0f;
 TW_INLINE float halfSin(float v)
 {
-    float const turns = fmaf(v, 0.318309886f, TW_NEAREST), k = turns - TW_NEAREST;
+    float const turns = fmaf(v, 0.318309886f, NEAREST), k = turns - NEAREST;
     return halfSinOf(fmaf(k, -1.50995803e-7f, fmaf(k, -3.1415925f, v)), turns);
 }
 // -sin(v - (k + 1/2) pi) (-1)^k
 TW_INLINE float halfCos(float v)
 {
-    float const turns = fmaf(v, 0.318309886f, -0.5f) + TW_NEAREST, k = turns - TW_NEAREST + 0.5f;
+    float const turns = fmaf(v, 0.318309886f, -0.5f) + NEAREST, k = turns - NEAREST + 0.5f;
     return halfSinOf(fmaf(k, 1.50995803e-7f, fmaf(k, 3.1415925f, -v)), turns);
 }
 TW_INLINE float halfTan(float v)
 {
-    float const turns = fmaf(v, 0.636619772f, TW_NEAREST), k = turns - TW_NEAREST;
+    float const turns = fmaf(v, 0.636619772f, NEAREST), k = turns - NEAREST;
     float const r = fmaf(k, -7.54979013e-8f, fmaf(k, -1.57079625f, v)), z = r * r;
-    float const t = r * ((((0.0438206792f * z + 0.0403983928f) * z + 0.136517212f) * z + 0.333079815f) * z + 1.00000322f);
+    float const t =
+        r * ((((0.0438206792f * z + 0.0403983928f) * z + 0.136517212f) * z + 0.333079815f) * z + 1.00000322f);
     return __float_as_int(turns) & 1 ? -halfRecip(t) : t;
 }
 TW_INLINE float halfSinh(float v)
@@ -147,6 +180,5 @@ TW_INLINE float halfAtanh(float v)
         v * ((((0.196053714f * z + 0.121837407f) * z + 0.201999575f) * z + 0.333268285f) * z + 1.00000036f);
     return fabsf(v) < 0.5f ? near : 0.5f * halfLog((1 + v) * halfRecip(1 - v));
 }
-)";
 
 } // namespace tw::cuda

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of a stream that overlap.
+#pragma once
+
+#include "kernels/cuda/common/device.cuh"
+
+namespace tw::cuda {
+
+// Lets the next kernel of the stream begin its part that does not depend on this one; waits for the one before.
+TW_INLINE void releaseDependents()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+TW_INLINE void waitForPrevious()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+} // namespace tw::cuda

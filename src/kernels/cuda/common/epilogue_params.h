@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a product's sums go.
+#pragma once
+
+#include "kernels/cuda/common/types.h"
+
+namespace tw::cuda {
+
+// The host's Element is void.
+template <class Element>
+struct OutputOf
+{
+    Element* y = nullptr;
+    float const* bias = nullptr;
+    Element const* residual = nullptr;
+    i64 ldy = 0, batchY = 0; // elements between rows and between batches
+    i64 ldResidual = 0;      // between rows of the residual; its batches are as far apart as y's
+    i32 m = 0, n = 0;        // rows and columns
+};
+
+} // namespace tw::cuda

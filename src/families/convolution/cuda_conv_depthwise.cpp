@@ -10,42 +10,6 @@ namespace tw::ops::conv_f16 {
 
 namespace {
 
-constexpr char const* kHalves = R"(
-typedef f16 T;
-struct alignas(V * 2) Few { u32 v[V / 2]; };
-TW_INLINE void unpack(Few const& h, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) {
-        v[i * 2] = lowHalf(h.v[i]);
-        v[i * 2 + 1] = highHalf(h.v[i]);
-    }
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V / 2; ++i) out.v[i] = packHalves(v[i * 2], v[i * 2 + 1]);
-    return out;
-}
-)";
-constexpr char const* kFloats = R"(
-typedef float T;
-struct alignas(V * 4) Few { float v[V]; };
-TW_INLINE void unpack(Few const& f, float (&v)[V])
-{
-#pragma unroll
-    for (int i = 0; i < V; ++i) v[i] = f.v[i];
-}
-TW_INLINE Few packed(float const (&v)[V])
-{
-    Few out;
-#pragma unroll
-    for (int i = 0; i < V; ++i) out.v[i] = v[i];
-    return out;
-}
-)";
-
 int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channels)
 {
     return (r * w[3] + s) * channels;
@@ -53,9 +17,9 @@ int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channel
 
 } // namespace
 
-char const* fewText(bool isHalf)
+std::string fewText(bool isHalf)
 {
-    return isHalf ? kHalves : kFloats;
+    return cuda::include(isHalf ? "families/convolution/few_f16.cuh" : "families/convolution/few_f32.cuh");
 }
 
 std::string activationText(Problem const& p, bool isHalf)

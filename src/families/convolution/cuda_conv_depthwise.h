@@ -8,7 +8,7 @@ namespace tw::ops::conv_f16 {
 
 // Text of T, Few (V of them as they lie in memory), unpack() to floats and packed() from them. V is 4 or 8 for FP16, at
 // most 4 for FP32.
-char const* fewText(bool isHalf);
+std::string fewText(bool isHalf);
 // Text of activate().
 std::string activationText(Problem const& problem, bool isHalf);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_depthwise.h"
+#include "families/convolution/cuda_conv_depthwise_strips_params.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
 
@@ -32,154 +33,6 @@ enum Place
     kBlocks,  // of a multiprocessor, at least
     kPlaces,
 };
-
-struct Params
-{
-    void const *x = nullptr, *filters = nullptr, *bias = nullptr, *residual = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;           // threads, idle ones too
-    cuda::Div wide, slices, tall; // COLUMNS outputs, SLICE vectors, ROWS outputs
-    int64_t pixelX = 0, pixelY = 0, pixelResidual = 0;
-    int32_t vectors = 0, h = 0, w = 0, outH = 0, outW = 0, padH = 0, padW = 0, pad = 0;
-};
-
-constexpr char const* kText = R"(
-struct Div { u64 d; u32 m, s; };
-struct Params {
-    void const *x, *filters, *bias, *residual; void* y; u64 count; Div wide, slices, tall;
-    i64 pixelX, pixelY, pixelResidual; i32 vectors, h, w, outH, outW, padH, padW, pad;
-};
-constexpr int V = $vector$, R = $r$, S = $s$, STEP_H = $strideH$, STEP_W = $strideW$, DILATION = $dilation$;
-constexpr int COLUMNS = $columns$, ROWS = $rows$, SLICE = $slice$, AHEAD = $ahead$;
-constexpr int IN = (COLUMNS - 1) * STEP_W + (S - 1) * DILATION + 1; // columns of x
-constexpr int RING = (R + STEP_H - 1) / STEP_H;                     // rows of y that a row of x is part of, at most
-constexpr int PERIOD = RING * STEP_H, THREADS = $threads$;
-TW_INLINE u32 divide(u32 n, Div const& v) { return (__umulhi(n, v.m) + n) >> v.s; }
-$element$
-TW_INLINE Few take(T const* from) { return *reinterpret_cast<Few const*>(from); }
-// Into L1 too: neighbours have most columns in common.
-TW_INLINE void copyFew(u32 to, T const* from, bool valid)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 ::"r"(to), "l"(from), "n"(int(sizeof(Few))), "r"(valid ? int(sizeof(Few)) : 0) : "memory");
-}
-TW_INLINE void takeRow(u32 to, T const* row, i64 pixel, bool inside, bool const (&isColumn)[IN])
-{
-#pragma unroll
-    for (int j = 0; j < IN; ++j) {
-        copyFew(to + j * (THREADS * int(sizeof(Few))), row, inside && isColumn[j]);
-        row += pixel;
-    }
-}
-TW_KERNEL __launch_bounds__($threads$, $blocks$) depthwise(const __grid_constant__ Params p)
-{
-    waitForPrevious();
-    releaseDependents();
-    u32 const i = blockIdx.x * $threads$ + threadIdx.x;
-    if (i >= p.count) return;
-    u32 const pixels = i / SLICE, others = divide(pixels, p.wide), groups = divide(others, p.slices), image = divide(groups, p.tall);
-    int const vector = int(others - groups * u32(p.slices.d)) * SLICE + int(i % SLICE), c = vector * V;
-    if (vector >= p.vectors) return;
-    int const q0 = int(pixels - others * u32(p.wide.d)) * COLUMNS, o0 = int(groups - image * u32(p.tall.d)) * ROWS;
-    int const h0 = o0 * STEP_H - p.padH, w0 = q0 * STEP_W - p.padW;
-    int const seen = (min(ROWS, p.outH - o0) - 1) * STEP_H + R; // rows of x
-    T const* x = static_cast<T const*>(p.x) + ((i64(image) * p.h + h0) * p.w + w0) * p.pixelX + c;
-    i64 const rowX = i64(p.w) * p.pixelX;
-    i64 const first = (i64(image) * p.outH + o0) * p.outW + q0;
-    T* y = static_cast<T*>(p.y) + first * p.pixelY + c;
-    i64 const rowY = i64(p.outW) * p.pixelY;
-    T const* residual = static_cast<T const*>(p.residual) + first * p.pixelResidual + c;
-    bool isColumn[IN];
-#pragma unroll
-    for (int j = 0; j < IN; ++j) isColumn[j] = u32(w0 + j) < u32(p.w);
-    // What a thread copies into shared memory is for itself.
-    extern __shared__ __align__(16) unsigned char shared[];
-    Few const* const mine = reinterpret_cast<Few const*>(shared) + threadIdx.x;
-    u32 const to = sharedAddress(mine);
-#pragma unroll
-    for (int k = 0; k < AHEAD; ++k) {
-        takeRow(to + k * (IN * THREADS * int(sizeof(Few))), x, p.pixelX, u32(h0 + k) < u32(p.h) && k < seen, isColumn);
-        copyCommit();
-        x += rowX;
-    }
-    int at = 0; // of the row that comes next
-    float f[R * S][V], bias[V];
-    {
-        T const* const filters = static_cast<T const*>(p.filters) + c;
-        float const* const from = static_cast<float const*>(p.bias) + c;
-        i64 const step = i64($channels$);
-#pragma unroll
-        for (int t = 0; t < R * S; ++t) unpack(take(filters + t * step), f[t]);
-#pragma unroll
-        for (int e = 0; e < V; ++e) bias[e] = from[e];
-    }
-    float sum[RING][COLUMNS][V];
-#pragma unroll
-    for (int o = 0; o < RING; ++o)
-#pragma unroll
-        for (int j = 0; j < COLUMNS; ++j)
-#pragma unroll
-            for (int e = 0; e < V; ++e) sum[o][j][e] = 0;
-#pragma unroll 1
-    for (int k0 = 0; k0 < seen; k0 += PERIOD) {
-#pragma unroll
-        for (int m = 0; m < PERIOD; ++m) {
-            int const k = k0 + m;
-            if (m > 0 && k >= seen) break;
-            constexpr int LAST = (R - 1) % STEP_H;
-            bool const ends = m % STEP_H == LAST; // a row of y, from the R - 1st on
-            Few rest[COLUMNS];
-            if constexpr ($residual$)
-                if (ends && k >= R - 1) {
-#pragma unroll
-                    for (int j = 0; j < COLUMNS; ++j)
-                        if (q0 + j < p.outW) rest[j] = take(residual + j * p.pixelResidual);
-                    residual += i64(p.outW) * p.pixelResidual;
-                }
-            copyWait<AHEAD - 1>();
-            float v[IN][V];
-#pragma unroll
-            for (int j = 0; j < IN; ++j) unpack(mine[at + j * THREADS], v[j]);
-            takeRow(to + at * int(sizeof(Few)), x, p.pixelX, u32(h0 + k + AHEAD) < u32(p.h) && k + AHEAD < seen, isColumn);
-            copyCommit();
-            at = at == (AHEAD - 1) * (IN * THREADS) ? 0 : at + IN * THREADS;
-            x += rowX;
-#pragma unroll
-            for (int r = R - 1; r >= 0; --r) {
-                if ((m - r + PERIOD * 8) % STEP_H != 0) continue;
-                int const slot = (m - r + PERIOD * 8) / STEP_H % RING;
-#pragma unroll
-                for (int s = 0; s < S; ++s)
-#pragma unroll
-                    for (int j = 0; j < COLUMNS; ++j)
-#pragma unroll
-                        for (int e = 0; e < V; ++e)
-                            sum[slot][j][e] = fmaf(v[j * STEP_W + s * DILATION][e], f[r * S + s][e],
-                                                   r == 0 && s == 0 ? bias[e] : sum[slot][j][e]);
-                if (r == R - 1 && k >= R - 1) {
-#pragma unroll
-                    for (int j = 0; j < COLUMNS; ++j)
-                        if (j == 0 || q0 + j < p.outW) {
-                            float out[V];
-#pragma unroll
-                            for (int e = 0; e < V; ++e) out[e] = sum[slot][j][e];
-                            if constexpr ($residual$) {
-                                float more[V];
-                                unpack(rest[j], more);
-#pragma unroll
-                                for (int e = 0; e < V; ++e) out[e] += more[e];
-                            }
-#pragma unroll
-                            for (int e = 0; e < V; ++e) out[e] = activate(out[e]);
-                            *reinterpret_cast<Few*>(y + j * p.pixelY) = packed(out);
-                        }
-                    y += rowY;
-                }
-            }
-        }
-    }
-}
-)";
 
 int64_t columnsOf(Geometry const& g, int64_t columns)
 {
@@ -265,28 +118,19 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
     int64_t const bytes = sharedBytes(largest, config, isHalf);
-    auto text = [](int64_t v) { return std::to_string(v); };
     std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
-                         cuda::expand(kText, {{"element", fewText(isHalf)},
-                                              {"r", text(largest.window[1])},
-                                              {"s", text(largest.window[2])},
-                                              {"strideH", text(largest.stride[1])},
-                                              {"strideW", text(largest.stride[2])},
-                                              {"dilation", text(largest.dilation[2])},
-                                              {"columns", text(config[kColumns])},
-                                              {"vector", text(config[kVector])},
-                                              {"rows", text(config[kRows])},
-                                              {"slice", text(config[kSlice])},
-                                              {"ahead", text(config[kAhead])},
-                                              {"blocks", text(config[kBlocks])},
-                                              {"channels", text(roundUp8(largest.c))},
-                                              {"residual", hasResidual(p) ? "true" : "false"},
-                                              {"threads", text(kThreads)}}) +
-                         cuda::sizeCheck<Params>();
+                         cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
+                         cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
+                         cuda::constant("DILATION", largest.dilation[2]) + cuda::constant("COLUMNS", config[kColumns]) +
+                         cuda::constant("V", config[kVector]) + cuda::constant("ROWS", config[kRows]) +
+                         cuda::constant("SLICE", config[kSlice]) + cuda::constant("AHEAD", config[kAhead]) +
+                         cuda::constant("BLOCKS", config[kBlocks]) + cuda::constant("kChannels", roundUp8(largest.c)) +
+                         cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
+                         fewText(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
     CudaKernels out = depthwiseKernels(p, std::move(source), bytes);
     out.run = [config, bytes, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);
-        Params a;
+        StripParams a;
         setImages(a, launch, args, g);
         a.vectors = int32_t(roundUp8(g.c) / config[kVector]);
         int64_t const wide = ceilDiv(g.out[2], config[kColumns]), tall = ceilDiv(g.out[1], config[kRows]),

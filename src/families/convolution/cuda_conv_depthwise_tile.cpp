@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "families/convolution/cuda_conv_depthwise.h"
+#include "families/convolution/cuda_conv_depthwise_tile_params.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/hopper.h"
-#include "kernels/cuda/conv/depthwise.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -28,16 +28,6 @@ enum Place
     kVectors, // of 16 bytes of channels: warps
     kBlocks,  // of a multiprocessor, at least
     kPlaces,
-};
-
-struct Params
-{
-    void const *x = nullptr, *filters = nullptr, *bias = nullptr, *residual = nullptr;
-    void* y = nullptr;
-    cuda::Div slices, tilesW, tilesH; // of channels, of y
-    uint32_t tiles = 0, step = 0;     // of one slice; blocks that share them
-    int64_t pixelX = 0, pixelY = 0, pixelResidual = 0;
-    int32_t vectors = 0, h = 0, w = 0, outH = 0, outW = 0, padH = 0, padW = 0, pad = 0;
 };
 
 // What a config's tile is.
@@ -155,36 +145,26 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
     Shape const shape = shapeOf(largest, config, isHalf);
-    auto text = [](int64_t v) { return std::to_string(v); };
     std::string source =
         cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
-        cuda::expand(
-            cuda::kDepthwiseTile,
-            {{"element", isHalf ? cuda::kDepthwiseTileHalves : cuda::kDepthwiseTileFloats},
-             {"held",
-              text(largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1)},
-             {"blocks", text(config[kBlocks])},
-             {"t", isHalf ? "f16" : "float"},
-             {"r", text(largest.window[1])},
-             {"s", text(largest.window[2])},
-             {"strideH", text(largest.stride[1])},
-             {"strideW", text(largest.stride[2])},
-             {"dilationH", text(largest.dilation[1])},
-             {"dilationW", text(largest.dilation[2])},
-             {"across", text(config[kAcross])},
-             {"rows", text(config[kRows])},
-             {"vectors", text(config[kVectors])},
-             {"inW", text(shape.inW)},
-             {"pair", shape.isPair ? "true" : "false"},
-             {"rowX", text(shape.rowX)},
-             {"rowY", text(shape.rowY)},
-             {"residual", hasResidual(p) ? "true" : "false"}}) +
-        cuda::sizeCheck<Params>();
+        cuda::constant("HELD",
+                       largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
+        cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +
+        cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
+        cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
+        cuda::constant("DIL_H", largest.dilation[1]) + cuda::constant("DIL_W", largest.dilation[2]) +
+        cuda::constant("ACROSS", config[kAcross]) + cuda::constant("ROWS", config[kRows]) +
+        cuda::constant("VECTORS", config[kVectors]) + cuda::constant("IN_W", shape.inW) +
+        cuda::flag("IS_PAIR", shape.isPair) + cuda::constant("ROW", shape.rowX) + cuda::constant("ROW_Y", shape.rowY) +
+        cuda::flag("RESIDUAL", hasResidual(p)) +
+        cuda::include(isHalf ? "families/convolution/cuda_conv_depthwise_tile_f16.cuh"
+                             : "families/convolution/cuda_conv_depthwise_tile_f32.cuh") +
+        cuda::include("families/convolution/cuda_conv_depthwise_tile.cuh");
     CudaKernels out = depthwiseKernels(p, std::move(source), shape.sharedBytes);
     out.run = [config, shape, channelsOfVector = isHalf ? 8 : 4, node = p.node](CudaLaunch const& launch,
                                                                                 RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);
-        Params a;
+        TileParams a;
         setImages(a, launch, args, g);
         a.vectors = int32_t(roundUp8(g.c) / channelsOfVector);
         int64_t const slices = ceilDiv(a.vectors, config[kVectors]), wide = ceilDiv(g.out[2], shape.tileW),

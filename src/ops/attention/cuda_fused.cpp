@@ -129,7 +129,7 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
         x.maskStride = {g.mask.batch, g.mask.head, g.mask.row};
     }
     if (plan.masks.keep) {
-        x.keep = args.inputs[size_t(g.keepInput)].data;
+        x.keep = static_cast<uint8_t const*>(args.inputs[size_t(g.keepInput)].data);
         x.keepStride = {g.keep.batch, g.keep.head, g.keep.row};
     }
     x.sq = int32_t(g.rows);

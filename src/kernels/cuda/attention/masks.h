@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "kernels/cuda/attention/masks_params.h"
+
 namespace tw::cuda {
 
 struct AttentionMasks
@@ -25,31 +27,13 @@ struct AttentionMasks
     std::string name() const;      // "_mask_causal"
 };
 
-// Strides in elements; those of masks may be 0. The elements of a head's row are contiguous.
-struct AttentionStrides
-{
-    int64_t batch = 0, head = 0, row = 0;
-};
-
-struct AttentionArgs
-{
-    void const *q = nullptr, *k = nullptr, *v = nullptr; // aligned to 16 bytes
-    void const *mask = nullptr, *keep = nullptr;
-    void* y = nullptr;
-    AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
-    int32_t sq = 0, sk = 0;
-    float scale = 1; // of scores, positive; see forKernel()
-    float fill = 0;
-};
+using AttentionArgs = AttentionArgsOf<void>;
 
 // What kernels take: scale and fill as they want them.
 AttentionArgs forKernel(AttentionArgs args);
 
 // Elements that copies may move at once, of 16 bytes or less, where rows begin at these places and at multiples of them.
 int attentionUnit(int bytesOfElement, std::initializer_list<int64_t> places);
-
-// Copies of rows to tiles in shared memory; behind attentionText().
-std::string attentionRows();
 
 // Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text in front defines.
 std::string attentionText(AttentionMasks const& masks);

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/mma_f16_params.h"
 #include "kernels/cuda/conv/shape.h"
 
 namespace tw::cuda::conv_f16 {
@@ -32,17 +33,7 @@ constexpr char const* kKernel = "convolve";
 
 char const* unsupported(Spec const& spec, ConvShape const& shape);
 
-struct Args : Output
-{
-    int32_t stepsK = 0;
-    int32_t inner = 1, middle = 1, outer = 1; // sizes of k, the innermost first: c, s, r, or s, r, c when planar
-    void const* x = nullptr;
-    void const* filters = nullptr;
-    int64_t imageX = 0, rowX = 0, columnX = 0, channelX = 0; // strides of x
-    int32_t h = 0, w = 0, outH = 0, outW = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1,
-            dilationW = 1;
-    int32_t paddedK = 0, groupC = 0; // channels of a group
-};
+using Args = ArgsOf<void>;
 
 struct Launch
 {

@@ -16,6 +16,7 @@
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/mma_f32_params.h"
 #include "kernels/cuda/conv/shape.h"
 
 namespace tw::cuda::conv_f32 {
@@ -47,23 +48,7 @@ char const* unsupported(Spec const& spec, ConvShape const& shape);
 // Bytes that are floats.
 void roundAllToTf32(std::string& bytes);
 
-// Output: a pixel of y is ldy from the one before, and gapY more after each row; bias and residual may be null.
-struct Args : Output
-{
-    int32_t stepsK = 0;
-    int32_t inner = 1, middle = 1, outer = 1; // sizes of k, the innermost first: c, s, r, or s, r, c when planar
-    float const* x = nullptr;
-    float const* filters = nullptr;
-    int64_t imageX = 0; // strides of x, with those below
-    int64_t gapY = 0;
-    int64_t groupX = 0;                // elements from a group's x to the next one's
-    int64_t groupRowY = 0, groupY = 0; // of y: for group / groupsAcross, and for the remainder
-    int32_t rowX = 0, columnX = 0, channelX = 0;
-    int32_t groupsAcross = 1, groupBias = 0;
-    int32_t h = 0, w = 0, strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
-    int32_t paddedK = 0;
-    Div outH, outW;
-};
+using Args = ArgsOf<void>;
 
 struct Launch
 {

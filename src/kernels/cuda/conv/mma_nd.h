@@ -17,21 +17,9 @@
 
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/mma_nd_params.h"
 
 namespace tw::cuda::conv_nd {
-
-constexpr int kMostPhases = 16, kStepK = 32;
-
-// Along one axis: position q of phase p reads x at q * stride + begin[p] + t * step for its taps t < count[p], and
-// writes y at q * phases + p.
-struct Axis
-{
-    int32_t in = 1, out = 1, phases = 1, stride = 1, step = 1;
-    int32_t taps = 1; // of the phase that has most
-    int32_t begin[kMostPhases] = {}, count[kMostPhases] = {1};
-
-    int64_t positions() const { return (int64_t(out) + phases - 1) / phases; }
-};
 
 struct Shape
 {
@@ -69,17 +57,7 @@ int64_t innerOf(Spec const& spec, Shape const& shape);
 // Filters come as [phase, k, paddedK()]: taps, then innerOf() channels, then zeros; TF32 ones rounded.
 int64_t paddedK(Spec const& spec, Shape const& shape);
 
-struct Args
-{
-    void const *x = nullptr, *filters = nullptr, *residual = nullptr;
-    float const* bias = nullptr; // [k]; null: none
-    void* y = nullptr;
-    int64_t pixelX = 0, rowX = 0, planeX = 0, imageX = 0, pixelY = 0, pixelResidual = 0; // elements
-    int32_t m = 0, n = 0;                                                                // rows, filters of a group
-    int32_t groups = 1, channels = 1, inner = 1, paddedK = 0, stepsK = 0, unused = 0;
-    Axis axes[3];
-    Div positions[3];
-};
+using Args = ArgsOf<void>;
 
 struct Launch
 {

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/conv/stem_params.h"
 
 namespace tw::cuda::stem_f16 {
 
@@ -39,14 +40,7 @@ struct Shape
 };
 char const* unsupported(Spec const& spec, Shape const& shape);
 
-// Filters come as [k, paddedK], of FP32 rounded to TF32: tap (c, r, s) at (c filterH + r) 8 + s + shift(), zeros
-// elsewhere; aligned to 16 bytes.
-struct Args : Output
-{
-    void const* x = nullptr; // aligned to 16 bytes
-    void const* filters = nullptr;
-    int32_t h = 0, w = 0, outH = 0, padH = 0;
-};
+using Args = ArgsOf<void>;
 
 struct Launch
 {

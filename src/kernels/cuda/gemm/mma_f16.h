@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/gemm/mma_f16_params.h"
 #include "kernels/cuda/gemm/wgmma.h"
 
 namespace tw::cuda::gemm_mma_f16 {
@@ -55,14 +56,7 @@ constexpr char const* kFinishKernel = "finish"; // where sumsInMemory()
 // The widest vector for rows and batches so far apart.
 int vectorOf(int64_t ld, int64_t batch = 0);
 
-// The text has the same struct.
-struct Args : Output
-{
-    void const *a = nullptr, *b = nullptr;
-    float* sums = nullptr;                            // Launch::sumsBytes
-    int64_t lda = 0, ldb = 0, batchA = 0, batchB = 0; // elements
-    int32_t k = 0, tilesM = 0, tilesN = 0;
-};
+using Args = ArgsOf<void>;
 
 struct Launch
 {

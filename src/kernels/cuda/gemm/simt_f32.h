@@ -11,6 +11,7 @@
 #include "base/extents.h"
 #include "kernels/cuda/common/params.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/gemm/simt_f32_params.h"
 
 namespace tw::cuda::gemm_f32 {
 
@@ -45,17 +46,6 @@ constexpr int kStepK = 16; // 64 bytes of a row
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
 std::string source(Spec const& spec);      // behind prelude(wide)
 constexpr char const* kKernel = "gemm";
-
-// The text has the same struct.
-struct Params
-{
-    float const *a = nullptr, *b = nullptr, *bias = nullptr, *residual = nullptr;
-    float* y = nullptr;
-    int64_t m = 0, n = 0, k = 0;
-    int64_t lda = 0, ldb = 0; // between stored rows
-    Div tilesM, tilesN;
-    Loop<2> batch; // a, b
-};
 
 // The flags above, struct Params, copies of tiles of `step` elements of k to shared memory.
 std::string loaderText(Operands const& operands, int step, int threads, bool skewed);

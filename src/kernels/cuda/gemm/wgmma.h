@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/common/tensor_map.h"
+#include "kernels/cuda/gemm/wgmma_params.h"
 
 namespace tw::cuda::gemm_f16 {
 
@@ -72,30 +73,12 @@ int64_t splitRow(int64_t k);
 // numbers.
 std::string splitSource();
 constexpr char const* kSplitKernel = "split";
-struct SplitArgs
-{
-    void const* a = nullptr;
-    void* to = nullptr;
-    int64_t lda = 0;
-    int32_t rows = 0, k = 0, padded = 0; // padded: half of splitRow(k)
-};
 int64_t splitBlocks(SplitArgs const& args);
 
 // The text of another kernel, behind a product's, which copies FP16 operands so that rows are whole 16 bytes, with
 // zeros at their ends: PadArgs is its parameter, with 256 threads a block. An operand without rows stays where it is.
 std::string padSource();
 constexpr char const* kPadKernel = "pad";
-struct PadRows
-{
-    void const* from = nullptr;
-    void* to = nullptr;
-    int64_t rows = 0;
-    int32_t columns = 0, padded = 0; // elements; padded % 8 = 0
-};
-struct PadArgs
-{
-    PadRows a, b;
-};
 int64_t padBlocks(PadArgs const& args);
 
 // Filter positions of an image; unused otherwise.
@@ -117,27 +100,6 @@ Shape imageShape(Image const& image, int64_t filters);
 // Why this shape cannot run, or null: the copy engine wants 16-byte steps, sizes below 2^31.
 char const* unsupported(Spec const& spec, Shape const& shape);
 
-// The kernel's last parameter, after the tensor maps of P and Q and, where it copies, those of y and of the residual,
-// if it has one; the text has the same struct.
-struct Args : Output
-{
-    int32_t steps = 0;                           // of k
-    int32_t tilesP = 0, tilesQ = 0, batches = 1; // tilesP: of multicast pairs
-    int32_t batchP = 0, batchQ = 0;              // 1: has batches
-    int32_t stepsC = 1, filterW = 1, outW = 1, outH = 1;
-    int32_t strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
-};
-
-// Parameter of a kernel that takes LayerNorm, y = (x - mean) / sqrt(variance + epsilon) gamma + beta, before Args.
-struct Norm
-{
-    float const *gamma = nullptr, *beta = nullptr; // [n]
-    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel in front of it has filled it with ones, all
-    // bits: normParts() numbers of 8 bytes.
-    uint64_t* parts = nullptr;
-    int32_t rows = 0;
-    float epsilon = 0;
-};
 int64_t normRows(Spec const& spec, Shape const& shape);
 inline int64_t normParts(Spec const& spec, Shape const& shape)
 {
@@ -145,11 +107,8 @@ inline int64_t normParts(Spec const& spec, Shape const& shape)
 }
 // That kernel, in the same text, with 256 threads each for one number; FillArgs is its parameter.
 constexpr char const* kFillKernel = "fill";
-struct FillArgs
-{
-    uint64_t* parts = nullptr;
-    int64_t count = 0;
-};
+
+using Args = ArgsOf<void>;
 
 struct Launch
 {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/gemm/wgmma_norm.h"
+// LayerNorm of a product's rows.
+#pragma once
 
-#include "kernels/cuda/gemm/wgmma.h"
+#include "kernels/cuda/gemm/wgmma_tiles.cuh"
 
 namespace tw::cuda::gemm_f16 {
 
-namespace {
-
-constexpr char const* kText = R"(
-struct Norm { float const *gamma, *beta; u64* parts; i32 rows; float epsilon; };
 // NORM blocks, neighbours, have a tile's rows among them, TILE_Q columns each. Every block makes mean and sum of squared
 // differences of its part of each row and writes both as one number of 8 bytes to [block][row] in memory, which was all
 // ones before: who reads something else has all of it. Blocks of one unit have numbers that follow each other and begin
@@ -19,7 +16,8 @@ TW_INLINE void storePart(u64* at, float mean, float squares)
 {
     u64 v;
     asm("mov.b64 %0, {%1, %2};" : "=l"(v) : "f"(mean), "f"(squares));
-    if (v == NOTHING) v = NOTHING >> 1; // NaNs too, but others
+    if (v == NOTHING)
+        v = NOTHING >> 1; // NaNs too, but others
     asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
 }
 TW_INLINE u64 loadPart(u64 const* at)
@@ -36,8 +34,8 @@ TW_INLINE float quadSum(float v)
 }
 // `columns`: bias, gamma and beta of this block's columns.
 template <int N>
-TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCKS][N], int row0, int column0, int batch, u32 stage,
-    u32 columns, int rank, int lane)
+TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCKS][N], int row0, int column0, int batch,
+                        u32 stage, u32 columns, int rank, int lane)
 {
     constexpr int CHUNKS = TILE_Q / CHUNK;
     int const t = lane % 4;
@@ -52,21 +50,29 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
             for (int u = 0; u < UNITS; u += 2) {
                 u32 add[4];
                 if constexpr (RESIDUAL)
-                    loadMatrix4(add, stage + (b * CHUNKS + chunk) * CHUNK_BYTES + rowAt + ((u + lane / 16) ^ lane % 8) * 16);
+                    loadMatrix4(add,
+                                stage + (b * CHUNKS + chunk) * CHUNK_BYTES + rowAt + ((u + lane / 16) ^ lane % 8) * 16);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
                     int const j = chunk * UNITS + u + i;
                     float b0 = 0, b1 = 0;
-                    if constexpr (BIAS) loadShared(columns + (j * 8 + t * 2) * 4, b0, b1);
+                    if constexpr (BIAS)
+                        loadShared(columns + (j * 8 + t * 2) * 4, b0, b1);
 #pragma unroll
                     for (int h = 0; h < 2; ++h) {
                         float x0 = v[b][j * 4 + h * 2] + b0, x1 = v[b][j * 4 + h * 2 + 1] + b1;
-                        if constexpr (!ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                        if constexpr (!ACTIVATE_LAST) {
+                            x0 = activate(x0);
+                            x1 = activate(x1);
+                        }
                         if constexpr (RESIDUAL) {
                             x0 += lowHalf(add[i * 2 + h]);
                             x1 += highHalf(add[i * 2 + h]);
                         }
-                        if constexpr (ACTIVATE_LAST) { x0 = activate(x0); x1 = activate(x1); }
+                        if constexpr (ACTIVATE_LAST) {
+                            x0 = activate(x0);
+                            x1 = activate(x1);
+                        }
                         sum[h] += x0 + x1;
                         v[b][j * 4 + h * 2] = x0;
                         v[b][j * 4 + h * 2 + 1] = x1;
@@ -74,7 +80,8 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
                 }
             }
 #pragma unroll
-        for (int h = 0; h < 2; ++h) mean[b][h] = quadSum(sum[h]) * (1.0f / TILE_Q);
+        for (int h = 0; h < 2; ++h)
+            mean[b][h] = quadSum(sum[h]) * (1.0f / TILE_Q);
 #pragma unroll
         for (int j = 0; j < TILE_Q / 8; ++j)
 #pragma unroll
@@ -87,7 +94,8 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
         for (int h = 0; h < 2; ++h) {
             squares[h] = quadSum(squares[h]);
             if (t == 0)
-                storePart(norm.parts + i64(rank) * norm.rows + row0 + b * 64 + lane / 4 + h * 8, mean[b][h], squares[h]);
+                storePart(norm.parts + i64(rank) * norm.rows + row0 + b * 64 + lane / 4 + h * 8, mean[b][h],
+                          squares[h]);
         }
     }
 #pragma unroll
@@ -109,7 +117,8 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
             for (int i = 0; i < EACH; ++i) {
                 u64& part = parts[h][i];
                 for (u32 tries = 0; part == NOTHING; ++tries) {
-                    if (tries == MOST_TRIES) __trap();
+                    if (tries == MOST_TRIES)
+                        __trap();
                     part = loadPart(from + i * 4 * i64(norm.rows) + h * 8);
                 }
                 float square;
@@ -120,7 +129,8 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
             whole = quadSum(whole) * (1.0f / NORM);
 #pragma unroll
             for (int i = 0; i < EACH; ++i)
-                if (NORM % 4 == 0 || i * 4 + t < NORM) squares += TILE_Q * (means[i] - whole) * (means[i] - whole);
+                if (NORM % 4 == 0 || i * 4 + t < NORM)
+                    squares += TILE_Q * (means[i] - whole) * (means[i] - whole);
             squares = quadSum(squares);
             scale[h] = rsqrtf(squares * (1.0f / (NORM * TILE_Q)) + norm.epsilon);
             shift[h] = (mean[b][h] - whole) * scale[h];
@@ -152,54 +162,6 @@ TW_INLINE void normRows(TensorMap const* map, Norm const& norm, float (&v)[BLOCK
             }
         }
     }
-}
-)";
-
-constexpr char const* kConstants = R"(
-        for (int i = threadIdx.x; i < TILE_Q; i += GROUPS * 128) {
-            int const c = rank * TILE_Q + i;
-            if constexpr (BIAS) storeShared(biases + i * 4, __float_as_uint(a.bias[c]));
-            storeShared(biases + (TILE_Q + i) * 4, __float_as_uint(norm.gamma[c]));
-            storeShared(biases + (TILE_Q * 2 + i) * 4, __float_as_uint(norm.beta[c]));
-        }
-        groupSync(1, GROUPS * 128);
-)";
-
-constexpr char const* kFinish = R"(
-                normRows(yMap, norm, d, row0, column0, t.batch, stage, biases, rank, lane);
-)";
-
-constexpr char const* kFill = R"(
-struct FillArgs { u64* parts; i64 count; };
-TW_KERNEL fill(const __grid_constant__ FillArgs a)
-{
-    releaseDependents();
-    waitForPrevious();
-    i64 const i = i64(blockIdx.x) * 256 + threadIdx.x;
-    if (i < a.count) a.parts[i] = ~u64(0);
-}
-)";
-
-} // namespace
-
-std::string normText()
-{
-    return kText;
-}
-
-std::string normConstants()
-{
-    return kConstants;
-}
-
-std::string fillText()
-{
-    return kFill;
-}
-
-std::string normFinish()
-{
-    return kFinish;
 }
 
 } // namespace tw::cuda::gemm_f16

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread holds rows `row` and row + 8, and of them keys 8 n + 2 t and the next; the sum's layout of mma and wgmma.
+// Behind masks_f16.cuh or masks_f32.cuh.
+//   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED
+#pragma once
+
+#include "kernels/cuda/attention/masks_params.h"
+#include "kernels/cuda/common/matrix.cuh"
+
+namespace tw::cuda {
+
+constexpr float LOG2E = 1.44269504f;
+using Args = AttentionArgsOf<Element>;
+TW_INLINE float exp2Of(float v)
+{
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+TW_INLINE float quadMax(float v)
+{
+    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
+    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
+}
+TW_INLINE float quadSum(float v)
+{
+    v += __shfl_xor_sync(~0u, v, 1);
+    return v + __shfl_xor_sync(~0u, v, 2);
+}
+// Two neighbours, the first one low.
+TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
+{
+    if (key >= sk)
+        return 0;
+    if constexpr (PAIRS)
+        return *reinterpret_cast<u16 const*>(at + key);
+    return u32(at[key]) | (key + 1 < sk ? u32(at[key + 1]) << 8 : 0);
+}
+// Masks of one head; those that all queries share are read a step ahead.
+struct Masks
+{
+    Element const* mask;
+    u8 const* keep;
+    MaskPair adds[MASK && !MASK_ROWS ? KEYS / 8 : 1];
+    u32 keeps[KEEP && !KEEP_ROWS ? KEYS / 8 : 1];
+
+    TW_INLINE void at(Args const& a, int batch, int head)
+    {
+        if constexpr (MASK)
+            mask = a.mask + batch * a.maskStride.batch + head * a.maskStride.head;
+        if constexpr (KEEP)
+            keep = a.keep + batch * a.keepStride.batch + head * a.keepStride.head;
+    }
+    TW_INLINE void fetch(Args const& a, int key0, int t)
+    {
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n) {
+            if constexpr (MASK && !MASK_ROWS)
+                adds[n] = maskPair(mask, key0 + n * 8 + t * 2, a.sk);
+            if constexpr (KEEP && !KEEP_ROWS)
+                keeps[n] = keepPair(keep, key0 + n * 8 + t * 2, a.sk);
+        }
+    }
+    // s0, s1: scores of query r and keys key0 + 8 n + 2 t and the next.
+    TW_INLINE void apply(Args const& a, int r, int key0, int n, int t, float& s0, float& s1) const
+    {
+        int const key = key0 + n * 8 + t * 2, known = min(r, a.sq - 1);
+        float add0 = 0, add1 = 0;
+        if constexpr (MASK) {
+            MaskPair pair;
+            if constexpr (MASK_ROWS)
+                pair = maskPair(mask + i64(known) * a.maskStride.row, key, a.sk);
+            else
+                pair = adds[n];
+            add0 = lowOf(pair) * LOG2E;
+            add1 = highOf(pair) * LOG2E;
+        }
+        s0 = fmaf(s0, a.scale, add0);
+        s1 = fmaf(s1, a.scale, add1);
+        if constexpr (KEEP) {
+            u32 pair;
+            if constexpr (KEEP_ROWS)
+                pair = keepPair(keep + i64(known) * a.keepStride.row, key, a.sk);
+            else
+                pair = keeps[n];
+            if (((pair & 255) == 0) != INVERTED)
+                s0 = a.fill + add0;
+            if ((pair >> 8 == 0) != INVERTED)
+                s1 = a.fill + add1;
+        }
+    }
+};
+
+} // namespace tw::cuda

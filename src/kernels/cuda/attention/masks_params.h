@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/types.h"
+
+namespace tw::cuda {
+
+// Strides in elements; those of masks may be 0. The elements of a head's row are contiguous.
+struct AttentionStrides
+{
+    i64 batch = 0, head = 0, row = 0;
+};
+
+template <class Element>
+struct AttentionArgsOf
+{
+    Element const *q = nullptr, *k = nullptr, *v = nullptr; // aligned to 16 bytes
+    Element const* mask = nullptr;
+    u8 const* keep = nullptr;
+    Element* y = nullptr;
+    AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
+    i32 sq = 0, sk = 0;
+    float scale = 1; // of scores, positive; see forKernel()
+    float fill = 0;
+};
+
+} // namespace tw::cuda

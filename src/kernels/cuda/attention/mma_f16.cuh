@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of FP16 by mma.sync.
+//   int HEAD, D (padded), VALUE, DV (padded), UNIT, WARPS, KEYS; type Moved
+#pragma once
+
+#include "kernels/cuda/attention/mma_f16_sizes.cuh"
+#include "kernels/cuda/attention/rows.cuh"
+#include "kernels/cuda/common/matrix.cuh"
+
+namespace tw::cuda::attention_f16 {
+
+TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a)
+{
+    extern __shared__ __align__(16) u8 raw[];
+    u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    f16 const* const q = a.q + batch * a.qStride.batch + head * a.qStride.head;
+    f16 const* const k = a.k + batch * a.kStride.batch + head * a.kStride.head;
+    f16 const* const v = a.v + batch * a.vStride.batch + head * a.vStride.head;
+    int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
+    Masks masks;
+    masks.at(a, batch, head);
+    int const shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    releaseDependents();
+    waitForPrevious();
+    loadTile<ROWS, HEAD, D>(sharedQ, q, a.qStride.row, q0, a.sq);
+    loadTile<KEYS, HEAD, D>(sharedK, k, a.kStride.row, 0, a.sk);
+    copyCommit();
+    loadTile<KEYS, VALUE, DV>(sharedV, v, a.vStride.row, 0, a.sk);
+    copyCommit();
+
+    u32 const qAt = sharedQ + (warp * 16 + lane % 16) * PITCH + lane / 16 * 16;
+    u32 fragQ[KEEPS ? D / 16 : 1][4];
+    float out[DV / 8][4] = {}, top[2] = {-__int_as_float(0x7f800000), -__int_as_float(0x7f800000)}, sum[2] = {};
+    for (int step = 0; step < steps; ++step) {
+        int const key0 = step * KEYS;
+        masks.fetch(a, key0, t);
+        copyWait<1>(); // the step's keys
+        __syncthreads();
+        if (step + 1 < steps)
+            loadTile<KEYS, HEAD, D>(sharedK + ((step + 1) & 1) * TILE_BYTES, k, a.kStride.row, key0 + KEYS, a.sk);
+        copyCommit();
+        if (KEEPS && step == 0) {
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d)
+                loadMatrix4(fragQ[KEEPS ? d : 0], qAt + d * 32);
+        }
+        float s[KEYS / 8][4] = {};
+        u32 const kAt = sharedK + (step & 1) * TILE_BYTES + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int d = 0; d < D / 16; ++d) {
+            if constexpr (!KEEPS)
+                loadMatrix4(fragQ[0], qAt + d * 32);
+#pragma unroll
+            for (int n = 0; n < KEYS / 16; ++n) {
+                u32 b[4];
+                loadMatrix4(b, kAt + n * 16 * PITCH + d * 32);
+                mma(s[n * 2], fragQ[KEEPS ? d : 0], b[0], b[1]);
+                mma(s[n * 2 + 1], fragQ[KEEPS ? d : 0], b[2], b[3]);
+            }
+        }
+        if constexpr (MASKED) {
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int h = 0; h < 2; ++h)
+                    masks.apply(a, row + h * 8, key0, n, t, s[n][h * 2], s[n][h * 2 + 1]);
+        }
+        if (key0 + KEYS > a.sk || (CAUSAL && key0 + KEYS > q0 + shift)) {
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    int const key = key0 + n * 8 + t * 2 + e % 2;
+                    if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift))
+                        s[n][e] = -__int_as_float(0x7f800000);
+                }
+        }
+        // Without masks the scores are scaled in the exponent; tops are of scaled scores.
+        float const scale = MASKED ? 1 : a.scale;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float high = s[0][h * 2];
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+                high = fmaxf(high, fmaxf(s[n][h * 2], s[n][h * 2 + 1]));
+            high = fmaxf(top[h], quadMax(high) * scale);
+            float const origin = high == -__int_as_float(0x7f800000) ? 0 : high, shrink = exp2Of(top[h] - origin);
+            top[h] = high;
+            float part = 0;
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    float const x = exp2Of(MASKED ? s[n][h * 2 + e] - origin : s[n][h * 2 + e] * scale - origin);
+                    s[n][h * 2 + e] = x;
+                    part += x;
+                }
+            sum[h] = sum[h] * shrink + part;
+#pragma unroll
+            for (int d = 0; d < DV / 8; ++d) {
+                out[d][h * 2] *= shrink;
+                out[d][h * 2 + 1] *= shrink;
+            }
+        }
+        copyWait<1>(); // the step's values
+        __syncthreads();
+        if (step + 1 < steps)
+            loadTile<KEYS, VALUE, DV>(sharedV + ((step + 1) & 1) * TILE_BYTES, v, a.vStride.row, key0 + KEYS, a.sk);
+        copyCommit();
+        u32 const vAt = sharedV + (step & 1) * TILE_BYTES + lane % 16 * PITCH + lane / 16 * 16;
+#pragma unroll
+        for (int n = 0; n < KEYS / 16; ++n) {
+            u32 p[4] = {packHalves(s[n * 2][0], s[n * 2][1]), packHalves(s[n * 2][2], s[n * 2][3]),
+                        packHalves(s[n * 2 + 1][0], s[n * 2 + 1][1]), packHalves(s[n * 2 + 1][2], s[n * 2 + 1][3])};
+#pragma unroll
+            for (int d = 0; d < DV / 16; ++d) {
+                u32 b[4];
+                loadMatrix4Transposed(b, vAt + n * 16 * PITCH + d * 32);
+                mma(out[d * 2], p, b[0], b[1]);
+                mma(out[d * 2 + 1], p, b[2], b[3]);
+            }
+        }
+    }
+    copyWait<0>();
+    // The warp's own rows of q hold its result on the way out.
+    u32 const own = sharedQ + warp * 16 * PITCH;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float const scale = a.sk == 0 ? 0 : 1 / quadSum(sum[h]);
+#pragma unroll
+        for (int d = 0; d < DV / 8; ++d)
+            storeShared(own + (g + h * 8) * PITCH + d * 16 + t * 4,
+                        packHalves(out[d][h * 2] * scale, out[d][h * 2 + 1] * scale));
+    }
+    __syncwarp();
+    f16* const y = a.y + batch * a.yStride.batch + head * a.yStride.head;
+    u8 const* const result = raw + warp * 16 * PITCH;
+    constexpr int UNITS = VALUE / UNIT; // of a row
+#pragma unroll 4
+    for (int i = 0; i < (16 * UNITS + 31) / 32; ++i) {
+        int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, to = q0 + warp * 16 + r;
+        if (at < 16 * UNITS && to < a.sq)
+            *reinterpret_cast<Moved*>(y + i64(to) * a.yStride.row + u * UNIT) =
+                *reinterpret_cast<Moved const*>(result + r * PITCH + u * UNIT * 2);
+    }
+}
+
+} // namespace tw::cuda::attention_f16

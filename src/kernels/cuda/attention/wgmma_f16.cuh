@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of FP16 by wgmma. Behind wgmma() and wgmmaFrom().
+//   int D, GROUPS, KEYS, STAGES, THREADS
+#pragma once
+
+#include "kernels/cuda/attention/masks.cuh"
+#include "kernels/cuda/common/hopper.cuh"
+
+namespace tw::cuda::attention_wgmma_f16 {
+
+constexpr bool ALONE = GROUPS == 1;                // its first thread copies: no warp for that
+constexpr int ROWS = GROUPS * 64, HALVES = D / 64; // a tile is HALVES blocks of 64 columns, rows of 128 swizzled bytes
+constexpr u32 Q_BYTES = ROWS * D * 2, TILE_BYTES = KEYS * D * 2;
+
+template <int R>
+TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, int row, int head, int batch)
+{
+    barrierExpect(bar, R * D * 2);
+#pragma unroll
+    for (int i = 0; i < HALVES; ++i)
+        copyTile(to + i * R * 128, map, bar, i * 64, row, head, batch);
+}
+
+// s: scores of rows row and row + 8 (s[4 n ..]: of keys 8 n + 2 t and the next) become exponentials, up to the row's sum;
+// shrink: what earlier sums are worth now.
+TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
+                       float (&shrink)[2], int row, int key0, int t, bool edge, int shift)
+{
+    if constexpr (MASKED) {
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+                masks.apply(a, row + h * 8, key0, n, t, s[n * 4 + h * 2], s[n * 4 + h * 2 + 1]);
+    }
+    if (edge) {
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                int const key = key0 + n * 8 + t * 2 + e % 2;
+                if (key >= a.sk || (CAUSAL && key > row + e / 2 * 8 + shift))
+                    s[n * 4 + e] = -__int_as_float(0x7f800000);
+            }
+    }
+    float const scale = MASKED ? 1 : a.scale; // without masks the scores are scaled in the exponent
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float high = s[h * 2];
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+            high = fmaxf(high, fmaxf(s[n * 4 + h * 2], s[n * 4 + h * 2 + 1]));
+        high = fmaxf(top[h], quadMax(high) * scale);
+        float const origin = high == -__int_as_float(0x7f800000) ? 0 : high;
+        shrink[h] = exp2Of(top[h] - origin);
+        top[h] = high;
+        float part = 0;
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                float& x = s[n * 4 + h * 2 + e];
+                x = exp2Of(MASKED ? x - origin : x * scale - origin);
+                part += x;
+            }
+        sum[h] = sum[h] * shrink[h] + part;
+    }
+}
+
+TW_KERNEL __launch_bounds__(THREADS, 1)
+    attention(const __grid_constant__ TensorMap mapQ, const __grid_constant__ TensorMap mapK,
+              const __grid_constant__ TensorMap mapV, const __grid_constant__ Args a)
+{
+    extern __shared__ u8 raw[];
+    u32 const base = (sharedAddress(raw) + 1023) & ~1023u, keys = base + Q_BYTES, values = keys + STAGES * TILE_BYTES;
+    u32 const fullQ = values + STAGES * TILE_BYTES, fullK = fullQ + 8, fullV = fullK + STAGES * 8;
+    u32 const emptyK = fullV + STAGES * 8, emptyV = emptyK + STAGES * 8;
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, shift = a.sk - a.sq;
+    int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
+    if (threadIdx.x == 0) {
+        barrierInit(fullQ, 1);
+#pragma unroll
+        for (int s = 0; s < STAGES; ++s) {
+            barrierInit(fullK + s * 8, 1);
+            barrierInit(fullV + s * 8, 1);
+            barrierInit(emptyK + s * 8, GROUPS);
+            barrierInit(emptyV + s * 8, GROUPS);
+        }
+        barrierInitFence();
+    }
+    if (threadIdx.x == (ALONE ? 0 : GROUPS * 128)) {
+        prefetchMap(&mapQ);
+        prefetchMap(&mapK);
+        prefetchMap(&mapV);
+    }
+    __syncthreads();
+    releaseDependents();
+
+    if (warp >= GROUPS * 4) {
+        if constexpr (!ALONE)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if (warp == GROUPS * 4 && lane == 0) {
+            waitForPrevious();
+            loadTile<ROWS>(&mapQ, base, fullQ, q0, head, batch);
+            for (int step = 0; step < steps; ++step) {
+                int const s = step % STAGES;
+                u32 const parity = (step / STAGES & 1) ^ 1;
+                barrierWait(emptyK + s * 8, parity);
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, head, batch);
+                barrierWait(emptyV + s * 8, parity);
+                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, head, batch);
+            }
+        }
+    } else {
+        if constexpr (!ALONE)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(GROUPS == 2 ? 240 : 160));
+        int const group = warp / 4, g = lane / 4, t = lane % 4, inGroup = threadIdx.x % 128;
+        int const row0 = q0 + warp * 16, row = row0 + g;
+        float s[KEYS / 2], out[D / 2] = {}, top[2] = {-__int_as_float(0x7f800000), -__int_as_float(0x7f800000)},
+                                   sum[2] = {}, shrink[2];
+        u32 p[KEYS / 16][4];
+        auto copyKeys = [&](int step) {
+            int const s = step % STAGES;
+            if (step < steps)
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, head, batch);
+        };
+        auto copyValues = [&](int step) {
+            int const s = step % STAGES;
+            if (step < steps)
+                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, head, batch);
+        };
+        // The step's keys (values) have been used: their place is free.
+        auto releaseKeys = [&](int step) {
+            if (inGroup == 0) {
+                if constexpr (ALONE)
+                    copyKeys(step + STAGES);
+                else
+                    barrierArrive(emptyK + step % STAGES * 8);
+            }
+            __syncwarp();
+        };
+        auto releaseValues = [&](int step) {
+            if (inGroup == 0) {
+                if constexpr (ALONE)
+                    copyValues(step + STAGES);
+                else
+                    barrierArrive(emptyV + step % STAGES * 8);
+            }
+            __syncwarp();
+        };
+        if (ALONE && inGroup == 0) {
+            waitForPrevious();
+            loadTile<ROWS>(&mapQ, base, fullQ, q0, head, batch);
+#pragma unroll
+            for (int s = 0; s < STAGES; ++s) {
+                copyKeys(s);
+                copyValues(s);
+            }
+        }
+        __syncwarp();
+        Masks masks;
+        masks.at(a, batch, head);
+        if constexpr (MASKED) {
+            waitForPrevious();
+            masks.fetch(a, 0, t);
+        }
+        auto scores = [&](int step) {
+            u32 const q = base + group * 8192, k = keys + step % STAGES * TILE_BYTES;
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d)
+                wgmma(s, descriptor(q + d / 4 * ROWS * 128 + d % 4 * 32, 8192),
+                      descriptor(k + d / 4 * KEYS * 128 + d % 4 * 32, 8192), d > 0);
+            wgmmaCommit();
+        };
+        auto product = [&](int step) {
+            u32 const v = values + step % STAGES * TILE_BYTES;
+#pragma unroll
+            for (int k = 0; k < KEYS / 16; ++k)
+                wgmmaFrom(out, p[k], descriptor(v + k * 2048, KEYS * 128), 1);
+            wgmmaCommit();
+        };
+        auto pack = [&] {
+#pragma unroll
+            for (int k = 0; k < KEYS / 16; ++k)
+#pragma unroll
+                for (int e = 0; e < 4; ++e)
+                    p[k][e] = packHalves(s[k * 8 + e * 2], s[k * 8 + e * 2 + 1]);
+        };
+        auto edgeAt = [&](int step) {
+            return step * KEYS + KEYS > a.sk || (CAUSAL && step * KEYS + KEYS > row0 + shift);
+        };
+        barrierWait(fullQ, 0);
+        barrierWait(fullK, 0);
+        wgmmaFence();
+        scores(0);
+        wgmmaWait<0>();
+        releaseKeys(0);
+        softmax(a, masks, s, top, sum, shrink, row, 0, t, edgeAt(0), shift);
+        pack();
+        for (int step = 1; step < steps; ++step) {
+            int const now = step % STAGES, before = (step - 1) % STAGES;
+            masks.fetch(a, step * KEYS, t);
+            barrierWait(fullK + now * 8, step / STAGES & 1);
+            wgmmaFence();
+            scores(step);
+            barrierWait(fullV + before * 8, (step - 1) / STAGES & 1);
+            product(step - 1);
+            wgmmaWait<1>();
+            releaseKeys(step);
+            softmax(a, masks, s, top, sum, shrink, row, step * KEYS, t, edgeAt(step), shift);
+            wgmmaWait<0>();
+            releaseValues(step - 1);
+#pragma unroll
+            for (int d = 0; d < D / 2; ++d)
+                out[d] *= shrink[d / 2 % 2];
+            pack();
+        }
+        barrierWait(fullV + (steps - 1) % STAGES * 8, (steps - 1) / STAGES & 1);
+        wgmmaFence();
+        product(steps - 1);
+        float const scale[2] = {1 / quadSum(sum[0]), 1 / quadSum(sum[1])};
+        wgmmaWait<0>();
+
+        // The group's own rows of q hold its result on the way out, 16 rows of 64 columns for each warp.
+        groupSync(1 + group, 128);
+        waitForPrevious();
+        u32 const own = base + warp * 2048;
+        f16* const y = a.y + batch * a.yStride.batch + head * a.yStride.head;
+#pragma unroll
+        for (int half = 0; half < HALVES; ++half) {
+#pragma unroll
+            for (int u = 0; u < 8; ++u)
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    int const r = g + h * 8, at = half * 32 + u * 4 + h * 2;
+                    storeShared(own + (r * 8 + (u ^ (r & 7))) * 16 + t * 4,
+                                packHalves(out[at] * scale[h], out[at + 1] * scale[h]));
+                }
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                int const r = lane / 8 + i * 4, u = lane % 8;
+                if (row0 + r < a.sq)
+                    *reinterpret_cast<Unit*>(y + i64(row0 + r) * a.yStride.row + half * 64 + u * 8) =
+                        loadSharedUnit(own + (r * 8 + (u ^ (r & 7))) * 16);
+            }
+            __syncwarp();
+        }
+    }
+}
+
+} // namespace tw::cuda::attention_wgmma_f16

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/params.h"
+
+namespace tw::cuda::conv_nd {
+
+constexpr int kMostPhases = 16, kStepK = 32;
+
+// Along one axis: position q of phase p reads x at q * stride + begin[p] + t * step for its taps t < count[p], and
+// writes y at q * phases + p.
+struct Axis
+{
+    i32 in = 1, out = 1, phases = 1, stride = 1, step = 1;
+    i32 taps = 1; // of the phase that has most
+    i32 begin[kMostPhases] = {}, count[kMostPhases] = {1};
+
+    constexpr i64 positions() const { return (i64(out) + phases - 1) / phases; }
+};
+
+template <class Element>
+struct ArgsOf
+{
+    Element const *x = nullptr, *filters = nullptr, *residual = nullptr;
+    float const* bias = nullptr; // [k]; null: none
+    Element* y = nullptr;
+    i64 pixelX = 0, rowX = 0, planeX = 0, imageX = 0, pixelY = 0, pixelResidual = 0; // elements
+    i32 m = 0, n = 0;                                                                // rows, filters of a group
+    i32 groups = 1, channels = 1, inner = 1, paddedK = 0, stepsK = 0, unused = 0;
+    Axis axes[3];
+    Div positions[3];
+};
+
+} // namespace tw::cuda::conv_nd

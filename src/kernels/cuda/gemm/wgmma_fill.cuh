@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel in front of one with LayerNorm.
+#pragma once
+
+#include "kernels/cuda/common/hopper.cuh"
+#include "kernels/cuda/gemm/wgmma_params.h"
+
+namespace tw::cuda::gemm_f16 {
+
+TW_KERNEL fill(const __grid_constant__ FillArgs a)
+{
+    releaseDependents();
+    waitForPrevious();
+    i64 const i = i64(blockIdx.x) * 256 + threadIdx.x;
+    if (i < a.count)
+        a.parts[i] = ~u64(0);
+}
+
+} // namespace tw::cuda::gemm_f16

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/epilogue_params.h"
+
+namespace tw::cuda::gemm_f16 {
+
+// The kernel's last parameter, after the tensor maps of P and Q and, where it copies, those of y and of the residual,
+// if it has one.
+template <class Element>
+struct ArgsOf : OutputOf<Element>
+{
+    i32 steps = 0;                           // of k
+    i32 tilesP = 0, tilesQ = 0, batches = 1; // tilesP: of multicast pairs
+    i32 batchP = 0, batchQ = 0;              // 1: has batches
+    i32 stepsC = 1, filterW = 1, outW = 1, outH = 1;
+    i32 strideW = 1, strideH = 1, padW = 0, padH = 0, dilationW = 1, dilationH = 1;
+};
+
+// Parameter of a kernel that takes LayerNorm, y = (x - mean) / sqrt(variance + epsilon) gamma + beta, before Args.
+struct Norm
+{
+    float const *gamma = nullptr, *beta = nullptr; // [n]
+    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel in front of it has filled it with ones, all
+    // bits: normParts() numbers of 8 bytes.
+    u64* parts = nullptr;
+    i32 rows = 0;
+    float epsilon = 0;
+};
+
+struct FillArgs
+{
+    u64* parts = nullptr;
+    i64 count = 0;
+};
+
+struct SplitArgs
+{
+    void const* a = nullptr;
+    void* to = nullptr;
+    i64 lda = 0;
+    i32 rows = 0, k = 0, padded = 0; // padded: half of splitRow(k)
+};
+
+struct PadRows
+{
+    void const* from = nullptr;
+    void* to = nullptr;
+    i64 rows = 0;
+    i32 columns = 0, padded = 0; // elements; padded % 8 = 0
+};
+
+struct PadArgs
+{
+    PadRows a, b;
+};
+
+} // namespace tw::cuda::gemm_f16

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of a product by wgmma: their order, copies of operands to shared memory and of results from there.
+//   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES, SUMS_BYTES,
+//       STEP_K, KEPT_STEPS
+//   bool EXACT, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
+#pragma once
+
+#include "kernels/cuda/common/epilogue.cuh"
+#include "kernels/cuda/common/hopper.cuh"
+#include "kernels/cuda/gemm/wgmma_params.h"
+
+namespace tw::cuda::gemm_f16 {
+
+constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
+constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
+constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
+// OWN_SUMS: what a split adds up has room beside the stages.
+constexpr bool OWN_SUMS = SUMS_BYTES > 0;
+// LATE: no registers are left to hold the residual during the products.
+using Args = ArgsOf<Element>;
+struct Tile
+{
+    int p, q, batch;
+}; // first row, first column
+
+// Tiles run down groups of 16 rows of tiles, so that those in flight share both operands in L2.
+TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
+{
+    int const each = a.tilesP * a.tilesQ, batch = unit / each, at = unit - batch * each;
+    if constexpr (NORM)
+        return {at * TILE_P, rank * TILE_Q, batch};
+    constexpr int HIGH = 16 / MULTICAST;
+    int const group = at / (HIGH * a.tilesQ), first = group * HIGH, rest = at - group * HIGH * a.tilesQ;
+    int const high = min(HIGH, a.tilesP - first);
+    Tile t;
+    t.p = ((first + rest % high) * MULTICAST + (MULTICAST > 1 ? rank : 0)) * TILE_P;
+    t.q = rest / high * TILE_Q;
+    t.batch = batch;
+    return t;
+}
+
+// What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
+struct Cursor
+{
+    int k, p, q, zp, zq;       // elements
+    int c, tap, r, s, w, h, n; // EXACT: tap counts the walks along k
+    TW_INLINE void begin(Args const& a, Tile const& t, int step)
+    {
+        k = step * STEP_K;
+        p = t.p;
+        q = t.q;
+        zp = t.batch * a.batchP;
+        zq = t.batch * a.batchQ;
+        if constexpr (EXACT) {
+            tap = step / a.stepsC;
+            c = (step - tap * a.stepsC) * STEP_K;
+        }
+        if constexpr (IMAGE) {
+            tap = step / a.stepsC;
+            c = (step - tap * a.stepsC) * STEP_K;
+            r = tap / a.filterW;
+            s = tap - r * a.filterW;
+            int const row = t.p / a.outW;
+            n = row / a.outH;
+            w = (t.p - row * a.outW) * a.strideW - a.padW;
+            h = (row - n * a.outH) * a.strideH - a.padH;
+        }
+    }
+    TW_INLINE void next(Args const& a)
+    {
+        k += STEP_K;
+        if constexpr (EXACT) {
+            c += STEP_K;
+            if (c == a.stepsC * STEP_K) {
+                c = 0;
+                ++tap;
+            }
+        }
+        if constexpr (IMAGE) {
+            c += STEP_K;
+            if (c == a.stepsC * STEP_K) {
+                c = 0;
+                ++tap;
+                if (++s == a.filterW) {
+                    s = 0;
+                    ++r;
+                }
+            }
+        }
+    }
+};
+
+// Where an operand is read: a's low part in the first walk, b's in the second.
+TW_INLINE int columnOf(Args const& a, Cursor const& at, bool isB)
+{
+    if constexpr (EXACT)
+        return at.c + (at.tap == int(isB) ? a.stepsC * STEP_K : 0);
+    return at.k;
+}
+TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
+{
+    if constexpr (IMAGE) {
+        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
+    } else if constexpr (P_ALONG_K) {
+        copyTile(to, map, bar, columnOf(a, at, SWAP), at.p, at.zp);
+    } else {
+#pragma unroll
+        for (int i = 0; i < TILE_P / 64; ++i)
+            copyTile(to + i * 8192, map, bar, at.p + i * 64, at.k, at.zp);
+    }
+}
+TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at, int rank)
+{
+    constexpr u16 ALL = (1 << MULTICAST) - 1;
+    if constexpr (Q_ALONG_K) {
+        constexpr int PART = TILE_Q / MULTICAST;
+        int const first = MULTICAST > 1 ? rank * PART : 0, row = at.q + first;
+        int const c0 = IMAGE ? at.c : columnOf(a, at, !SWAP), c1 = IMAGE ? at.tap : row, c2 = IMAGE ? row : at.zq;
+        if constexpr (MULTICAST > 1)
+            copyTileTo(to + first * 128, map, bar, c0, c1, c2, ALL);
+        else
+            copyTile(to, map, bar, c0, c1, c2);
+    } else {
+        constexpr int PART = TILE_Q / 64 / MULTICAST;
+#pragma unroll
+        for (int i = 0; i < PART; ++i) {
+            int const block = MULTICAST > 1 ? rank * PART + i : i;
+            if constexpr (MULTICAST > 1)
+                copyTileTo(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq, ALL);
+            else
+                copyTile(to + block * 8192, map, bar, at.q + block * 64, at.k, at.zq);
+        }
+    }
+}
+
+// COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as the copy engine wants
+// it. It brings the residual during the products and takes y away during those of the next tile.
+constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Q / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
+TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)
+{
+    bulkWaitRead(); // y of the tile before has left
+    barrierExpect(bar, WARP_BYTES);
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b)
+#pragma unroll
+        for (int c = 0; c < TILE_Q / CHUNK; ++c)
+            copyTile(stage + (b * (TILE_Q / CHUNK) + c) * CHUNK_BYTES, map, bar, column0 + c * CHUNK, row0 + b * 64,
+                     batch);
+}
+template <int N>
+TW_INLINE void copyRows(TensorMap const* map, float (&v)[N], int row0, int column0, int batch, u32 stage, u32 biases,
+                        int lane)
+{
+    // Four 8 x 8 blocks at once: rows 0 and 8 of unit u, then of unit u + 1; each lane names a row of one.
+    u32 const rowAt = (lane / 8 % 2 * 8 + lane % 8) * 128;
+    int const t = lane % 4;
+#pragma unroll
+    for (int chunk = 0; chunk < N * 2 / CHUNK; ++chunk) {
+        u32 const to = stage + chunk * CHUNK_BYTES;
+        // All at once: loads do not overtake the stores below.
+        u32 add[UNITS / 2][4];
+        float bias[UNITS][2] = {};
+#pragma unroll
+        for (int u = 0; u < UNITS; ++u) {
+            if constexpr (RESIDUAL)
+                if (u % 2 == 0)
+                    loadMatrix4(add[u / 2], to + rowAt + ((u + lane / 16) ^ lane % 8) * 16);
+            if constexpr (BIAS)
+                loadShared(biases + (chunk * CHUNK + u * 8 + t * 2) * 4, bias[u][0], bias[u][1]);
+        }
+#pragma unroll
+        for (int u = 0; u < UNITS; u += 2) {
+            u32 const at = to + rowAt + ((u + lane / 16) ^ lane % 8) * 16;
+            u32 out[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                int const j = chunk * UNITS + u + i / 2, h = i % 2;
+                float x0 = v[j * 4 + h * 2] + bias[u + i / 2][0], x1 = v[j * 4 + h * 2 + 1] + bias[u + i / 2][1];
+                if constexpr (!ACTIVATE_LAST) {
+                    x0 = activate(x0);
+                    x1 = activate(x1);
+                }
+                if constexpr (RESIDUAL) {
+                    x0 += lowHalf(add[u / 2][i]);
+                    x1 += highHalf(add[u / 2][i]);
+                }
+                if constexpr (ACTIVATE_LAST) {
+                    x0 = activate(x0);
+                    x1 = activate(x1);
+                }
+                out[i] = packHalves(x0, x1);
+            }
+            storeMatrix4(at, out);
+        }
+        sharedFence();
+        __syncwarp();
+        if (lane == 0) {
+            storeTile(map, to, column0 + chunk * CHUNK, row0, batch);
+            bulkCommit();
+        }
+    }
+}
+
+} // namespace tw::cuda::gemm_f16

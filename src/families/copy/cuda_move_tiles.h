@@ -3,21 +3,10 @@
 #pragma once
 
 #include "families/copy/cuda_move.h"
+#include "families/copy/cuda_tile_box_params.h"
 
 namespace tw::ops {
 
-// a: the dimension y is dense in, b: the one x is. Positions in elements, from addresses that are multiples of 128
-// bytes. Kernels know it by the same name.
-struct TileBox
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    int64_t xBegin = 0, xEnd = 0; // what may be read
-    int64_t xAt = 0, yAt = 0;
-    int64_t a = 0, b = 0, aStep = 0, bStep = 0; // sizes; step of a in x, of b in y
-    int64_t present = 0;                        // of a, what comes from x; behind it are zeros
-    cuda::Loop<2> others;
-};
 // What the host chooses kernels by.
 struct TilePlace
 {

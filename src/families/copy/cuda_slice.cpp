@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/copy/cuda_move.h"
+#include "families/copy/cuda_slice_params.h"
 #include "families/elementwise/cuda_pointwise.h"
 
 namespace tw::ops {
@@ -11,58 +12,6 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;
-    cuda::Div dim[kMaxRank]; // of y, the last running fastest
-    int64_t size[kMaxRank] = {}, start[kMaxRank] = {}, step[kMaxRank] = {}, stride[kMaxRank] = {}; // in x
-};
-
-// Coordinates outside x that come from inside.
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Div dim[8]; i64 size[8], start[8], step[8], stride[8]; };
-TW_INLINE i64 modulo(i64 p, i64 n) { i64 const r = p % n; return r < 0 ? r + n : r; }
-TW_INLINE i64 source(i64 p, i64 size)
-{
-    if (p >= 0 && p < size) return p;
-    $outside$
-}
-TW_KERNEL slice_elements(const __grid_constant__ Params p)
-{
-    waitForPrevious();
-    releaseDependents();
-    idx const at = threadIndex();
-    if (at >= p.count) return;
-    idx i = at;
-    i64 from = 0;
-#pragma unroll
-    for (int r = 7; r >= 8 - $rank$; --r) {
-        idx const q = r > 8 - $rank$ ? divide(i, p.dim[r]) : 0;
-        from += source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]) * p.stride[r];
-        i = q;
-    }
-    static_cast<$unit$*>(p.y)[at] = static_cast<$unit$ const*>(p.x)[from];
-}
-)";
-
-char const* outside(slice::Mode mode)
-{
-    switch (mode) {
-    case slice::Mode::kWrap:
-        return "return modulo(p, size);";
-    case slice::Mode::kClamp:
-        return "return p < 0 ? 0 : size - 1;";
-    case slice::Mode::kReflect:
-        return "i64 const period = size > 1 ? 2 * (size - 1) : 1, r = modulo(p, period); return r < size ? r : period "
-               "- "
-               "r;";
-    default:
-        return "return 0;";
-    }
-}
 
 // [low, high) of i in [0, n) for which start + i * step lies in [0, size).
 struct Inside
@@ -119,7 +68,7 @@ Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
 
 Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, TensorRef const& x, TensorRef const& y)
 {
-    Params p;
+    SliceParams p;
     p.x = x.data;
     p.y = y.data;
     for (int d = 0; d < kMaxRank; ++d)
@@ -186,10 +135,10 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
     int const elements = int(out.names.size());
     if (repeats) {
         out.names.push_back("slice_elements");
-        out.source += cuda::expand(kText, {{"outside", outside(mode)},
-                                           {"unit", cuda::unitOf(sizeOf(largest.type))},
-                                           {"rank", std::to_string(std::max(largest.dims.rank, 1))}}) +
-                      cuda::sizeCheck<Params>();
+        out.source +=
+            cuda::constant("kRank", std::max(largest.dims.rank, 1)) + cuda::flag("kWraps", mode == slice::Mode::kWrap) +
+            cuda::flag("kClamps", mode == slice::Mode::kClamp) +
+            cuda::flag("kReflects", mode == slice::Mode::kReflect) + cuda::include("families/copy/cuda_slice.cuh");
     }
     out.run = [=, node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];

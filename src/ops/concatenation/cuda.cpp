@@ -4,6 +4,7 @@
 #include "families/copy/cuda_runs.h"
 #include "families/copy/cuda_words.h"
 #include "families/elementwise/cuda_pointwise.h"
+#include "ops/concatenation/concatenation_params.h"
 #include "ops/concatenation/op.h"
 
 namespace tw::ops::concatenation {
@@ -18,186 +19,11 @@ constexpr int kFirstWords = kFirstWhole + 5; // of units of 1 and 2 bytes
 constexpr int64_t kShortRowBytes = 1024;
 constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
-// Rows of one input to rows of y; all counts in units.
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;
-    cuda::Div row;                                      // units of x in a row
-    int64_t xRow = 0, yRow = 0, yBegin = 0, length = 0; // length: of a row of x
-};
-
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Div row; i64 xRow, yRow, yBegin, length; };
-template <class U> TW_INLINE void copyRows(Params const& p)
-{
-    waitForPrevious();
-    releaseDependents();
-    idx const i = threadIndex();
-    if (i >= p.count) return;
-    idx const r = divide(i, p.row);
-    off const at = off(i - r * idx(p.row.d));
-    static_cast<U*>(p.y)[off(r) * off(p.yRow) + off(p.yBegin) + at] =
-        static_cast<U const*>(p.x)[off(r) * off(p.xRow) + at];
-}
-// Rows that begin anywhere: aligned stores of 8 bytes, units at the ends of rows. p.row: stores of a row.
-template <class U> TW_INLINE void copyOddRows(Params const& p)
-{
-    constexpr int kPerStore = 8 / sizeof(U);
-    waitForPrevious();
-    releaseDependents();
-    idx const i = threadIndex();
-    if (i >= p.count) return;
-    idx const r = divide(i, p.row);
-    U const* const x = static_cast<U const*>(p.x) + off(r) * off(p.xRow);
-    U* const y = static_cast<U*>(p.y) + off(r) * off(p.yRow) + off(p.yBegin);
-    off const at = off(i - r * idx(p.row.d)) * kPerStore - off(reinterpret_cast<u64>(y) / sizeof(U) % kPerStore),
-              length = off(p.length);
-    if (at >= 0 && at + kPerStore <= length) {
-        Pack<U, kPerStore> v;
-#pragma unroll
-        for (int e = 0; e < kPerStore; ++e) v.v[e] = x[at + e];
-        *reinterpret_cast<Pack<U, kPerStore>*>(y + at) = v;
-    } else {
-#pragma unroll
-        for (int e = 0; e < kPerStore; ++e)
-            if (at + e >= 0 && at + e < length) y[at + e] = x[at + e];
-    }
-}
-TW_KERNEL concatenation_odd_1(const __grid_constant__ Params p) { copyOddRows<unit1>(p); }
-TW_KERNEL concatenation_odd_2(const __grid_constant__ Params p) { copyOddRows<unit2>(p); }
-TW_KERNEL concatenation_odd_4(const __grid_constant__ Params p) { copyOddRows<unit4>(p); }
-TW_KERNEL concatenation_1(const __grid_constant__ Params p) { copyRows<unit1>(p); }
-TW_KERNEL concatenation_2(const __grid_constant__ Params p) { copyRows<unit2>(p); }
-TW_KERNEL concatenation_4(const __grid_constant__ Params p) { copyRows<unit4>(p); }
-TW_KERNEL concatenation_8(const __grid_constant__ Params p) { copyRows<unit8>(p); }
-TW_KERNEL concatenation_16(const __grid_constant__ Params p) { copyRows<unit16>(p); }
-)";
-
 // All inputs at once: y is one stretch.
-constexpr int kMostInputs = 8;
-struct WholeParams
-{
-    void* y = nullptr;
-    uint64_t count = 0; // units of y
-    cuda::Div columns;  // of a row of y
-    int64_t inputs = 0;
-    void const* x[kMostInputs] = {};
-    int64_t end[kMostInputs] = {}, step[kMostInputs] = {}; // columns of y; units from row to row of an input
-};
-
-constexpr char const* kWholeText = R"(
-struct WholeParams { void* y; u64 count; Div columns; i64 inputs; void const* x[8]; i64 end[8], step[8]; };
-// 16 bytes of y for a thread. Behind the last input, in the gap of a pixel: zeros.
-template <class U> TW_INLINE void copyWhole(WholeParams const& p)
-{
-    constexpr int kPerStore = 16 / sizeof(U);
-    waitForPrevious();
-    releaseDependents();
-    idx const i = threadIndex() * kPerStore;
-    if (i >= p.count) return;
-    int const inputs = int(p.inputs);
-    idx row = divide(i, p.columns);
-    off const columns = off(p.columns.d);
-    off column = off(i - row * idx(p.columns.d)), end = 0;
-    int k = 0;
-    U const* x = nullptr;
-    auto enter = [&] { // the input that the column belongs to
-        for (k = 0; k < inputs && column >= off(p.end[k]); ++k) {}
-        end = k < inputs ? off(p.end[k]) : columns;
-        if (k < inputs)
-            x = static_cast<U const*>(p.x[k]) + off(row) * off(p.step[k]) + (column - (k > 0 ? off(p.end[k - 1]) : 0));
-    };
-    enter();
-    Pack<U, kPerStore> v;
-#pragma unroll
-    for (int e = 0; e < kPerStore; ++e) {
-        if (column == end) {
-            if (column == columns) column = 0, ++row;
-            if (i + e < p.count) enter();
-        }
-        v.v[e] = U{};
-        if (i + e < p.count && k < inputs) v.v[e] = *x++;
-        ++column;
-    }
-    U* const y = static_cast<U*>(p.y) + i;
-    if (i + kPerStore <= p.count) *reinterpret_cast<Pack<U, kPerStore>*>(y) = v;
-    else
-#pragma unroll
-        for (int e = 0; e < kPerStore; ++e)
-            if (i + e < p.count) y[e] = v.v[e];
-}
-TW_KERNEL __launch_bounds__(256) concatenation_whole_1(const __grid_constant__ WholeParams p) { copyWhole<unit1>(p); }
-TW_KERNEL __launch_bounds__(256) concatenation_whole_2(const __grid_constant__ WholeParams p) { copyWhole<unit2>(p); }
-TW_KERNEL __launch_bounds__(256) concatenation_whole_4(const __grid_constant__ WholeParams p) { copyWhole<unit4>(p); }
-TW_KERNEL __launch_bounds__(256) concatenation_whole_8(const __grid_constant__ WholeParams p) { copyWhole<unit8>(p); }
-TW_KERNEL __launch_bounds__(256) concatenation_whole_16(const __grid_constant__ WholeParams p) { copyWhole<unit16>(p); }
-)";
 
 // The same by words. Segments: inputs, and the gap behind them.
 constexpr int kEach = 4;         // words for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one word
-struct WordsParams
-{
-    void* y = nullptr;
-    uint64_t count = 0; // units of y
-    cuda::Div columns, segments;
-    int64_t inputs = 0, each = 1;
-    int64_t end[kMostInputs + 1] = {}, step[kMostInputs] = {}; // as above
-    Stretch x[kMostInputs];
-};
-
-constexpr char const* kWordsKernels = R"(
-struct Stretch { void const* x; i64 at, begin, span; };
-struct WordsParams { void* y; u64 count; Div columns, segments; i64 inputs, each; i64 end[9], step[8]; Stretch x[8]; };
-struct JoinedRows {
-    struct Spot { idx row, column; int k; };
-    static constexpr bool kClips = true; // the gap
-    WordsParams const& p;
-    TW_INLINE Whole fill() const { return {}; }
-    TW_INLINE idx begin(int k) const { return k > 0 ? idx(p.end[k - 1]) : 0; }
-    TW_INLINE Spot spot(idx i) const
-    {
-        idx const row = divide(i, p.columns), column = i - row * idx(p.columns.d);
-        int k = 0;
-        while (column >= idx(p.end[k])) ++k;
-        return {row, column, k};
-    }
-    TW_INLINE Spot next(Spot at) const
-    {
-        at.column = idx(p.end[at.k]);
-        if (++at.k == int(p.segments.d)) at = {at.row + 1, 0, 0};
-        return at;
-    }
-    TW_INLINE Piece piece(Spot const& at) const
-    {
-        idx const left = idx(p.end[at.k]) - at.column;
-        if (at.k >= int(p.inputs)) return {nullptr, 0, 0, 0, left, 0, 0};
-        Stretch const& x = p.x[at.k];
-        return {x.x, off(x.at) + off(at.row) * off(p.step[at.k]) + off(at.column - begin(at.k)), off(x.begin), idx(x.span),
-                left, 0, off(left)};
-    }
-    TW_INLINE idx segment(idx i) const
-    {
-        Spot const at = spot(i);
-        return at.row * idx(p.segments.d) + at.k;
-    }
-    TW_INLINE idx end(idx segment) const
-    {
-        idx const row = divide(segment, p.segments);
-        return row * idx(p.columns.d) + idx(p.end[segment - row * idx(p.segments.d)]);
-    }
-};
-template <int S> TW_INLINE void copyByWords(WordsParams const& p)
-{
-    waitForPrevious();
-    releaseDependents();
-    copyWords<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
-}
-TW_KERNEL __launch_bounds__(256) concatenation_words_1(const __grid_constant__ WordsParams p) { copyByWords<1>(p); }
-TW_KERNEL __launch_bounds__(256) concatenation_words_2(const __grid_constant__ WordsParams p) { copyByWords<2>(p); }
-)";
 
 // Bytes of a row, from row to row, and rows.
 struct Rows
@@ -328,7 +154,7 @@ Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
         if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
             int kernel = unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
                                    uint64_t(rows.bytes | rows.step | whole.step | begin));
-            Params p;
+            RowParams p;
             p.x = x.data;
             p.y = y.data;
             p.row = cuda::divBy(rows.bytes >> kernel);
@@ -375,11 +201,8 @@ CudaKernels generate(Problem const& problem, Config const&)
         out.names.push_back("concatenation_whole_" + std::to_string(unit));
     for (int unit = 1; unit <= kMostJoinedBytes; unit *= 2)
         out.names.push_back("concatenation_words_" + std::to_string(unit));
-    out.source =
-        std::string(kText) + kWholeText + kWordsText + kWordsKernels + cuda::sizeCheck<Params>() +
-        "static_assert(sizeof(WholeParams) == " + std::to_string(sizeof(WholeParams)) +
-        ", \"layout of WholeParams\");\nstatic_assert(sizeof(WordsParams) == " + std::to_string(sizeof(WordsParams)) +
-        ", \"layout of WordsParams\");\n";
+    out.source = cuda::include("ops/concatenation/concatenation.cuh") +
+                 cuda::include("ops/concatenation/concatenation_words.cuh");
     out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
         return run(axis, launch, args);
     };

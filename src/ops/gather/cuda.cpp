@@ -4,6 +4,7 @@
 #include "families/copy/cuda_words.h"
 #include "ops/gather/cuda_ring.h"
 #include "ops/gather/cuda_staged.h"
+#include "ops/gather/gather_params.h"
 #include "ops/gather/op.h"
 #include "tactic/cuda_tactic.h"
 
@@ -16,174 +17,8 @@ constexpr int64_t kMostUnit = 16, kStoreBytes = 4, kRowStoreBytes = 8;
 constexpr int kEach = 4;         // units for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one unit
 
-// Every mode: the coordinates of y give an offset in j and one in x; `indices` neighbours from j's offset on say the
-// rest of x's.
-struct Params
-{
-    void const *x = nullptr, *j = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;
-    cuda::Loop<2> loop; // over y: x, j
-    int64_t size[kMaxRank] = {}, stride[kMaxRank] = {};
-    int32_t indices = 1, first = 0, each = 1, pad = 0; // first: the first dimension that counts
-    Stretch words;                                     // around x
-};
-
-constexpr char const* kText = R"(
-struct Params {
-    void const *x, *j; void* y; u64 count; Loop<2> loop; i64 size[8], stride[8]; i32 indices, first, each, pad;
-    void const* words; i64 wordsAt, wordsBegin, wordsSpan;
-};
-typedef $unit$ Element;
-constexpr int kEach = 4, kPerStore = 4 / sizeof(Element), kPerRowStore = 8 / sizeof(Element);
-struct Place { off x; i32 const* j; };
-// From what the dimensions up to kLast count.
-template <int kLast = 7> TW_INLINE Place placeOf(Params const& p, idx i)
-{
-    off x = 0, j = 0;
-#pragma unroll
-    for (int r = kLast; r >= 0; --r) {
-        bool const isFirst = r == 0 || r <= p.first;
-        idx const q = isFirst ? 0 : divide(i, p.loop.dim[r]), c = isFirst ? i : i - q * idx(p.loop.dim[r].d);
-        x += off(c) * off(p.loop.stride[0][r]);
-        j += off(c) * off(p.loop.stride[1][r]);
-        if (isFirst) break;
-        i = q;
-    }
-    return {x, static_cast<i32 const*>(p.j) + j};
-}
-// `index`: the first one. False: one of them lies outside.
-TW_INLINE bool follow(Params const& p, Place& at, i64 index)
-{
-    bool inside = true;
-    for (int k = 0;;) {
-        index = index < 0 ? index + p.size[k] : index;
-        inside = inside && index >= 0 && index < p.size[k];
-        at.x += off(index * p.stride[k]);
-        if (++k >= p.indices) return inside;
-        index = at.j[k];
-    }
-}
-template <class U, int N, class Out> TW_INLINE void gather(Params const& p, Out&& out)
-{
-    releaseDependents();
-    idx const begin = idx(blockIdx.x) * idx(p.each) * 256 + threadIdx.x;
-    Place at[kEach][N];
-    i32 index[kEach][N];
-    auto isThere = [&](int k, int e) { return k < p.each && (begin + k * 256) * N + e < p.count; };
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-#pragma unroll
-        for (int e = 0; e < N; ++e)
-            if (isThere(k, e)) at[k][e] = placeOf(p, (begin + k * 256) * N + e);
-    waitForPrevious();
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-#pragma unroll
-        for (int e = 0; e < N; ++e)
-            if (isThere(k, e)) index[k][e] = p.indices > 0 ? *at[k][e].j : 0;
-    U v[kEach][N];
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-#pragma unroll
-        for (int e = 0; e < N; ++e) {
-            v[k][e] = U{};
-            if (isThere(k, e) && (p.indices == 0 || follow(p, at[k][e], index[k][e])))
-                v[k][e] = static_cast<U const*>(p.x)[at[k][e].x];
-        }
-#pragma unroll
-    for (int k = 0; k < kEach; ++k)
-        if (k < p.each) out((begin + k * 256) * N, v[k]);
-}
-template <class U> TW_INLINE void gatherUnits(Params const& p)
-{
-    gather<U, 1>(p, [&](idx i, U const (&v)[1]) { if (i < p.count) static_cast<U*>(p.y)[i] = v[0]; });
-}
-// 4 bytes of y at a time, elements from anywhere.
-TW_KERNEL __launch_bounds__(256) gather_scattered(const __grid_constant__ Params p)
-{
-    gather<Element, kPerStore>(p, [&](idx i, Element const (&v)[kPerStore]) {
-        Element* const y = static_cast<Element*>(p.y) + i;
-        Pack<Element, kPerStore> pack;
-#pragma unroll
-        for (int e = 0; e < kPerStore; ++e) pack.v[e] = v[e];
-        if (i + kPerStore <= p.count) *reinterpret_cast<Pack<Element, kPerStore>*>(y) = pack;
-        else
-#pragma unroll
-            for (int e = 0; e < kPerStore; ++e)
-                if (i + e < p.count) y[e] = v[e];
-    });
-}
-// The same where an index stands for a whole row of y.
-struct Row { Place at; idx column; bool inside; };
-TW_INLINE Row rowOf(Params const& p, idx i)
-{
-    idx const columns = idx(p.loop.dim[7].d), row = p.first == 7 ? 0 : divide(i, p.loop.dim[7]);
-    Row r = {placeOf(p, row * columns), i - row * columns, true};
-    r.inside = p.indices == 0 || follow(p, r.at, *r.at.j);
-    return r;
-}
-TW_KERNEL __launch_bounds__(256) gather_scattered_rows(const __grid_constant__ Params p)
-{
-    releaseDependents();
-    idx const i = threadIndex() * kPerRowStore, columns = idx(p.loop.dim[7].d);
-    if (i >= p.count) return;
-    waitForPrevious();
-    Element const* const x = static_cast<Element const*>(p.x);
-    off const step = off(p.loop.stride[0][7]);
-    Row r = rowOf(p, i);
-    Pack<Element, kPerRowStore> pack;
-#pragma unroll
-    for (int e = 0; e < kPerRowStore; ++e) {
-        pack.v[e] = Element{};
-        if (r.column == columns) {
-            if (i + e >= p.count) break;
-            r = rowOf(p, i + e);
-        }
-        if (r.inside) pack.v[e] = x[r.at.x + off(r.column) * step];
-        ++r.column;
-    }
-    Element* const y = static_cast<Element*>(p.y) + i;
-    if (i + kPerRowStore <= p.count) *reinterpret_cast<Pack<Element, kPerRowStore>*>(y) = pack;
-    else
-#pragma unroll
-        for (int e = 0; e < kPerRowStore; ++e)
-            if (i + e < p.count) y[e] = pack.v[e];
-}
-// Long rows, by words.
-struct GatheredRows {
-    struct Spot { Place at; idx column, end; i32 index; };
-    static constexpr bool kClips = true;
-    Params const& p;
-    TW_INLINE Whole fill() const { return {}; }
-    TW_INLINE Spot spot(idx i) const
-    {
-        idx const columns = idx(p.loop.dim[7].d), row = divide(i, p.loop.dim[7]), begin = row * columns;
-        Place const at = placeOf<6>(p, row);
-        return {at, i - begin, begin + columns, p.indices > 0 ? *at.j : 0};
-    }
-    TW_INLINE Spot next(Spot const& at) const { return spot(at.end); }
-    TW_INLINE Piece piece(Spot const& spot) const
-    {
-        Place at = spot.at;
-        bool const inside = p.indices == 0 || follow(p, at, spot.index);
-        idx const left = idx(p.loop.dim[7].d) - spot.column;
-        return {p.words, off(p.wordsAt) + at.x + off(spot.column), off(p.wordsBegin), idx(p.wordsSpan), left, 0,
-                inside ? off(left) : 0};
-    }
-    TW_INLINE idx segment(idx i) const { return divide(i, p.loop.dim[7]); }
-    TW_INLINE idx end(idx row) const { return (row + 1) * idx(p.loop.dim[7].d); }
-};
-TW_KERNEL __launch_bounds__(256) gather_words(const __grid_constant__ Params p)
-{
-    waitForPrevious();
-    releaseDependents();
-    copyWords<sizeof(Element)>(GatheredRows{p}, p.y, idx(p.count), p.each);
-}
-)";
-
 // Strides of x and j along the dimensions of y, and what the indices step over.
-void describe(Attrs const& a, Extents const& x, Extents const& j, Extents const& y, Params& p, Extents& xAlong,
+void describe(Attrs const& a, Extents const& x, Extents const& j, Extents const& y, GatherParams& p, Extents& xAlong,
               Extents& jAlong)
 {
     Extents const xs = stridesOf(x), js = stridesOf(j);
@@ -218,7 +53,8 @@ void describe(Attrs const& a, Extents const& x, Extents const& j, Extents const&
 }
 
 // Bytes that everything is a multiple of where rows are moved whole.
-int64_t unitBytes(Params const& p, int64_t bytes, Extents const& dims, Extents const& xSteps, Extents const& jSteps)
+int64_t unitBytes(GatherParams const& p, int64_t bytes, Extents const& dims, Extents const& xSteps,
+                  Extents const& jSteps)
 {
     int const last = dims.rank - 1;
     if (xSteps[last] != 1 || jSteps[last] != 0)
@@ -238,7 +74,7 @@ int64_t unitBytes(Params const& p, int64_t bytes, Extents const& dims, Extents c
 Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-    Params p;
+    GatherParams p;
     p.x = x.data;
     p.j = j.data;
     p.y = y.data;
@@ -308,12 +144,13 @@ CudaKernels generate(Problem const& problem, Config const&)
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"gather_scattered", "gather_scattered_rows", "gather_words"};
-    out.source = kWordsText + cuda::expand(kText, {{"unit", cuda::unitOf(bytes)}}) + cuda::sizeCheck<Params>();
+    out.source = cuda::type("Element", cuda::unitOf(bytes)) + cuda::include("ops/gather/gather.cuh");
     for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
         std::string const n = std::to_string(unit);
         out.names.push_back("gather_" + n);
         out.source += "TW_KERNEL __launch_bounds__(256) gather_" + n +
-                      "(const __grid_constant__ Params p) { gatherUnits<unit" + n + ">(p); }\n";
+                      "(const __grid_constant__ tw::ops::gather::GatherParams p) { tw::ops::gather::gatherUnits<unit" +
+                      n + ">(p); }\n";
     }
     out.run = [&a = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) {
         return run(a, launch, args);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coordinates outside x that come from inside.
+//   type Element; int kRank; bool kWraps, kClamps, kReflects
+#pragma once
+
+#include "families/copy/cuda_slice_params.h"
+#include "kernels/cuda/common/prelude.cuh"
+
+namespace tw::ops {
+
+TW_INLINE i64 modulo(i64 p, i64 n)
+{
+    i64 const r = p % n;
+    return r < 0 ? r + n : r;
+}
+TW_INLINE i64 source(i64 p, i64 size)
+{
+    if (p >= 0 && p < size)
+        return p;
+    if constexpr (kWraps)
+        return modulo(p, size);
+    else if constexpr (kClamps)
+        return p < 0 ? 0 : size - 1;
+    else if constexpr (kReflects) {
+        i64 const period = size > 1 ? 2 * (size - 1) : 1, r = modulo(p, period);
+        return r < size ? r : period - r;
+    } else
+        return 0;
+}
+TW_KERNEL slice_elements(const __grid_constant__ SliceParams p)
+{
+    waitForPrevious();
+    releaseDependents();
+    idx const at = threadIndex();
+    if (at >= p.count)
+        return;
+    idx i = at;
+    i64 from = 0;
+#pragma unroll
+    for (int r = 7; r >= 8 - kRank; --r) {
+        idx const q = r > 8 - kRank ? divide(i, p.dim[r]) : 0;
+        from += source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]) * p.stride[r];
+        i = q;
+    }
+    static_cast<Element*>(p.y)[at] = static_cast<Element const*>(p.x)[from];
+}
+
+} // namespace tw::ops

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
 // Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
-// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given. Reports
+// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the other
+// cases the shortest sources that it takes to have compiled every .cuh file. Reports
 // registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
 #include <algorithm>
 #include <atomic>
@@ -12,11 +13,13 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include <dlfcn.h>
 
 #include "device/cuda/target.h"
+#include "kernels/cuda/common/source.h"
 
 #include "cuda_cases.h"
 
@@ -31,6 +34,7 @@ struct Source
     std::string text, label; // label: of the first case that has the text
     std::string tactic;
     int architecture = 0;
+    size_t number = 0; // of that case
 };
 
 struct Total
@@ -59,7 +63,8 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
         target.architecture = kArchitectures[a];
         target.capability = target.architecture == "sm_90a" ? 90 : 80;
         target.multiprocessors = target.capability == 90 ? 132 : 108; // H200, A100: configs depend on it
-        for (test::CudaCase const& c : cases) {
+        for (size_t number = 0; number < cases.size(); ++number) {
+            test::CudaCase const& c = cases[number];
             ops::Problem problem = c.problem;
             problem.cuda = &target;
             for (ops::Tactic const* t : c.op->cudaTactics()) {
@@ -74,11 +79,46 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
                     }
                     take(&texts); // the compiler asks for each text once
                     for (std::string& text : texts)
-                        list.push_back({std::move(text), label, t->name(), a});
+                        list.push_back({std::move(text), label, t->name(), a, number});
                 }
             }
         }
     }
+    return list;
+}
+
+// Device code of a file as it stands in a source: behind its includes.
+std::string_view bodyOf(cuda::SourceFile const& file)
+{
+    size_t const last = file.text.rfind("\n#include \"");
+    size_t const from = last == std::string_view::npos ? file.text.find("#pragma once") : last + 1;
+    return file.text.substr(std::min(file.text.find('\n', from), file.text.size()));
+}
+
+// The sources of the first `sample` cases, and of the others the shortest that hold what no source before them does. A
+// file that no case compiles is a failure, if the cases are `all` there are.
+std::vector<Source> chosen(std::vector<Source> sources, size_t sample, bool all, int& failures)
+{
+    std::vector<cuda::SourceFile> left;
+    for (cuda::SourceFile const& file : cuda::sourceFiles())
+        if (file.path.ends_with(".cuh"))
+            left.push_back(file);
+    auto isInSample = [&](Source const& s) { return s.number < sample; };
+    std::stable_sort(sources.begin(), sources.end(), [&](Source const& a, Source const& b) {
+        return isInSample(a) != isInSample(b) ? isInSample(a) : a.text.size() < b.text.size();
+    });
+    std::vector<Source> list;
+    for (Source& s : sources) {
+        size_t const before = left.size();
+        std::erase_if(left, [&](auto const& file) { return s.text.find(bodyOf(file)) != std::string::npos; });
+        if (isInSample(s) || left.size() < before)
+            list.push_back(std::move(s));
+    }
+    for (cuda::SourceFile const& file : left)
+        if (all) {
+            std::printf("FAILED %s: no case compiles it\n", std::string(file.path).c_str());
+            ++failures;
+        }
     return list;
 }
 
@@ -118,10 +158,7 @@ int main(int argc, char** argv)
     std::vector<test::CudaCase> cases = test::cudaCases(filter, failures);
     size_t const all = cases.size();
     std::shuffle(cases.begin(), cases.end(), std::mt19937_64(seed));
-    if (cases.size() > sample)
-        cases.erase(cases.begin() + std::ptrdiff_t(sample), cases.end());
-
-    std::vector<Source> sources = sourcesOf(cases, failures);
+    std::vector<Source> sources = chosen(sourcesOf(cases, failures), sample, filter.empty(), failures);
     // The long ones first: threads end together.
     std::stable_sort(sources.begin(), sources.end(),
                      [](Source const& a, Source const& b) { return a.text.size() > b.text.size(); });
@@ -174,9 +211,9 @@ int main(int argc, char** argv)
     std::snprintf(line, sizeof(line),
                   "%zu of %zu cases (seed %llu): %zu sources, %d kernels compiled, %d spill, %.1f s in %d threads, "
                   "%.1f s in all; %d failed\n",
-                  cases.size(), all, (unsigned long long)seed, (*compiler)->compiledCount(), sum.kernels, sum.spilling,
-                  sum.seconds, threads, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-                  failures);
+                  std::min(sample, all), all, (unsigned long long)seed, (*compiler)->compiledCount(), sum.kernels,
+                  sum.spilling, sum.seconds, threads,
+                  std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), failures);
     text += line;
     std::printf("%s", text.c_str());
     if (!report.empty())

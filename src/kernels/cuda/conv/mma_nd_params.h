@@ -15,7 +15,12 @@ struct Axis
     i32 taps = 1; // of the phase that has most
     i32 begin[kMostPhases] = {}, count[kMostPhases] = {1};
 
-    constexpr i64 positions() const { return (i64(out) + phases - 1) / phases; }
+#ifndef __CUDACC_RTC__
+    i64 positions() const
+    {
+        return (i64(out) + phases - 1) / phases;
+    }
+#endif
 };
 
 template <class Element>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes lower_precision turns into f16. Everything whose op takes f16, but
+// Which types are allowed for each node, and which is preferred where no clock is asked. f16 for everything whose op
+// takes it, but
 //   what the user pinned to FP32 (setPrecision, setOutputType), and regions with their captures and results;
 //   what leaves FP16's range or digits for ordinary inputs and costs little: powers, exp, log, roots and reciprocals
 //     (of a variance plus 1e-12, say), sines of large angles, random numbers and ramps, products and long sums over an
@@ -9,7 +10,8 @@
 //     that add or multiply a constant which FP16 would flush.
 // Comparisons, conversions and pointwise nodes read both types, so they ask for no conversion; where they would rather
 // have f32 (comparisons, conversions to integers), cheap nodes in front of them stay in f32.
-// With setPrecision or setOutputType kHALF a node that could keep FP32 for its range becomes f16 all the same.
+// With setPrecision or setOutputType kHALF a node that could keep FP32 for its range becomes f16 all the same; f32 is
+// allowed beside it where these are hints (neither kOBEY nor kPREFER_PRECISION_CONSTRAINTS), as for all others in f16.
 #include <algorithm>
 
 #include "ir/op_def.h"
@@ -141,21 +143,6 @@ bool wantsFloat(ir::Node const& n)
     return isComparison(n) || (n.op == &ops::identity::def() && !isFloating(n.outputs[0]->type));
 }
 
-// Nodes that cost as little in f32: moving and element-wise ones, reductions, and outer products.
-bool isCheap(ir::Node const& n)
-{
-    constexpr std::string_view kCheap[] = {"elementwise", "unary",   "activation", "scale",  "pointwise",
-                                           "reduce",      "shuffle", "slice",      "gather", "concatenation",
-                                           "identity",    "select",  "padding",    "one_hot"};
-    if (std::find(std::begin(kCheap), std::end(kCheap), n.op->name) != std::end(kCheap))
-        return true;
-    if (!ops::matrix_multiply::isBareProduct(n))
-        return false;
-    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
-    ir::Shape const& x = n.inputs[0]->shape;
-    return a.a != ops::matrix_multiply::MatrixOperation::kTranspose && !x.empty() && x.back().is(1);
-}
-
 class Chooser
 {
 public:
@@ -182,7 +169,7 @@ public:
     }
 
 private:
-    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !p_.shapes.contains(v); }
+    bool isOpen(ir::Value const* v) const { return p_.isOpen(v); }
     bool makesFloat(ir::Node const& n) const
     {
         return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ir::Value const* v) { return isOpen(v); });
@@ -190,6 +177,7 @@ private:
     void keep(ir::Node const& n, char const* why)
     {
         p_.half.erase(&n);
+        p_.bound.erase(&n);
         p_.kept[&n] = why;
     }
 
@@ -249,6 +237,8 @@ private:
             keep(n, why);
         else
             p_.half.insert(&n);
+        if (asksHalf && !why && ctx_.constraints != PrecisionConstraints::kIgnore)
+            p_.bound.insert(&n);
         return {};
     }
 
@@ -294,6 +284,20 @@ bool readsAnyFloat(ir::Node const& n)
 {
     std::string_view const name = n.op->name;
     return name == "identity" || name == "pointwise" || name == "shape" || name == "non_zero" || isComparison(n);
+}
+
+bool isCheap(ir::Node const& n)
+{
+    constexpr std::string_view kCheap[] = {"elementwise", "unary",   "activation", "scale",  "pointwise",
+                                           "reduce",      "shuffle", "slice",      "gather", "concatenation",
+                                           "identity",    "select",  "padding",    "one_hot"};
+    if (std::find(std::begin(kCheap), std::end(kCheap), n.op->name) != std::end(kCheap))
+        return true;
+    if (!ops::matrix_multiply::isBareProduct(n))
+        return false;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    ir::Shape const& x = n.inputs[0]->shape;
+    return a.a != ops::matrix_multiply::MatrixOperation::kTranspose && !x.empty() && x.back().is(1);
 }
 
 Result<Precisions> choosePrecisions(ir::Graph const& g, PassContext const& ctx)

@@ -2,7 +2,8 @@
 // Turns f32 into f16 between the network's inputs and outputs, where FP16 is permitted and the device is fast at it.
 //   before: x f32 -> conv(x, w f32) -> softmax -> y f32
 //   after:  x f32 -> identity f16 -> conv(., w f16) -> softmax -> identity f32 -> y
-// choose_precisions.cpp says which nodes keep f32; conversions stand where both kinds meet, one for each value. Weights
+// choose_precisions.cpp says which nodes keep f32 (where a clock is asked, the builder's types.cpp calls lowerTo() with
+// what came of it, and the pass is not run); conversions stand where both kinds meet, one for each value. Weights
 // are converted here, once for all their readers, and keep their layer, role and name (refit finds them); what FP16
 // cannot hold is counted in one warning. Graph inputs and outputs keep their types, in regions too. Shape tensors,
 // integers and attributes (an attention's scale and fill, an epsilon) stay as they are.
@@ -27,7 +28,7 @@ namespace {
 class Lowering
 {
 public:
-    Lowering(ir::Graph& g, Precisions const& p) : g_(g), p_(p) {}
+    Lowering(ir::Graph& g, Precisions const& p, HalfWeights& weights) : g_(g), p_(p), weights_(weights) {}
 
     Result<bool> run()
     {
@@ -42,30 +43,18 @@ public:
         return !p_.half.empty();
     }
     int casts() const { return casts_; }
-    HalfWeights const& weights() const { return weights_; }
 
 private:
-    bool isHalf(ir::Node const* n) const { return n && p_.half.contains(n); }
-    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !p_.shapes.contains(v); }
+    bool isHalf(ir::Node const* n) const { return p_.isHalf(n); }
+    bool isOpen(ir::Value const* v) const { return p_.isOpen(v); }
 
     Result<void> lower(ir::Node& n)
     {
-        bool const free = readsAnyFloat(n), converts = n.op == &ops::identity::def();
-        for (size_t i = 0; i < n.inputs.size(); ++i) {
-            ir::Value*& x = n.inputs[i];
-            bool const turns = isOpen(x) && !ir::isShapeInput(n, i);
-            if (turns && (!free || (x->isConstant() && !converts && fitsHalf(*x)))) {
-                TW_ASSIGN(x, as(DataType::kHalf, x, n));
+        for (size_t i = 0; i < n.inputs.size(); ++i)
+            if (p_.turns(n, i)) {
+                TW_ASSIGN(n.inputs[i], as(DataType::kHalf, n.inputs[i], n));
             }
-        }
-        if (converts)
-            n.attrs = ops::identity::Attrs(DataType::kHalf).clone();
-        if (n.op == &ops::pointwise::def())
-            n.attrsAs<ops::pointwise::Attrs>().outputType = DataType::kHalf;
-        for (ir::Value* v : n.outputs)
-            if (isOpen(v))
-                v->type = DataType::kHalf;
-        return n.body ? fitBody(n) : Result<void>();
+        return makeHalf(n, [&](size_t i) { return isOpen(n.outputs[i]); });
     }
 
     // What was f32 for this node stays so.
@@ -127,11 +116,22 @@ private:
     ir::Graph& g_;
     Precisions const& p_;
     std::map<ir::Value const*, ir::Value*> converted_;
-    HalfWeights weights_;
+    HalfWeights& weights_;
     int casts_ = 0;
 };
 
 } // namespace
+
+Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
+{
+    Lowered out;
+    if (p.half.empty())
+        return out;
+    Lowering lowering(g, p, weights);
+    TW_ASSIGN(out.changed, lowering.run());
+    out.casts = lowering.casts();
+    return out;
+}
 
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
 {
@@ -143,13 +143,12 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
             ctx.log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
     if (p.half.empty())
         return false;
-    Lowering lowering(g, p);
-    size_t const half = p.half.size(), kept = p.kept.size();
-    TW_ASSIGN(bool const changed, lowering.run());
-    ctx.log.info("FP16: " + std::to_string(half) + " layers, " + std::to_string(kept) + " stay in FP32, " +
-                 std::to_string(lowering.casts()) + " conversions between them");
-    lowering.weights().report(ctx.log);
-    return changed;
+    HalfWeights weights;
+    TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
+    ctx.log.info("FP16: " + std::to_string(p.half.size()) + " layers, " + std::to_string(p.kept.size()) +
+                 " stay in FP32, " + std::to_string(done.casts) + " conversions between them");
+    weights.report(ctx.log);
+    return done.changed;
 }
 
 } // namespace tw::passes

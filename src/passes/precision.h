@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lower_precision is made of: which nodes stay in f32, how constants become f16, and how a fused node's body
-// follows.
+// What lower_precision and the builder's choice of types are made of: the types that each node may have and why, how a
+// node, its constants and a fused node's body become f16.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -13,12 +15,19 @@
 
 namespace tw::passes {
 
-// Nodes of one graph, by what lower_precision does with them.
+// The types of the nodes of one graph: those preferred where nobody asks a clock, and what is allowed beside them.
 struct Precisions
 {
     std::set<ir::Node const*> half;              // f32 outputs become f16
+    std::set<ir::Node const*> bound;             // of these: f32 is not allowed, the user asks for f16
     std::set<ir::Value const*> shapes;           // host values: they and their types stay
-    std::map<ir::Node const*, char const*> kept; // why a node with f32 outputs stays in f32
+    std::map<ir::Node const*, char const*> kept; // why f16 is not allowed for a node with f32 outputs
+
+    bool isHalf(ir::Node const* n) const { return n && half.contains(n); }
+    // A value whose type is that of its maker.
+    bool isOpen(ir::Value const* v) const { return v && v->type == DataType::kFloat && !shapes.contains(v); }
+    // Whether input i becomes f16 with its node.
+    bool turns(ir::Node const& n, size_t i) const;
 };
 
 // An error when the user demands FP16 of a node that does not take it.
@@ -26,6 +35,8 @@ Result<Precisions> choosePrecisions(ir::Graph const& g, PassContext const& ctx);
 
 // Takes its inputs in f32 and f16 alike, each for itself.
 bool readsAnyFloat(ir::Node const& n);
+// Costs about as little in f32: moving and element-wise nodes, reductions, and outer products.
+bool isCheap(ir::Node const& n);
 // Whether FP16 holds the constant well enough to compute with: not when everything it has would become subnormal there.
 bool fitsHalf(ir::Value const& constant);
 
@@ -36,7 +47,7 @@ struct HalfWeights
     std::set<std::string> names;
 
     // f32 to f16, rounded to nearest even; finite values beyond the range become the last finite one. Constants that
-    // share their bytes go on to; they are counted once.
+    // share their bytes, of other graphs too, go on to; they are counted once.
     ir::Value* convert(ir::Graph& g, ir::Value const& v);
     void report(Log& log) const;
 
@@ -49,5 +60,26 @@ private:
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position);
 // Body inputs and outputs take the types of the node's; between them the body computes in f32, as kernels do.
 Result<void> fitBody(ir::Node& fused);
+
+// Attributes that say a type, and the outputs for which `turns` holds, become f16; the body follows. The inputs that
+// turn have done so.
+Result<void> makeHalf(ir::Node& n, std::function<bool(size_t)> const& turns);
+
+// Rewrites the graph into the types of `p`, with conversions between them: one for each value.
+struct Lowered
+{
+    bool changed = false;
+    int casts = 0;
+};
+Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights);
+
+// A node alone, in other types than it has in its graph: what tactics are tried on before the graph is rewritten.
+struct PosedNode
+{
+    std::unique_ptr<ir::Graph> graph;
+    ir::Node const* node = nullptr;
+};
+// In f16 or f32. What reads both types gets what the makers of its inputs have by `p`.
+Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Precisions const& p, HalfWeights& weights);
 
 } // namespace tw::passes

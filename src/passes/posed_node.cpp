@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "ir/op_def.h"
+#include "ir/shape_values.h"
+#include "ops/identity/op.h"
+#include "ops/pointwise/op.h"
+#include "passes/precision.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+bool Precisions::turns(ir::Node const& n, size_t i) const
+{
+    ir::Value const* x = n.inputs[i];
+    if (!isOpen(x) || ir::isShapeInput(n, i))
+        return false;
+    return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fitsHalf(*x));
+}
+
+Result<void> makeHalf(ir::Node& n, std::function<bool(size_t)> const& turns)
+{
+    if (n.op == &ops::identity::def())
+        n.attrs = ops::identity::Attrs(DataType::kHalf).clone();
+    if (n.op == &ops::pointwise::def())
+        n.attrsAs<ops::pointwise::Attrs>().outputType = DataType::kHalf;
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+        if (turns(i))
+            n.outputs[i]->type = DataType::kHalf;
+    return n.body ? fitBody(n) : Result<void>();
+}
+
+Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Precisions const& p, HalfWeights& weights)
+{
+    PosedNode posed{std::make_unique<ir::Graph>()};
+    ir::Graph& alone = *posed.graph;
+    alone.form = g.form;
+    alone.symbols = g.symbols;
+    std::map<std::pair<ir::Value const*, bool>, ir::Value*> known; // by value and whether it turns
+    std::vector<ir::Value*> inputs;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+        ir::Value const* v = n.inputs[i];
+        if (!v) {
+            inputs.push_back(nullptr);
+            continue;
+        }
+        bool const turns = half && p.turns(n, i);
+        bool const isMadeSo = readsAnyFloat(n) && p.isOpen(v) && p.isHalf(v->producer);
+        ir::Value*& x = known[{v, turns}];
+        if (!x && v->isConstant())
+            x = turns ? weights.convert(alone, *v)
+                      : alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
+        else if (!x) {
+            x = alone.addInput(v->name, turns || isMadeSo ? DataType::kHalf : v->type, v->shape);
+            x->host = v->host;
+            x->format = v->format;
+            x->content = v->content;
+            x->quantization = v->quantization;
+        }
+        inputs.push_back(x);
+    }
+    ir::Node& node = *alone.cloneNode(n, std::move(inputs));
+    alone.outputs = node.outputs;
+    node.id = n.id; // symbols that it binds are named after it
+    posed.node = &node;
+    if (half)
+        TW_TRY(makeHalf(node, [&](size_t i) { return p.isOpen(n.outputs[i]); }));
+    else if (node.body)
+        TW_TRY(fitBody(node));
+    return posed;
+}
+
+} // namespace tw::passes

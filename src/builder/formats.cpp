@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "builder/carriers.h"
 #include "builder/reformats.h"
 #include "ir/op_def.h"
+#include "passes/precision.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
 #include "tune/pbqp.h"
@@ -16,20 +18,30 @@ namespace {
 
 using tune::pbqp::kImpossible;
 
-// A node with the combinations of formats that its tactics offer.
+// A node in one of its variants, in a combination of formats that a tactic offers.
+struct Label
+{
+    size_t variant = 0;
+    ops::Formats formats;
+};
 struct Labels
 {
-    ops::Problem problem;
-    std::vector<ops::Formats> list; // linear first
+    std::vector<ops::Problem> variants; // the node as it is, or posed in each of the types that it may have
+    std::vector<Label> list;            // linear first
     std::vector<double> costs;
     int chosen = 0;
-};
 
-// What one node wants of one value: the formats, by label.
-struct Use
-{
-    int node = 0; // of the problem: a position in the graph, or a boundary's
-    std::vector<std::vector<Format>> wanted;
+    Label const& choice() const { return list[size_t(chosen)]; }
+    Carrier input(size_t label, size_t i) const
+    {
+        Label const& l = list[label];
+        return {variants[l.variant].inputs[i].type, l.formats.inputs[i]};
+    }
+    Carrier output(size_t label, size_t i) const
+    {
+        Label const& l = list[label];
+        return {variants[l.variant].outputs[i].type, l.formats.outputs[i]};
+    }
 };
 
 // A network input or output with the formats that the client allows.
@@ -42,6 +54,13 @@ struct Boundary
     int chosen = 0;
 
     Format format() const { return formats->allowed[size_t(chosen)]; }
+    std::vector<Carrier> carriers() const
+    {
+        std::vector<Carrier> list;
+        for (Format f : formats->allowed)
+            list.push_back({value->type, f});
+        return list;
+    }
 };
 
 bool has(std::vector<Format> const& list, Format f)
@@ -68,8 +87,9 @@ class Assignment
 {
 public:
     Assignment(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-               runtime::Instance const& max, tune::Options const& options, TimesOf const& timesOf, IoFormats const& io)
-        : g_(g), block_(block), opt_(opt), max_(max), options_(options), timesOf_(timesOf)
+               runtime::Instance const& max, tune::Options const& options, TimesOf const& timesOf, IoFormats const& io,
+               Variants const* variants = nullptr)
+        : g_(g), block_(block), opt_(opt), max_(max), options_(options), timesOf_(timesOf), variants_(variants)
     {
         static IoFormat const kLinearOnly;
         auto add = [&](ir::Value* v, bool isInput) {
@@ -100,15 +120,32 @@ public:
                               std::count(f.outputs.begin(), f.outputs.end(), Format::kLinear));
             };
             for (Labels& l : labels_)
-                l.chosen =
-                    int(std::max_element(l.list.begin(), l.list.end(),
-                                         [&](auto const& a, auto const& b) { return notLinear(a) < notLinear(b); }) -
-                        l.list.begin());
+                l.chosen = int(std::max_element(l.list.begin(), l.list.end(),
+                                                [&](Label const& a, Label const& b) {
+                                                    return notLinear(a.formats) < notLinear(b.formats);
+                                                }) -
+                               l.list.begin());
         } else {
             TW_TRY(solve());
         }
         apply();
         return summary_;
+    }
+
+    // Changes nothing in the graph.
+    Result<VariantChoices> chooseVariants()
+    {
+        collectLabels();
+        takeDefaults();
+        TW_TRY(solve());
+        VariantChoices out{{}, summary_.microseconds};
+        for (Labels const& l : labels_) {
+            VariantChoice c{l.choice().variant, std::vector<double>(l.variants.size(), kImpossible)};
+            for (size_t k = 0; k < l.list.size(); ++k)
+                c.microseconds[l.list[k].variant] = std::min(c.microseconds[l.list[k].variant], l.costs[k]);
+            out.nodes.push_back(std::move(c));
+        }
+        return out;
     }
 
 private:
@@ -122,55 +159,67 @@ private:
             bool const canChoose = !step.host && step.regions.empty() && !opt_.skipped[i] &&
                                    std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
                                    std::all_of(node.outputs.begin(), node.outputs.end(), known);
-            l.problem = runtime::problemOf(step, opt_, max_, options_.workers->count(), options_.cuda);
-            l.list.push_back(ops::linearFormats(l.problem));
-            if (canChoose)
-                addLabels(node, l);
+            auto const posed = variants_ ? variants_->find(&node) : Variants::const_iterator();
+            if (variants_ && posed != variants_->end())
+                l.variants = posed->second;
+            else
+                l.variants.push_back(runtime::problemOf(step, opt_, max_, options_.workers->count(), options_.cuda));
+            for (size_t v = 0; v < l.variants.size(); ++v) {
+                l.list.push_back({v, ops::linearFormats(l.variants[v])});
+                if (canChoose)
+                    addLabels(node, v, l);
+            }
             l.costs.assign(l.list.size(), 0);
             summary_.nodes += l.list.size() > 1;
             labels_.push_back(std::move(l));
         }
     }
-    void addLabels(ir::Node const& node, Labels& l)
+    void addLabels(ir::Node const& node, size_t variant, Labels& l)
     {
-        for (ops::Tactic const* t : tune::candidates(node, options_))
-            for (ops::Formats const& f : t->formats(l.problem)) {
-                if (std::find(l.list.begin(), l.list.end(), f) != l.list.end() || !isAllowed(node, f))
+        ops::Problem const& problem = l.variants[variant];
+        auto isKnown = [&](ops::Formats const& f) {
+            return std::any_of(l.list.begin(), l.list.end(),
+                               [&](Label const& other) { return other.variant == variant && other.formats == f; });
+        };
+        for (ops::Tactic const* t : tune::candidates(*problem.node, options_))
+            for (ops::Formats const& f : t->formats(problem)) {
+                if (isKnown(f) || !isAllowed(node, f))
                     continue;
-                ops::Problem in = l.problem;
+                ops::Problem in = problem;
                 ops::setFormats(in, f);
                 if (t->supports(in).ok)
-                    l.list.push_back(f);
+                    l.list.push_back({variant, f});
             }
     }
 
     // A region without work in these formats: its output is a part of its input, or the other way round.
-    bool isAliased(Labels const& l, ops::Formats const& formats) const
+    bool isAliased(ir::Node const& node, ops::Problem const& problem, ops::Formats const& formats) const
     {
-        ir::Node const& node = *l.problem.node;
         if (!node.op->aliases || node.outputs.size() != 1)
             return false;
-        auto refOf = [&](ir::Value const* v, Format format) {
+        auto refOf = [&](ir::Value const* v, ops::TensorSpec const& spec, Format format) {
             TensorRef r = v ? opt_.shapeOf(block_.indexOf(v)) : TensorRef{};
+            r.type = spec.type;
             r.format = format;
             if (v && v->isConstant())
-                r.data = const_cast<void*>(v->constant->data->data());
+                r.data = const_cast<void*>(spec.constant->data());
             else if (v && opt_.values[size_t(block_.indexOf(v))].hasContents)
                 r.data = opt_.values[size_t(block_.indexOf(v))].contents.data();
             return r;
         };
-        std::vector<TensorRef> in, out{refOf(node.outputs[0], formats.outputs[0])};
+        std::vector<TensorRef> in, out{refOf(node.outputs[0], problem.outputs[0], formats.outputs[0])};
         for (size_t i = 0; i < node.inputs.size(); ++i)
-            in.push_back(refOf(node.inputs[i], formats.inputs[i]));
-        return !node.op->aliases(node, in, out).empty();
+            in.push_back(refOf(node.inputs[i], problem.inputs[i], formats.inputs[i]));
+        return !node.op->aliases(*problem.node, in, out).empty();
     }
 
     Result<void> solve()
     {
         tune::pbqp::Problem p;
-        for (Labels& l : labels_) {
-            if (l.list.size() > 1)
-                timeLabels(l);
+        for (size_t n = 0; n < labels_.size(); ++n) {
+            Labels& l = labels_[n];
+            for (size_t v = 0; l.list.size() > 1 && v < l.variants.size(); ++v)
+                timeLabels(*g_.nodes[n], v, l);
             if (options_.heuristicOnly)
                 guessUnknown(l);
             summary_.linearMicroseconds += l.costs[0];
@@ -181,14 +230,17 @@ private:
         }
         for (Boundary& b : boundaries_)
             b.node = p.addNode(std::vector<double>(b.formats->allowed.size(), 0.0));
-        std::map<ir::Value const*, std::vector<Use>> const uses = collectUses();
+        auto const uses = collectUses();
         for (auto const& v : g_.values()) { // in the order of the graph, not of addresses
             auto it = uses.find(v.get());
             if (it == uses.end() || v->isConstant())
                 continue;
-            TW_TRY(addValue(p, *v, it->second));
+            int const producer = v->producer ? positions_.at(v->producer) : inputBoundary(*v).node;
+            TW_TRY(addValue(p, producer, producedCarriers(*v), it->second,
+                            [&](Carrier const& from, Carrier const& to) { return copyTime(*v, from, to); }));
         }
-        addDirect(p);
+        if (!variants_)
+            addDirect(p);
         tune::pbqp::Solution const s = tune::pbqp::solve(p);
         summary_.isExact = s.isExact;
         if (s.cost == kImpossible)
@@ -201,20 +253,21 @@ private:
         return {};
     }
 
-    void timeLabels(Labels& l)
+    void timeLabels(ir::Node const& node, size_t variant, Labels& l)
     {
+        ops::Problem const& problem = l.variants[variant];
         std::vector<ops::Formats> timed;
-        for (ops::Formats const& f : l.list)
-            if (!isAliased(l, f))
-                timed.push_back(f);
+        std::vector<size_t> places;
+        for (size_t k = 0; k < l.list.size(); ++k)
+            if (l.list[k].variant == variant && !isAliased(node, problem, l.list[k].formats)) {
+                timed.push_back(l.list[k].formats);
+                places.push_back(k);
+            }
         if (timed.empty())
             return;
-        std::vector<Result<double>> const times = timesOf_(l.problem, timed);
-        for (size_t k = 0, t = 0; k < l.list.size(); ++k)
-            if (t < timed.size() && l.list[k] == timed[t]) {
-                l.costs[k] = times[t].ok() ? *times[t] : kImpossible;
-                ++t;
-            }
+        std::vector<Result<double>> const times = timesOf_(problem, timed);
+        for (size_t t = 0; t < timed.size(); ++t)
+            l.costs[places[t]] = times[t].ok() ? *times[t] : kImpossible;
     }
 
     // Among estimates, 0 says "unknown": the tactics that have none are the plain ones.
@@ -232,37 +285,48 @@ private:
     {
         std::map<ir::Value const*, std::vector<Use>> uses;
         for (size_t n = 0; n < labels_.size(); ++n) {
-            auto const& inputs = g_.nodes[n]->inputs;
-            for (size_t i = 0; i < inputs.size(); ++i) {
-                if (!inputs[i])
+            ir::Node const& node = *g_.nodes[n];
+            bool const isFree = variants_ && passes::readsAnyFloat(node);
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                ir::Value const* v = node.inputs[i];
+                if (!v)
                     continue;
-                std::vector<Use>& list = uses[inputs[i]];
+                std::vector<Use>& list = uses[v];
                 if (list.empty() || list.back().node != int(n))
-                    list.push_back(Use{int(n), std::vector<std::vector<Format>>(labels_[n].list.size())});
+                    list.push_back(Use{int(n), std::vector<std::vector<Wanted>>(labels_[n].list.size())});
                 for (size_t k = 0; k < labels_[n].list.size(); ++k) {
-                    Format const f = labels_[n].list[k].inputs[i];
-                    if (!has(list.back().wanted[k], f))
-                        list.back().wanted[k].push_back(f);
+                    Wanted const w{labels_[n].input(k, i), isFree && isFloating(v->type)};
+                    auto& wanted = list.back().wanted[k];
+                    if (std::find(wanted.begin(), wanted.end(), w) == wanted.end())
+                        wanted.push_back(w);
                 }
             }
         }
         for (Boundary const& b : boundaries_)
             if (!b.isInput) {
                 Use use{b.node, {}};
-                for (Format f : b.formats->allowed)
-                    use.wanted.push_back({f});
+                for (Carrier const& c : b.carriers())
+                    use.wanted.push_back({Wanted{c}});
                 uses[b.value].push_back(std::move(use));
             }
         return uses;
     }
 
-    std::vector<Format> producedFormats(ir::Value const& v) const
+    std::vector<Carrier> producedCarriers(ir::Value const& v) const
     {
         if (!v.producer)
-            return inputBoundary(v).formats->allowed;
+            return inputBoundary(v).carriers();
+        Labels const& l = labels_[size_t(positions_.at(v.producer))];
+        std::vector<Carrier> list;
+        for (size_t k = 0; k < l.list.size(); ++k)
+            list.push_back(l.output(k, size_t(v.producerIndex)));
+        return list;
+    }
+    static std::vector<Format> formatsOf(std::vector<Carrier> const& carriers)
+    {
         std::vector<Format> list;
-        for (ops::Formats const& f : labels_[size_t(positions_.at(v.producer))].list)
-            list.push_back(f.outputs[size_t(v.producerIndex)]);
+        for (Carrier const& c : carriers)
+            list.push_back(c.format);
         return list;
     }
     Boundary const& inputBoundary(ir::Value const& v) const
@@ -334,88 +398,22 @@ private:
             if (!b.formats->isDirect)
                 continue;
             if (!b.isInput && b.value->producer)
-                call(b, positions_.at(b.value->producer), producedFormats(*b.value));
+                call(b, positions_.at(b.value->producer), formatsOf(producedCarriers(*b.value)));
             for (size_t n = 0; b.isInput && n < labels_.size(); ++n) {
                 auto const& inputs = g_.nodes[n]->inputs;
                 for (size_t i = 0; i < inputs.size(); ++i) {
                     if (inputs[i] != b.value)
                         continue;
                     std::vector<Format> list;
-                    for (ops::Formats const& f : labels_[n].list)
-                        list.push_back(f.inputs[i]);
+                    for (Label const& l : labels_[n].list)
+                        list.push_back(l.formats.inputs[i]);
                     call(b, int(n), list);
                 }
             }
         }
     }
 
-    Result<void> addValue(tune::pbqp::Problem& p, ir::Value const& v, std::vector<Use> const& uses)
-    {
-        std::vector<Format> const produced = producedFormats(v);
-        int const producer = v.producer ? positions_.at(v.producer) : inputBoundary(v).node;
-        std::vector<Format> all; // that anybody produces or wants
-        auto note = [&](Format f) {
-            if (!has(all, f))
-                all.push_back(f);
-        };
-        std::for_each(produced.begin(), produced.end(), note);
-        for (Use const& u : uses)
-            for (auto const& wanted : u.wanted)
-                std::for_each(wanted.begin(), wanted.end(), note);
-        if (all.size() == 1)
-            return {};
-        std::sort(all.begin(), all.end());
-        auto copies = [&](Format from, std::vector<Format> const& to) -> Result<double> {
-            double sum = 0;
-            for (Format f : to) {
-                if (f == from)
-                    continue;
-                TW_ASSIGN(double us, reformatTime(v, from, f));
-                sum += us;
-            }
-            return sum;
-        };
-        if (uses.size() == 1) {
-            std::vector<double> costs;
-            for (Format from : produced)
-                for (auto const& wanted : uses[0].wanted) {
-                    TW_ASSIGN(double us, copies(from, wanted));
-                    costs.push_back(us);
-                }
-            p.addEdge(producer, uses[0].node, std::move(costs));
-            return {};
-        }
-        // Several readers share copies: a node of its own says in which formats the value exists.
-        std::vector<std::vector<Format>> sets;
-        for (unsigned mask = 1; mask < 1u << all.size(); ++mask) {
-            sets.emplace_back();
-            for (size_t f = 0; f < all.size(); ++f)
-                if (mask >> f & 1)
-                    sets.back().push_back(all[f]);
-        }
-        int const available = p.addNode(std::vector<double>(sets.size(), 0.0));
-        std::vector<double> made;
-        for (Format from : produced)
-            for (auto const& set : sets) {
-                made.push_back(kImpossible);
-                if (has(set, from)) {
-                    TW_ASSIGN(made.back(), copies(from, set));
-                }
-            }
-        p.addEdge(producer, available, std::move(made));
-        for (Use const& u : uses) {
-            std::vector<double> costs;
-            for (auto const& set : sets)
-                for (auto const& wanted : u.wanted)
-                    costs.push_back(std::all_of(wanted.begin(), wanted.end(), [&](Format f) { return has(set, f); })
-                                        ? 0
-                                        : kImpossible);
-            p.addEdge(available, u.node, std::move(costs));
-        }
-        return {};
-    }
-
-    Result<double> reformatTime(ir::Value const& v, Format from, Format to)
+    Result<double> copyTime(ir::Value const& v, Carrier const& from, Carrier const& to)
     {
         size_t const at = size_t(block_.indexOf(&v));
         return timeOf({v, opt_.values[at].dims, max_.values[at].dims, from, to}, g_, options_, timesOf_);
@@ -425,7 +423,7 @@ private:
     {
         std::vector<ops::Formats> chosen;
         for (Labels const& l : labels_) {
-            chosen.push_back(l.list[size_t(l.chosen)]);
+            chosen.push_back(l.choice().formats);
             summary_.nonLinear += l.chosen != 0;
         }
         std::vector<Format> inputs, outputs;
@@ -449,6 +447,7 @@ private:
     runtime::Instance const &opt_, &max_;
     tune::Options const& options_;
     TimesOf const& timesOf_;
+    Variants const* variants_; // null: every node as it is
     std::map<ir::Node const*, int> const positions_ = positionsOf(g_);
     std::vector<Labels> labels_;
     std::vector<Boundary> boundaries_;
@@ -456,6 +455,13 @@ private:
 };
 
 } // namespace
+
+Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                      runtime::Instance const& max, tune::Options const& options,
+                                      TimesOf const& timesOf, IoFormats const& io, Variants const& variants)
+{
+    return Assignment(graph, block, opt, max, options, timesOf, io, &variants).chooseVariants();
+}
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,

@@ -55,6 +55,25 @@ struct FormatSummary
 // Time of the best tactic for a problem in each of the combinations of formats, in microseconds.
 using TimesOf = std::function<std::vector<Result<double>>(ops::Problem const&, std::vector<ops::Formats> const&)>;
 
+// The problems that a node may be: it itself posed in each type that it may have (passes::poseNode). What is not named
+// is as it stands.
+using Variants = std::map<ir::Node const*, std::vector<ops::Problem>>;
+struct VariantChoice
+{
+    size_t variant = 0;
+    std::vector<double> microseconds; // of each in its best formats; infinite: none works
+};
+struct VariantChoices
+{
+    std::vector<VariantChoice> nodes; // in the graph's order
+    double microseconds = 0;          // of the nodes that could choose, the casts and the reformats
+};
+// The variants with which nodes, casts and reformats together take the least time.
+// The graph stays as it is; regions are not looked at.
+Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                      runtime::Instance const& max, tune::Options const& options,
+                                      TimesOf const& timesOf, IoFormats const& io, Variants const& variants);
+
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,

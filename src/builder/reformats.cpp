@@ -6,8 +6,10 @@
 
 #include "base/check.h"
 #include "ir/op_def.h"
+#include "ops/identity/op.h"
 #include "ops/reformat/op.h"
 #include "tactic/registry.h"
+#include "tune/candidates.h"
 #include "tune/pbqp.h"
 
 namespace tw::builder {
@@ -27,39 +29,91 @@ ir::Value* insertReformat(ir::Graph& g, ir::Value& v, Format to, int position, s
     return copy;
 }
 
+// A node alone that makes the second carrier of the first, in linear formats.
+Result<ops::Problem> problemOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, ir::OpDef const& op,
+                               std::unique_ptr<ir::AttrsBase> attrs, ir::Graph& alone)
+{
+    ir::Value* x = alone.addInput("x", r.from.type, r.value.shape);
+    alone.symbols = g.symbols;
+    ops::Problem p;
+    TW_ASSIGN(p.node, alone.addNode(op, std::move(attrs), {x}, "reformat of '" + r.value.name + "'"));
+    ops::TensorSpec spec;
+    spec.dims = r.dims;
+    spec.maxDims = r.maxDims;
+    spec.present = true;
+    spec.quantization = r.value.quantization ? &*r.value.quantization : nullptr;
+    spec.type = r.from.type;
+    p.inputs = {spec};
+    spec.type = r.to.type;
+    p.outputs = {spec};
+    p.threads = options.workers->count();
+    p.cuda = options.cuda;
+    return p;
+}
+
+// Unknown among estimates: a few GB/s there and back.
+double guess(ops::Problem const& p)
+{
+    constexpr double kBytesPerMicrosecond = 4000;
+    ops::TensorSpec const &x = p.inputs[0], &y = p.outputs[0];
+    return double(x.dims.volume() * (sizeOf(x.type) + sizeOf(y.type))) / kBytesPerMicrosecond;
+}
+
+Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
+{
+    ir::Graph alone;
+    TW_ASSIGN(ops::Problem p,
+              problemOf(r, g, options, ops::identity::def(), ops::identity::Attrs(r.to.type).clone(), alone));
+    std::vector<ops::Formats> list;
+    for (ops::Tactic const* t : tune::candidates(*p.node, options))
+        for (ops::Formats const& f : t->formats(p)) {
+            ops::Problem in = p;
+            ops::setFormats(in, f);
+            if (std::find(list.begin(), list.end(), f) == list.end() && t->supports(in).ok)
+                list.push_back(f);
+        }
+    std::vector<Result<double>> const times = timesOf(p, list);
+    double best = tune::pbqp::kImpossible;
+    for (size_t k = 0; k < list.size(); ++k) {
+        if (!times[k].ok())
+            continue;
+        double us = *times[k] > 0 ? *times[k] : guess(p);
+        Carrier const read{r.from.type, list[k].inputs[0]}, made{r.to.type, list[k].outputs[0]};
+        if (us >= best)
+            continue;
+        if (!(r.from == read)) {
+            TW_ASSIGN(double const before, timeOf({r.value, r.dims, r.maxDims, r.from, read}, g, options, timesOf));
+            us += before;
+        }
+        if (!(r.to == made)) {
+            TW_ASSIGN(double const after, timeOf({r.value, r.dims, r.maxDims, made, r.to}, g, options, timesOf));
+            us += after;
+        }
+        best = std::min(best, us);
+    }
+    return best;
+}
+
 } // namespace
 
 Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
 {
-    ir::Graph alone;
-    ir::Value* x = alone.addInput("x", r.value.type, r.value.shape);
-    alone.symbols = g.symbols;
+    if (r.from.type != r.to.type)
+        return castTime(r, g, options, timesOf);
     ir::OpDef const* op = ops::find("reformat");
-    TW_ASSIGN(ir::Node * node, alone.addNode(*op, op->makeAttrs(), {x}, "reformat of '" + r.value.name + "'"));
-    ops::TensorSpec spec;
-    spec.type = r.value.type;
-    spec.dims = r.dims;
-    spec.maxDims = r.maxDims;
-    spec.present = true;
-    ops::Problem p;
-    p.node = node;
-    spec.format = r.from;
-    p.inputs = {spec};
-    spec.format = r.to;
-    p.outputs = {spec};
-    p.threads = options.workers->count();
-    p.cuda = options.cuda;
+    ir::Graph alone;
+    TW_ASSIGN(ops::Problem p, problemOf(r, g, options, *op, op->makeAttrs(), alone));
+    p.inputs[0].format = r.from.format;
+    p.outputs[0].format = r.to.format;
     auto const pairs = ops::reformat::formatPairs(p);
     if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
         return tune::pbqp::kImpossible;
-    TensorRef const in{r.value.type, r.dims, nullptr, r.from}, out{r.value.type, r.dims, nullptr, r.to};
-    if (!op->aliases(*node, std::span(&in, 1), std::span(&out, 1)).empty())
+    TensorRef const in{r.from.type, r.dims, nullptr, r.from.format}, out{r.to.type, r.dims, nullptr, r.to.format};
+    if (!op->aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
         return 0.0;
     std::vector<Result<double>> const times = timesOf(p, {ops::formatsOf(p)});
     TW_ASSIGN(double const us, times[0]);
-    // Unknown among estimates: a few GB/s there and back.
-    constexpr double kBytesPerMicrosecond = 4000;
-    return us > 0 ? us : 2 * double(r.dims.volume() * sizeOf(r.value.type)) / kBytesPerMicrosecond;
+    return us > 0 ? us : guess(p);
 }
 
 int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::span<Format const> inputs,

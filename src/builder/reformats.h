@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "builder/carriers.h"
 #include "builder/formats.h"
 #include "ir/graph.h"
 
@@ -13,9 +14,10 @@ struct Reformat
 {
     ir::Value const& value;
     Extents dims, maxDims; // of the value
-    Format from, to;
+    Carrier from, to;
 };
-// In microseconds; tune::pbqp::kImpossible where no kernel does it. `graph`: the value's.
+// In microseconds; tune::pbqp::kImpossible where no kernel does it. `graph`: the value's. Another type takes a cast in
+// formats that its kernels know, with reformats in front of it and behind.
 Result<double> timeOf(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
                       TimesOf const& timesOf);
 

@@ -2,11 +2,10 @@
 // IEngineInspector: names only, or everything about a layer, as the engine's profiling verbosity allows.
 #include "api/inspector.h"
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "api/io_formats.h"
+#include "api/layer_report.h"
 #include "ir/op_def.h"
 #include "ops/convolution/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -22,25 +21,6 @@ namespace tw::api {
 namespace {
 
 constexpr int kNamesOnly = 0, kNone = 1;
-
-char const* typeText(DataType t)
-{
-    switch (t) {
-    case DataType::kFloat:
-        return "FP32";
-    case DataType::kHalf:
-        return "FP16";
-    case DataType::kInt8:
-        return "Int8";
-    case DataType::kInt32:
-        return "Int32";
-    case DataType::kBool:
-        return "Bool";
-    case DataType::kUInt8:
-        return "UInt8";
-    }
-    return "";
-}
 
 // Names are the client's: bytes that are no UTF-8 are replaced.
 std::string text(Json const& j, int indent = -1)
@@ -66,13 +46,6 @@ Json dimsOf(InspectorObject const& i, ir::Value const& v, int profile)
     for (ir::Dim const& k : v.shape)
         d.push_back(runtime::fixedDim(k, i.state->ranges[size_t(profile)]).value());
     return d;
-}
-
-// What plan::Choice says of a time.
-void addTime(Json& j, double microseconds)
-{
-    if (microseconds != 0)
-        j[microseconds > 0 ? "TimeMicroseconds" : "EstimateMicroseconds"] = std::abs(microseconds);
 }
 
 Json tensorJson(InspectorObject const& i, ir::Value const& v, int profile)
@@ -150,20 +123,8 @@ std::string InspectorObject::layer(int index, bool json) const
         std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(step.tactic->id()));
         j["TacticValue"] = hex;
     }
-    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size())) {
-        plan::Choice const& choice = p.steps[size_t(index)].choice;
-        addTime(j, choice.microseconds);
-        if (!choice.config.empty())
-            j["TacticConfig"] = choice.config;
-        if (!choice.rivals.empty())
-            j["RunnersUp"] = Json::array();
-        for (plan::Rival const& r : choice.rivals) {
-            Json rival{{"TacticName", r.name}};
-            addTime(rival, r.microseconds);
-            rival["Reason"] = r.reason;
-            j["RunnersUp"].push_back(rival);
-        }
-    }
+    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size()))
+        addReport(j, node, p.steps[size_t(index)].choice);
     if (json)
         return text(j);
     std::string line;

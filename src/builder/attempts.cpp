@@ -8,6 +8,7 @@
 #include "builder/compile_ahead.h"
 #include "builder/points.h"
 #include "builder/shapes.h"
+#include "builder/types.h"
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/packed_constants.h"
@@ -26,7 +27,8 @@ public:
         : contents_(contents), apart_(apart), options_(options), chooser_(chooser)
     {}
 
-    Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph)
+    Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
+                         TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true)
     {
         Attempt a;
         a.policy = policy;
@@ -38,13 +40,35 @@ public:
         chooser_.setMinimum(shapes.profiles[0].min.get());
         ShapePoints points(contents_, *a.block);
         chooser_.setPoints(&points);
+        bool const isGlance = types == TypePolicy::kFloat && !isFinal;
+        chooser_.setGlance(isGlance);
         auto timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
             std::vector<Result<double>> times;
             for (Result<plan::Choice> const& c : chooser_.chooseEach(problem, formats, true))
                 times.push_back(c.ok() ? Result<double>(c->microseconds) : c.error());
             return times;
         };
-        if (options_.cuda)
+        auto glance = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+            chooser_.setGlance(true);
+            auto times = timesOf(problem, formats);
+            chooser_.setGlance(isGlance);
+            return times;
+        };
+        auto prepare = [&](Variants const& variants, Originals const& originals) {
+            chooser_.setOriginals(originals);
+            compileAhead(variants, originals, points, options_);
+        };
+        if (choosesTypes(options_)) {
+            TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,
+                                           {timesOf, glance, prepare}, options_.io, weights_, log));
+            chooser_.setOriginals({});
+            TW_TRY(ir::verify(*a.graph));
+            a.block = runtime::outlineBlock(*a.graph);
+            TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
+            chooser_.setMinimum(shapes.profiles[0].min.get());
+            points = ShapePoints(contents_, *a.block);
+        }
+        if (options_.cuda && !isGlance)
             compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
         TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
                                            timesOf, options_.io));
@@ -55,11 +79,14 @@ public:
             chooser_.setMinimum(shapes.profiles[0].min.get());
             points = ShapePoints(contents_, *a.block);
         }
-        if (options_.cuda && a.summary.changed()) // reformats
+        if (options_.cuda && !isGlance && a.summary.changed()) // reformats
             compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
         TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max()));
+        if (options_.keepRivals)
+            addTypes(a.types, *a.block, a.root);
         chooser_.setMinimum(nullptr);
         chooser_.setPoints(nullptr);
+        chooser_.setGlance(false);
         // Kernels tell their workspaces: load them as the runtime will.
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
         load.threads = options_.tune.workers->count();
@@ -72,6 +99,8 @@ public:
 
     Result<Attempt> makeBest(Log& log)
     {
+        if (choosesTypes(options_))
+            return makeBestTypes(log);
         bool const isDirect =
             std::any_of(options_.io.begin(), options_.io.end(), [](auto const& io) { return io.second.isDirect; });
         bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda &&
@@ -84,9 +113,9 @@ public:
                                        : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
                                            ? FormatPolicy::kChannelsLast
                                            : FormatPolicy::kLeastTime;
-            return make(known, apart_ && hit->config.size() > 1 && hit->config[1] ? *apart_ : *graph);
+            return make(known, apart_ && hit->config.size() > 1 && hit->config[1] ? *apart_ : *graph, log);
         }
-        TW_ASSIGN(Attempt first, make(options_.formats, *graph));
+        TW_ASSIGN(Attempt first, make(options_.formats, *graph, log));
         logSummary(first.summary, log);
         if (!isFree || options_.tune.heuristicOnly || first.summary.nodes == 0 ||
             first.summary.microseconds > kMostMicroseconds)
@@ -95,7 +124,7 @@ public:
         attempts.push_back(std::move(first));
         bool isApart = false;
         if (apart_)
-            if (auto other = make(options_.formats, *apart_); other.ok()) {
+            if (auto other = make(options_.formats, *apart_, log); other.ok()) {
                 attempts.push_back(std::move(*other));
                 TW_ASSIGN(Confirmation const c, time(attempts));
                 isApart = c.fastest == 1;
@@ -108,10 +137,10 @@ public:
             }
         FormatSummary const s = attempts[0].summary;
         if (s.nonLinear < s.nodes && s.nonLinear > 0)
-            if (auto other = make(FormatPolicy::kChannelsLast, *graph); other.ok())
+            if (auto other = make(FormatPolicy::kChannelsLast, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
         if (s.nonLinear > 0 && s.linearMicroseconds < kWorthTrying * s.microseconds)
-            if (auto other = make(FormatPolicy::kLinear, *graph); other.ok())
+            if (auto other = make(FormatPolicy::kLinear, *graph, log); other.ok())
                 attempts.push_back(std::move(*other));
         TW_ASSIGN(Confirmation const c, time(attempts));
         for (size_t i = 0; i < c.microseconds.size(); ++i)
@@ -124,19 +153,70 @@ public:
     }
 
 private:
+    // The types by the times of single layers, beside one type wherever it is allowed: as whole engines.
+    Result<Attempt> makeBestTypes(Log& log)
+    {
+        ir::Graph const& graph = *contents_.graph;
+        tune::TimingCache* const cache = options_.tune.cache;
+        std::string const key = cache ? typesKey() : std::string();
+        if (auto const hit = cache ? cache->find(key) : std::nullopt; hit && !hit->config.empty())
+            return makeOne(TypePolicy(std::clamp<int64_t>(hit->config[0], 0, int64_t(TypePolicy::kFloat))), log);
+        TW_ASSIGN(Attempt first, makeOne(TypePolicy::kLeastTime, log));
+        TypeSummary const& t = first.types;
+        std::vector<TypePolicy> others;
+        bool const isShort = first.summary.microseconds <= kMostMicroseconds;
+        if (isShort && t.slower > 0 && t.half > 0)
+            others.push_back(TypePolicy::kPreferred);
+        if (isShort && t.half > 0 && t.floatMicroseconds < kWorthTryingFloat * t.microseconds)
+            others.push_back(TypePolicy::kFloat);
+        std::vector<Attempt> attempts;
+        attempts.push_back(std::move(first));
+        std::vector<TypePolicy> policies{TypePolicy::kLeastTime};
+        NullLog quiet;
+        for (TypePolicy p : others)
+            if (auto other = make(options_.formats, graph, quiet, p, false); other.ok()) {
+                attempts.push_back(std::move(*other));
+                policies.push_back(p);
+            }
+        TW_ASSIGN(Confirmation const c, time(attempts));
+        for (size_t i = 0; i < c.microseconds.size(); ++i)
+            log.info(std::string("Types ") + nameOf(policies[i]) + ": the engine takes " +
+                     std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
+        TypePolicy const best = policies[size_t(c.fastest)];
+        if (cache)
+            cache->insert(key, tune::CacheEntry{0, {int64_t(best)}, 0, {}});
+        if (best == TypePolicy::kFloat) { // now with all candidates
+            attempts.clear();
+            return makeOne(best, log);
+        }
+        return std::move(attempts[size_t(c.fastest)]);
+    }
+    Result<Attempt> makeOne(TypePolicy types, Log& log)
+    {
+        TW_ASSIGN(Attempt a, make(options_.formats, *contents_.graph, log, types));
+        logSummary(a.types, log);
+        weights_.report(log);
+        logSummary(a.summary, log);
+        return a;
+    }
+
     Result<Confirmation> time(std::vector<Attempt> const& attempts)
     {
         if (attempts.size() < 2)
             return Confirmation{};
         std::vector<Tensor> storage;
         TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
-        return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds);
+        return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds, options_.cuda.get());
     }
     static char const* nameOf(FormatPolicy p)
     {
         return p == FormatPolicy::kLinear         ? "all linear"
                : p == FormatPolicy::kChannelsLast ? "all channels-last"
                                                   : "by least time";
+    }
+    static char const* nameOf(TypePolicy p)
+    {
+        return p == TypePolicy::kFloat ? "all FP32" : p == TypePolicy::kPreferred ? "all FP16" : "by least time";
     }
     static void logSummary(FormatSummary const& s, Log& log)
     {
@@ -149,8 +229,53 @@ private:
                                                       : std::string()) +
                  (s.isExact ? "" : " (not searched to the end)"));
     }
-    // What the decision depends on: every layer with its shapes.
+    static void logSummary(TypeSummary const& s, Log& log)
+    {
+        if (s.half + s.slower == 0)
+            return;
+        log.info("FP16: " + std::to_string(s.half) + " layers, " + std::to_string(s.kept) + " stay in FP32, " +
+                 std::to_string(s.casts) + " conversions between them" +
+                 (s.open ? "; " + std::to_string(s.open) + " layers were timed in both, of which " +
+                               std::to_string(s.slower) + " are in FP32"
+                         : std::string()));
+    }
+    // Among a layer's rivals: the types that it is not in.
+    static void addTypes(TypeSummary const& types, runtime::LoadedBlock const& block, plan::Block& out)
+    {
+        for (size_t i = 0; i < block.steps.size(); ++i) {
+            if (auto const found = types.rivals.find(block.steps[i].node); found != types.rivals.end())
+                out.steps[i].choice.rivals.insert(out.steps[i].choice.rivals.end(), found->second.begin(),
+                                                  found->second.end());
+            for (size_t r = 0; r < block.steps[i].regions.size(); ++r)
+                addTypes(types, *block.steps[i].regions[r], out.steps[i].regions[r]);
+        }
+    }
+    // What a decision depends on: every layer with its shapes.
     std::string graphKey() const
+    {
+        return options_.fingerprint + "|formats of a graph|" + std::to_string(graphHash().value());
+    }
+    // And with what the user says of its precision.
+    std::string typesKey() const
+    {
+        Hasher h = graphHash();
+        h.number(uint64_t(options_.constraints));
+        h.number(options_.tune.tf32);
+        h.number(options_.tune.sources);
+        addWishes(*contents_.graph, h);
+        return options_.fingerprint + "|types of a graph|" + std::to_string(h.value());
+    }
+    static void addWishes(ir::Graph const& g, Hasher& h)
+    {
+        auto add = [&](ir::Wish<DataType> const& w) { h.number(w.byUser ? uint64_t(w.value) + 1 : 0); };
+        for (auto const& n : g.nodes) {
+            add(n->precision);
+            std::for_each(n->outputTypes.begin(), n->outputTypes.end(), add);
+            for (auto const& r : n->regions)
+                addWishes(*r, h);
+        }
+    }
+    Hasher graphHash() const
     {
         auto const block = runtime::outlineBlock(*contents_.graph);
         auto const shapes = runtime::resolveProfiles(contents_, *block);
@@ -165,17 +290,19 @@ private:
             for (Format f : io.allowed)
                 h.text(tw::nameOf(f));
         }
-        return options_.fingerprint + "|formats of a graph|" + std::to_string(h.value());
+        return h;
     }
 
     static constexpr double kMostMicroseconds = 300'000; // of one run: more takes too long to time
     static constexpr double kBudgetMilliseconds = 1000;
     static constexpr double kWorthTrying = 1.3;
+    static constexpr double kWorthTryingFloat = 1.1; // of single layers' times, conversions on the other side
     plan::Contents const& contents_;
     ir::Graph const* apart_;
     Options const& options_;
     Chooser& chooser_;
     ops::PackedConstants packed_; // attempts are there at the same time
+    passes::HalfWeights weights_; // one conversion for all attempts
 };
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "builder/chooser.h"
 #include "builder/panels.h"
 #include "builder/shapes.h"
+#include "builder/types.h"
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
@@ -156,6 +157,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
         return ir::verify(graph);
     };
     passes::Options list = passesFor(options);
+    if (choosesTypes(options))
+        list.disabled.push_back(kTypesPass);
     std::unique_ptr<ir::Graph> apart = bands && hasGroups(g) ? g.clone() : nullptr;
     TW_TRY(lower(g, list, log));
     // Whether bands are faster is for the clock to say.

@@ -103,7 +103,8 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
             it != known_.end() && (it->second.ok() ? it->second->microseconds > 0 || !timeAlways : formats.size() > 1);
         return fits ? it : known_.end();
     };
-    std::vector<tune::Point> points = points_ ? points_->of(problem) : std::vector<tune::Point>{};
+    std::vector<tune::Point> points =
+        points_ ? points_->of(originalOf(problem, originals_)) : std::vector<tune::Point>{};
     for (ops::Formats const& f : formats) {
         ops::Problem in = problem;
         ops::setFormats(in, f);
@@ -112,6 +113,8 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
                        tune::regionKey(in, options_.fingerprint) + tune::pointsKey(points));
         if (auto const hit = find(keys.back()); hit != known_.end() && hit->second.ok() && !fits(*hit->second, in))
             keys.back() = problem.node->name + "|" + keys.back();
+        if (isGlance_ && find(keys.back()) == known_.end())
+            keys.back() = "glance|" + keys.back();
         if (find(keys.back()) == known_.end())
             missing.push_back(f);
     }
@@ -119,6 +122,8 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
         tune::Options tuneOptions = options_.tune;
         tuneOptions.timeAlways = timeAlways || isAsked;
         tuneOptions.points = std::move(points);
+        if (isGlance_)
+            tuneOptions.mostCandidates = kGlanceCandidates;
         tuneOptions.backend = problem.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
         if (onHost) {
             tuneOptions.cache = nullptr;

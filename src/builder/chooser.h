@@ -15,6 +15,9 @@
 
 namespace tw::builder {
 
+// Candidates of a glance: estimates find the best one or one close to it among the first few.
+inline constexpr int kGlanceCandidates = 3;
+
 class Chooser
 {
 public:
@@ -30,6 +33,10 @@ public:
     void setMinimum(runtime::Instance const* minimum) { minimum_ = minimum; }
     // Where kernels are checked beside the optimum; null: nowhere.
     void setPoints(ShapePoints const* points) { points_ = points; }
+    // Nodes that are posed alone, and those that they stand for: points know the latter.
+    void setOriginals(Originals originals) { originals_ = std::move(originals); }
+    // At a glance: what nobody has tuned yet is tuned with few candidates, which is remembered apart.
+    void setGlance(bool isGlance) { isGlance_ = isGlance; }
     // To the selector: all that was chosen.
     void report() const;
 
@@ -49,6 +56,8 @@ private:
     std::map<std::string, Result<plan::Choice>> known_;
     runtime::Instance const* minimum_ = nullptr;
     ShapePoints const* points_ = nullptr;
+    Originals originals_;
+    bool isGlance_ = false;
     std::vector<tune::SelectorLayer> layers_; // chosen for, in execution order
     std::vector<tune::Offer> chosen_;
     Clock::time_point begin_ = Clock::now(), lastLine_ = Clock::now();

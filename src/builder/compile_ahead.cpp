@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/compile_ahead.h"
 
+#include <algorithm>
 #include <map>
 
+#include "builder/chooser.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
+#include "tune/rivals.h"
 #include "tune/tuner.h"
 
 namespace tw::builder {
@@ -35,18 +38,14 @@ struct Part
     ops::Config config;
 };
 
-} // namespace
-
-void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                  ShapePoints const& points, Options const& options)
+std::vector<Part> partsOf(std::map<std::string, ops::Problem> const& problems, Originals const& originals,
+                          ShapePoints const& points, Options const& options)
 {
-    std::map<std::string, ops::Problem> problems;
-    collectProblems(block, opt, max, options, problems);
     tune::Options tuneOptions = options.tune;
     tuneOptions.backend = ops::Backend::kCuda;
     std::vector<Part> parts;
     for (auto const& [key, problem] : problems) {
-        tuneOptions.points = points.of(problem); // part of the cache's keys
+        tuneOptions.points = points.of(originalOf(problem, originals)); // part of the cache's keys
         for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
             for (ops::Formats const& formats : t->formats(problem)) {
                 ops::Problem p = problem;
@@ -58,10 +57,69 @@ void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& op
                     parts.push_back({p, t, config});
             }
     }
+    return parts;
+}
+
+// The candidates of a glance (chooser.h).
+void addGlance(ops::Problem const& problem, Originals const& originals, ShapePoints const& points,
+               Options const& options, std::vector<Part>& parts)
+{
+    tune::Options tuneOptions = options.tune;
+    tuneOptions.backend = ops::Backend::kCuda;
+    tuneOptions.mostCandidates = kGlanceCandidates;
+    tuneOptions.points = points.of(originalOf(problem, originals));
+    tuneOptions.log = nullptr;
+    std::vector<ops::Problem> problems;
+    auto add = [&](ops::Formats const& f) {
+        ops::Problem p = problem;
+        ops::setFormats(p, f);
+        if (std::none_of(problems.begin(), problems.end(), [&](auto const& q) { return ops::formatsOf(q) == f; }) &&
+            !tune::cached(p, tuneOptions))
+            problems.push_back(std::move(p));
+    };
+    for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
+        for (ops::Formats const& f : t->formats(problem))
+            add(f);
+    if (problems.empty())
+        return;
+    tune::Rivals rivals(problems, tuneOptions);
+    std::vector<tune::Candidate> reserve;
+    for (tune::Candidate const& c : tune::prune(tune::collectCandidates(problems, tuneOptions, rivals), problems,
+                                                reserve, rivals, kGlanceCandidates))
+        parts.push_back({problems[size_t(c.group)], c.tactic, c.config});
+}
+
+void compile(std::vector<Part> const& parts, Options const& options)
+{
     options.tune.buildWorkers->run(int64_t(parts.size()), [&](int64_t i, int) {
         Part const& part = parts[size_t(i)];
         (void)part.tactic->build(part.problem, part.config).ok();
     });
+}
+
+} // namespace
+
+void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                  ShapePoints const& points, Options const& options)
+{
+    std::map<std::string, ops::Problem> problems;
+    collectProblems(block, opt, max, options, problems);
+    compile(partsOf(problems, {}, points, options), options);
+}
+
+void compileAhead(Variants const& variants, Originals const& originals, ShapePoints const& points,
+                  Options const& options)
+{
+    std::map<std::string, ops::Problem> problems;
+    std::map<std::string, ops::Problem> others;
+    for (auto const& [node, list] : variants)
+        for (size_t v = 0; v < list.size(); ++v)
+            if (list[v].cuda)
+                (v == 0 ? problems : others).try_emplace(tune::regionKey(list[v], options.fingerprint), list[v]);
+    std::vector<Part> parts = partsOf(problems, originals, points, options);
+    for (auto const& [key, problem] : others)
+        addGlance(problem, originals, points, options, parts);
+    compile(parts, options);
 }
 
 } // namespace tw::builder

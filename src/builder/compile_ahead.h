@@ -11,5 +11,8 @@ namespace tw::builder {
 // when the tactic is tried.
 void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
                   ShapePoints const& points, Options const& options);
+// The same for nodes in the types that they are tried in.
+void compileAhead(Variants const& variants, Originals const& originals, ShapePoints const& points,
+                  Options const& options);
 
 } // namespace tw::builder

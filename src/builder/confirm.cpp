@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "builder/confirm_cuda.h"
 #include "tune/bench.h"
 #include "tune/check.h"
 #include "tune/contest.h"
@@ -60,18 +61,31 @@ Result<Runnable> prepare(Attempt const& attempt, std::vector<runtime::InputState
 } // namespace
 
 Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::InputState> const& inputs,
-                     Workers& workers, double budgetMilliseconds)
+                     Workers& workers, double budgetMilliseconds, cuda::Target const* gpu)
 {
-    Confirmation none;
     std::vector<Runnable> runnables;
+    std::vector<std::unique_ptr<CudaRunnable>> onGpu;
     for (Attempt const& a : attempts) {
+        if (gpu) {
+            auto r = CudaRunnable::make(a, inputs, *gpu);
+            if (!r.ok())
+                return {};
+            onGpu.push_back(std::move(*r));
+            continue;
+        }
         auto r = prepare(a, inputs);
         if (!r.ok())
-            return none;
+            return {};
         runnables.push_back(std::move(*r));
     }
     bool failed = false;
     std::vector<tune::Contestant> contestants;
+    for (auto& r : onGpu)
+        contestants.push_back(tune::Contestant{[&] {
+            Result<double> const us = r->microseconds();
+            failed = failed || !us.ok();
+            return tune::Sample{us.ok() ? *us : 0, false};
+        }});
     for (Runnable& r : runnables)
         contestants.push_back(tune::Contestant{[&] {
             uint64_t state = 1;
@@ -85,7 +99,7 @@ Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::
     rules.budgetMicroseconds = budgetMilliseconds * 1000;
     tune::ContestResult const result = tune::hold(contestants, 1, rules);
     if (failed)
-        return none;
+        return {};
     Confirmation c{result.winners[0], {}};
     for (tune::Standing const& s : result.standings)
         c.microseconds.push_back(s.microseconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last word on formats: whole engines, each with another assignment, timed against each other. Layers timed one by
+// The last word on formats and types: whole engines, each with another assignment, timed against each other. Layers timed one by
 // one do not feel what their neighbours leave in the caches.
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "builder/formats.h"
+#include "builder/types.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
 
@@ -17,6 +18,7 @@ namespace tw::builder {
 struct Attempt
 {
     FormatPolicy policy = FormatPolicy::kLeastTime;
+    TypeSummary types;
     std::unique_ptr<ir::Graph> graph;
     std::unique_ptr<runtime::LoadedBlock> block;
     plan::Block root;
@@ -31,6 +33,6 @@ struct Confirmation
     std::vector<double> microseconds; // of each, empty when not timed
 };
 Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::InputState> const& inputs,
-                     Workers& workers, double budgetMilliseconds);
+                     Workers& workers, double budgetMilliseconds, cuda::Target const* gpu = nullptr);
 
 } // namespace tw::builder

@@ -58,6 +58,14 @@ using TimesOf = std::function<std::vector<Result<double>>(ops::Problem const&, s
 // The problems that a node may be: it itself posed in each type that it may have (passes::poseNode). What is not named
 // is as it stands.
 using Variants = std::map<ir::Node const*, std::vector<ops::Problem>>;
+using Originals = std::map<ir::Node const*, ir::Node const*>; // of posed nodes
+// The problem of the node that a posed one stands for.
+inline ops::Problem originalOf(ops::Problem problem, Originals const& originals)
+{
+    auto const at = originals.find(problem.node);
+    problem.node = at == originals.end() ? problem.node : at->second;
+    return problem;
+}
 struct VariantChoice
 {
     size_t variant = 0;
@@ -68,11 +76,12 @@ struct VariantChoices
     std::vector<VariantChoice> nodes; // in the graph's order
     double microseconds = 0;          // of the nodes that could choose, the casts and the reformats
 };
-// The variants with which nodes, casts and reformats together take the least time.
-// The graph stays as it is; regions are not looked at.
+// The variants with which nodes, casts and reformats together take the least time. The graph stays as it is; regions are
+// not looked at. `glance` times what is not the first variant of its node.
 Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                       runtime::Instance const& max, tune::Options const& options,
-                                      TimesOf const& timesOf, IoFormats const& io, Variants const& variants);
+                                      TimesOf const& timesOf, TimesOf const& glance, IoFormats const& io,
+                                      Variants const& variants);
 
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,

@@ -116,6 +116,16 @@ Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const
     return us > 0 ? us : guess(p);
 }
 
+Result<double> leastCastTime(ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
+{
+    ir::Graph alone;
+    ir::Value const& one = *alone.addInput("one", DataType::kFloat, ir::shapeOf({1}));
+    Carrier const single{DataType::kFloat, Format::kLinear}, half{DataType::kHalf, Format::kLinear};
+    TW_ASSIGN(double const down, castTime({one, {1}, {1}, single, half}, g, options, timesOf));
+    TW_ASSIGN(double const up, castTime({one, {1}, {1}, half, single}, g, options, timesOf));
+    return std::min(down, up);
+}
+
 int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::span<Format const> inputs,
                     std::span<Format const> outputs)
 {

@@ -21,6 +21,9 @@ struct Reformat
 Result<double> timeOf(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
                       TimesOf const& timesOf);
 
+// Of the smallest conversion between f32 and f16, either way.
+Result<double> leastCastTime(ir::Graph const& graph, tune::Options const& options, TimesOf const& timesOf);
+
 // Gives every value of a scheduled graph its format and puts reformats in: one for all readers that want the same.
 // `chosen`: of each node, in the graph's order; `inputs` and `outputs`: of the network's. Names stay with the network's
 // inputs and outputs. The number of nodes put in.

@@ -11,7 +11,6 @@ namespace tw::tune {
 
 namespace {
 
-constexpr size_t kMostCandidates = 10;        // of each combination of formats, by estimate
 constexpr double kHopeless = 8;               // estimates above this many times the best
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
@@ -79,7 +78,7 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
 }
 
 std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Problem const> problems,
-                             std::vector<Candidate>& reserve, Rivals& rivals)
+                             std::vector<Candidate>& reserve, Rivals& rivals, int mostCandidates)
 {
     double best = INFINITY;
     for (Candidate const& c : order)
@@ -87,19 +86,20 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     int64_t packed = 1;
     for (ops::TensorSpec const& t : problems[0].inputs)
         packed += t.constant ? int64_t(t.constant->sizeBytes()) : 0;
-    size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, kMostCandidates);
+    size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, size_t(std::max(mostCandidates, 2)));
+    size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
     std::vector<Candidate> list;
     std::stable_sort(order.begin(), order.end(), [](Candidate const& a, Candidate const& b) {
         return (a.estimate > 0 ? a.estimate : INFINITY) < (b.estimate > 0 ? b.estimate : INFINITY);
     });
     for (Candidate& c : order) {
-        bool const isOver = count[size_t(c.group)] >= most;
+        bool const isOver = count[size_t(c.group)] >= most || list.size() >= mostOfAll;
         if (c.isPlain && c.estimate <= 0 && (isOver || (std::isfinite(best) && best >= kWorthEmitting))) {
             reserve.push_back(std::move(c));
             continue;
         }
-        if (c.estimate > kHopeless * best || ++count[size_t(c.group)] > most) {
+        if (c.estimate > kHopeless * best || isOver || ++count[size_t(c.group)] > most) {
             rivals.refuse(c, "estimated at " + std::to_string(c.estimate) + " us, the best at " + std::to_string(best) +
                                  " us");
             continue;

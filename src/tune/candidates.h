@@ -34,10 +34,11 @@ struct Candidate
 // `problems`: one node, in each combination of formats. What cannot do the work goes to the rivals.
 std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems, Options const& options,
                                          Rivals& rivals);
-// Those worth a try by estimate; unknown ones (0) stay. Plain tactics that are expected to take longer go to `reserve`,
-// the others to the rivals.
+// Those worth a try by estimate: at most `mostCandidates` of each problem, or where that is fewer than usual, of all of
+// them together; unknown ones (0) stay. Plain tactics that are expected to take longer go to `reserve`, the others to the
+// rivals.
 std::vector<Candidate> prune(std::vector<Candidate> list, std::span<ops::Problem const> problems,
-                             std::vector<Candidate>& reserve, Rivals& rivals);
+                             std::vector<Candidate>& reserve, Rivals& rivals, int mostCandidates = kMostCandidates);
 // Images and kernels, or why there is none.
 std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
                              Options const& options);

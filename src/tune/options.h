@@ -22,6 +22,8 @@ constexpr uint32_t bitOf(ops::Source s)
     return 1u << int(s);
 }
 
+inline constexpr int kMostCandidates = 10;
+
 struct Options
 {
     ops::Backend backend = ops::Backend::kCpu;
@@ -45,6 +47,7 @@ struct Options
     Selector* selector = nullptr;             // asked for every layer; then the cache is not used
     std::vector<Extents> minDims;             // of the layer, for the selector
     std::vector<Point> points;                // where the layer's kernels are checked beside its optimum
+    int mostCandidates = kMostCandidates;     // of each combination of formats, by estimate
     Log* log = nullptr;
 };
 

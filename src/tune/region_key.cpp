@@ -161,7 +161,8 @@ std::string cacheKey(ops::Problem const& problem, Options const& options)
     std::string key =
         regionKey(problem, options.device) + (options.winograd ? "" : "|no winograd") + (options.tf32 ? "|tf32" : "") +
         (options.workspaceBytes < INT64_MAX ? "|workspace " + std::to_string(options.workspaceBytes) : "") +
-        (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points);
+        (libraries ? "|libraries " + std::to_string(libraries) : "") + pointsKey(options.points) +
+        (options.mostCandidates < kMostCandidates ? "|first " + std::to_string(options.mostCandidates) : "");
     std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
     Hasher ids;
     for (ops::Tactic const* t : tactics)

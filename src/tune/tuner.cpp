@@ -57,8 +57,8 @@ public:
     std::vector<Result<plan::Choice>> run()
     {
         std::vector<Candidate> reserve;
-        std::vector<Candidate> list =
-            prune(collectCandidates(problems_, options_, rivals_), problems_, reserve, rivals_);
+        std::vector<Candidate> list = prune(collectCandidates(problems_, options_, rivals_), problems_, reserve,
+                                            rivals_, options_.mostCandidates);
         keep(build(std::move(list), problems_, options_));
         // With everything else refused, the plain tactics come back.
         std::vector<Candidate> again;

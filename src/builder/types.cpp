@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "builder/variants.h"
+#include "ir/op_def.h"
+
+namespace tw::builder {
+
+namespace {
+
+constexpr char const *kHalfName = "FP16", *kFloatName = "FP32";
+
+std::string microsecondsText(double us)
+{
+    return std::isfinite(us) ? std::to_string(us) + " us" : "no kernel";
+}
+
+// What is to be said of each node; its type is decided.
+void explain(passes::Precisions const& p, GraphVariants const& variants, TypeSummary& out)
+{
+    for (auto const& [node, why] : p.kept)
+        out.rivals[node].push_back({kHalfName, 0, why});
+    for (auto const& [node, why] : variants.whyNotFloat)
+        out.rivals[node].push_back({kFloatName, 0, why});
+}
+
+void explainAll(std::set<ir::Node const*> const& nodes, char const* other, char const* why, TypeSummary& out)
+{
+    for (ir::Node const* n : nodes)
+        out.rivals[n].push_back({other, 0, why});
+}
+
+// Of nodes with two variants: those that are faster in f32, conversions counted, leave `p.half`.
+Result<void> chooseByTime(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                          runtime::Instance const& max, Options const& options, TypeClocks const& clocks,
+                          IoFormats const& io, GraphVariants const& variants, passes::Precisions& p, TypeSummary& out,
+                          Log& log)
+{
+    if (clocks.prepare)
+        clocks.prepare(variants.problems, variants.originals);
+    TW_ASSIGN(auto const chosen,
+              chooseVariants(g, block, opt, max, options.tune, clocks.timesOf, clocks.glance, io, variants.problems));
+    out.microseconds = chosen.microseconds;
+    for (size_t i = 0; i < chosen.nodes.size(); ++i) {
+        ir::Node const* n = g.nodes[i].get();
+        VariantChoice const& c = chosen.nodes[i];
+        out.floatMicroseconds += c.microseconds.back();
+        if (c.microseconds.size() < 2)
+            continue;
+        bool const isHalf = variants.nodes.at(n).isHalf[c.variant];
+        double const mine = c.microseconds[c.variant], other = c.microseconds[1 - c.variant];
+        out.rivals[n].push_back({isHalf ? kFloatName : kHalfName, std::isfinite(other) ? other : 0,
+                                 std::string(isHalf ? kHalfName : kFloatName) + " takes " + microsecondsText(mine) +
+                                     ", and the engine with the conversions that belong to it less time"});
+        if (isHalf)
+            continue;
+        p.half.erase(n);
+        ++out.slower;
+        log.verbose("FP32: '" + n->name + "' takes " + microsecondsText(mine) + ", in FP16 " + microsecondsText(other));
+    }
+    return {};
+}
+
+Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const* opt,
+                              runtime::Instance const* max, Options const& options, TypePolicy policy,
+                              TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+{
+    passes::PassContext const context{log, options.refittable, true, options.constraints, options.cuda != nullptr};
+    TW_ASSIGN(passes::Precisions p, passes::choosePrecisions(g, context));
+    TypeSummary out;
+    out.kept = int(p.kept.size());
+    GraphVariants variants;
+    if (policy == TypePolicy::kLeastTime && opt && max) {
+        TW_ASSIGN(variants, collectVariants(g, block, *opt, *max, options.tune, p, weights));
+    }
+    explain(p, variants, out);
+    if (policy == TypePolicy::kPreferred)
+        explainAll(p.half, kFloatName, "FP16 wherever it is allowed made the faster engine", out);
+    if (policy == TypePolicy::kFloat) {
+        std::set<ir::Node const*> const preferred = std::exchange(p.half, p.bound);
+        std::set<ir::Node const*> left;
+        std::set_difference(preferred.begin(), preferred.end(), p.half.begin(), p.half.end(),
+                            std::inserter(left, left.end()));
+        explainAll(left, kHalfName, "FP32 wherever it is allowed made the faster engine", out);
+    }
+    out.open = variants.open;
+    out.floatMicroseconds = variants.open == int(p.half.size()) ? 0 : INFINITY;
+    if (variants.open > 0)
+        TW_TRY(chooseByTime(g, block, *opt, *max, options, clocks, io, variants, p, out, log));
+    for (auto const& n : g.nodes)
+        if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
+            log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
+    out.half = int(p.half.size());
+    TW_ASSIGN(passes::Lowered const lowered, passes::lowerTo(g, p, weights));
+    out.casts = lowered.casts;
+    // Conversions of the network's own may have gone.
+    std::erase_if(out.rivals, [&](auto const& r) {
+        return std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == r.first; });
+    });
+    return out;
+}
+
+Result<TypeSummary> assignAll(ir::Graph& g, runtime::LoadedBlock const& block, runtime::Instance const* opt,
+                              runtime::Instance const* max, Options const& options, TypePolicy policy,
+                              TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+{
+    TypeSummary sum;
+    for (size_t i = 0; i < block.steps.size(); ++i)
+        for (size_t r = 0; r < block.steps[i].regions.size(); ++r) {
+            // Without shapes (they depend on data) there is nothing to time.
+            bool const known = opt && max && r < opt->regions[i].size() && r < max->regions[i].size();
+            TW_ASSIGN(TypeSummary inner,
+                      assignAll(*g.nodes[i]->regions[r], *block.steps[i].regions[r],
+                                known ? opt->regions[i][r].get() : nullptr, known ? max->regions[i][r].get() : nullptr,
+                                options, policy, clocks, {}, weights, log));
+            sum.add(std::move(inner));
+        }
+    TW_ASSIGN(TypeSummary own, assignOne(g, block, opt, max, options, policy, clocks, io, weights, log));
+    sum.add(std::move(own));
+    return sum;
+}
+
+} // namespace
+
+void TypeSummary::add(TypeSummary&& other)
+{
+    half += other.half;
+    kept += other.kept;
+    open += other.open;
+    slower += other.slower;
+    casts += other.casts;
+    microseconds += other.microseconds;
+    floatMicroseconds += other.floatMicroseconds;
+    rivals.merge(other.rivals);
+}
+
+bool choosesTypes(Options const& options)
+{
+    auto const& off = options.passes.disabled;
+    return options.half && options.cuda && options.formats == FormatPolicy::kLeastTime && !options.tune.heuristicOnly &&
+           !options.tune.selector && options.passes.stopAfter < 0 &&
+           std::find(off.begin(), off.end(), kTypesPass) == off.end() &&
+           std::none_of(options.io.begin(), options.io.end(), [](auto const& io) { return io.second.isDirect; });
+}
+
+Result<TypeSummary> assignTypes(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                runtime::Instance const& max, Options const& options, TypePolicy policy,
+                                TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
+{
+    return assignAll(graph, block, &opt, &max, options, policy, clocks, io, weights, log);
+}
+
+} // namespace tw::builder

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/variants.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/op_def.h"
+#include "runtime/engine.h"
+#include "tune/candidates.h"
+#include "tune/region_key.h"
+
+namespace tw::builder {
+
+namespace {
+
+constexpr double kWithin = 2; // of the best estimate: what lies beyond, no clock will prefer
+
+// What estimates say of a problem in its best formats.
+struct Outlook
+{
+    double microseconds = INFINITY; // the least estimate; infinite: there is none
+    bool isPlain = true;            // nothing but the op's plain tactic does it
+};
+
+Outlook outlookOf(ops::Problem const& problem, tune::Options const& options)
+{
+    ir::Node const& node = *problem.node;
+    auto const list = options.backend == ops::Backend::kCuda ? node.op->cudaTactics : node.op->cpuTactics;
+    ops::Tactic const* plain = list && !list().empty() ? list().back() : nullptr;
+    Outlook out;
+    for (ops::Tactic const* t : tune::candidates(node, options)) {
+        if (t->source() !=
+            ops::Source::kOwn) // libraries estimate nothing, and asking them what they support takes long
+            continue;
+        for (ops::Formats const& f : t->formats(problem)) {
+            ops::Problem in = problem;
+            ops::setFormats(in, f);
+            if (!t->supports(in).ok)
+                continue;
+            out.isPlain = out.isPlain && t == plain;
+            for (ops::Config const& config : t->configs(in))
+                if (double const us = t->estimate(in, config); us > 0)
+                    out.microseconds = std::min(out.microseconds, us);
+        }
+    }
+    return out;
+}
+
+class Collector
+{
+public:
+    Collector(ir::Graph const& g, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+              runtime::Instance const& max, tune::Options const& options, passes::Precisions const& p,
+              passes::HalfWeights& weights)
+        : g_(g), block_(block), opt_(opt), max_(max), options_(options), p_(p), weights_(weights)
+    {}
+
+    Result<GraphVariants> run()
+    {
+        for (size_t i = 0; i < block_.steps.size(); ++i)
+            if (p_.isHalf(block_.steps[i].node) && !block_.steps[i].host)
+                TW_TRY(consider(i));
+        if (open_.empty())
+            return std::move(out_);
+        spread();
+        for (size_t i = 0; i < block_.steps.size(); ++i)
+            if (block_.steps[i].regions.empty() && !block_.steps[i].host)
+                TW_TRY(add(i));
+        return std::move(out_);
+    }
+
+private:
+    ops::Problem ownProblem(size_t i) const
+    {
+        return runtime::problemOf(block_.steps[i], opt_, max_, options_.workers->count(), options_.cuda);
+    }
+    Result<ops::Problem> pose(size_t i, bool half, std::vector<passes::PosedNode>& owner)
+    {
+        TW_ASSIGN(passes::PosedNode posed, passes::poseNode(g_, *block_.steps[i].node, half, p_, weights_));
+        ops::Problem p = ownProblem(i);
+        p.node = posed.node;
+        auto take = [](ops::TensorSpec& spec, ir::Value const* v) {
+            if (!v)
+                return;
+            spec.type = v->type;
+            spec.constant = v->constant ? v->constant->data.get() : nullptr;
+        };
+        for (size_t k = 0; k < p.inputs.size(); ++k)
+            take(p.inputs[k], posed.node->inputs[k]);
+        for (size_t k = 0; k < p.outputs.size(); ++k)
+            take(p.outputs[k], posed.node->outputs[k]);
+        out_.originals[posed.node] = block_.steps[i].node;
+        owner.push_back(std::move(posed));
+        return p;
+    }
+
+    Outlook const& outlook(ops::Problem const& p)
+    {
+        auto const [at, isNew] = outlooks_.try_emplace(tune::regionKey(p, options_.device));
+        if (isNew)
+            at->second = outlookOf(p, options_);
+        return at->second;
+    }
+
+    // Whether a node in f16 may be in f32, what its neighbours are in aside.
+    Result<void> consider(size_t i)
+    {
+        ir::Node const& n = *block_.steps[i].node;
+        if (p_.bound.contains(&n)) {
+            out_.whyNotFloat[&n] = "the network asks for FP16";
+            return {};
+        }
+        auto known = [&](ir::Value const* v) { return !v || opt_.values[size_t(block_.indexOf(v))].known; };
+        if (!std::all_of(n.inputs.begin(), n.inputs.end(), known) ||
+            !std::all_of(n.outputs.begin(), n.outputs.end(), known)) {
+            out_.whyNotFloat[&n] = "its shapes depend on data: there is nothing to time";
+            return {};
+        }
+        std::vector<passes::PosedNode> owner;
+        TW_ASSIGN(ops::Problem const inHalf, pose(i, true, owner));
+        TW_ASSIGN(ops::Problem const inFloat, pose(i, false, owner));
+        Outlook const half = outlook(inHalf), single = outlook(inFloat);
+        if (passes::isCheap(n) && half.isPlain == single.isPlain) {
+            between_.insert(&n);
+            out_.whyNotFloat[&n] = "it costs little and stands between layers in FP16";
+        } else if (single.isPlain && !half.isPlain) {
+            out_.whyNotFloat[&n] = "only FP16 has generated kernels for it";
+        } else if (half.isPlain == single.isPlain && single.microseconds > kWithin * half.microseconds &&
+                   std::isfinite(single.microseconds)) {
+            out_.whyNotFloat[&n] = "estimated at " + std::to_string(single.microseconds) + " us, FP16 at " +
+                                   std::to_string(half.microseconds) + " us";
+        } else {
+            open_.insert(&n);
+        }
+        return {};
+    }
+
+    // Cheap nodes that touch an open one, at once or by others of their kind, are open too: conversions may stand at
+    // either side.
+    void spread()
+    {
+        auto isOpenMaker = [&](ir::Value const* v) { return v && v->producer && open_.contains(v->producer); };
+        for (bool changed = true; changed;) {
+            changed = false;
+            std::set<ir::Value const*> read;
+            for (ir::Node const* n : open_)
+                read.insert(n->inputs.begin(), n->inputs.end());
+            for (auto n = between_.begin(); n != between_.end();) {
+                bool const touches = std::any_of((*n)->inputs.begin(), (*n)->inputs.end(), isOpenMaker) ||
+                                     std::any_of((*n)->outputs.begin(), (*n)->outputs.end(),
+                                                 [&](ir::Value const* v) { return read.contains(v); });
+                changed = changed || touches;
+                if (touches) {
+                    open_.insert(*n);
+                    out_.whyNotFloat.erase(*n);
+                }
+                n = touches ? between_.erase(n) : std::next(n);
+            }
+        }
+    }
+
+    Result<void> add(size_t i)
+    {
+        ir::Node const& n = *block_.steps[i].node;
+        NodeVariants v;
+        std::vector<ops::Problem> problems;
+        auto addIn = [&](bool half) -> Result<void> {
+            TW_ASSIGN(ops::Problem p, pose(i, half, v.posed));
+            problems.push_back(std::move(p));
+            v.isHalf.push_back(half);
+            return {};
+        };
+        if (p_.isHalf(&n)) {
+            TW_TRY(addIn(true));
+            if (open_.contains(&n))
+                TW_TRY(addIn(false));
+        } else if (passes::readsAnyFloat(n)) {
+            TW_TRY(addIn(false));
+        } else {
+            problems.push_back(ownProblem(i));
+            v.isHalf.push_back(false);
+        }
+        out_.open += problems.size() > 1;
+        out_.problems.emplace(&n, std::move(problems));
+        out_.nodes.emplace(&n, std::move(v));
+        return {};
+    }
+
+    ir::Graph const& g_;
+    runtime::LoadedBlock const& block_;
+    runtime::Instance const &opt_, &max_;
+    tune::Options const& options_;
+    passes::Precisions const& p_;
+    passes::HalfWeights& weights_;
+    std::set<ir::Node const*> open_, between_;
+    std::map<std::string, Outlook> outlooks_; // by region: equal layers have equal ones
+    GraphVariants out_;
+};
+
+} // namespace
+
+Result<GraphVariants> collectVariants(ir::Graph const& graph, runtime::LoadedBlock const& block,
+                                      runtime::Instance const& opt, runtime::Instance const& max,
+                                      tune::Options const& options, passes::Precisions const& precisions,
+                                      passes::HalfWeights& weights)
+{
+    return Collector(graph, block, opt, max, options, precisions, weights).run();
+}
+
+} // namespace tw::builder

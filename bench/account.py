@@ -27,12 +27,12 @@ def volume(dims):
 
 def weights_of(layer):
     """Numbers of elements of the constants, the largest first."""
-    return sorted((w["Count"] for w in layer.get("Weights", {}).values()), reverse=True)
+    return sorted((w["Count"] for w in layer.get("Constants", {}).values()), reverse=True)
 
 
 def operations(layer):
     """Multiplications and additions of the products in a region; what else there is, counts by its bytes."""
-    kind, out = layer["LayerType"], layer["Outputs"][0]["Dimensions"]
+    kind, out = layer["Op"], layer["Outputs"][0]["Dimensions"]
     if "convolution" in kind and weights_of(layer):
         return 2 * weights_of(layer)[0] * out[0] * volume(out[2:])
     if kind in ("matrix_multiply", "fully_connected"):
@@ -51,9 +51,9 @@ def moved(layer):
     size = {"FP32": 4, "FP16": 2, "INT32": 4, "INT8": 1, "BOOL": 1}
     total = 0
     for tensor in layer["Inputs"] + layer["Outputs"]:
-        text = tensor.get("Format/Datatype", "FP32")
+        text = tensor.get("Format/Datatype", "FP32").upper()
         total += volume(tensor["Dimensions"]) * next((s for name, s in size.items() if name in text), 4)
-    return total + sum(w["Count"] * size.get(w["Type"], 4) for w in layer.get("Weights", {}).values())
+    return total + sum(w["Count"] * size.get(w["Type"].upper(), 4) for w in layer.get("Constants", {}).values())
 
 
 def fma_rate(program, threads):
@@ -99,13 +99,13 @@ def profile(args, folder):
 
 def kind_of(layer):
     inputs = layer["Inputs"][0]["Dimensions"] if layer["Inputs"] else []
-    if "convolution" in layer["LayerType"] and len(inputs) == 4 and weights_of(layer):
+    if "convolution" in layer["Op"] and len(inputs) == 4 and weights_of(layer):
         out = layer["Outputs"][0]["Dimensions"]
-        group = layer.get("groups", 1)
+        group = layer.get("Attributes", {}).get("groups", 1)
         window = round((weights_of(layer)[0] * group / (inputs[1] * out[1])) ** 0.5)
         return "%sconvolution %dx%d%s" % ("depthwise " if group == inputs[1] and group > 1 else "", window, window,
-                                          " stride 2" if layer.get("strides", [1])[0] == 2 else "")
-    return layer["LayerType"]
+                                          " stride 2" if layer.get("Attributes", {}).get("strides", [1])[0] == 2 else "")
+    return layer["Op"]
 
 
 def main():

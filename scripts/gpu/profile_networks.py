@@ -40,7 +40,7 @@ def profile(args, name, folder):
             with open(layers, encoding="utf-8") as f:
                 about = {layer["Name"]: layer for layer in json.load(f)["Layers"] if isinstance(layer, dict)}
             row["runs"] = measured[0]["count"]
-            row["layers"] = [{"name": m["name"], "op": about.get(m["name"], {}).get("LayerType", ""),
+            row["layers"] = [{"name": m["name"], "op": about.get(m["name"], {}).get("Op", ""),
                               "tactic": about.get(m["name"], {}).get("TacticName", ""), "ms": m["medianMs"]} for m in measured[1:]]
             row["sum_ms"] = sum(layer["ms"] for layer in row["layers"])
             row["ok"] = row["sum_ms"] > 0

@@ -2,15 +2,16 @@
 // IEngineInspector: names only, or everything about a layer, as the engine's profiling verbosity allows.
 #include "api/inspector.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include <nlohmann/json.hpp>
 
 #include "api/io_formats.h"
 #include "api/layer_report.h"
 #include "ir/op_def.h"
-#include "ops/convolution/op.h"
-#include "ops/matrix_multiply/op.h"
 #include "runtime/profile_ranges.h"
-#include "tactic/registry.h"
+#include "tactic/layer_facts.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -28,19 +29,28 @@ std::string text(Json const& j, int indent = -1)
     return j.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// What is settled for a context's shapes, without one for those of a static network; null where there is none.
+std::shared_ptr<runtime::Instance const> instanceOf(InspectorObject const& i, int profile)
+{
+    if (!i.context)
+        return {std::shared_ptr<void>(), i.state->core->example()}; // the engine keeps it
+    if (i.context->getOptimizationProfile() != profile)
+        return nullptr;
+    auto& c = const_cast<ContextObject&>(objectOf(*i.context));
+    auto inst = c.prepare();
+    return inst.ok() ? *inst : nullptr;
+}
+
 // Dimensions as far as known: -1 where only a context's shapes tell.
-Json dimsOf(InspectorObject const& i, ir::Value const& v, int profile)
+Json dimsOf(InspectorObject const& i, runtime::Instance const* instance, ir::Value const& v, int profile)
 {
     Json d = Json::array();
-    if (i.context && i.context->getOptimizationProfile() == profile) {
-        auto& c = const_cast<ContextObject&>(objectOf(*i.context));
-        if (auto inst = c.prepare(); inst.ok()) {
-            runtime::ValueState const& s = (*inst)->values[size_t(i.state->core->block().indexOf(&v))];
-            if (s.exact) {
-                for (int64_t k : s.dims)
-                    d.push_back(k);
-                return d;
-            }
+    if (i.context && instance) {
+        runtime::ValueState const& s = instance->values[size_t(i.state->core->block().indexOf(&v))];
+        if (s.exact) {
+            for (int64_t k : s.dims)
+                d.push_back(k);
+            return d;
         }
     }
     for (ir::Dim const& k : v.shape)
@@ -48,28 +58,91 @@ Json dimsOf(InspectorObject const& i, ir::Value const& v, int profile)
     return d;
 }
 
-Json tensorJson(InspectorObject const& i, ir::Value const& v, int profile)
+// In the inspector's words of 8.5: those of linear tensors differ from type to type.
+std::string wordsOf(ir::Value const& v)
+{
+    if (v.format != Format::kLinear)
+        return formatWords(v.format, typeText(v.type));
+    switch (v.type) {
+    case DataType::kFloat:
+        return "Row major linear FP32";
+    case DataType::kHalf:
+        return "Row major linear FP16 format";
+    case DataType::kInt8:
+        return "Row major Int8 format";
+    case DataType::kInt32:
+        return "Row major linear Int32";
+    case DataType::kBool:
+        return "Row major linear BOOL";
+    case DataType::kUInt8:
+        return "Row major linear UInt8 format";
+    }
+    return "";
+}
+
+Json tensorJson(InspectorObject const& i, runtime::Instance const* instance, ir::Value const& v, int profile)
 {
     Json t;
     t["Name"] = v.name;
     t["Location"] = v.host ? "Host" : "Device";
-    t["Dimensions"] = dimsOf(i, v, profile);
+    t["Dimensions"] = dimsOf(i, instance, v, profile);
     bool known = true;
     for (auto const& k : t["Dimensions"])
         known = known && k.get<int64_t>() >= 0;
-    if (known)
-        t["Format/Datatype"] = formatWords(v.format, typeText(v.type));
+    t["Format/Datatype"] = known ? wordsOf(v) : "N/A due to dynamic shapes";
     return t;
 }
 
-// The op, or the public layer that is one of its kinds.
-char const* kindOf(ir::Node const& node)
+// A step that no kernel runs for, and whose output is its input: what readers fold away.
+bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, int index)
 {
-    if (node.op == &ops::convolution::def() && node.attrsAs<ops::convolution::Attrs>().transposed)
-        return "deconvolution";
-    if (node.op == &ops::matrix_multiply::def() && node.attrsAs<ops::matrix_multiply::Attrs>().connected)
-        return "fully_connected";
-    return node.op->name;
+    if (step.host || !instance || !instance->skipped[size_t(index)])
+        return false;
+    auto const isRead = [](ir::Value const* v) { return v && !v->isConstant() && !v->host; };
+    auto const& inputs = step.node->inputs;
+    return step.node->outputs.size() == 1 && std::count_if(inputs.begin(), inputs.end(), isRead) == 1;
+}
+
+Json factJson(ops::Fact const& fact)
+{
+    return std::visit(
+        [](auto const& value) -> Json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ops::WeightsFact>)
+                return {{"Type", value.type}, {"Count", value.count}};
+            else
+                return value;
+        },
+        fact);
+}
+
+// The op's own attributes and constants, by its own names.
+void addAttributes(Json& j, ir::Node const& node)
+{
+    using Kind = ir::FieldValue::Kind;
+    j["Op"] = node.op->name;
+    Json attributes = Json::object();
+    for (auto const& f : ir::fieldsOf(*node.attrs)) {
+        Json& value = attributes[f.name];
+        if (f.kind == Kind::kInteger)
+            value = f.integers[0];
+        else if (f.kind == Kind::kReal)
+            value = f.reals[0];
+        else if (f.kind == Kind::kIntegers)
+            value = f.integers;
+        else if (f.kind == Kind::kReals)
+            value = f.reals;
+        else
+            value = f.text;
+    }
+    if (!attributes.empty())
+        j["Attributes"] = attributes;
+    Json constants = Json::object();
+    for (ir::Value const* v : node.inputs)
+        if (v && v->isConstant())
+            constants[v->name] = {{"Type", typeText(v->type)}, {"Count", ir::extentsOf(v->shape).volume()}};
+    if (!constants.empty())
+        j["Constants"] = constants;
+    j["NetworkLayers"] = node.layers;
 }
 
 } // namespace
@@ -86,43 +159,37 @@ std::string InspectorObject::layer(int index, bool json) const
         return json ? "{}" : "";
     if (contents.profilingVerbosity == kNamesOnly)
         return json ? text(Json(name)) : name;
+    std::string const tactic = step.tactic ? step.tactic->name() : "";
+    std::shared_ptr<runtime::Instance const> const kept = instanceOf(*this, profile);
+    runtime::Instance const* const instance = kept.get();
+    ops::LayerFacts facts = ops::factsOf(node, tactic);
+    if (isNoOp(instance, step, index)) {
+        facts.kind("NoOp", "");
+        facts.parameters.clear();
+    }
+    // First what 8.5 has, under its names.
     Json j;
     j["Name"] = name;
-    j["LayerType"] = kindOf(node);
+    j["LayerType"] = facts.layerType;
     j["Inputs"] = Json::array();
     for (ir::Value const* v : node.inputs)
         if (v && !v->isConstant())
-            j["Inputs"].push_back(tensorJson(*this, *v, profile));
+            j["Inputs"].push_back(tensorJson(*this, instance, *v, profile));
     j["Outputs"] = Json::array();
     for (ir::Value const* v : node.outputs)
-        j["Outputs"].push_back(tensorJson(*this, *v, profile));
-    j["ParameterType"] = kindOf(node);
-    for (auto const& f : ir::fieldsOf(*node.attrs)) {
-        using Kind = ir::FieldValue::Kind;
-        if (f.kind == Kind::kInteger)
-            j[f.name] = f.integers[0];
-        else if (f.kind == Kind::kReal)
-            j[f.name] = f.reals[0];
-        else if (f.kind == Kind::kIntegers)
-            j[f.name] = f.integers;
-        else if (f.kind == Kind::kReals)
-            j[f.name] = f.reals;
-        else
-            j[f.name] = f.text;
-    }
-    Json weights = Json::object();
-    for (ir::Value const* v : node.inputs)
-        if (v && v->isConstant())
-            weights[v->name] = {{"Type", typeText(v->type)}, {"Count", ir::extentsOf(v->shape).volume()}};
-    if (!weights.empty())
-        j["Weights"] = weights;
-    j["Origin"] = node.layers;
-    j["TacticName"] = step.host ? "host (shape tensor)" : step.tactic ? step.tactic->name() : "";
+        j["Outputs"].push_back(tensorJson(*this, instance, *v, profile));
+    if (!facts.parameterType.empty())
+        j["ParameterType"] = facts.parameterType;
+    for (auto const& [key, value] : facts.parameters)
+        j[key] = factJson(value);
+    j["TacticName"] = step.host ? "host (shape tensor)" : tactic;
     if (step.tactic) {
         char hex[32];
         std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(step.tactic->id()));
         j["TacticValue"] = hex;
     }
+    // Then what only this library says.
+    addAttributes(j, node);
     if (plan::Block const& p = state->core->planned(); index < int(p.steps.size()))
         addReport(j, node, p.steps[size_t(index)].choice);
     if (json)

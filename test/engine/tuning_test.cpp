@@ -82,7 +82,7 @@ struct Convolutions : Maker
 
 bool isConvolution(Json const& layer)
 {
-    return contains(layer["ParameterType"].get<std::string>(), "convolution");
+    return layer.value("ParameterType", "") == "Convolution";
 }
 std::set<std::string> mentioned(Json const& layers)
 {

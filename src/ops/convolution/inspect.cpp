@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/convolution/op.h"
+
+#include "families/convolution/layer_facts.h"
+
+namespace tw::ops {
+
+void inspect_convolution(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<convolution::Attrs>();
+    addConvolution(facts, a.kind(), a, a.epilogue.activation);
+}
+
+} // namespace tw::ops

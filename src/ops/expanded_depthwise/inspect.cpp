@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Told by the second of its two convolutions.
+#include "ops/expanded_depthwise/op.h"
+
+#include "families/convolution/layer_facts.h"
+
+namespace tw::ops {
+
+void inspect_expanded_depthwise(LayerFacts& facts)
+{
+    auto const& a = facts.attrs<expanded_depthwise::Attrs>();
+    addConvolution(facts, WindowKind::kConvolution, a, a.outer, 3);
+    facts.layerType = "FusedConvActConvolution";
+}
+
+} // namespace tw::ops

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/layer_facts.h"
+
+#include <cctype>
+
+#include "ir/op_def.h"
+
+namespace tw::ops {
+
+// By op's name; made by the build from the inspect.cpp files (src/CMakeLists.txt).
+bool inspectByOp(LayerFacts& facts);
+
+namespace {
+
+char const* publishedName(DataType t)
+{
+    switch (t) {
+    case DataType::kFloat:
+        return "Float";
+    case DataType::kHalf:
+        return "Half";
+    case DataType::kInt8:
+        return "Int8";
+    case DataType::kInt32:
+        return "Int32";
+    case DataType::kBool:
+        return "Bool";
+    case DataType::kUInt8:
+        return "UInt8";
+    }
+    return "";
+}
+
+// matrix_multiply: MatrixMultiply
+std::string pascalCase(std::string_view name)
+{
+    std::string out;
+    bool isFirst = true;
+    for (char c : name) {
+        if (c != '_')
+            out += isFirst ? char(std::toupper(static_cast<unsigned char>(c))) : c;
+        isFirst = c == '_';
+    }
+    return out;
+}
+
+} // namespace
+
+void LayerFacts::addWeights(char const* key, ir::Value const* v)
+{
+    if (v && v->isConstant())
+        add(key, WeightsFact{publishedName(v->type), ir::extentsOf(v->shape).volume()});
+}
+
+std::vector<int64_t> numbersOf(ir::Shape const& shape)
+{
+    std::vector<int64_t> out;
+    for (ir::Dim const& d : shape)
+        out.push_back(d.value());
+    return out;
+}
+
+LayerFacts factsOf(ir::Node const& node, std::string_view tactic)
+{
+    LayerFacts facts{node, tactic, {}, {}, {}};
+    if (!inspectByOp(facts))
+        facts.kind(pascalCase(node.op->name));
+    return facts;
+}
+
+} // namespace tw::ops

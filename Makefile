@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each target installs what is missing (scripts/packages.txt), configures and builds; CMake and Ninja do the work.
-#   make build     everything, into build/release/{bin,lib}     make bench    benchmarks
-#   make demo      reads handwritten digits with trtexec        make format   clang-format on every source file
-#   make test      what every change must pass                  make fuzz     each fuzz target for FUZZ_SECONDS (600)
-#   make test-all  the long tests and the sanitizers            make clean    removes build/
-#   make train     trains the demo's model again
-#   make bench-peers  this engine beside ONNX Runtime and OpenVINO; PEERS_ARGS="--models resnet18 --rounds 5" and the like
+# `make help` prints the targets with the text behind their ##.
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 export JOBS
@@ -14,50 +9,58 @@ export JOBS
 DEMO_TARGETS := trtexec digits
 PEERS_TARGETS := engine_worker fma_peak bench_gemm
 
-.PHONY: build demo test test-all bench bench-peers format fuzz train clean
+# `make` alone builds.
+.DEFAULT_GOAL := build
+.PHONY: help build demo test test-all bench bench-peers format fuzz train clean
 
-build:
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "JOBS=N: so many processes ($(JOBS))"
+
+build: ## everything, into build/release/{bin,lib}; what `make` alone does
 	@scripts/setup.sh build
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
-demo:
+demo: ## reads handwritten digits with trtexec and a client program
 	@scripts/setup.sh build
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target $(DEMO_TARGETS)
 	@scripts/demo.sh
 
+test: ## what every change must pass
+test-all: ## the same with the long tests, clang-tidy and the sanitizers
 test test-all:
 	@scripts/setup.sh build test $(if $(filter test-all,$@),fuzz)
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@$(if $(filter test,$@),scripts/test.sh -LE '^long$$',status=0; scripts/test.sh || status=1; scripts/sanitize.sh || status=1; exit $$status)
 
-bench:
+bench: ## benchmarks
 	@scripts/setup.sh build
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 	@scripts/bench.sh
 
-bench-peers:
+bench-peers: ## this engine beside ONNX Runtime and OpenVINO; PEERS_ARGS="--models resnet18 --rounds 5" and the like
 	@scripts/setup.sh build peers
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target $(PEERS_TARGETS)
 	.venv/bin/python bench/cpu_peers.py $(PEERS_ARGS)
 
-format:
+format: ## clang-format on every source file
 	@scripts/setup.sh format
 	@python3 test/house/format.py --fix
 
-fuzz:
+fuzz: ## each fuzz target for FUZZ_SECONDS (600)
 	@scripts/setup.sh build fuzz
 	cmake --preset fuzz
 	cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz.sh
 
-train:
+train: ## trains the demo's model again
 	@scripts/setup.sh train
 	.venv/bin/python examples/digits/train.py
 
-clean:
+clean: ## removes build/
 	rm -rf build

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference. TW_TACTIC, a tactic's
+// name or one with *, takes these tactics alone.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <string_view>
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"
@@ -214,12 +217,52 @@ void checkAliases(CaseGraph const& g, std::vector<Tensor> const& want)
     }
 }
 
+// What TW_TACTIC asks for: all where it is not set.
+class Asked
+{
+public:
+    Asked()
+    {
+        char const* const text = std::getenv("TW_TACTIC");
+        pattern_ = text ? text : "";
+    }
+    bool takes(std::string_view name)
+    {
+        bool const fits = pattern_.empty() || matches(pattern_, name);
+        any_ = any_ || fits;
+        return fits;
+    }
+    // Empty, or what is wrong after all tests.
+    std::string complaint() const
+    {
+        return pattern_.empty() || any_ ? "" : "TW_TACTIC=" + pattern_ + " names no tactic of the ops that were tested";
+    }
+
+private:
+    static bool matches(std::string_view pattern, std::string_view name)
+    {
+        if (pattern.empty())
+            return name.empty();
+        if (pattern[0] == '*')
+            return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
+        return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
+    }
+    std::string pattern_;
+    bool any_ = false;
+};
+Asked& asked()
+{
+    static Asked a;
+    return a;
+}
+
 // The counts, on the screen and, where TW_TEST_REPORT names a file, in it.
 class Report final : public testing::Environment
 {
 public:
     void TearDown() override
     {
+        EXPECT_EQ(asked().complaint(), "");
         CaseCounts const& n = caseCounts();
         std::string lacks;
         for (std::string const& s : n.skippedFor)
@@ -274,34 +317,66 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
     auto const tactics = op.cpuTactics();
     ASSERT_FALSE(tactics.empty());
     for (ops::Tactic const* t : tactics)
-        runTactic(g, *t, *want);
+        if (asked().takes(t->name()))
+            runTactic(g, *t, *want);
     EXPECT_TRUE(ops::supportsFormats(*tactics.back(), problemOf(g, *want)).ok)
         << "the last tactic must accept everything";
 }
 
-// One test for each op, so that a failure names it.
-class OpCases : public testing::TestWithParam<ir::OpDef const*>
-{};
+namespace {
 
-TEST_P(OpCases, TacticsAgreeWithReference)
+class CaseTest final : public testing::Test
 {
-    ir::OpDef const& op = *GetParam();
-    ops::CaseList list;
-    ASSERT_NE(op.cases, nullptr) << op.name << " has no cases";
-    op.cases(list);
-    ASSERT_FALSE(list.cases.empty());
-    std::set<std::string> names;
-    bool hasExpected = false;
-    for (ops::Case const& c : list.cases) {
-        EXPECT_TRUE(names.insert(c.name).second) << "two cases named " << c.name;
-        hasExpected = hasExpected || !c.expected.empty();
-        runCase(op, c);
-    }
-    EXPECT_TRUE(hasExpected) << op.name << " has no case with values worked out by hand";
+public:
+    CaseTest(ir::OpDef const& op, ops::Case const& c) : op_(op), case_(c) {}
+    void TestBody() override { runCase(op_, case_); }
+
+private:
+    ir::OpDef const& op_;
+    ops::Case const& case_;
+};
+
+// The cases of all ops, made once; tests refer to them.
+std::vector<ops::CaseList> const& lists()
+{
+    static std::vector<ops::CaseList> const all = [] {
+        std::vector<ops::CaseList> made(ops::all().size());
+        for (size_t i = 0; i < made.size(); ++i)
+            if (auto const add = ops::all()[i]->cases)
+                add(made[i]);
+        return made;
+    }();
+    return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OpCases, testing::ValuesIn(ops::all().begin(), ops::all().end()),
-                         [](auto const& info) { return std::string(info.param->name); });
+void registerCases()
+{
+    for (size_t i = 0; i < lists().size(); ++i) {
+        ir::OpDef const& op = *ops::all()[i];
+        std::string const suite = std::string("ops/") + op.name;
+        for (ops::Case const& c : lists()[i].cases)
+            testing::RegisterTest(suite.c_str(), c.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                                  [&op, &c]() -> testing::Test* { return new CaseTest(op, c); });
+    }
+}
+
+} // namespace
+
+TEST(CaseLists, EveryOpHasNamedCasesAndValuesByHand)
+{
+    for (size_t i = 0; i < lists().size(); ++i) {
+        char const* const op = ops::all()[i]->name;
+        std::set<std::string> names;
+        bool hasExpected = false;
+        for (ops::Case const& c : lists()[i].cases) {
+            EXPECT_TRUE(names.insert(c.name).second) << op << " has two cases named " << c.name;
+            EXPECT_FALSE(c.name.empty() || c.name.find_first_of("*?:") != std::string::npos)
+                << op << "." << c.name << " cannot be chosen by a filter";
+            hasExpected = hasExpected || !c.expected.empty();
+        }
+        EXPECT_TRUE(hasExpected) << op << " has no case with values worked out by hand";
+    }
+}
 
 TEST(Registry, NamesAndTacticIdsAreUnique)
 {
@@ -320,3 +395,10 @@ TEST(Registry, NamesAndTacticIdsAreUnique)
 }
 
 } // namespace tw::test
+
+int main(int argc, char** argv)
+{
+    testing::InitGoogleTest(&argc, argv);
+    tw::test::registerCases();
+    return RUN_ALL_TESTS();
+}

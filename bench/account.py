@@ -35,7 +35,7 @@ def operations(layer):
     kind, out = layer["Op"], layer["Outputs"][0]["Dimensions"]
     if "convolution" in kind and weights_of(layer):
         return 2 * weights_of(layer)[0] * out[0] * volume(out[2:])
-    if kind in ("matrix_multiply", "fully_connected"):
+    if kind == "matrix_multiply":
         a = layer["Inputs"][0]["Dimensions"]
         if weights_of(layer) and weights_of(layer)[0] % out[-1] == 0 and weights_of(layer)[0] > out[-1]:
             return 2 * volume(out[:-1]) * weights_of(layer)[0]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels of the printed report and keys of the JSON files.
-#include "json.h"
+#include "json_rows.h"
 #include "layer_profile.h"
 #include "log.h"
 #include "report.h"
@@ -139,16 +139,15 @@ TEST(Report, NothingMeasured)
 TEST(Report, TimesJsonKeys)
 {
     const RunTrace trace = steadyTrace(2, 0);
-    EXPECT_EQ(
-        timesJson(trace.queries),
-        "[\n"
-        "  { \"startEnqMs\" : 0, \"endEnqMs\" : 13, \"startH2dMs\" : 0, \"endH2dMs\" : 1, \"startComputeMs\" : 1, "
-        "\"endComputeMs\" : 11, \"startD2hMs\" : 11, \"endD2hMs\" : 13, \"h2dMs\" : 1, \"computeMs\" : 10, "
-        "\"d2hMs\" : 2, \"latencyMs\" : 13 },\n"
-        "  { \"startEnqMs\" : 13, \"endEnqMs\" : 26, \"startH2dMs\" : 13, \"endH2dMs\" : 14, \"startComputeMs\" : "
-        "14, \"endComputeMs\" : 24, \"startD2hMs\" : 24, \"endD2hMs\" : 26, \"h2dMs\" : 1, \"computeMs\" : 10, "
-        "\"d2hMs\" : 2, \"latencyMs\" : 13 }\n"
-        "]\n");
+    EXPECT_EQ(timesJson(trace.queries),
+              "[\n"
+              "  {\"startEnqMs\":0,\"endEnqMs\":13,\"startH2dMs\":0,\"endH2dMs\":1,\"startComputeMs\":1,"
+              "\"endComputeMs\":11,\"startD2hMs\":11,\"endD2hMs\":13,\"h2dMs\":1,\"computeMs\":10,"
+              "\"d2hMs\":2,\"latencyMs\":13},\n"
+              "  {\"startEnqMs\":13,\"endEnqMs\":26,\"startH2dMs\":13,\"endH2dMs\":14,\"startComputeMs\":14,"
+              "\"endComputeMs\":24,\"startD2hMs\":24,\"endD2hMs\":26,\"h2dMs\":1,\"computeMs\":10,"
+              "\"d2hMs\":2,\"latencyMs\":13}\n"
+              "]\n");
     EXPECT_EQ(timesJson({}), "[\n]\n");
 }
 
@@ -169,25 +168,27 @@ TEST(Profile, TableAndJson)
     EXPECT_NE(out.find("       Total       20.00           5.0000             5.0000    100.0"), std::string::npos)
         << out;
     EXPECT_EQ(out.find("no-op"), std::string::npos);
-    EXPECT_EQ(
-        profile.json(),
-        "[\n  { \"count\" : 4 },\n"
-        "  { \"name\" : \"conv + relu\", \"timeMs\" : 10, \"averageMs\" : 2.5, \"medianMs\" : 2.5, \"percentage\" : "
-        "50 },\n"
-        "  { \"name\" : \"no-op\", \"timeMs\" : 0, \"averageMs\" : 0, \"medianMs\" : 0, \"percentage\" : 0 },\n"
-        "  { \"name\" : \"fc\", \"timeMs\" : 10, \"averageMs\" : 2.5, \"medianMs\" : 2.5, \"percentage\" : 50 }\n]\n");
+    EXPECT_EQ(profile.json(),
+              "[\n  {\"count\":4},\n"
+              "  {\"name\":\"conv + relu\",\"timeMs\":10,\"averageMs\":2.5,\"medianMs\":2.5,\"percentage\":50},\n"
+              "  {\"name\":\"no-op\",\"timeMs\":0,\"averageMs\":0,\"medianMs\":0,\"percentage\":0},\n"
+              "  {\"name\":\"fc\",\"timeMs\":10,\"averageMs\":2.5,\"medianMs\":2.5,\"percentage\":50}\n]\n");
 }
 
 TEST(Json, StringsAndNumbers)
 {
-    EXPECT_EQ(jsonString("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
-    EXPECT_EQ(jsonString("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
-    EXPECT_EQ(jsonString("\xff\xc3"), "\"\\ufffd\\ufffd\"");
-    EXPECT_EQ(jsonNumber(2147483647), "2147483647");
-    EXPECT_EQ(jsonNumber(0.1f), "0.100000001");
-    EXPECT_EQ(jsonNumber(std::nan("")), "null");
-    EXPECT_EQ(jsonNumber(-0.0), "-0");
+    const auto row = [](Json value) { return jsonRows({Json{{"v", std::move(value)}}}); };
+    EXPECT_EQ(row("a\"b\\c\n\x01"), "[\n  {\"v\":\"a\\\"b\\\\c\\n\\u0001\"}\n]\n");
+    EXPECT_EQ(row("gr\xc3\xbc\xc3\x9f"), "[\n  {\"v\":\"gr\xc3\xbc\xc3\x9f\"}\n]\n");
+    EXPECT_EQ(row("a\xff"), "[\n  {\"v\":\"a\xef\xbf\xbd\"}\n]\n");
+    EXPECT_EQ(jsonNumber(2147483647).dump(), "2147483647");
+    EXPECT_EQ(jsonNumber(0.1f).dump(), "0.100000001");
+    EXPECT_EQ(jsonNumber(1e20).dump(), "1e+20");
+    EXPECT_EQ(jsonNumber(std::nan("")).dump(), "null");
+    EXPECT_EQ(jsonNumber(-INFINITY).dump(), "null");
+    EXPECT_EQ(jsonNumber(-0.0).dump(), "-0.0");
 }
 
 } // namespace
+
 } // namespace tw::trtexec

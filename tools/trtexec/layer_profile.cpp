@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_profile.h"
 
-#include "json.h"
+#include "json_rows.h"
 #include "log.h"
 
 #include <algorithm>
@@ -87,19 +87,18 @@ std::string LayerProfile::json() const
     const std::lock_guard lock(mutex_);
     const double all = totalMs();
     const double runs = static_cast<double>(std::max<size_t>(iterations(), 1));
-    JsonRows rows;
-    rows.beginRow();
-    rows.number("count", static_cast<double>(iterations()));
+    std::vector<Json> rows;
+    rows.emplace_back()["count"] = iterations();
     for (const Layer& layer : layers_) {
         const double total = layer.total();
-        rows.beginRow();
-        rows.text("name", layer.name);
-        rows.number("timeMs", total);
-        rows.number("averageMs", total / runs);
-        rows.number("medianMs", layer.median());
-        rows.number("percentage", all > 0 ? 100 * total / all : 0);
+        Json& row = rows.emplace_back();
+        row["name"] = layer.name;
+        row["timeMs"] = jsonNumber(total);
+        row["averageMs"] = jsonNumber(total / runs);
+        row["medianMs"] = jsonNumber(layer.median());
+        row["percentage"] = jsonNumber(all > 0 ? 100 * total / all : 0);
     }
-    return std::move(rows).finish();
+    return jsonRows(rows);
 }
 
 } // namespace tw::trtexec

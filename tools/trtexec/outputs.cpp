@@ -2,7 +2,7 @@
 #include "outputs.h"
 
 #include "compare.h"
-#include "json.h"
+#include "json_rows.h"
 #include "output_file.h"
 
 #include <cstdio>
@@ -56,19 +56,16 @@ void dumpOutputs(Log& log, const Bindings& bindings)
 
 std::string outputsJson(const Bindings& bindings)
 {
-    JsonRows rows;
+    std::vector<Json> rows;
     for (const Binding& b : bindings.all()) {
         if (b.input)
             continue;
-        std::string values = "[ ";
+        Json values = Json::array();
         for (int64_t i = 0, n = b.layout.count(); i < n; ++i)
-            values += (i ? ", " : "") + jsonNumber(b.value(i));
-        rows.beginRow();
-        rows.text("name", b.name);
-        rows.text("dimensions", dimensions(b));
-        rows.raw("values", values + " ]");
+            values.push_back(jsonNumber(b.value(i)));
+        rows.push_back({{"name", b.name}, {"dimensions", dimensions(b)}, {"values", std::move(values)}});
     }
-    return std::move(rows).finish();
+    return jsonRows(rows);
 }
 
 bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& reporting)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
-#include "json.h"
+#include "json_rows.h"
 #include "log.h"
 #include "value_syntax.h"
 
@@ -190,23 +190,23 @@ void reportPerformance(Log& log, const RunTrace& trace, const ReportingOptions& 
 
 std::string timesJson(std::span<const QueryTimes> measured)
 {
-    JsonRows rows;
+    std::vector<Json> rows;
     for (const QueryTimes& q : measured) {
-        rows.beginRow();
-        rows.number("startEnqMs", q.startEnq);
-        rows.number("endEnqMs", q.endEnq);
-        rows.number("startH2dMs", q.startH2d);
-        rows.number("endH2dMs", q.endH2d);
-        rows.number("startComputeMs", q.startCompute);
-        rows.number("endComputeMs", q.endCompute);
-        rows.number("startD2hMs", q.startD2h);
-        rows.number("endD2hMs", q.endD2h);
-        rows.number("h2dMs", q.h2d());
-        rows.number("computeMs", q.compute());
-        rows.number("d2hMs", q.d2h());
-        rows.number("latencyMs", q.latency());
+        Json& row = rows.emplace_back();
+        row["startEnqMs"] = jsonNumber(q.startEnq);
+        row["endEnqMs"] = jsonNumber(q.endEnq);
+        row["startH2dMs"] = jsonNumber(q.startH2d);
+        row["endH2dMs"] = jsonNumber(q.endH2d);
+        row["startComputeMs"] = jsonNumber(q.startCompute);
+        row["endComputeMs"] = jsonNumber(q.endCompute);
+        row["startD2hMs"] = jsonNumber(q.startD2h);
+        row["endD2hMs"] = jsonNumber(q.endD2h);
+        row["h2dMs"] = jsonNumber(q.h2d());
+        row["computeMs"] = jsonNumber(q.compute());
+        row["d2hMs"] = jsonNumber(q.d2h());
+        row["latencyMs"] = jsonNumber(q.latency());
     }
-    return std::move(rows).finish();
+    return jsonRows(rows);
 }
 
 } // namespace tw::trtexec

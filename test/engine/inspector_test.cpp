@@ -266,6 +266,19 @@ TEST_F(Inspected, ProductWithAConstant)
     only("MatrixMultiply", {{"Weights", {{"Type", "Float"}, {"Count", 63}}}, {"HasReLU", 1}});
 }
 
+// A convolution whose window is the whole input.
+TEST_F(Inspected, FullyConnected)
+{
+    IFullyConnectedLayer* f = m.network->addFullyConnected(*m.input("x", {2, 3, 4, 5}), 7, weights(7 * 60), weights(7));
+    m.output(f->getOutput(0), "y");
+    Json const l = only("Convolution", {{"Kernel", {4, 5}},
+                                        {"OutMaps", 7},
+                                        {"Groups", 1},
+                                        {"Weights", {{"Type", "Float"}, {"Count", 420}}},
+                                        {"HasBias", 1}});
+    EXPECT_EQ(l["Op"], "matrix_multiply");
+}
+
 TEST_F(Inspected, ReduceAndTopK)
 {
     ITensor* x = m.input("x", {4, 9, 3});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
-#include <string_view>
 
 #include "api/algorithm_selector.h"
 #include "api/config.h"
@@ -180,7 +179,7 @@ bool isReadAsData(ir::Graph const& g, ir::Value const* input)
         bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
                                       [&](ir::Value const* v) { return shapes.contains(v); });
         uint32_t const decides = node->op->shapeInputs ? node->op->shapeInputs(*node) : 0;
-        if (host || std::string_view(node->op->name) == "shape")
+        if (host || node->op->readsDimsOnly)
             continue;
         for (size_t i = 0; i < node->inputs.size(); ++i)
             if (node->inputs[i] == input && !(i < 32 && (decides >> i & 1)))

@@ -103,7 +103,7 @@ bool hasGroups(ir::Graph const& g)
 bool hasBands(ir::Graph const& g)
 {
     return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return n->op == ops::find("expanded_depthwise") ||
+        return n->op == &ops::expanded_depthwise::def() ||
                std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasBands(*r); });
     });
 }

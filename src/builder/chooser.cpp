@@ -95,8 +95,8 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
     std::vector<std::string> keys;
     bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
     // A selector is asked for every layer, not for what reformats would cost.
-    bool const isAsked = options_.tune.selector && !problem.node->outputs[0]->host &&
-                         !(timeAlways && std::string_view(problem.node->op->name) == "reformat");
+    bool const isAsked =
+        options_.tune.selector && !problem.node->outputs[0]->host && !(timeAlways && problem.node->op->convertsFormat);
     auto find = [&](std::string const& key) {
         auto const it = known_.find(key);
         bool const fits =

@@ -18,8 +18,8 @@ namespace {
 
 ir::Value* insertReformat(ir::Graph& g, ir::Value& v, Format to, int position, std::string name)
 {
-    ir::OpDef const* op = ops::find("reformat");
-    auto node = g.addNode(*op, op->makeAttrs(), {&v}, std::move(name), {}, position);
+    ir::OpDef const& op = ops::reformat::def();
+    auto node = g.addNode(op, op.makeAttrs(), {&v}, std::move(name), {}, position);
     TW_CHECK(node.ok()); // the op takes everything
     ir::Value* copy = (*node)->outputs[0];
     copy->name = v.name + " (" + nameOf(to) + ")";
@@ -100,16 +100,16 @@ Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const
 {
     if (r.from.type != r.to.type)
         return castTime(r, g, options, timesOf);
-    ir::OpDef const* op = ops::find("reformat");
+    ir::OpDef const& op = ops::reformat::def();
     ir::Graph alone;
-    TW_ASSIGN(ops::Problem p, problemOf(r, g, options, *op, op->makeAttrs(), alone));
+    TW_ASSIGN(ops::Problem p, problemOf(r, g, options, op, op.makeAttrs(), alone));
     p.inputs[0].format = r.from.format;
     p.outputs[0].format = r.to.format;
     auto const pairs = ops::reformat::formatPairs(p);
     if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
         return tune::pbqp::kImpossible;
     TensorRef const in{r.from.type, r.dims, nullptr, r.from.format}, out{r.to.type, r.dims, nullptr, r.to.format};
-    if (!op->aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
+    if (!op.aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
         return 0.0;
     std::vector<Result<double>> const times = timesOf(p, {ops::formatsOf(p)});
     TW_ASSIGN(double const us, times[0]);

@@ -31,6 +31,14 @@ struct Alias
     int64_t offset = 0;
 };
 
+// How the regions of a node run.
+enum class RegionKind : int
+{
+    kNone,
+    kBranch, // input 0 chooses one of them
+    kLoop,   // again and again while a condition holds
+};
+
 struct OpDef
 {
     char const* name; // snake_case, the folder's name
@@ -62,6 +70,14 @@ struct OpDef
     // True for nodes that keep state from run to run (random fill): never folded or merged with an equal node. Null: no
     // node of the op does.
     bool (*stateful)(Node const&) = nullptr;
+
+    // What the engine asks instead of an op's name.
+    RegionKind regions = RegionKind::kNone;
+    bool readsDimsOnly = false;  // looks at the dimensions of its inputs, never at their elements
+    bool convertsFormat = false; // the same elements in another format
+    bool isElementwise = false;  // an element of y needs that element of the inputs alone
+    bool isCheap = false;        // moves or combines elements: little more than reading and writing them
+    bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
 };
 
 } // namespace tw::ir

@@ -2,7 +2,6 @@
 #include "ir/shape_values.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "ir/op_def.h"
 
@@ -23,7 +22,7 @@ std::set<Value const*> shapeValues(Graph const& g)
         Node const& node = **n;
         bool const makesNeeded =
             std::any_of(node.outputs.begin(), node.outputs.end(), [&](Value const* v) { return needed.contains(v); });
-        bool const readsElements = std::string_view(node.op->name) != "shape"; // shape reads dimensions only
+        bool const readsElements = !node.op->readsDimsOnly;
         for (size_t i = 0; i < node.inputs.size(); ++i)
             if (node.inputs[i] && ((makesNeeded && readsElements) || isShapeInput(node, i)))
                 needed.insert(node.inputs[i]);

@@ -261,7 +261,7 @@ private:
             if (readers == readers_.end())
                 continue;
             for (ir::Node const* r : readers->second) {
-                if (std::string_view(r->op->name) == "shape")
+                if (r->op->readsDimsOnly)
                     continue; // reads dimensions only
                 if (!staysInFloat(*r) && !(r->op == &ops::pointwise::def() && wantsFloat(*r)))
                     return false;
@@ -282,16 +282,12 @@ private:
 
 bool readsAnyFloat(ir::Node const& n)
 {
-    std::string_view const name = n.op->name;
-    return name == "identity" || name == "pointwise" || name == "shape" || name == "non_zero" || isComparison(n);
+    return n.op->mixesFloats || isComparison(n);
 }
 
 bool isCheap(ir::Node const& n)
 {
-    constexpr std::string_view kCheap[] = {"elementwise", "unary",   "activation", "scale",  "pointwise",
-                                           "reduce",      "shuffle", "slice",      "gather", "concatenation",
-                                           "identity",    "select",  "padding",    "one_hot"};
-    if (std::find(std::begin(kCheap), std::end(kCheap), n.op->name) != std::end(kCheap))
+    if (n.op->isCheap)
         return true;
     if (!ops::matrix_multiply::isBareProduct(n))
         return false;

@@ -6,7 +6,6 @@
 // some. Never removes inputs of the graph, nor nodes without outputs (assertions).
 #include <algorithm>
 #include <set>
-#include <string_view>
 
 #include "ir/op_def.h"
 #include "ops/while_loop/op.h"
@@ -18,7 +17,7 @@ namespace {
 
 bool isConditional(ir::Node const& n)
 {
-    return std::string_view(n.op->name) == "conditional";
+    return n.op->regions == ir::RegionKind::kBranch;
 }
 
 bool dropUnusedOutputs(ir::Graph const& g, ir::Node& n)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <string_view>
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
@@ -197,7 +196,7 @@ private:
         late_.resize(step.regions.size());
         lateArena_.clear();
         lateArena_.resize(step.regions.size());
-        if (std::string_view(node.op->name) == "conditional") {
+        if (node.op->regions == ir::RegionKind::kBranch) {
             bool const taken = in[0].get(0) != 0;
             in.erase(in.begin());
             TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));

@@ -4,7 +4,6 @@
 #include "runtime/execute_cuda.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "device/cuda/device.h"
 #include "interp/interp.h"
@@ -266,7 +265,7 @@ private:
         late_.resize(step.regions.size());
         lateArena_.clear();
         lateArena_.resize(step.regions.size());
-        if (std::string_view(step.node->op->name) == "conditional") {
+        if (step.node->op->regions == ir::RegionKind::kBranch) {
             TW_ASSIGN(bool const taken, isTrue(in[0]));
             in.erase(in.begin());
             TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/make_linear.h"
 
-#include <string_view>
-
 #include "base/check.h"
 #include "ir/op_def.h"
 #include "tactic/registry.h"
@@ -13,7 +11,7 @@ namespace {
 
 bool isReformat(ir::Node const& n)
 {
-    return std::string_view(n.op->name) == "reformat";
+    return n.op->convertsFormat;
 }
 
 void makeAllLinear(ir::Graph& g)
@@ -27,8 +25,8 @@ void makeAllLinear(ir::Graph& g)
 
 ir::Node& addReformat(ir::Graph& g, ir::Value& from, std::string const& name, int position)
 {
-    ir::OpDef const* op = ops::find("reformat");
-    auto node = g.addNode(*op, op->makeAttrs(), {&from}, name, {}, position);
+    ir::OpDef const& op = ops::reformat::def();
+    auto node = g.addNode(op, op.makeAttrs(), {&from}, name, {}, position);
     TW_CHECK(node.ok()); // the op takes everything
     return **node;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
@@ -151,7 +150,7 @@ Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
         s.known = true;
         s.exact = in.exact && !(*shapes)[i].bounded;
     }
-    bool const dimsOnly = std::string_view(node.op->name) == "shape";
+    bool const dimsOnly = node.op->readsDimsOnly;
     bool const small =
         std::all_of(shapes->begin(), shapes->end(), [](auto const& s) { return s.dims.volume() <= kMaxHostElements; });
     if (step.host && small && in.exact && (in.haveContents || dimsOnly)) {
@@ -170,7 +169,7 @@ Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
     }
     if (!node.regions.empty()) {
         // Regions see the captures; a loop's body sees carried values of the same shapes.
-        size_t const first = std::string_view(node.op->name) == "conditional" ? 1 : 0;
+        size_t const first = node.op->regions == ir::RegionKind::kBranch ? 1 : 0;
         bool const loop = first == 0;
         for (size_t r = 0; r < step.regions.size(); ++r) {
             std::vector<InputState> regionInputs;

@@ -2,7 +2,6 @@
 #include "runtime/values_cuda.h"
 
 #include <cstring>
-#include <string_view>
 
 #include "device/cuda/device.h"
 #include "ir/op_def.h"
@@ -197,7 +196,7 @@ Result<void> CudaValues::deliver(std::span<TensorRef> outputs)
 // Clients find zeros there. Reformats write them themselves.
 Result<void> CudaValues::zeroGaps(TensorRef const& t, ir::Value const& v)
 {
-    if (v.producer && std::string_view(v.producer->op->name) == "reformat")
+    if (v.producer && v.producer->op->convertsFormat)
         return {};
     size_t const bytes = size_t(sizeOf(t.type));
     for (ops::Gap const& g : ops::gapsOf(t))

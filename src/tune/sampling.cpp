@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <random>
-#include <string_view>
 
 #include "ir/op_def.h"
 #include "tune/check_set.h"
@@ -13,14 +12,6 @@ namespace tw::tune {
 namespace {
 
 constexpr int64_t kEdges = 100; // about so many elements at the edges
-
-bool isPointwise(std::string_view op)
-{
-    for (std::string_view known : {"activation", "elementwise", "scale", "unary", "parametric_relu", "identity"})
-        if (op == known)
-            return true;
-    return false;
-}
 
 } // namespace
 
@@ -54,8 +45,8 @@ std::vector<int64_t> sample(Extents const& dims, int64_t samples)
 
 bool mayBeSampled(ir::Graph const& body)
 {
-    return std::count_if(body.nodes.begin(), body.nodes.end(),
-                         [](auto const& n) { return !isPointwise(n->op->name); }) <= 1;
+    return std::count_if(body.nodes.begin(), body.nodes.end(), [](auto const& n) { return !n->op->isElementwise; }) <=
+           1;
 }
 
 } // namespace tw::tune

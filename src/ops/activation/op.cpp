@@ -87,6 +87,8 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .isElementwise = true,
+        .isCheap = true,
     };
     return kDef;
 }

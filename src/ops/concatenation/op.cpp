@@ -141,6 +141,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .aliases = aliases,
+        .isCheap = true,
     };
     return kDef;
 }

@@ -134,6 +134,7 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .cases = cases,
+        .regions = ir::RegionKind::kBranch,
     };
     return kDef;
 }

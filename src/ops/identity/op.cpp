@@ -111,6 +111,9 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .aliases = aliases,
+        .isElementwise = true,
+        .isCheap = true,
+        .mixesFloats = true,
     };
     return kDef;
 }

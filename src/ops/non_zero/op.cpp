@@ -50,6 +50,7 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .mixesFloats = true,
     };
     return kDef;
 }

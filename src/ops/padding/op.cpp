@@ -89,6 +89,7 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .isCheap = true,
     };
     return kDef;
 }

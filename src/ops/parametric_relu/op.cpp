@@ -68,6 +68,7 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .isElementwise = true,
     };
     return kDef;
 }

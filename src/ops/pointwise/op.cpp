@@ -251,6 +251,8 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .isCheap = true,
+        .mixesFloats = true,
     };
     return kDef;
 }

@@ -88,6 +88,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .aliases = aliases,
+        .convertsFormat = true,
     };
     return kDef;
 }

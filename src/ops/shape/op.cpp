@@ -40,6 +40,8 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .readsDimsOnly = true,
+        .mixesFloats = true,
     };
     return kDef;
 }

@@ -153,6 +153,8 @@ ir::OpDef const& def()
         .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .isElementwise = true,
+        .isCheap = true,
     };
     return kDef;
 }

@@ -135,6 +135,7 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .cases = cases,
+        .regions = ir::RegionKind::kLoop,
     };
     return kDef;
 }

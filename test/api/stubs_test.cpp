@@ -93,7 +93,6 @@ TEST(Stubs, GiveTheFailureValueAndOneErrorLine)
     expectOne(!net.addIfConditional(), "INetworkDefinition::addIfConditional");
     expectOne(!net.addRNNv2(*x, 1, 4, 1, RNNOperation::kRELU), "INetworkDefinition::addRNNv2");
     expectOne(!net.addEinsum(list, 2, "ij,jk->ik"), "INetworkDefinition::addEinsum");
-    expectOne(!net.addScatter(*x, *x, *x, ScatterMode::kND), "INetworkDefinition::addScatter");
     expectOne(!net.addGridSample(*x, *x), "INetworkDefinition::addGridSample");
     expectOne(!net.addNMS(*x, *x, *x), "INetworkDefinition::addNMS");
     expectOne(!net.addNonZero(*x), "INetworkDefinition::addNonZero");

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// CumSum. 8.5 has no layer for it: sums of 1, 2, 4, ... neighbours are made of each other until they reach over the
+// whole axis, each from the one before and the same moved along the axis. Exact for integers. The builder knows the
+// form (passes/fuse_cumulative_sum.cpp) and makes one step of it.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+constexpr int64_t kLongest = INT32_MAX; // of an axis whose length is not known yet
+
+// y[i] = x[i - by] along the axis, 0 outside.
+ITensor& moved(ImportContext& ctx, ITensor& x, int axis, int64_t by)
+{
+    Sizes const size = ctx.sizesOf(x);
+    Sizes start(size.size(), Size(0));
+    start[size_t(axis)] = Size(-by);
+    return ctx.slice(x, start, size, Sizes(size.size(), Size(1)), nvinfer1::SliceMode::kFILL);
+}
+
+void importCumSum(ImportContext& ctx)
+{
+    ITensor* x = &ctx.tensor(0);
+    int const rank = x->getDimensions().nbDims;
+    std::vector<int64_t> const given = ctx.constantInts(1, "axis");
+    if (given.size() != 1)
+        ctx.invalid("axis has " + std::to_string(given.size()) + " elements, it must have one");
+    if (rank < 1)
+        ctx.invalid("the input must have at least one dimension");
+    int const axis = ctx.axis(given[0], rank);
+    bool const exclusive = ctx.attrInt("exclusive", 0) != 0;
+    int64_t const direction = ctx.attrInt("reverse", 0) != 0 ? -1 : 1;
+    Size const length = ctx.sizesOf(*x)[size_t(axis)];
+    int64_t const reach = length.known() ? length.value : kLongest;
+    if (exclusive)
+        x = &moved(ctx, *x, axis, direction);
+    for (int64_t window = 1; window < reach; window *= 2)
+        x = &ctx.elementwise(*x, moved(ctx, *x, axis, direction * window), nvinfer1::ElementWiseOperation::kSUM);
+    ctx.setOutput(0, *x);
+}
+
+} // namespace
+
+void register_cumulative_sum(ImporterMap& map)
+{
+    map.add("CumSum", importCumSum);
+}
+
+} // namespace tw::onnx

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "ops/scatter/op.h"
+#include "tactic/vector_tactic.h"
+
+namespace tw::ops::scatter {
+
+namespace {
+
+constexpr int64_t kOutside = -1;
+
+// Where index i of a dimension of `size` elements points.
+int64_t resolve(int32_t i, int64_t size)
+{
+    int64_t const p = i < 0 ? i + size : i;
+    return p >= 0 && p < size ? p : kOutside;
+}
+
+// The slice of y that `k` indices name.
+int64_t sliceAt(int32_t const* index, int k, Extents const& dims)
+{
+    int64_t at = 0;
+    for (int d = 0; d < k; ++d) {
+        int64_t const p = resolve(index[d], dims[d]);
+        if (p == kOutside)
+            return kOutside;
+        at = at * dims[d] + p;
+    }
+    return at;
+}
+
+Result<void> runPlain(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    int64_t const bytes = sizeOf(y.type);
+    if (y.count() > 0)
+        std::memcpy(y.data, x.data, size_t(y.count() * bytes));
+    if (y.count() == 0 || u.count() == 0)
+        return {};
+    auto const* index = j.as<int32_t>();
+    auto const* from = u.as<std::byte>();
+    if (a.mode == Mode::kNd) {
+        int const k = int(j.dims[j.dims.rank - 1]);
+        int64_t const block = y.dims.volume(k, y.dims.rank) * bytes;
+        for (int64_t end = j.count() / k, t = 0; t < end; ++t, index += k, from += block)
+            if (int64_t const at = sliceAt(index, k, y.dims); at != kOutside)
+                std::memcpy(y.as<std::byte>() + at * block, from, size_t(block));
+        return {};
+    }
+    Extents const strides = stridesOf(y.dims);
+    int const axis = int(a.axis);
+    Counter c(u.dims);
+    do {
+        int64_t const p = resolve(*index++, y.dims[axis]);
+        int64_t const at = c.offset(strides) + (p - c.at[axis]) * strides[axis];
+        if (p != kOutside)
+            std::memcpy(y.as<std::byte>() + at * bytes, from, size_t(bytes));
+        from += bytes;
+    } while (c.next());
+    return {};
+}
+
+constexpr PlainTactic kPlain{"scatter_plain", 1, runPlain};
+
+// Every piece owns a range of y: it copies x there, then writes what of the updates falls into it. No two workers
+// touch one byte, and updates of one place come in their order.
+void scatterSlices(RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    int const k = int(j.dims[j.dims.rank - 1]);
+    int64_t const total = y.count() * sizeOf(y.type), block = y.dims.volume(k, y.dims.rank) * sizeOf(y.type);
+    int64_t const tuples = u.count() == 0 ? 0 : j.count() / k;
+    auto* to = y.as<std::byte>();
+    inPieces(*args.workers, total, total, [&](int64_t begin, int64_t end) {
+        std::memcpy(to + begin, x.as<std::byte>() + begin, size_t(end - begin));
+        auto const* index = j.as<int32_t>();
+        for (int64_t t = 0; t < tuples; ++t, index += k) {
+            int64_t const slice = sliceAt(index, k, y.dims);
+            int64_t const first = std::max(begin, slice * block), last = std::min(end, (slice + 1) * block);
+            if (slice != kOutside && first < last)
+                std::memcpy(to + first, u.as<std::byte>() + t * block + (first - slice * block), size_t(last - first));
+        }
+    });
+}
+
+// Single elements, in one pass: a piece for each worker would read all indices.
+template <class T>
+void scatterTuples(RunArgs& args)
+{
+    TensorRef const &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    int const k = y.dims.rank;
+    auto const* index = j.as<int32_t>();
+    for (int64_t end = u.count(), t = 0; t < end; ++t, index += k)
+        if (int64_t const at = sliceAt(index, k, y.dims); at != kOutside)
+            y.as<T>()[at] = u.as<T>()[t];
+}
+
+// u as lines along the axis, which never meet in y: neighbours of them, behind the axis, are written row by row.
+template <class T>
+void scatterElements(Attrs const& a, RunArgs& args)
+{
+    TensorRef const &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    int const axis = int(a.axis), last = y.dims.rank - 1;
+    Extents const yStrides = stridesOf(y.dims), uStrides = stridesOf(u.dims);
+    int64_t const size = y.dims[axis], step = yStrides[axis], along = u.dims[axis], uStep = uStrides[axis];
+    int64_t const columns = axis == last ? 1 : u.dims[last]; // lines that lie side by side
+    inPieces(*args.workers, u.count() / along, u.count() * int64_t(sizeof(T)), [&](int64_t begin, int64_t end) {
+        for (int64_t line = begin; line < end;) {
+            int64_t const column = line % columns, count = std::min(columns - column, end - line);
+            int64_t yAt = column, uAt = column;
+            int64_t rest = line / columns;
+            for (int d = axis == last ? last : last - 1; d >= 0; --d) {
+                if (d == axis)
+                    continue;
+                yAt += rest % u.dims[d] * yStrides[d];
+                uAt += rest % u.dims[d] * uStrides[d];
+                rest /= u.dims[d];
+            }
+            T* const to = y.as<T>() + yAt;
+            for (int64_t i = 0; i < along; ++i) {
+                int32_t const* const index = j.as<int32_t>() + uAt + i * uStep;
+                T const* const from = u.as<T>() + uAt + i * uStep;
+                for (int64_t c = 0; c < count; ++c)
+                    if (int64_t const p = resolve(index[c], size); p != kOutside)
+                        to[p * step + c] = from[c];
+            }
+            line += count;
+        }
+    });
+}
+
+template <class T>
+void scatterUnits(Attrs const& a, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const total = y.count() * int64_t(sizeof(T));
+    inPieces(*args.workers, total, total, [&](int64_t begin, int64_t end) {
+        std::memcpy(y.as<std::byte>() + begin, x.as<std::byte>() + begin, size_t(end - begin));
+    });
+    if (args.inputs[2].count() == 0)
+        return;
+    if (a.mode == Mode::kNd)
+        scatterTuples<T>(args);
+    else
+        scatterElements<T>(a, args);
+}
+
+Result<void> runShared(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    TensorRef const &j = args.inputs[1], &y = args.outputs[0];
+    if (y.count() == 0)
+        return {};
+    int64_t const block = a.mode == Mode::kNd ? y.dims.volume(int(j.dims[j.dims.rank - 1]), y.dims.rank) : 1;
+    if (block > 1)
+        scatterSlices(args);
+    else if (sizeOf(y.type) == 4)
+        scatterUnits<uint32_t>(a, args);
+    else if (sizeOf(y.type) == 2)
+        scatterUnits<uint16_t>(a, args);
+    else
+        scatterUnits<uint8_t>(a, args);
+    return {};
+}
+
+constexpr PlainTactic kShared{"scatter_shared", 1, runShared};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kShared, &kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::scatter

@@ -323,47 +323,33 @@ struct Rule
     char const* op;
     std::optional<Constant> (*run)(ImportContext&);
 };
-constexpr Rule kRules[]{{"Gather", foldGather},
-                        {"Reshape", foldReshape},
-                        {"Unsqueeze", foldUnsqueeze},
-                        {"Squeeze", foldSqueeze},
-                        {"Concat", foldConcat},
-                        {"Slice", foldSlice},
-                        {"Transpose", foldTranspose},
-                        {"ConstantOfShape", foldConstantOfShape},
-                        {"Expand", foldExpand},
-                        {"Range", foldRange},
-                        {"Cast", foldCast},
-                        {"NonZero", foldNonZero},
-                        {"Neg", foldUnary},
-                        {"Abs", foldUnary},
-                        {"Ceil", foldUnary},
-                        {"Floor", foldUnary},
-                        {"Sqrt", foldUnary},
-                        {"Reciprocal", foldUnary},
-                        {"Not", foldUnary},
-                        {"Add", foldBinary},
-                        {"Sub", foldBinary},
-                        {"Mul", foldBinary},
-                        {"Div", foldBinary},
-                        {"Mod", foldBinary},
-                        {"Min", foldBinary},
-                        {"Max", foldBinary},
-                        {"Equal", foldBinary},
-                        {"Less", foldBinary},
-                        {"Greater", foldBinary},
-                        {"LessOrEqual", foldBinary},
-                        {"GreaterOrEqual", foldBinary},
-                        {"And", foldBinary},
-                        {"Or", foldBinary},
-                        {"Where", foldWhere},
-                        {"ReduceProd", foldReduce},
+constexpr Rule kRules[]{{"Gather", foldGather},       {"Reshape", foldReshape},
+                        {"Unsqueeze", foldUnsqueeze}, {"Squeeze", foldSqueeze},
+                        {"Concat", foldConcat},       {"Slice", foldSlice},
+                        {"Transpose", foldTranspose}, {"ConstantOfShape", foldConstantOfShape},
+                        {"Expand", foldExpand},       {"Range", foldRange},
+                        {"Scatter", foldScatter},     {"ScatterElements", foldScatter},
+                        {"ScatterND", foldScatter},   {"Cast", foldCast},
+                        {"NonZero", foldNonZero},     {"Neg", foldUnary},
+                        {"Abs", foldUnary},           {"Ceil", foldUnary},
+                        {"Floor", foldUnary},         {"Sqrt", foldUnary},
+                        {"Reciprocal", foldUnary},    {"Not", foldUnary},
+                        {"Add", foldBinary},          {"Sub", foldBinary},
+                        {"Mul", foldBinary},          {"Div", foldBinary},
+                        {"Mod", foldBinary},          {"Min", foldBinary},
+                        {"Max", foldBinary},          {"Equal", foldBinary},
+                        {"Less", foldBinary},         {"Greater", foldBinary},
+                        {"LessOrEqual", foldBinary},  {"GreaterOrEqual", foldBinary},
+                        {"And", foldBinary},          {"Or", foldBinary},
+                        {"Where", foldWhere},         {"ReduceProd", foldReduce},
                         {"ReduceSum", foldReduce}};
 
 // Least number of inputs that a rule reads without asking.
 int inputsRead(std::string const& op)
 {
-    return op == "Range" || op == "Where" ? 3 : op == "Gather" || op == "Expand" ? 2 : 1;
+    return op == "Range" || op == "Where" || op.compare(0, 7, "Scatter") == 0 ? 3
+           : op == "Gather" || op == "Expand"                                 ? 2
+                                                                              : 1;
 }
 
 } // namespace

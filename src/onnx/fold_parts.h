@@ -51,5 +51,7 @@ std::optional<Constant> foldUnary(ImportContext& ctx);
 std::optional<Constant> foldBinary(ImportContext& ctx);
 std::optional<Constant> foldWhere(ImportContext& ctx);
 std::optional<Constant> foldReduce(ImportContext& ctx);
+// Of fold_scatter.cpp.
+std::optional<Constant> foldScatter(ImportContext& ctx);
 
 } // namespace tw::onnx

@@ -16,6 +16,7 @@
 
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "ops/cumulative_sum/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
@@ -124,6 +125,8 @@ char const* wideResult(ir::Node const& n)
         return "its results leave the range or the digits of FP16";
     if (n.op == &reduce::def() && isLongReduction(n))
         return "sums and products over an axis leave the range of FP16";
+    if (n.op == &cumulative_sum::def())
+        return "sums along an axis leave the range and the digits of FP16";
     if (n.op == &fill::def())
         return "its numbers may be indices";
     bool const keepsConstants = n.op == &elementwise::def() || n.op == &scale::def();

@@ -12,6 +12,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
 Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);
 Result<bool> skipUnreadRows(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);

@@ -186,6 +186,53 @@ TEST_F(MovementLayers, Gather)
     EXPECT_TRUE(far == nullptr || fails(far));
 }
 
+TEST_F(MovementLayers, Scatter)
+{
+    ITensor &x = input(dims({3, 4})), &j = input(dims({2, 1}), DataType::kINT32), &u = input(dims({2, 4}));
+    IScatterLayer* l = net.addScatter(x, j, u, ScatterMode::kND);
+    ASSERT_NE(l, nullptr);
+    EXPECT_EQ(l->getType(), LayerType::kSCATTER);
+    EXPECT_EQ(l->getMode(), ScatterMode::kND);
+    EXPECT_EQ(l->getAxis(), 0);
+    EXPECT_EQ(shapeOf(l), "[3,4]");
+    EXPECT_EQ(run(l), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+    l->setMode(ScatterMode::kELEMENT);
+    EXPECT_TRUE(fails(l)) << "indices and updates differ in shape";
+    int const before = logger.errors();
+    EXPECT_EQ(net.addScatter(x, j, u, static_cast<ScatterMode>(2)), nullptr);
+    l->setMode(static_cast<ScatterMode>(-1));
+    EXPECT_EQ(logger.errors(), before + 2);
+    EXPECT_EQ(l->getMode(), ScatterMode::kELEMENT);
+    EXPECT_TRUE(fails(net.addScatter(x, j, j, ScatterMode::kND))) << "updates of another type";
+    EXPECT_TRUE(fails(net.addScatter(x, u, u, ScatterMode::kND))) << "indices that are no integers";
+}
+
+TEST_F(MovementLayers, ScatterAlongAnAxis)
+{
+    ITensor &x = input(dims({2, 3})), &j = input(dims({2, 1}), DataType::kINT32), &u = input(dims({2, 1}));
+    IScatterLayer* l = net.addScatter(x, j, u, ScatterMode::kELEMENT);
+    l->setAxis(1);
+    EXPECT_EQ(l->getAxis(), 1);
+    EXPECT_EQ(run(l), (std::vector<double>{0, 1, 2, 3, 1, 5}));
+    l->setAxis(2);
+    EXPECT_TRUE(fails(l));
+    l->setAxis(-1);
+    EXPECT_TRUE(fails(l));
+}
+
+// Dimensions of a shape replaced by others, as exporters write it.
+TEST_F(MovementLayers, ScatterIntoAShape)
+{
+    ITensor& x = input(dims({-1, 6}));
+    ITensor& shape = *net.addShape(x)->getOutput(0);
+    IScatterLayer* l = net.addScatter(shape, integers({1}), integers({3}), ScatterMode::kELEMENT);
+    IShuffleLayer* reshape = net.addShuffle(x);
+    ITensor& twice = *net.addElementWise(*l->getOutput(0), integers({2, 1}), ElementWiseOperation::kPROD)->getOutput(0);
+    reshape->setInput(1, twice);
+    EXPECT_EQ(shapeOf(reshape), "[-1,3]");
+    EXPECT_EQ(run(reshape), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+}
+
 TEST_F(MovementLayers, Shape)
 {
     IShapeLayer* l = net.addShape(input(dims({-1, 4, 5})));
@@ -265,6 +312,16 @@ TEST_F(MovementLayersImplicitBatch, Gather)
     EXPECT_EQ(run(l), (std::vector<double>{4, 5, 0, 1, 10, 11, 6, 7}));
     IGatherLayer* far = net.addGather(input(dims({3, 2})), integers({2, 0}), INT32_MAX);
     EXPECT_TRUE(far == nullptr || fails(far));
+}
+
+TEST_F(MovementLayersImplicitBatch, Scatter)
+{
+    ITensor &x = input(dims({3})), &j = input(dims({1}), DataType::kINT32), &u = input(dims({1}));
+    IScatterLayer* l = net.addScatter(x, j, u, ScatterMode::kELEMENT);
+    EXPECT_EQ(shapeOf(l), "[3]");
+    EXPECT_EQ(run(l), (std::vector<double>{0, 1, 2, 3, 1, 5}));
+    IScatterLayer* nd = net.addScatter(x, j, u, ScatterMode::kND);
+    EXPECT_TRUE(nd == nullptr || fails(nd));
 }
 
 TEST_F(MovementLayersImplicitBatch, ProductsAndShape)

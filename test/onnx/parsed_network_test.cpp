@@ -298,6 +298,93 @@ TEST(OnnxOpsets, PadOfSomeAxesAndByWrapping)
               (std::vector<float>{1, 2, 3, 2, 1}));
 }
 
+// 0 1 2 / 3 4 5.
+TEST(OnnxOpsets, CumSumAlongAnAxis)
+{
+    EXPECT_EQ(OneNode("CumSum", 14, {2, 3}).ints({-1}).run(), (std::vector<float>{0, 1, 3, 3, 7, 12}));
+    EXPECT_EQ(OneNode("CumSum", 11, {2, 3}).ints({0}).run(), (std::vector<float>{0, 1, 2, 3, 5, 7}));
+    OneNode axes("CumSum", 14, {2, 3}), behind("CumSum", 14, {2, 3});
+    for (auto const& [n, part] : {std::pair(&axes.ints({0, 1}), "axis has 2 elements"),
+                                  std::pair(&behind.ints({2}), "axis 2 is out of range")}) {
+        Fixture f;
+        EXPECT_FALSE(f.parse(n->m));
+        EXPECT_NE(f.error().find(part), std::string::npos) << f.error();
+    }
+}
+
+// The length comes with the input.
+TEST(OnnxOpsets, CumSumOfAnUnknownLength)
+{
+    OneNode n("CumSum", 14, {2, 3});
+    n.ints({1});
+    n.m.mutable_graph()
+        ->mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(1)
+        ->set_dim_param("N");
+    Fixture f;
+    ASSERT_TRUE(f.parse(n.m)) << f.error();
+    auto* const profile = f.builder->createOptimizationProfile();
+    using Select = nvinfer1::OptProfileSelector;
+    for (auto [which, length] : {std::pair(Select::kMIN, 1), std::pair(Select::kOPT, 3), std::pair(Select::kMAX, 300)})
+        profile->setDimensions("x", which, nvinfer1::Dims2(2, length));
+    std::unique_ptr<nvinfer1::IBuilderConfig> config{f.builder->createBuilderConfig()};
+    config->addOptimizationProfile(profile);
+    std::unique_ptr<nvinfer1::ICudaEngine> engine{f.builder->buildEngineWithConfig(*f.network, *config)};
+    ASSERT_TRUE(engine);
+    std::unique_ptr<nvinfer1::IExecutionContext> context{engine->createExecutionContext()};
+    for (int length : {1, 3, 256, 300}) {
+        std::vector<float> x(size_t(2 * length), 1), y(x.size());
+        context->setInputShape("x", nvinfer1::Dims2(2, length));
+        context->setTensorAddress("x", x.data());
+        context->setTensorAddress("y0", y.data());
+        ASSERT_TRUE(context->enqueueV3(nullptr));
+        for (int i = 0; i < 2 * length; ++i)
+            ASSERT_EQ(y[size_t(i)], float(i % length + 1)) << length << ": " << i;
+    }
+    std::unique_ptr<nvinfer1::IEngineInspector> inspector{engine->createEngineInspector()};
+    EXPECT_EQ(engine->getNbLayers(), 1) << inspector->getEngineInformation(nvinfer1::LayerInformationFormat::kONELINE);
+}
+
+// Constants are scattered while the model is read: what comes out may be a shape.
+TEST(OnnxOpsets, ScatterOfConstants)
+{
+    for (char const* op : {"ScatterND", "ScatterElements", "Scatter"}) {
+        OneNode n("Reshape", op == std::string("Scatter") ? 10 : 16, {2, 3});
+        bool const nd = op == std::string("ScatterND");
+        OneNode parts(op, 16, {1, 1});
+        parts.ints({2, 1, 7}).ints({-1, 0}).ints({1, 6});
+        GraphProto& g = *n.m.mutable_graph();
+        std::vector<std::string> names;
+        for (TensorProto const& t : parts.m.graph().initializer()) {
+            *g.add_initializer() = t;
+            names.push_back(t.name());
+        }
+        if (nd)
+            g.mutable_initializer(1)->add_dims(1);
+        addNode(g, op, names, {"shape"});
+        n.node = g.mutable_node(0);
+        n.node->add_input("shape");
+        EXPECT_EQ(n.run(), floats(6)) << op;
+        Fixture f;
+        ASSERT_TRUE(f.parse(n.m)) << f.error();
+        nvinfer1::Dims const d = f.network->getOutput(0)->getDimensions();
+        EXPECT_EQ(std::vector<int>(d.d, d.d + d.nbDims), (std::vector<int>{6, 1, 1})) << op;
+    }
+}
+
+TEST(OnnxOpsets, ScatterThatCombines)
+{
+    OneNode n("ScatterND", 16, {2, 3});
+    n.ints({0}).number(1).text("reduction", "add");
+    Fixture f;
+    EXPECT_FALSE(f.parse(n.m));
+    EXPECT_EQ(f.code(), ErrorCode::kUNSUPPORTED_NODE);
+    EXPECT_NE(f.error().find("reduction 'add'"), std::string::npos) << f.error();
+}
+
 TEST(OnnxOpsets, ResizeOfSomeAxes)
 {
     std::vector<float> const twice{0, 0, 1, 1, 2, 2, 3, 3};

@@ -11,9 +11,8 @@ namespace {
 constexpr int64_t kLongest = INT32_MAX; // of an axis whose length is not known yet
 
 // y[i] = x[i - by] along the axis, 0 outside.
-ITensor& moved(ImportContext& ctx, ITensor& x, int axis, int64_t by)
+ITensor& moved(ImportContext& ctx, ITensor& x, Sizes const& size, int axis, int64_t by)
 {
-    Sizes const size = ctx.sizesOf(x);
     Sizes start(size.size(), Size(0));
     start[size_t(axis)] = Size(-by);
     return ctx.slice(x, start, size, Sizes(size.size(), Size(1)), nvinfer1::SliceMode::kFILL);
@@ -31,18 +30,19 @@ void importCumSum(ImportContext& ctx)
     int const axis = ctx.axis(given[0], rank);
     bool const exclusive = ctx.attrInt("exclusive", 0) != 0;
     int64_t const direction = ctx.attrInt("reverse", 0) != 0 ? -1 : 1;
-    Size const length = ctx.sizesOf(*x)[size_t(axis)];
+    Sizes const size = ctx.sizesOf(*x);
+    Size const length = size[size_t(axis)];
     int64_t const reach = length.known() ? length.value : kLongest;
     if (exclusive)
-        x = &moved(ctx, *x, axis, direction);
+        x = &moved(ctx, *x, size, axis, direction);
     for (int64_t window = 1; window < reach; window *= 2)
-        x = &ctx.elementwise(*x, moved(ctx, *x, axis, direction * window), nvinfer1::ElementWiseOperation::kSUM);
+        x = &ctx.elementwise(*x, moved(ctx, *x, size, axis, direction * window), nvinfer1::ElementWiseOperation::kSUM);
     ctx.setOutput(0, *x);
 }
 
 } // namespace
 
-void register_cumulative_sum(ImporterMap& map)
+void register_composites_cumulative_sum(ImporterMap& map)
 {
     map.add("CumSum", importCumSum);
 }

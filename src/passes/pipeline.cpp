@@ -18,9 +18,9 @@ std::vector<Pass> const& pipeline()
         {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
+        {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
-        {"fuse_cumulative_sum", fuseCumulativeSum, Form::kCanonical, Form::kCanonical, 0},
         {"skip_unread_rows", skipUnreadRows, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},

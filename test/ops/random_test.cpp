@@ -8,12 +8,14 @@
 #include <random>
 
 #include "ops/convolution/op.h"
+#include "ops/cumulative_sum/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pooling/op.h"
 #include "ops/reduce/op.h"
 #include "ops/run_case.h"
+#include "ops/scatter/op.h"
 #include "ops/slice/op.h"
 #include "ops/softmax/op.h"
 #include "tactic/registry.h"
@@ -284,6 +286,41 @@ void addSlice(CaseList& list, Draw& d, std::string const& name)
     list.add(name, a, in);
 }
 
+void addCumulativeSum(CaseList& list, Draw& d, std::string const& name)
+{
+    ops::cumulative_sum::Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 24);
+    a.axis = d.from(0, x.rank - 1);
+    a.exclusive = d.chance(50);
+    a.reverse = d.chance(50);
+    list.add(name, a, {input(d.chance(30) ? DataType::kInt32 : d.type(), x)});
+}
+
+// Indices come from the op's domain: some twice, some outside.
+void addScatter(CaseList& list, Draw& d, std::string const& name)
+{
+    ops::scatter::Attrs a;
+    Extents const x = d.extents(int(d.from(1, 4)), 20);
+    Extents j, u;
+    if (d.chance(50)) {
+        a.axis = d.from(0, x.rank - 1);
+        for (int i = 0; i < x.rank; ++i)
+            u.push(i == a.axis ? d.size(30) : d.from(1, x[i]));
+        j = u;
+    } else {
+        a.mode = ops::scatter::Mode::kNd;
+        int const k = int(d.from(1, x.rank)), more = int(d.from(0, 2));
+        for (int i = 0; i < more; ++i)
+            u.push(d.size(12));
+        j = u;
+        j.push(k);
+        for (int i = k; i < x.rank; ++i)
+            u.push(x[i]);
+    }
+    DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
+    list.add(name, a, {input(t, x), input(DataType::kInt32, j), input(t, u)});
+}
+
 std::string describe(Case const& c)
 {
     std::string s;
@@ -312,6 +349,10 @@ void addCase(CaseList& list, Draw& d, std::string const& op, std::string const& 
         addSoftmax(list, d, name);
     else if (op == "layer_norm")
         addNorm(list, d, name);
+    else if (op == "scatter")
+        addScatter(list, d, name);
+    else if (op == "cumulative_sum")
+        addCumulativeSum(list, d, name);
     else if (op == "slice")
         addSlice(list, d, name);
     else
@@ -342,7 +383,7 @@ TEST_P(RandomShapes, TacticsAgreeWithReference)
 
 INSTANTIATE_TEST_SUITE_P(All, RandomShapes,
                          testing::Values("convolution", "matrix_multiply", "pooling", "reduce", "softmax", "layer_norm",
-                                         "slice", "elementwise"),
+                                         "slice", "scatter", "cumulative_sum", "elementwise"),
                          [](auto const& info) { return std::string(info.param); });
 
 } // namespace tw::test

@@ -91,7 +91,7 @@ template <class T>
 void scatterTuples(RunArgs& args)
 {
     TensorRef const &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
-    int const k = y.dims.rank;
+    int const k = int(j.dims[j.dims.rank - 1]); // below the rank where dimensions of 1 follow
     auto const* index = j.as<int32_t>();
     for (int64_t end = u.count(), t = 0; t < end; ++t, index += k)
         if (int64_t const at = sliceAt(index, k, y.dims); at != kOutside)

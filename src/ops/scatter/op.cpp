@@ -163,6 +163,8 @@ void domain(ir::Node const& node, int input, Domain& d)
     scatter("nd_by_hand", nd, x23, at({3, 2}, {1, 2, 0, -1, 1, -3}), f32({3}, {10, 20, 30}), {{1, 2, 20, 30, 5, 10}});
     scatter("nd_rows_by_hand", nd, x23, at({2, 1}, {-1, 5}), f32({2, 3}, {10, 20, 30, 40, 50, 60}),
             {{1, 2, 3, 10, 20, 30}});
+    scatter("nd_slices_of_one_by_hand", nd, f32({3, 1, 1}, {1, 2, 3}), at({2, 1}, {2, 0}), f32({2, 1, 1}, {7, 8}),
+            {{8, 2, 7}});
     scatter("nd_last_counts", nd, x23, at({3, 1}, {0, 1, 0}), f32({3, 3}, {1, 1, 1, 2, 2, 2, 7, 8, 9}),
             {{7, 8, 9, 2, 2, 2}});
     scatter("nd_one_tuple", nd, x23, at({2}, {1, 0}), f32({}, {9}), {{1, 2, 3, 9, 5, 6}});

@@ -4,7 +4,8 @@
 # and the CUDA toolkit (or NVRTC alone: TENSORWRIGHT_NVRTC names it).
 #   check     every op case by every CUDA tactic against the reference, graphs and an engine, the trained models, large
 #             networks in FP32, TF32 and FP16 against ONNX Runtime (where Python has it), a sample of the cases under
-#             compute-sanitizer, for memory and for races
+#             compute-sanitizer, for memory and for races; takes names of parts (cases engines memory networks), all when there are
+#             none, and for `cases` a share such as 0/3 behind them: what a machine lends for minutes only is checked bit by bit
 #   bench     every CUDA tactic on large problems, kernels outside of engines, then times of the trained models
 #   profile   whole networks layer by layer (profile_networks.py says how, and takes the OPTIONS: names or ONNX files)
 #   peers     whole networks beside PyTorch (gpu_peers.py says what, and takes the OPTIONS); needs PyTorch
@@ -40,18 +41,18 @@ step() {
         >>"$out/table.${lane:-0}"
 }
 
-# lane NUMBER FUNCTION: its steps beside those of other lanes, on a GPU of their own where there are as many.
+# lane NUMBER FUNCTION [OPTIONS]: its steps beside those of other lanes, on a GPU of their own where there are as many.
 lane() {
     (
         lane=$1
         [ "$gpus" -lt 2 ] || export CUDA_VISIBLE_DEVICES=$(($1 % gpus))
-        "$2"
+        "${@:2}"
     ) &
 }
 
-# Two halves of the cases, each on a GPU of its own where there are two.
-check_cases() {
-    step "cases_$lane" 400 "$here/bin/test_cuda_cases" --share "$lane/2" --json "$out/cases_$lane.json"
+# check_share I/N: a share of the cases.
+check_share() {
+    step "cases_$lane" 560 "$here/bin/test_cuda_cases" --share "$1" --json "$out/cases_$lane.json"
 }
 check_engines() {
     step runtime 120 "$here/bin/test_runtime_cuda"
@@ -94,13 +95,32 @@ check_memory() {
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
 case ${1:-check} in
 check)
-    lane 0 check_cases
-    lane 1 check_cases
-    lane 2 check_engines
-    lane 3 check_memory
+    shift
+    parts=" $* "
+    [ $# -gt 0 ] || parts=" cases engines memory networks "
+    share=$(grep -oE '[0-9]+/[0-9]+' <<<"$parts" | head -1)
+    for part in $parts; do
+        case $part in
+        cases | engines | memory | networks | "$share") ;;
+        *)
+            echo "check: there is no part '$part'; parts are cases (with a share such as 0/2), engines, memory and networks" >&2
+            exit 2
+            ;;
+        esac
+    done
+    if [[ $parts == *" cases "* ]] && [ -n "$share" ]; then
+        # Two processes: one waits for the GPU while the other works out what is expected.
+        lane 0 check_share "$((2 * ${share%/*}))/$((2 * ${share#*/}))"
+        lane 1 check_share "$((2 * ${share%/*} + 1))/$((2 * ${share#*/}))"
+    elif [[ $parts == *" cases "* ]]; then
+        lane 0 check_share 0/2
+        lane 1 check_share 1/2
+    fi
+    [[ $parts != *" engines "* ]] || lane 2 check_engines
+    [[ $parts != *" memory "* ]] || lane 3 check_memory
     wait
     # Alone, for it times, and by itself on all GPUs.
-    lane=4 check_networks
+    [[ $parts != *" networks "* ]] || lane=4 check_networks
     ;;
 bench)
     step tactics 200 "$here/bin/bench_cuda_tactics" --json "$out/tactics.json"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares this engine with ONNX Runtime and OpenVINO (f32 forced) on the models of bench/models, on the CPU.
+"""Compares this engine with ONNX Runtime and OpenVINO (f32 forced) on the CPU: on the models of bench/models, on the networks of
+bench/torch_networks.py (--models exported; making them needs PyTorch and its packages), or on any ONNX file of yours (--any FILE).
 
 Every engine is a process and session of its own with bound inputs and outputs; all but the one whose turn it is are
 stopped. A round gives each engine a turn, in changing order: a warm-up run, then runs for about --turn seconds, whose
@@ -14,7 +15,7 @@ JSON (--out, default bench/results/cpu_peers-DATE-COMMIT.json):
   geometric_mean {threads: ratio over the models that have one}
   goals [{name, threads, value, must, aim, unit, verdict: aim|pass|miss}]
   products [{m, n, k, isa, threads, fma_gflops, shares {tile: of the FMA loop of the same rounds}, best}]: bench_gemm's
-  runs [{model, threads, macs, bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
+  runs [{model, threads, macs (null where unknown, and the shares with it), bytes (weights, inputs and outputs), rounds, record (20 rounds or more),
          fma_gflops (median), copy_gbs, best_peer, ratio,
          share {engine: attainable time / its time, median}, attainable being 2 macs over the FMA rate of the round or
          bytes over the rate of a copy, whichever takes longer (above 1 where Winograd saves multiplications;
@@ -49,11 +50,16 @@ import report
 RECORD_ROUNDS = 20
 LARGEST_ERROR = 1e-3
 PRODUCTS = ((128, 768, 768), (1024, 1024, 1024))
+MAKE = os.path.join(engines.ROOT, "bench", "models", "make.py")
+EXPORT = os.path.join(engines.ROOT, "bench", "torch_networks.py")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default="all", help="names of bench/models, comma-separated, or all")
+    parser.add_argument("--models", help="names of bench/models or bench/torch_networks.py, comma-separated; all: those of the former "
+                        "(the default without --any), exported: those of the latter")
+    parser.add_argument("--any", action="append", default=[], metavar="FILE", help="an ONNX file; may be given several times")
+    parser.add_argument("--shapes", default="", help="for --any, as trtexec takes them: NAME:1x3x224x224,...; open extents are 1 without")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=RECORD_ROUNDS,
                         help="0: check the outputs, measure loads and memory, and time nothing")
@@ -75,53 +81,75 @@ def arguments():
     options = parser.parse_args()
     options.threads = [int(t) for t in options.threads.split(",")]
     options.peers = [p for p in options.peers.split(",") if p]
-    listing = subprocess.run([sys.executable, make_script(), "--list"], capture_output=True, text=True, check=True)
-    known = listing.stdout.split()
-    options.models = known if options.models == "all" else options.models.split(",")
+    ours, exported = (subprocess.run([sys.executable, script, "--list"], capture_output=True, text=True, check=True).stdout.split()
+                      for script in (MAKE, EXPORT))
+    known = {name: MAKE for name in ours} | {name: EXPORT for name in exported}
+    options.models = options.models or ("" if options.any else "all")
+    options.models = {"all": ours, "exported": exported}.get(options.models) or [m for m in options.models.split(",") if m]
     for name in options.models:
         if name not in known:
             parser.error(f"unknown model {name!r} (known: {', '.join(known)})")
+    options.sources = known
+    for path in options.any:
+        if not os.path.exists(path):
+            parser.error(f"{path} is not there")
+    try:
+        options.shapes = {name: [int(e) for e in dims.split("x") if e] for name, dims in
+                          (spec.rsplit(":", 1) for spec in options.shapes.split(",") if spec)}
+    except ValueError:
+        parser.error(f"--shapes {options.shapes}: expected NAME:1x3x224x224,...")
     for name in options.peers:
         if name not in engines.PEERS:
             parser.error(f"unknown peer {name!r} (known: {', '.join(engines.PEERS)})")
     return options
 
 
-def make_script():
-    return os.path.join(engines.ROOT, "bench", "models", "make.py")
+class Model:
+    """An ONNX file and what there is to know of it."""
 
+    def __init__(self, name, options):
+        self.name, self.path = name, os.path.join(options.models_dir, name + ".onnx")
+        if name in options.any:
+            self.name, self.path = os.path.splitext(os.path.basename(name))[0], name
+        elif not os.path.exists(self.path):
+            subprocess.run([sys.executable, options.sources[name], name, "--out", options.models_dir], check=True)
+        model = onnx.load(self.path)
+        weights = {w.name for w in model.graph.initializer}
+        self.metadata = {p.key: p.value for p in model.metadata_props}
+        self.inputs, self.shapes = [], {}  # (name, numpy's type, shape) of each input; shapes of those that leave theirs open
+        for value in model.graph.input:
+            kind = value.type.tensor_type
+            shape = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
+            if value.name in weights:
+                continue
+            if -1 in shape:
+                given = options.shapes.get(value.name, [max(extent, 1) if extent < 0 else extent for extent in shape])
+                shape = self.shapes[value.name] = given
+            self.inputs.append((value.name, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type), shape))
+        self.macs = int(self.metadata["macs"]) if "macs" in self.metadata else None
+        # What no engine can do without; outputs of open shapes are not counted.
+        self.bytes = sum(math.prod(w.dims) * onnx.helper.tensor_dtype_to_np_dtype(w.data_type).itemsize
+                         for w in model.graph.initializer)
+        self.bytes += sum(math.prod(shape) * dtype.itemsize for _, dtype, shape in self.inputs)
+        for value in model.graph.output:
+            kind = value.type.tensor_type
+            self.bytes += math.prod(d.dim_value for d in kind.shape.dim) * onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize
 
-def prepare(name, options):
-    """The model's path, its metadata, its inputs, and the bytes that no engine can do without: weights, inputs, outputs."""
-    path = os.path.join(options.models_dir, name + ".onnx")
-    if not os.path.exists(path):
-        subprocess.run([sys.executable, make_script(), name, "--out", options.models_dir], check=True)
-    model = onnx.load(path)
-    shapes = [(i.name, [d.dim_value for d in i.type.tensor_type.shape.dim]) for i in model.graph.input]
-    moved = sum(math.prod(w.dims) * onnx.helper.tensor_dtype_to_np_dtype(w.data_type).itemsize
-                for w in model.graph.initializer)
-    for tensor in [*model.graph.input, *model.graph.output]:
-        kind = tensor.type.tensor_type
-        moved += (math.prod(d.dim_value for d in kind.shape.dim) *
-                  onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).itemsize)
-    return path, {p.key: p.value for p in model.metadata_props}, shapes, moved
-
-
-def write_inputs(folder, shapes, metadata):
-    """Seeded values for each input, in files; name -> path."""
-    rng = np.random.Generator(np.random.PCG64(7))
-    files = {}
-    for index, (name, shape) in enumerate(shapes):
-        kind, *limits = metadata["input:" + name].split()
-        if kind == "normal":
-            values = rng.standard_normal(shape, np.float32)
-        elif kind == "int":
-            values = rng.integers(int(limits[0]), int(limits[1]), shape, np.int64)
-        else:  # prefix_ones COUNT
-            values = (np.arange(math.prod(shape)) < int(limits[0])).astype(np.int64).reshape(shape)
-        files[name] = os.path.join(folder, f"input{index}")
-        values.tofile(files[name])
-    return files
+    def write_inputs(self, folder):
+        """Seeded values for each input, in files; name -> path. Where the metadata says nothing: normal numbers, integers 0 and 1."""
+        rng = np.random.Generator(np.random.PCG64(7))
+        files = {}
+        for index, (name, dtype, shape) in enumerate(self.inputs):
+            kind, *limits = self.metadata.get("input:" + name, "normal" if dtype.kind == "f" else "int 0 2").split()
+            if kind == "normal":
+                values = rng.standard_normal(shape, np.float32)
+            elif kind == "int":
+                values = rng.integers(int(limits[0]), int(limits[1]), shape, np.int64)
+            else:  # prefix_ones COUNT
+                values = (np.arange(math.prod(shape)) < int(limits[0])).reshape(shape)
+            files[name] = os.path.join(folder, f"input{index}")
+            values.astype(dtype).tofile(files[name])
+        return files
 
 
 def outputs_of(worker, folder):
@@ -175,14 +203,16 @@ def start_engine(start, options, facts):
 
 
 def measure(name, threads, options):
-    path, metadata, shapes, moved = prepare(name, options)
-    run = {"model": name, "threads": threads, "macs": int(metadata["macs"]), "bytes": moved, "engines": {},
+    model = Model(name, options)
+    run = {"model": model.name, "threads": threads, "macs": model.macs, "bytes": model.bytes, "engines": {},
            "order_seed": 1, "copy_gbs": account.copy_rate() / 1e9}
+    if model.shapes:
+        run["shapes"] = model.shapes
     workers = {}
     with tempfile.TemporaryDirectory() as folder:
-        inputs = write_inputs(folder, shapes, metadata)
+        inputs = model.write_inputs(folder)
         try:
-            check_and_start(path, threads, inputs, folder, options, run, workers)
+            check_and_start(model, threads, inputs, folder, options, run, workers)
             play_rounds(workers, threads, options, run)
         finally:
             for worker in workers.values():
@@ -191,7 +221,7 @@ def measure(name, threads, options):
     return run
 
 
-def check_and_start(path, threads, inputs, folder, options, run, workers):
+def check_and_start(model, threads, inputs, folder, options, run, workers):
     def ours():
         return engines.start_ours(options.bin_dir, plan, threads, inputs, options.timeout)
 
@@ -200,11 +230,12 @@ def check_and_start(path, threads, inputs, folder, options, run, workers):
         facts = run["engines"][name] = {}
         try:
             if name == "ours":
-                plan, run["build"] = engines.build_ours(options.bin_dir, path, threads, options.plan_dir,
-                                                        options.timeout, options.rebuild)
+                plan, run["build"] = engines.build_ours(options.bin_dir, model.path, model.shapes, threads,
+                                                        options.plan_dir, options.timeout, options.rebuild)
                 worker = start_engine(ours, options, facts)
             else:
-                worker = start_engine(lambda: engines.start_peer(name, path, threads, inputs, options.timeout),
+                worker = start_engine(lambda: engines.start_peer(name, model.path, threads, inputs, model.shapes,
+                                                                 options.timeout),
                                       options, facts)
             workers[name] = worker
             outputs = outputs_of(worker, folder)
@@ -263,11 +294,14 @@ def summarize(run):
     run["fma_gflops"] = statistics.median(rates) / 1e9 if rates else None
     run["share"], run["share_fma"] = {}, {}
     by_bytes = run["bytes"] / (run["copy_gbs"] * 1e9)
-    run["bound"] = ("work" if 2 * run["macs"] / statistics.median(rates) >= by_bytes else "bytes") if rates else None
+    known = rates and run["macs"] is not None
+    run["bound"] = ("work" if 2 * run["macs"] / statistics.median(rates) >= by_bytes else "bytes") if known else None
     for name, facts in run["engines"].items():
         times = facts.get("times_s")
         if times:
             facts["median_s"] = statistics.median(times)
+            if not known:
+                continue
             pairs = [(2 * run["macs"] / rate, t) for t, rate in zip(times, rates)]
             run["share_fma"][name] = statistics.median(by_work / t for by_work, t in pairs)
             run["share"][name] = statistics.median(max(by_work, by_bytes) / t for by_work, t in pairs)
@@ -327,7 +361,7 @@ def main():
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
     head, dirty = commit()
     now = datetime.datetime.now(datetime.timezone.utc)
-    kept = ("models", "threads", "rounds", "peers", "turn", "budget", "loads")
+    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "turn", "budget", "loads")
     record = {"commit": head, "dirty": dirty, "date": now.isoformat(timespec="seconds"), "cpu": cpu_model(),
               "cpus": len(os.sched_getaffinity(0)), "load_average": os.getloadavg(), "peers": versions(options.peers),
               "options": {k: getattr(options, k) for k in kept}, "interpreter_kib": engines.interpreter_kib(),
@@ -336,9 +370,9 @@ def main():
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     print(f"{record['cpu']}, {record['cpus']} CPUs, load {record['load_average'][0]:.1f}; commit {head}"
           f"{' with changes' if dirty else ''}; " + ", ".join(f"{n} {v}" for n, v in record["peers"].items()))
-    record["products"] = measure_products(options.bin_dir) if options.rounds and not options.peers_only else []
+    record["products"] = [] if options.any or options.peers_only or not options.rounds else measure_products(options.bin_dir)
     report.print_header(options.peers)
-    for name in options.models:
+    for name in [*options.models, *options.any]:
         for threads in options.threads:
             record["runs"].append(measure(name, threads, options))
             report.print_run(record["runs"][-1], options.peers)

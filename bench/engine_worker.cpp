@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // This engine as one process of bench/cpu_peers.py, a client of the public headers only.
 //
-//   engine_worker build MODEL.onnx PLAN CACHE    builds PLAN, with the timing cache in CACHE (made if missing, updated)
-//   engine_worker run PLAN [NAME=FILE...]        loads PLAN and runs it on raw inputs from files
+//   engine_worker build MODEL.onnx PLAN CACHE [NAME=1x3x224x224...]
+//                                             builds PLAN, with the timing cache in CACHE (made if missing, updated); shapes
+//                                             for inputs that the model leaves open
+//   engine_worker run PLAN [NAME=FILE...]     loads PLAN and runs it on raw inputs from files
 //
 // `run` answers lines on standard input with lines on standard output: first "ready {json}" after the first inference;
 // then "run N" -> "times s s ...", "memory" -> "memory KB" (VmHWM), "outputs PREFIX" -> "outputs name name ..." with
-// the values in PREFIX0, PREFIX1, ..., "quit". Threads: TENSORWRIGHT_NUM_THREADS.
+// the values in PREFIX0, PREFIX1, ... as FP32 numbers, "quit". Threads: TENSORWRIGHT_NUM_THREADS.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -93,7 +97,48 @@ void writeFile(std::string const& path, void const* data, size_t size)
     require(std::fclose(file) == 0 && written, "cannot write " + path);
 }
 
-int build(std::string const& model, std::string const& plan, std::string const& cacheFile)
+// NAME=VALUE; a name may hold '=', a value not.
+using Pairs = std::map<std::string, std::string>;
+Pairs pairsOf(std::vector<std::string> const& args, size_t first)
+{
+    Pairs pairs;
+    for (size_t i = first; i < args.size(); ++i) {
+        size_t const equals = args[i].rfind('=');
+        require(equals != std::string::npos, "expected NAME=VALUE, not " + args[i]);
+        pairs[args[i].substr(0, equals)] = args[i].substr(equals + 1);
+    }
+    return pairs;
+}
+
+nvinfer1::Dims dimsOf(std::string const& text)
+{
+    nvinfer1::Dims dims = {};
+    for (char const* at = text.c_str(); *at != 0;) {
+        char* end = nullptr;
+        long const extent = std::strtol(at, &end, 10);
+        require(end != at && extent >= 0 && extent <= INT32_MAX && dims.nbDims < nvinfer1::Dims::MAX_DIMS &&
+                    (*end == 0 || *end == 'x'),
+                "not a shape: " + text);
+        dims.d[dims.nbDims++] = static_cast<int32_t>(extent);
+        at = *end == 'x' ? end + 1 : end;
+    }
+    return dims;
+}
+
+// One profile in which each of `shapes` is the only one.
+void fixShapes(nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config, Pairs const& shapes)
+{
+    if (shapes.empty())
+        return;
+    using nvinfer1::OptProfileSelector;
+    nvinfer1::IOptimizationProfile* profile = builder.createOptimizationProfile();
+    for (auto const& [name, text] : shapes)
+        for (auto selector : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX})
+            require(profile->setDimensions(name.c_str(), selector, dimsOf(text)), name + ": bad shape " + text);
+    require(config.addOptimizationProfile(profile) == 0, "the builder refuses the shapes");
+}
+
+int build(std::string const& model, std::string const& plan, std::string const& cacheFile, Pairs const& shapes)
 {
     Logger logger;
     Stopwatch const total;
@@ -107,6 +152,7 @@ int build(std::string const& model, std::string const& plan, std::string const& 
     double const parsed = total.seconds();
 
     std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+    fixShapes(*builder, *config, shapes);
     std::unique_ptr<nvinfer1::ITimingCache> cache;
     if (access(cacheFile.c_str(), R_OK) == 0) {
         MappedFile const bytes(cacheFile);
@@ -132,6 +178,7 @@ int build(std::string const& model, std::string const& plan, std::string const& 
 struct Binding
 {
     std::string name;
+    DataType type;
     void* memory;
     size_t bytes;
 };
@@ -149,11 +196,35 @@ size_t sizeOf(DataType type)
     }
 }
 
+std::vector<float> floatsOf(Binding const& tensor)
+{
+    std::vector<float> values(tensor.bytes / sizeOf(tensor.type));
+    auto const copy = [&](auto const* from) { std::copy(from, from + values.size(), values.begin()); };
+    switch (tensor.type) {
+    case DataType::kFLOAT:
+        copy(static_cast<float const*>(tensor.memory));
+        break;
+    case DataType::kHALF:
+        copy(static_cast<_Float16 const*>(tensor.memory));
+        break;
+    case DataType::kINT32:
+        copy(static_cast<int32_t const*>(tensor.memory));
+        break;
+    case DataType::kINT8:
+        copy(static_cast<int8_t const*>(tensor.memory));
+        break;
+    default:
+        copy(static_cast<uint8_t const*>(tensor.memory));
+        break;
+    }
+    return values;
+}
+
 // One loaded engine with buffers of its own for every tensor.
 class Session
 {
 public:
-    Session(std::string const& plan, std::map<std::string, std::string> const& inputs)
+    Session(std::string const& plan, Pairs const& inputs)
     {
         Stopwatch const total;
         runtime_.reset(nvinfer1::createInferRuntime(logger_));
@@ -187,14 +258,15 @@ public:
     {
         std::printf("outputs");
         for (size_t i = 0; i < outputs_.size(); ++i) {
-            writeFile(prefix + std::to_string(i), outputs_[i].memory, outputs_[i].bytes);
+            std::vector<float> const values = floatsOf(outputs_[i]);
+            writeFile(prefix + std::to_string(i), values.data(), values.size() * sizeof(float));
             std::printf(" %s", outputs_[i].name.c_str());
         }
         std::printf("\n");
     }
 
 private:
-    void bind(char const* name, std::map<std::string, std::string> const& inputs)
+    void bind(char const* name, Pairs const& inputs)
     {
         nvinfer1::Dims const dims = context_->getTensorShape(name);
         size_t count = 1;
@@ -202,7 +274,8 @@ private:
             require(dims.d[d] >= 0, std::string(name) + ": the shape is not fixed");
             count *= static_cast<size_t>(dims.d[d]);
         }
-        Binding b{name, nullptr, count * sizeOf(engine_->getTensorDataType(name))};
+        DataType const type = engine_->getTensorDataType(name);
+        Binding b{name, type, nullptr, count * sizeOf(type)};
         check(cudaMalloc(&b.memory, b.bytes > 0 ? b.bytes : 1));
         require(context_->setTensorAddress(name, b.memory), "setTensorAddress failed");
         if (engine_->getTensorIOMode(name) != nvinfer1::TensorIOMode::kINPUT) {
@@ -247,7 +320,7 @@ long peakMemory()
     return kib;
 }
 
-int serve(std::string const& plan, std::map<std::string, std::string> const& inputs)
+int serve(std::string const& plan, Pairs const& inputs)
 {
     Session session(plan, inputs);
     std::fflush(stdout);
@@ -281,18 +354,13 @@ int main(int argc, char** argv)
 {
     std::vector<std::string> const args(argv + 1, argv + argc);
     try {
-        if (args.size() == 4 && args[0] == "build")
-            return build(args[1], args[2], args[3]);
-        if (args.size() >= 2 && args[0] == "run") {
-            std::map<std::string, std::string> inputs;
-            for (size_t i = 2; i < args.size(); ++i) {
-                size_t const equals = args[i].rfind('=');
-                require(equals != std::string::npos, "expected NAME=FILE, not " + args[i]);
-                inputs[args[i].substr(0, equals)] = args[i].substr(equals + 1);
-            }
-            return serve(args[1], inputs);
-        }
-        std::fprintf(stderr, "usage: engine_worker build MODEL.onnx PLAN CACHE | run PLAN [NAME=FILE...]\n");
+        if (args.size() >= 4 && args[0] == "build")
+            return build(args[1], args[2], args[3], pairsOf(args, 4));
+        if (args.size() >= 2 && args[0] == "run")
+            return serve(args[1], pairsOf(args, 2));
+        std::fprintf(
+            stderr,
+            "usage: engine_worker build MODEL.onnx PLAN CACHE [NAME=1x3x224x224...] | run PLAN [NAME=FILE...]\n");
         return 2;
     } catch (std::exception const& e) {
         std::fprintf(stderr, "engine_worker: %s\n", e.what());

@@ -108,8 +108,14 @@ def pairs(inputs):
     return [f"{name}={path}" for name, path in inputs.items()]
 
 
-def start_peer(name, model, threads, inputs, timeout):
+def shape_pairs(shapes):
+    return [f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
+
+
+def start_peer(name, model, threads, inputs, shapes, timeout):
     command = [sys.executable, os.path.join(ROOT, "bench", "peer_worker.py"), name, model, str(threads), *pairs(inputs)]
+    for pair in shape_pairs(shapes):
+        command += ["--shape", pair]
     return Worker(name, command, timeout=timeout)
 
 
@@ -136,8 +142,8 @@ def interpreter_kib():
         worker.close()
 
 
-def _digest(paths):
-    total = hashlib.sha256()
+def _digest(paths, text):
+    total = hashlib.sha256(text.encode())
     for path in paths:
         with open(path, "rb") as file:
             for block in iter(lambda: file.read(1 << 20), b""):
@@ -145,11 +151,11 @@ def _digest(paths):
     return total.hexdigest()[:16]
 
 
-def build_ours(binaries, model, threads, folder, timeout, again):
-    """Builds a plan without a timing cache, then again with it. Plans are kept in `folder` under a name that holds what
-    they depend on: model, libraries, threads. Returns the plan and the two builds' facts."""
+def build_ours(binaries, model, shapes, threads, folder, timeout, again):
+    """Builds a plan without a timing cache, then again with it. `shapes`: of inputs that the model leaves open. Plans are kept in
+    `folder` under a name that holds what they depend on: model, shapes, libraries, threads. Returns the plan and the two builds' facts."""
     libraries = [os.path.join(binaries, "..", "lib", f"lib{n}.so.8") for n in ("nvinfer", "nvonnxparser")]
-    key = _digest([model, *libraries])
+    key = _digest([model, *libraries], " ".join(shape_pairs(shapes)))
     stem = os.path.join(folder, f"{os.path.splitext(os.path.basename(model))[0]}-{threads}t-{key}")
     plan, facts = stem + ".plan", stem + ".json"
     if not again and os.path.exists(plan) and os.path.exists(facts):
@@ -160,7 +166,7 @@ def build_ours(binaries, model, threads, folder, timeout, again):
     if os.path.exists(cache):
         os.remove(cache)
     for kind in ("cold", "cached"):
-        command = [os.path.join(binaries, "engine_worker"), "build", model, plan, cache]
+        command = [os.path.join(binaries, "engine_worker"), "build", model, plan, cache, *shape_pairs(shapes)]
         worker = Worker("ours", command, our_environment(threads), timeout)
         try:
             result[kind] = json.loads(worker.reply("built"))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer as one process of cpu_peers.py.
 
-usage: peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...]
+usage: peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
 
 Speaks the lines of engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
 "outputs PREFIX", "quit". Inputs and outputs are bound once; a run neither copies nor allocates them. `none` imports
-numpy and loads nothing: what the interpreter itself takes.
+numpy and loads nothing: what the interpreter itself takes. Inputs whose shape the model leaves open need a --shape.
+Outputs are written as FP32 numbers, whatever their type.
 """
 import json
 import sys
@@ -19,7 +20,10 @@ class OnnxRuntime:
         import onnxruntime
         self.api = onnxruntime
 
-    def load(self, model, threads, files):
+    TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
+             "tensor(int8)": np.int8, "tensor(uint8)": np.uint8, "tensor(bool)": np.bool_}
+
+    def load(self, model, threads, files, shapes):
         options = self.api.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -28,23 +32,25 @@ class OnnxRuntime:
         self.binding = self.session.io_binding()
         self.values = []
         for tensor in self.session.get_inputs():
-            dtype = {"tensor(float)": np.float32, "tensor(int64)": np.int64}[tensor.type]
-            self._bind(self.binding.bind_ortvalue_input, tensor, np.fromfile(files[tensor.name], dtype))
+            array = np.fromfile(files[tensor.name], self.TYPES[tensor.type])
+            self._bind(self.binding.bind_ortvalue_input, tensor.name, array.reshape(shapes.get(tensor.name, tensor.shape)))
         self.names = [t.name for t in self.session.get_outputs()]
-        self.outputs = [self._bind(self.binding.bind_ortvalue_output, t, np.zeros(t.shape, np.float32))
-                        for t in self.session.get_outputs()]
+        for tensor in self.session.get_outputs():
+            if all(isinstance(extent, int) for extent in tensor.shape):
+                self._bind(self.binding.bind_ortvalue_output, tensor.name, np.zeros(tensor.shape, self.TYPES[tensor.type]))
+            else:
+                self.binding.bind_output(tensor.name)
 
-    def _bind(self, bind, tensor, array):
-        value = self.api.OrtValue.ortvalue_from_numpy(array.reshape(tensor.shape))
-        bind(tensor.name, value)
+    def _bind(self, bind, name, array):
+        value = self.api.OrtValue.ortvalue_from_numpy(array)
+        bind(name, value)
         self.values.append(value)
-        return value
 
     def run(self):
         self.session.run_with_iobinding(self.binding)
 
     def results(self):
-        return zip(self.names, (v.numpy() for v in self.outputs))
+        return zip(self.names, self.binding.copy_outputs_to_cpu())
 
     def facts(self):
         return {}
@@ -55,8 +61,11 @@ class OpenVino:
         import openvino
         self.api = openvino
 
-    def load(self, model, threads, files):
+    def load(self, model, threads, files, shapes):
         core = self.api.Core()
+        if shapes:
+            model = core.read_model(model)
+            model.reshape(shapes)
         # f32: on CPUs with BF16 dot products the default computes in bf16.
         self.compiled = core.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1",
@@ -69,16 +78,16 @@ class OpenVino:
             array = np.fromfile(files[port.any_name], dtype).reshape(tuple(port.get_shape()))
             self.request.set_tensor(port, self.api.Tensor(array, shared_memory=False))
         for port in self.compiled.outputs:
-            tensor = self.api.Tensor(port.get_element_type(), port.get_shape())
-            self.request.set_tensor(port, tensor)
-            self.outputs.append((port.any_name, tensor))
+            if port.get_partial_shape().is_static:
+                self.request.set_tensor(port, self.api.Tensor(port.get_element_type(), port.get_shape()))
+            self.outputs.append((port.any_name, port))
 
     def run(self):
         self.request.start_async()
         self.request.wait()
 
     def results(self):
-        return ((name, tensor.data) for name, tensor in self.outputs)
+        return ((name, self.request.get_tensor(port).data) for name, port in self.outputs)
 
     def facts(self):
         return {"precision": str(self.compiled.get_property("INFERENCE_PRECISION_HINT")),
@@ -102,11 +111,21 @@ def main():
         sys.stdin.readline()
         say(f"memory {peak_memory_kib()}")
         return
-    files = dict(pair.rsplit("=", 1) for pair in pairs)
+    files, shapes, given_shape = {}, {}, False
+    for pair in pairs:
+        if pair == "--shape":
+            given_shape = True
+            continue
+        tensor, value = pair.rsplit("=", 1)
+        if given_shape:
+            shapes[tensor] = [int(extent) for extent in value.split("x") if extent]
+        else:
+            files[tensor] = value
+        given_shape = False
     start = time.perf_counter()
     engine = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}[name]()
     imported = time.perf_counter()
-    engine.load(model, int(threads), files)
+    engine.load(model, int(threads), files, shapes)
     bound = time.perf_counter()
     engine.run()
     done = time.perf_counter()
@@ -126,7 +145,7 @@ def main():
         elif words[0] == "outputs":
             names = []
             for i, (output, array) in enumerate(engine.results()):
-                np.ascontiguousarray(array).tofile(words[1] + str(i))
+                np.ascontiguousarray(array, np.float32).tofile(words[1] + str(i))
                 names.append(output)
             say("outputs " + " ".join(names))
         else:

@@ -4,7 +4,7 @@
 
 namespace tw::ops {
 
-Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxes)
+Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxes, Weights weights)
 {
     if (Support s = supportsIsa(isa); !s.ok)
         return s;
@@ -15,9 +15,10 @@ Support supportsConvolution(Problem const& p, kernels::jit::Isa isa, int mostAxe
         return Support::no("takes windows of up to " + std::to_string(mostAxes) + " dimensions only");
     if (p.inputs[0].dims.rank != 2 + axes)
         return Support::no("takes inputs with one batch dimension only, not " + p.inputs[0].dims.str());
-    if (!p.inputs[1].constant)
+    bool const anyWeights = weights == Weights::kAny;
+    if (!anyWeights && !p.inputs[1].constant)
         return Support::no("the weights are not constant");
-    if (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
+    if (!anyWeights && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
         return Support::no("the bias is not constant");
     if (p.inputs[0].dims[1] == 0 || p.outputs[0].dims[1] == 0)
         return Support::no("there are no channels");

@@ -15,9 +15,15 @@
 
 namespace tw::ops {
 
-// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, constant
-// weights and bias, sizes that offsets of 32 bits reach.
-Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes = 2);
+// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, weights and bias
+// that are constants (or, with kAny, need not be), sizes that offsets of 32 bits reach.
+enum class Weights
+{
+    kConstant,
+    kAny,
+};
+Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa, int mostAxes = 2,
+                            Weights weights = Weights::kConstant);
 // The same, and that nothing is transposed.
 Support supportsForward(Problem const& problem, kernels::jit::Isa isa);
 bool isTransposed(ir::Node const& node);
@@ -77,6 +83,27 @@ private:
                                          PackedConstants* packed) const;
     kernels::jit::Isa isa_;
     Input input_;
+};
+
+// What direct convolutions leave: long filter rows, many of them, weights that are no constants. Not transposed. Config:
+// {vectors of output channels in a tile}.
+class PaddedTactic final : public Tactic, public PackingTactic
+{
+public:
+    constexpr PaddedTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Tactic(name, version, Backend::kCpu), isa_(isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
+                                         std::string const& image) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+
+private:
+    kernels::jit::Isa isa_;
 };
 
 } // namespace tw::ops

@@ -31,15 +31,17 @@ constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_avx512", 1, Isa::kA
 constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels};
 constexpr DirectTactic kPlanesAvx512{"convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes};
 constexpr DirectTactic kPlanesAvx2{"convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes};
+constexpr PaddedTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512};
+constexpr PaddedTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2};
 constexpr PlainTactic kPlain{"convolution_plain", 1, run, workspace};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512,
-                                              &kDepthwiseAvx2,  &kPlanesAvx512, &kPlanesAvx2,
-                                              &kDirectAvx512,   &kDirectAvx2,   &kPlain};
+    static constexpr Tactic const* kList[] = {
+        &kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512, &kDepthwiseAvx2, &kPlanesAvx512, &kPlanesAvx2,
+        &kDirectAvx512,   &kDirectAvx2,   &kPaddedAvx512,    &kPaddedAvx2,    &kPlain};
     return kList;
 }
 

@@ -365,6 +365,7 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     image("depthwise_one_column", {3, 32, 5, 1}, {32, 1, 3, 1}, true, depthwise(32, 0, 1, 1));
     epilogueCases(list);
     transposedCases(list);
+    windowCases(list);
 }
 
 } // namespace

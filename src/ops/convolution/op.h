@@ -55,6 +55,7 @@ bool isBareForward(ir::Node const& node);
 
 void epilogueCases(CaseList& list);
 void transposedCases(CaseList& list);
+void windowCases(CaseList& list);
 
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();

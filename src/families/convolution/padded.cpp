@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution by the matrix micro-kernel over a copy of the image with its padding: no tap ever falls off, so that any
+// window of any size is a list of pointers, one for each of its elements. Rows of a tile are output columns, columns
+// are output channels; behind each pointer the sum runs over the channels of the group. In one group with dilation 1
+// the elements of a filter row follow each other with their channels, and are one pointer together. Where nothing is
+// outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
+#include <algorithm>
+#include <cmath>
+
+#include "base/round.h"
+#include "device/large_pages.h"
+#include "families/convolution/tactics.h"
+#include "kernels/cpu/jit/gemm_kernel.h"
+#include "tactic/cpu_isa.h"
+
+namespace tw::ops {
+
+namespace {
+
+using convolution::Geometry;
+using kernels::jit::EpilogueOp;
+using kernels::jit::GemmArgs;
+using kernels::jit::GemmKernel;
+using kernels::jit::GemmKernelSpec;
+using kernels::jit::Isa;
+
+constexpr int64_t kMaxPointers = 2048; // they lie on the stack
+constexpr int64_t kStepsAtOnce = 8;    // of emitted code
+constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
+
+// How the sum for one output runs through the image.
+struct Sum
+{
+    bool joined = false; // the elements of a filter row are one run
+    int64_t pointers = 0, run = 0;
+    explicit Sum(Geometry const& g)
+        : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
+          pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])),
+          run(g.c / g.groups * (joined ? g.window[2] : 1))
+    {}
+};
+
+// Input elements along an axis that the outputs read, those of the padding included.
+int64_t extentRead(Geometry const& g, int axis)
+{
+    return (g.out[axis] - 1) * g.stride[axis] + (g.window[axis] - 1) * g.dilation[axis] + 1;
+}
+
+struct PaddedPrepared final : Prepared
+{
+    Geometry g;
+    Sum sum;
+    bool copies = false;
+    int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // elements
+    int64_t extent[3]{}, pitch[3]{}, image = 0;        // of what is read: the copy, or x; pitches in elements
+    std::vector<int64_t> offsets;                      // [pointers] elements
+    int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
+    GemmKernel kernels[2][2];                          // [one row more][the last block of a group]
+
+    explicit PaddedPrepared(Geometry const& geometry) : g(geometry), sum(geometry) {}
+};
+
+class PaddedConvolution final : public Kernel
+{
+public:
+    PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
+        : node_(*problem.node), isa_(isa), threads_(std::max(problem.threads, 1)),
+          activation_(jitActivation(*problem.node)), width_(kernels::jit::vectorWidth(isa)),
+          groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
+          vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
+          blocks_((vectors_ + most_ - 1) / most_), hasBias_(problem.inputs.size() > 2 && problem.inputs[2].present)
+    {}
+
+    Result<void> pack(Problem const& p, PackedConstants& packed)
+    {
+        Blob const* const w = p.inputs[1].constant;
+        if (!w)
+            return {};
+        Geometry const g = convolutionGeometry(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
+        bool const joined = Sum(g).joined;
+        Extents const& dims = p.inputs[1].dims;
+        Recipe recipe{"filters of padded images", {width_, most_, groups_, joined}};
+        recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
+        TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
+            int64_t const floats = packedFloats(g);
+            device::PackedFloats weights(floats);
+            if (!weights.data())
+                return Error{ErrorCode::kFailedAllocation,
+                             "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
+            for (int64_t i = 0; i < groups_ * blocks_; ++i)
+                packBlock(g, w->as<float>(), i / blocks_, i % blocks_, weights.data());
+            return weights;
+        }));
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override { return i != 1 || !packed_; }
+
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
+    {
+        Geometry const g = convolutionGeometry(node_, in[0].dims, in[1].dims, out[0].dims);
+        return (copiedFloats(g) + (packed_ ? 0 : packedFloats(g))) * 4;
+    }
+
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const> out) const override
+    {
+        TensorRef const &x = in[0], &y = out[0];
+        auto p = std::make_shared<PaddedPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims));
+        if (y.count() == 0)
+            return std::shared_ptr<Prepared const>(std::move(p));
+        Geometry const& g = p->g;
+        bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
+        p->yPixel = y.pixelStride();
+        p->residualPixel = residual ? in[3].pixelStride() : 0;
+        p->copies = p->sum.joined && g.window[2] > 1 && x.pixelStride() != g.c;
+        for (int i = 0; i < 3; ++i)
+            p->copies = p->copies || g.before[i] != 0 || extentRead(g, i) > g.in[i];
+        p->xPixel = p->copies ? g.c : x.pixelStride();
+        int64_t pitch = p->xPixel;
+        for (int i = 2; i >= 0; --i) {
+            p->pitch[i] = pitch;
+            p->extent[i] = p->copies ? extentRead(g, i) : g.in[i];
+            pitch *= p->extent[i];
+        }
+        p->image = pitch;
+        for (int64_t d = 0; d < g.window[0]; ++d)
+            for (int64_t r = 0; r < g.window[1]; ++r)
+                for (int64_t s = 0; s < (p->sum.joined ? 1 : g.window[2]); ++s)
+                    p->offsets.push_back(d * g.dilation[0] * p->pitch[0] + r * g.dilation[1] * p->pitch[1] +
+                                         s * g.dilation[2] * p->pitch[2]);
+        TW_TRY(emit(*p));
+        return std::shared_ptr<Prepared const>(std::move(p));
+    }
+
+    Result<void> run(RunArgs& args) const override
+    {
+        auto const& p = *static_cast<PaddedPrepared const*>(args.prepared);
+        if (p.tiles == 0)
+            return {};
+        Geometry const& g = p.g;
+        auto* const copy = static_cast<float*>(args.workspace);
+        float const* x = args.inputs[0].as<float>();
+        if (p.copies) {
+            int64_t const planes = g.batch * p.extent[0];
+            args.workers->run(planes, [&](int64_t i, int) { copyPlane(p, args.inputs[0], i, copy); });
+            x = copy;
+        }
+        float const* w = packed_ ? packed_->data() : nullptr;
+        if (!w) {
+            float* const packed = copy + copiedFloats(g);
+            args.workers->run(groups_ * blocks_, [&](int64_t i, int) {
+                packBlock(g, args.inputs[1].as<float>(), i / blocks_, i % blocks_, packed);
+            });
+            w = packed;
+        }
+        int64_t const tiles = g.batch * g.out[0] * g.out[1] * p.tiles, blocks = groups_ * blocks_;
+        int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
+        int64_t const parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, tiles);
+        args.workers->run(blocks * parts, [&](int64_t i, int) {
+            int64_t const part = i % parts;
+            runBlock(p, args, x, w, i / parts, tiles * part / parts, tiles * (part + 1) / parts);
+        });
+        return {};
+    }
+
+private:
+    // In whole cache lines; for images that are read in place, too.
+    static int64_t copiedFloats(Geometry const& g)
+    {
+        int64_t floats = g.batch * g.c;
+        for (int i = 0; i < 3; ++i)
+            floats *= std::max<int64_t>(extentRead(g, i), 0);
+        return roundUp(floats, 16);
+    }
+    int64_t depth(Geometry const& g) const { return g.c / groups_ * g.window[0] * g.window[1] * g.window[2]; }
+    int64_t packedFloats(Geometry const& g) const { return groups_ * vectors_ * width_ * depth(g); }
+    int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
+
+    // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero behind the group's last channel.
+    void packBlock(Geometry const& g, float const* w, int64_t group, int64_t block, float* packed) const
+    {
+        Sum const sum(g);
+        int64_t const lanes = lanesOf(block), first = block * most_ * width_, perK = depth(g);
+        int64_t const exist = std::min(lanes, groupK_ - first), channels = g.c / groups_;
+        int64_t const window = g.window[0] * g.window[1] * g.window[2];
+        float* to = packed + (group * vectors_ * width_ + first) * perK;
+        float const* const from = w + (group * groupK_ + first) * perK;
+        for (int64_t f = 0; f < sum.pointers; ++f)
+            for (int64_t i = 0; i < sum.run; ++i, to += lanes) {
+                int64_t const tap = sum.joined ? f * g.window[2] + i / channels : f;
+                float const* const filter = from + i % channels * window + tap;
+                for (int64_t k = 0; k < exist; ++k)
+                    to[k] = filter[k * perK];
+                std::fill(to + exist, to + lanes, 0.F);
+            }
+    }
+
+    Result<void> emit(PaddedPrepared& p) const
+    {
+        int64_t const most = kernels::jit::gemmMaxRows(isa_, int(most_));
+        p.tiles = (p.g.out[2] + most - 1) / most;
+        p.rows = p.g.out[2] / p.tiles;
+        p.tall = p.g.out[2] % p.tiles;
+        for (int more = 0; more < (p.tall > 0 ? 2 : 1); ++more)
+            for (int last = 0; last < 2; ++last) {
+                GemmKernelSpec s;
+                s.rows = int(p.rows) + more;
+                s.vectors = int(lanesOf(last ? blocks_ - 1 : 0) / width_);
+                s.body = contiguousLoop(isa_, s.vectors, int(std::min(kStepsAtOnce, std::max<int64_t>(p.sum.run, 1))));
+                s.tail = contiguousLoop(isa_, s.vectors, 1);
+                s.masked = last && groupK_ % width_ != 0;
+                if (hasBias_)
+                    s.epilogue.push_back(EpilogueOp::kBias);
+                if (p.residualPixel > 0)
+                    s.epilogue.push_back(EpilogueOp::kResidual);
+                if (activation_)
+                    s.epilogue.push_back(*activation_);
+                TW_ASSIGN(p.kernels[more][last], GemmKernel::emit(isa_, s));
+            }
+        return {};
+    }
+
+    // Plane `i` of the copies of all images: rows of the image with zeros round them.
+    static void copyPlane(PaddedPrepared const& p, TensorRef const& x, int64_t i, float* copy)
+    {
+        Geometry const& g = p.g;
+        int64_t const n = i / p.extent[0], d = i % p.extent[0] - g.before[0], pixel = x.pixelStride();
+        float* to = copy + i * p.pitch[0];
+        // Columns [begin, end) of the copy lie in the image.
+        int64_t const begin = std::clamp<int64_t>(g.before[2], 0, p.extent[2]);
+        int64_t const end = std::clamp<int64_t>(g.before[2] + g.in[2], begin, p.extent[2]);
+        for (int64_t row = 0; row < p.extent[1]; ++row, to += p.pitch[1]) {
+            int64_t const h = row - g.before[1];
+            if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1]) {
+                std::fill_n(to, p.pitch[1], 0.F);
+                continue;
+            }
+            float const* from =
+                x.as<float>() + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + begin - g.before[2]) * pixel;
+            std::fill_n(to, begin * g.c, 0.F);
+            if (pixel == g.c)
+                std::copy_n(from, (end - begin) * g.c, to + begin * g.c);
+            else
+                for (int64_t column = begin; column < end; ++column, from += pixel)
+                    std::copy_n(from, g.c, to + column * g.c);
+            std::fill(to + end * g.c, to + p.pitch[1], 0.F);
+        }
+    }
+
+    // Tiles [tile, end) of all images' output rows, for the channels of one block.
+    void runBlock(PaddedPrepared const& p, RunArgs& args, float const* x, float const* w, int64_t block, int64_t tile,
+                  int64_t end) const
+    {
+        Geometry const& g = p.g;
+        int64_t const group = block / blocks_, inGroup = block % blocks_;
+        int64_t const lanes = lanesOf(inGroup), first = group * groupK_ + inGroup * most_ * width_;
+        bool const last = inGroup == blocks_ - 1;
+        void const* pointers[kMaxPointers];
+        GemmArgs a;
+        a.a = pointers;
+        a.pointers = p.sum.pointers;
+        a.ldaBytes = g.stride[2] * p.pitch[2] * 4;
+        a.ldcBytes = p.yPixel * 4;
+        a.ldrBytes = p.residualPixel * 4;
+        int64_t const unroll = std::min(kStepsAtOnce, std::max<int64_t>(p.sum.run, 1));
+        a.bodyCount = p.sum.run / unroll;
+        a.tailCount = p.sum.run % unroll;
+        a.b = w + (group * vectors_ + inGroup * most_) * width_ * depth(g);
+        a.bias = hasBias_ ? args.inputs[2].as<float>() + first : nullptr;
+        a.lastColumns = std::min(groupK_ - inGroup * most_ * width_, lanes) - (lanes - width_);
+        float const* const residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + first : nullptr;
+        float* const y = args.outputs[0].as<float>() + first;
+        for (; tile < end; ++tile) {
+            int64_t const inRow = tile % p.tiles, row = tile / p.tiles;
+            int64_t const column = inRow * p.rows + std::min(inRow, p.tall);
+            int64_t const h = row % g.out[1], d = row / g.out[1] % g.out[0], n = row / g.out[1] / g.out[0];
+            float const* const from = x + n * p.image + d * g.stride[0] * p.pitch[0] + h * g.stride[1] * p.pitch[1] +
+                                      column * g.stride[2] * p.pitch[2] + group * (g.c / groups_);
+            for (int64_t f = 0; f < p.sum.pointers; ++f)
+                pointers[f] = from + p.offsets[size_t(f)];
+            int64_t const pixel = row * g.out[2] + column;
+            a.c = y + pixel * p.yPixel;
+            a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
+            p.kernels[inRow < p.tall][last](a);
+        }
+    }
+
+    ir::Node const& node_;
+    Isa isa_;
+    int threads_;
+    std::optional<kernels::jit::Activation> activation_;
+    int64_t width_, groups_, groupK_, vectors_, most_, blocks_; // vectors_, blocks_: of a group's output channels
+    bool hasBias_;
+    std::shared_ptr<device::PackedFloats const> packed_;
+};
+
+} // namespace
+
+Support PaddedTactic::supports(Problem const& p) const
+{
+    if (isTransposed(*p.node))
+        return Support::no("takes no transposed convolutions");
+    if (Support s = supportsConvolution(p, isa_, 3, Weights::kAny); !s.ok)
+        return s;
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    if (Sum(g).pointers > kMaxPointers)
+        return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
+    // The copy of an image that is mostly padding.
+    constexpr double kMostFloats = double(1 << 28);
+    double floats = double(g.batch) * double(g.c);
+    for (int i = 0; i < 3; ++i)
+        floats *= double(extentRead(g, i));
+    if (floats > kMostFloats)
+        return Support::no("with its padding, the input takes more than 1 GiB");
+    return Support::yes();
+}
+
+std::vector<Formats> PaddedTactic::formats(Problem const& p) const
+{
+    Formats f = channelsLastFormats(p);
+    f.inputs[1] = Format::kLinear;
+    return {f};
+}
+
+std::vector<Config> PaddedTactic::configs(Problem const& p) const
+{
+    int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, width = kernels::jit::vectorWidth(isa_);
+    int64_t const vectors = (p.outputs[0].dims[1] / groups + width - 1) / width;
+    std::vector<Config> list;
+    for (int64_t v : {2, 3, 1, 4})
+        if (v <= vectors)
+            list.push_back({v});
+    return list;
+}
+
+double PaddedTactic::estimate(Problem const& p, Config const& config) const
+{
+    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
+    double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
+    double const most = kernels::jit::gemmMaxRows(isa_, int(config[0]));
+    double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);
+    double const tiles = double(g.batch * g.out[0] * g.out[1] * g.groups) * rowTiles;
+    double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
+    // As of direct convolutions, with a pointer to write for each part of a sum, and the copy at 10 bytes a nanosecond.
+    double const perStep = std::max(rows * groupVectors / blocks / (isa_ == Isa::kAvx512 ? 1.5 : 2.), 4.);
+    Sum const sum(g);
+    double copied = double(g.batch) * double(g.c);
+    for (int i = 0; i < 3; ++i)
+        copied *= double(extentRead(g, i));
+    double const call = perStep * double(sum.pointers * sum.run) / 3000 + 0.02 + 0.001 * double(sum.pointers);
+    return (tiles * blocks * call + copied * 8 / 10000) / p.threads;
+}
+
+Result<std::unique_ptr<Kernel>> PaddedTactic::load(Problem const& p, Config const& config,
+                                                   std::string const& image) const
+{
+    PackedConstants alone;
+    return loadShared(p, config, image, alone);
+}
+
+Result<std::unique_ptr<Kernel>> PaddedTactic::loadShared(Problem const& p, Config const& config, std::string const&,
+                                                         PackedConstants& packed) const
+{
+    if (config.size() != 1 || config[0] < 1 || config[0] > 4)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+    auto kernel = std::make_unique<PaddedConvolution>(p, isa_, config);
+    TW_TRY(kernel->pack(p, packed));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace tw::ops

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of windows with long rows or many elements, and of weights that are no constants.
+#include "ops/convolution/op.h"
+#include "tactic/cases.h"
+
+namespace tw::ops::convolution {
+
+[[gnu::cold]] void windowCases(CaseList& list)
+{
+    auto row = [](int64_t pad, int64_t stride = 1, int64_t dilation = 1, int64_t groups = 1) {
+        return [=](Attrs& a) {
+            a.prePadding = {0, pad};
+            a.postPadding = {0, pad};
+            a.strides = {1, stride};
+            a.dilations = {1, dilation};
+            a.groups = groups;
+        };
+    };
+    auto conv = [&](std::string const& name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(w.rank - 2);
+        change(a);
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::vector<CaseInput> in{input(t, x), constant(t, w)};
+            if (bias)
+                in.push_back(constant(t, {w[0]}));
+            list.add((t == DataType::kHalf ? "half_window_" : "single_window_") + name, a, in);
+        }
+    };
+    conv("1x128_groups", {1, 48, 1, 49}, {48, 12, 1, 128}, true, row(64, 1, 1, 4));
+    conv("1x70_tails", {2, 18, 1, 33}, {15, 6, 1, 70}, true, row(35, 1, 1, 3));
+    conv("1x400_one_channel", {2, 1, 1, 1000}, {33, 1, 1, 400}, false, row(200, 160));
+    conv("1x66_three_channels", {2, 3, 2, 90}, {20, 3, 1, 66}, true, row(5, 3));
+    conv("1x80_dilated", {1, 5, 2, 40}, {17, 5, 1, 80}, true, row(130, 2, 3));
+    conv("80x1", {1, 6, 90, 3}, {16, 6, 80, 1}, true, [](Attrs& a) { a.prePadding = a.postPadding = {7, 0}; });
+    conv("13x70", {1, 2, 20, 75}, {8, 2, 13, 70}, true, [](Attrs& a) {
+        a.prePadding = {3, 0};
+        a.postPadding = {0, 9};
+        a.strides = {2, 1};
+    });
+    conv("5x5x70", {1, 2, 6, 6, 72}, {8, 2, 5, 5, 70}, true, [](Attrs& a) { a.prePadding = {1, 0, 2}; });
+    conv("padding_cut", {1, 4, 3, 90}, {8, 4, 1, 65}, true, [](Attrs& a) { a.strides = {2, 4}; });
+    // Weights, and a bias, from somewhere else in the network.
+    auto variable = [&](std::string const& name, Extents x, Extents w, bool bias, auto change) {
+        Attrs a = Attrs::plain(w.rank - 2);
+        change(a);
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::vector<CaseInput> in{input(t, x), input(t, w)};
+            if (bias)
+                in.push_back(input(t, {w[0]}));
+            list.add((t == DataType::kHalf ? "half_variable_" : "single_variable_") + name, a, in);
+        }
+    };
+    auto same = [](int64_t pad, int64_t groups) {
+        return [=](Attrs& a) {
+            a.prePadding = a.postPadding = {pad, pad};
+            a.groups = groups;
+        };
+    };
+    variable("1x1", {2, 24, 5, 6}, {40, 24, 1, 1}, true, same(0, 1));
+    variable("3x3", {1, 17, 6, 30}, {33, 17, 3, 3}, false, same(1, 1));
+    variable("3x3_groups", {2, 12, 5, 7}, {18, 4, 3, 3}, true, same(1, 3));
+    variable("3x3_dilated", {1, 8, 9, 11}, {16, 8, 3, 3}, true, [](Attrs& a) { a.dilations = {2, 3}; });
+    variable("depthwise", {1, 10, 6, 7}, {10, 1, 3, 3}, true, same(1, 10));
+    variable("3x3x3", {1, 6, 4, 5, 6}, {20, 6, 3, 3, 3}, true, [](Attrs& a) { a.prePadding = {1, 1, 1}; });
+}
+
+} // namespace tw::ops::convolution

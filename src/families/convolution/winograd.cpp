@@ -19,9 +19,15 @@ constexpr int64_t kPackedLimit = 20 << 20;                     // bytes
 constexpr int64_t kShared = 1, kInPlace = 2;                   // bits of config[1]
 constexpr int64_t kColumns = 32;                               // columns of blocks come in multiples of this
 
-bool allAre(std::vector<int64_t> const& list, int64_t value)
+bool lastTwoAreOne(std::vector<int64_t> const& list)
 {
-    return std::all_of(list.begin(), list.end(), [=](int64_t v) { return v == value; });
+    return list[list.size() - 2] == 1 && list[list.size() - 1] == 1;
+}
+
+// What is summed over at a position: channels, those of each plane of the window.
+int64_t channelsOf(Extents const& w)
+{
+    return w[1] * (w.rank == 5 ? w[2] : 1);
 }
 
 } // namespace
@@ -37,14 +43,16 @@ Support WinogradTactic::supports(Problem const& p) const
     for (TensorSpec const& t : p.inputs)
         if (t.present && t.type != DataType::kFloat)
             return Support::no("takes f32 only");
-    if (x.dims.rank != 4 || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3)
-        return Support::no("takes 3x3 windows on tensors of rank 4 only");
-    if (!allAre(a.strides, 1) || !allAre(a.dilations, 1) || a.groups != 1)
-        return Support::no("takes strides and dilations of 1 and one group only");
+    int const rank = w.dims.rank;
+    if ((rank != 4 && rank != 5) || x.dims.rank != rank || w.dims[rank - 2] != 3 || w.dims[rank - 1] != 3)
+        return Support::no("takes 3x3 windows on tensors of rank 4, dx3x3 windows on tensors of rank 5 only");
+    if (!lastTwoAreOne(a.strides) || !lastTwoAreOne(a.dilations) || a.groups != 1)
+        return Support::no("takes strides and dilations of 1 (along the last two axes) and one group only");
     if (!w.constant || (p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant))
         return Support::no("needs constant weights and bias");
-    if (w.dims[0] < 1 || w.dims[1] < 1 || w.dims[0] > kMaxChannels || w.dims[1] > kMaxChannels)
-        return Support::no("takes 1 to " + std::to_string(kMaxChannels) + " channels");
+    if (w.dims[0] < 1 || w.dims[1] < 1 || w.dims[0] > kMaxChannels || channelsOf(w.dims) > kMaxChannels)
+        return Support::no("takes 1 to " + std::to_string(kMaxChannels) +
+                           " channels, those of all planes of a window together");
     return Support::yes();
 }
 
@@ -55,7 +63,7 @@ std::vector<Formats> WinogradTactic::formats(Problem const& p) const
 
 std::vector<Config> WinogradTactic::configs(Problem const& p) const
 {
-    int64_t const c = p.inputs[1].dims[1], k = p.inputs[1].dims[0];
+    int64_t const c = channelsOf(p.inputs[1].dims), k = p.inputs[1].dims[0];
     int64_t const tiles = winogradTiles(4, p.outputs[0].dims), l2 = thisCpu().l2Bytes;
     auto weightsBytes = [&](int64_t m) { return (m + 2) * (m + 2) * c * k * 4; };
     std::vector<Config> list;
@@ -81,7 +89,7 @@ std::vector<Config> WinogradTactic::configs(Problem const& p) const
 double WinogradTactic::estimate(Problem const& p, Config const& config) const
 {
     int64_t const m = config[0], positions = (m + 2) * (m + 2);
-    double const c = double(p.inputs[1].dims[1]), k = double(p.inputs[1].dims[0]);
+    double const c = double(channelsOf(p.inputs[1].dims)), k = double(p.inputs[1].dims[0]);
     double const tiles = double(winogradTiles(int(m), p.outputs[0].dims)),
                  blocks = std::max(1., tiles / double(config[2]));
     double const width = jit::vectorWidth(isa_), perCycle = isa_ == jit::Isa::kAvx512 ? 1.5 : 2; // vectors, at 3 GHz
@@ -121,7 +129,7 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::loadShared(Problem const& p, Con
 std::optional<PanelOrder> WinogradTactic::panelOrder(Problem const& p, Config const& config) const
 {
     // What is made of them at load is all that others read.
-    if (!isKnown(config) || (config[1] & kInPlace) == 0)
+    if (!isKnown(config) || (config[1] & kInPlace) == 0 || p.inputs[1].dims.rank != 4)
         return std::nullopt;
     return winogradPanels(isa_, p.inputs[1].dims[0], p.inputs[1].dims[1], config[3]);
 }
@@ -152,7 +160,8 @@ Result<std::unique_ptr<Kernel>> WinogradTactic::make(Problem const& p, Config co
     s.piece = config[4];
     s.threads = std::max(p.threads, 1);
     s.k = w[0];
-    s.c = w[1];
+    s.c = channelsOf(w);
+    s.depth = {g.window[0], g.stride[0], g.dilation[0], g.before[0]};
     s.before[0] = g.before[1];
     s.before[1] = g.before[2];
     s.activation = jitActivation(*p.node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's convolution F(m x m, 3x3), m = 2 or 4, not transposed, stride 1, dilation 1, one
-// group, any padding, f32, channels-last, weights and bias constant. 2.25 and 4 times fewer multiplications.
+// Winograd's convolution F(m x m, 3x3), m = 2 or 4, over the last two of two or three axes, not transposed, stride 1 and
+// dilation 1 along them, one group, any padding, f32, channels-last, weights and bias constant. 2.25 and 4 times fewer multiplications.
 //
 // Error: relative to the largest output, on random data of 16 to 512 channels, 2e-7 to 6e-7 (m = 2) and 6e-7 to 3e-6
 // (m = 4); test/ops/winograd_test.cpp holds it to 1e-6 and 4e-6. The ops' tolerance of 1e-5 admits both, and the

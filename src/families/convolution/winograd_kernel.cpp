@@ -4,6 +4,8 @@
 //   V [pieces][P][tiles][piece]  = transformed tiles of x
 //   M [P][tiles][columns]        = sum over the pieces of V[p] times U[p], for each position p
 //   y                            = transformed M + bias + residual, activation
+// A window over three axes has the pieces of each of its planes one plane after the other, as if C were d C; those of planes
+// outside the image for all tiles of a block are left out.
 // U, the transformed weights: packed at load as [column block][P][panel of the matrix kernel][C][panel's columns], or
 // made from [column block][panel][C][3][3][panel's columns] for one column block and piece at a time, in scratch
 // memory: [P][panel][piece][panel's columns].
@@ -56,14 +58,16 @@ int32_t bytes(int64_t floats)
 struct Layout
 {
     int64_t tilesY = 0, tilesX = 0, tiles = 0;
-    int64_t blocks = 0, blockTiles = 0; // block i: tiles [i * tiles / blocks, (i + 1) * tiles / blocks)
-    int64_t pieces = 0, piece = 0;      // the last one may be shorter
+    int64_t blocks = 0, blockTiles = 0;    // block i: tiles [i * tiles / blocks, (i + 1) * tiles / blocks)
+    int64_t pieces = 0, piece = 0;         // the last one of a plane may be shorter
+    int64_t channels = 0, planePieces = 0; // of one plane of the window
     int64_t vRow = 0, vPosition = 0, vPiece = 0, mRow = 0, mPosition = 0, uPosition = 0; // floats
     int64_t vFloats = 0, mFloats = 0, uFloats = 0;
 
     // largest: for blocks as large as they can get, so that sizes grow with every dimension.
-    Layout(WinogradSpec const& s, Extents const& y, bool largest = false)
+    Layout(WinogradSpec const& s, Extents const& output, bool largest = false)
     {
+        Extents const y = winogradPlanes(output);
         tilesY = divideUp(y[2], s.m);
         tilesX = divideUp(y[3], s.m);
         tiles = y[0] * tilesY * tilesX;
@@ -73,8 +77,10 @@ struct Layout
         if (!s.shared)
             blocks = std::min(roundUp(blocks, s.threads), tiles);
         blockTiles = largest ? std::min(s.tiles, tiles) : divideUp(tiles, blocks);
-        piece = roundUp(divideUp(s.c, divideUp(s.c, s.piece)), kLineFloats);
-        pieces = divideUp(s.c, piece);
+        channels = s.c / s.depth.window;
+        piece = roundUp(divideUp(channels, divideUp(channels, s.piece)), kLineFloats);
+        planePieces = divideUp(channels, piece);
+        pieces = planePieces * s.depth.window;
         vRow = rowStride(piece);
         vPosition = positionStride(blockTiles * vRow);
         vPiece = s.positions() * vPosition;
@@ -89,6 +95,10 @@ struct Layout
         }
     }
     int64_t blockBegin(int64_t i) const { return i * tiles / blocks; }
+    // Where a piece begins in its plane, and in all; how long it is.
+    int64_t inPlane(int64_t i) const { return i % planePieces * piece; }
+    int64_t begin(int64_t i) const { return i / planePieces * channels + inPlane(i); }
+    int64_t count(int64_t i) const { return std::min(piece, channels - inPlane(i)); }
 };
 
 // Rows of the matrix kernel's tiles for `tiles` rows: as few as possible, as equal as possible.
@@ -136,7 +146,8 @@ public:
             return {};
         }
         // In place, blocks of columns only decide where panels begin.
-        Recipe const recipe{"winograd filters", {width_, s_.inPlace ? 0 : s_.m, s_.c, s_.k, columnBlocks_[0].columns}};
+        Recipe const recipe{"winograd filters",
+                            {width_, s_.inPlace ? 0 : s_.m, s_.c, s_.depth.window, s_.k, columnBlocks_[0].columns}};
         TW_ASSIGN(weights_, packed->get<device::PackedFloats>(w, recipe, [&] { return packedFilters(w.as<float>()); }));
         taps_ = weights_->data();
         return {};
@@ -193,7 +204,7 @@ public:
         TW_ASSIGN(p->inside, WinogradInput::emit(s_.isa, input));
         input.table = true;
         TW_ASSIGN(p->border, WinogradInput::emit(s_.isa, input));
-        TW_TRY(emitOutput(*p, y, in.size() > 3 && in[3].dims.rank == 4 ? &in[3] : nullptr));
+        TW_TRY(emitOutput(*p, y, in.size() > 3 && in[3].dims.rank == x.dims.rank ? &in[3] : nullptr));
         for (int vectors = 1; vectors <= kPanelVectors; ++vectors) {
             bool const used = vectors == kPanelVectors ? paddedK() >= panelColumns() : paddedK() % panelColumns() != 0;
             if (!used)
@@ -220,7 +231,7 @@ public:
             args.workers->run(l.blocks, [&](int64_t part, int worker) {
                 float* const v = workspace + worker * (l.vFloats + l.mFloats + l.uFloats);
                 Block const tiles{l.blockBegin(part), l.blockBegin(part + 1)};
-                transformInput(p, args.inputs[0], tiles, tiles.begin, tiles.end, v);
+                transformInput(p, args, tiles, tiles.begin, tiles.end, v);
                 for (ColumnBlock const& b : columnBlocks_)
                     block(p, args, b, tiles, v, v + l.vFloats);
             });
@@ -230,7 +241,7 @@ public:
             Block const tiles{l.blockBegin(i), l.blockBegin(i + 1)};
             int64_t const count = tiles.end - tiles.begin, parts = std::min<int64_t>(count, s_.threads * 4);
             args.workers->run(parts, [&](int64_t part, int) {
-                transformInput(p, args.inputs[0], tiles, tiles.begin + part * count / parts,
+                transformInput(p, args, tiles, tiles.begin + part * count / parts,
                                tiles.begin + (part + 1) * count / parts, workspace);
             });
             args.workers->run(int64_t(columnBlocks_.size()), [&](int64_t part, int worker) {
@@ -275,10 +286,17 @@ private:
     }
     float const* taps(ColumnBlock const& b, int64_t column) const { return taps_ + s_.c * 9 * (b.begin + column); }
 
-    // to [C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
+    // to [d][C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
     void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
     {
-        kernels::copyMatrix(to, columns, columns, w + k * s_.c * 9, s_.c * 9, filters, 1, s_.c * 9);
+        int64_t const planes = s_.depth.window, channels = s_.c / planes;
+        if (planes == 1) {
+            kernels::copyMatrix(to, columns, columns, w + k * s_.c * 9, s_.c * 9, filters, 1, s_.c * 9);
+            return;
+        }
+        for (int64_t d = 0; d < planes; ++d)
+            for (int64_t c = 0; c < channels; ++c, to += 9 * columns)
+                kernels::copyMatrix(to, columns, columns, w + (k * s_.c + c * planes + d) * 9, 9, filters, 1, s_.c * 9);
     }
 
     Result<void> emitOutput(WinogradPrepared& p, TensorRef const& y, TensorRef const* residual) const
@@ -291,8 +309,9 @@ private:
         output.residual = residual != nullptr;
         output.residualPixelBytes = residual ? bytes(residual->pixelStride()) : 0;
         output.activation = s_.activation;
-        for (int rows : {s_.m, int((y.dims[2] - 1) % s_.m) + 1})
-            for (int columns : {s_.m, int((y.dims[3] - 1) % s_.m) + 1}) {
+        Extents const dims = winogradPlanes(y.dims);
+        for (int rows : {s_.m, int((dims[2] - 1) % s_.m) + 1})
+            for (int columns : {s_.m, int((dims[3] - 1) % s_.m) + 1}) {
                 WinogradOutput& kernel = p.output[rows - 1][columns - 1];
                 output.rows = rows;
                 output.columns = columns;
@@ -323,38 +342,66 @@ private:
         return {};
     }
 
+    // The input plane that plane `tap` of the window meets for this tile; outside the image: less than 0.
+    int64_t inputPlane(Layout const& l, TensorRef const& x, TensorRef const& y, int64_t tile, int64_t tap) const
+    {
+        bool const deep = x.dims.rank == 5;
+        int64_t const plane = tile / (l.tilesY * l.tilesX), out = deep ? y.dims[2] : 1, in = deep ? x.dims[2] : 1;
+        int64_t const z = plane % out * s_.depth.stride - s_.depth.before + tap * s_.depth.dilation;
+        return z >= 0 && z < in ? plane / out * in + z : -1;
+    }
+    // Planes [begin, end) of the window that meet the image for some tile of the block; one at least, so that there is a sum.
+    Block planesInside(Layout const& l, RunArgs const& args, Block const& tiles) const
+    {
+        Block planes{s_.depth.window, 0};
+        for (int64_t tap = 0; tap < s_.depth.window; ++tap)
+            for (int64_t tile = tiles.begin; tile < tiles.end;
+                 tile += l.tilesY * l.tilesX - tile % (l.tilesY * l.tilesX))
+                if (inputPlane(l, args.inputs[0], args.outputs[0], tile, tap) >= 0)
+                    planes = {std::min(planes.begin, tap), tap + 1};
+        return planes.begin < planes.end ? planes : Block{0, 1};
+    }
+
     // Tiles [begin, end) of a block.
-    void transformInput(WinogradPrepared const& p, TensorRef const& x, Block const& tiles, int64_t begin, int64_t end,
+    void transformInput(WinogradPrepared const& p, RunArgs const& run, Block const& tiles, int64_t begin, int64_t end,
                         float* v) const
     {
         Layout const& l = p.layout;
+        TensorRef const& x = run.inputs[0];
+        for (int64_t tile = begin; tile < end; ++tile)
+            for (int64_t tap = 0; tap < s_.depth.window; ++tap)
+                transformTile(l, p, x, inputPlane(l, x, run.outputs[0], tile, tap), tile,
+                              v + tap * l.planePieces * l.vPiece + (tile - tiles.begin) * l.vRow);
+    }
+
+    // All channels of one tile in one plane of x; zeros for a plane outside.
+    void transformTile(Layout const& l, WinogradPrepared const& p, TensorRef const& x, int64_t plane, int64_t tile,
+                       float* v) const
+    {
         int const t = s_.m + 2;
-        int64_t const height = x.dims[2], width = x.dims[3], pixel = x.pixelStride();
+        int64_t const height = x.dims[x.dims.rank - 2], width = x.dims[x.dims.rank - 1], pixel = x.pixelStride();
         float const* pixels[36];
         auto const* const zeros = static_cast<float const*>(zeros_.data());
         jit::WinogradInputArgs args;
         args.rowBytes = width * pixel * int64_t(sizeof(float));
         args.pixels = pixels;
-        for (int64_t tile = begin; tile < end; ++tile) {
-            int64_t const image = tile / (l.tilesY * l.tilesX);
-            int64_t const top = tile / l.tilesX % l.tilesY * s_.m - s_.before[0];
-            int64_t const left = tile % l.tilesX * s_.m - s_.before[1];
-            float const* const from = x.as<float>() + image * height * width * pixel;
-            bool const inside = top >= 0 && left >= 0 && top + t <= height && left + t <= width;
-            if (inside)
-                args.x = from + (top * width + left) * pixel;
-            for (int i = 0; i < t && !inside; ++i)
-                for (int j = 0; j < t; ++j) {
-                    int64_t const row = top + i, column = left + j;
-                    bool const in = row >= 0 && row < height && column >= 0 && column < width;
-                    pixels[i * t + j] = in ? from + (row * width + column) * pixel : zeros;
-                }
-            for (int64_t piece = 0; piece < l.pieces; ++piece) {
-                args.offsetBytes = piece * l.piece * int64_t(sizeof(float));
-                args.vectors = divideUp(std::min(l.piece, s_.c - piece * l.piece), width_);
-                args.v = v + piece * l.vPiece + (tile - tiles.begin) * l.vRow;
-                (inside ? p.inside : p.border)(args);
+        int64_t const top = tile / l.tilesX % l.tilesY * s_.m - s_.before[0];
+        int64_t const left = tile % l.tilesX * s_.m - s_.before[1];
+        float const* const from = x.as<float>() + std::max<int64_t>(plane, 0) * height * width * pixel;
+        bool const inside = plane >= 0 && top >= 0 && left >= 0 && top + t <= height && left + t <= width;
+        if (inside)
+            args.x = from + (top * width + left) * pixel;
+        for (int i = 0; i < t && !inside; ++i)
+            for (int j = 0; j < t; ++j) {
+                int64_t const row = top + i, column = left + j;
+                bool const in = plane >= 0 && row >= 0 && row < height && column >= 0 && column < width;
+                pixels[i * t + j] = in ? from + (row * width + column) * pixel : zeros;
             }
+        for (int64_t piece = 0; piece < l.planePieces; ++piece) {
+            args.offsetBytes = piece * l.piece * int64_t(sizeof(float));
+            args.vectors = divideUp(l.count(piece), width_);
+            args.v = v + piece * l.vPiece;
+            (inside ? p.inside : p.border)(args);
         }
     }
 
@@ -364,36 +411,39 @@ private:
     {
         Layout const& l = p.layout;
         float *const m = scratch, *const u = scratch + l.mFloats;
+        Block const planes = planesInside(l, args, tiles);
+        int64_t const begin = planes.begin * l.planePieces, end = planes.end * l.planePieces;
         if (l.uFloats == 0) {
             for (int64_t position = 0; position < s_.positions(); ++position)
                 for (int64_t at = 0; at < b.columns; at += panelColumns())
-                    for (int64_t piece = 0; piece < l.pieces; ++piece)
-                        multiply(p, b, tiles, position, at, piece, v,
-                                 packed(b, position, at) + piece * l.piece * std::min(panelColumns(), b.columns - at),
+                    for (int64_t piece = begin; piece < end; ++piece)
+                        multiply(p, b, tiles, position, at, piece, piece > begin, v,
+                                 packed(b, position, at) + l.begin(piece) * std::min(panelColumns(), b.columns - at),
                                  m);
         } else {
-            for (int64_t piece = 0; piece < l.pieces; ++piece) {
-                int64_t const first = piece * l.piece, channels = std::min(l.piece, s_.c - first);
+            for (int64_t piece = begin; piece < end; ++piece) {
                 for (int64_t at = 0; at < b.columns; at += panelColumns()) {
                     int64_t const columns = std::min(panelColumns(), b.columns - at);
-                    p.filter[columns / width_]({taps(b, at) + first * 9 * columns, u + l.piece * at, channels});
+                    p.filter[columns / width_](
+                        {taps(b, at) + l.begin(piece) * 9 * columns, u + l.piece * at, l.count(piece)});
                 }
                 for (int64_t position = 0; position < s_.positions(); ++position)
                     for (int64_t at = 0; at < b.columns; at += panelColumns())
-                        multiply(p, b, tiles, position, at, piece, v, u + position * l.uPosition + l.piece * at, m);
+                        multiply(p, b, tiles, position, at, piece, piece > begin, v,
+                                 u + position * l.uPosition + l.piece * at, m);
             }
         }
         transformOutput(p, args, b, tiles, m);
     }
 
-    // One piece of the channels times one panel of weights, for one position.
+    // One piece of the channels times one panel of weights, for one position; later: added to what is there.
     void multiply(WinogradPrepared const& p, ColumnBlock const& b, Block const& tiles, int64_t position, int64_t at,
-                  int64_t piece, float const* v, float const* weights, float* m) const
+                  int64_t piece, bool later, float const* v, float const* weights, float* m) const
     {
         Layout const& l = p.layout;
         RowGroups const groups(tiles.end - tiles.begin, maxRows());
         int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
-        int64_t const channels = std::min(l.piece, s_.c - piece * l.piece);
+        int64_t const channels = l.count(piece);
         float const* a = v + piece * l.vPiece + position * l.vPosition;
         void const* list = nullptr;
         jit::GemmArgs g;
@@ -407,7 +457,7 @@ private:
         for (int64_t group = 0; group < groups.count; ++group) {
             int64_t const rows = groups.rows(group);
             list = a;
-            p.gemm[vectors][piece > 0][size_t(rows)](g);
+            p.gemm[vectors][later][size_t(rows)](g);
             a += rows * l.vRow;
             g.c += rows * l.mRow;
         }
@@ -419,7 +469,7 @@ private:
         Layout const& l = p.layout;
         TensorRef const& y = args.outputs[0];
         TensorRef const residual = args.inputs.size() > 3 ? args.inputs[3] : TensorRef{};
-        int64_t const height = y.dims[2], width = y.dims[3], pixel = y.pixelStride();
+        int64_t const height = y.dims[y.dims.rank - 2], width = y.dims[y.dims.rank - 1], pixel = y.pixelStride();
         int64_t const residualPixel = residual.data ? residual.pixelStride() : 0;
         jit::WinogradOutputArgs o;
         o.rowBytes = width * pixel * int64_t(sizeof(float));
@@ -442,8 +492,14 @@ private:
 
 } // namespace
 
-int64_t winogradTiles(int m, Extents const& y)
+Extents winogradPlanes(Extents const& dims)
 {
+    return dims.rank == 5 ? Extents{dims[0] * dims[2], dims[1], dims[3], dims[4]} : dims;
+}
+
+int64_t winogradTiles(int m, Extents const& output)
+{
+    Extents const y = winogradPlanes(output);
     return y[0] * divideUp(y[2], m) * divideUp(y[3], m);
 }
 

@@ -39,6 +39,20 @@ namespace tw::ops::convolution {
     });
     conv("5x5x70", {1, 2, 6, 6, 72}, {8, 2, 5, 5, 70}, true, [](Attrs& a) { a.prePadding = {1, 0, 2}; });
     conv("padding_cut", {1, 4, 3, 90}, {8, 4, 1, 65}, true, [](Attrs& a) { a.strides = {2, 4}; });
+    // 3x3 in planes of three axes.
+    auto deep = [](int64_t pad, int64_t stride, int64_t dilation) {
+        return [=](Attrs& a) {
+            a.prePadding = {pad, 1, 1};
+            a.postPadding = {pad, 0, 1};
+            a.strides = {stride, 1, 1};
+            a.dilations = {dilation, 1, 1};
+        };
+    };
+    conv("3x3x3_stride_of_planes", {2, 20, 7, 9, 10}, {33, 20, 3, 3, 3}, true, deep(1, 2, 1));
+    conv("2x3x3_dilated_planes", {1, 17, 6, 5, 13}, {16, 17, 2, 3, 3}, true, deep(2, 1, 3));
+    conv("3x3x3_one_plane", {2, 40, 1, 7, 7}, {48, 40, 3, 3, 3}, false, deep(1, 1, 1));
+    conv("5x3x3_planes_of_zeros", {1, 8, 1, 4, 5}, {16, 8, 5, 3, 3}, true, deep(6, 1, 1));
+    conv("3x3x3_pieces", {1, 150, 2, 9, 9}, {64, 150, 3, 3, 3}, true, deep(1, 1, 1));
     // Weights, and a bias, from somewhere else in the network.
     auto variable = [&](std::string const& name, Extents x, Extents w, bool bias, auto change) {
         Attrs a = Attrs::plain(w.rank - 2);

@@ -7,12 +7,15 @@ a bias or with a bias and GELU, cuDNN's or flash attention. Batch normalization 
 and v come from one product: what a careful user would do by hand.
 
 Weights are read in the order in which bench/models draws them; names and shapes are checked on the way.
+The twelve of torch_networks.py are rows, too, as modules alone.
 """
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+import torch_networks
 
 
 class Weights:
@@ -334,6 +337,42 @@ class Network:
     def attention_shape(self):
         length = self.seq or (self.size // 16) ** 2 + 1
         return self.batch, self.heads, length, self.width // self.heads
+
+
+class Exported:
+    """A row of a network of torch_networks.py: one module for all peers, and the ONNX file that PyTorch writes of it."""
+    kind, seq, has_body, channels_last = "exported", None, False, False
+
+    def __init__(self, key):
+        self.key = key
+        self.name, self.batch = (key[:-4], 16) if key.endswith("_b16") else (key, 1)
+        self.row = f"{self.name}_b{self.batch}"
+
+    def onnx_file(self, path):
+        torch_networks.export(self.key, torch_networks.module(self.key), path)
+
+    def module(self, model, body=False):
+        """In FP32 on the CPU; convolutions' weights lie channels-last, as cuDNN's fast kernels want them."""
+        class Tuple(nn.Module):
+            def __init__(self, module):
+                super().__init__()
+                self.module = module
+
+            def forward(self, *inputs):
+                return (self.module(*inputs),)
+
+        module = torch_networks.module(self.key)
+        first = next(iter(self.inputs(torch.Generator().manual_seed(1)).values()))
+        if first.dim() in (4, 5):
+            module = module.to(memory_format=torch.channels_last if first.dim() == 4 else torch.channels_last_3d)
+        return Tuple(module).eval()
+
+    def inputs(self, generator, body=False):
+        return torch_networks.draw(self.key, generator)
+
+
+def exported_rows():
+    return [Exported(name) for name in torch_networks.NAMES]
 
 
 def rows():

@@ -128,10 +128,13 @@ class Row:
     def make_models(self):
         """On the CPU: ONNX files for the engine, modules in FP32."""
         for body in (False, True) if self.network.has_body else (False,):
-            model = self.network.onnx_model(body)
-            path = os.path.join(self.options["folder"], f"{self.network.row}{'_body' if body else ''}.onnx")
-            with open(path, "wb") as file:
-                file.write(model.SerializeToString())
+            path, model = os.path.join(self.options["folder"], f"{self.network.row}{'_body' if body else ''}.onnx"), None
+            if self.network.kind == "exported":
+                self.network.onnx_file(path)
+            else:
+                model = self.network.onnx_model(body)
+                with open(path, "wb") as file:
+                    file.write(model.SerializeToString())
             self.models[body], self.modules[body] = path, (self.network.module(model, body), self.network.module(model, body))
 
     def place(self):
@@ -165,7 +168,7 @@ class Row:
 
     def attention(self, masked):
         """The fastest of torch's attention kernels for this shape, mask and all; a context that chooses it."""
-        if self.network.kind == "resnet50" or not self.cuda:
+        if self.network.kind in ("resnet50", "exported") or not self.cuda:
             return contextlib.nullcontext()
         batch, heads, length, head = self.network.attention_shape
         qkv = torch.randn((batch, length, 3, heads, head), device="cuda", dtype=torch.float16)
@@ -195,10 +198,11 @@ class Row:
         masked = network.kind == "bert"
         with self.step("eager"), self.attention(masked):
             self.add("eager", lambda: full(*self.full.values()), False)
-        with self.step("library"), self.attention(False):
-            module = self.modules[network.has_body][1]
-            inputs = self.body if network.has_body else self.full
-            self.add("library", lambda: module.library(*inputs.values()), network.has_body)
+        if network.kind != "exported":
+            with self.step("library"), self.attention(False):
+                module = self.modules[network.has_body][1]
+                inputs = self.body if network.has_body else self.full
+                self.add("library", lambda: module.library(*inputs.values()), network.has_body)
         if self.options["skip_tc"]:
             return
         with self.step("torch_compile"), self.attention(masked):
@@ -375,7 +379,7 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # the reference is FP32
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(options["seed"])
-    rows = gpu_networks.small_rows() if options["small"] else gpu_networks.rows()
+    rows = (gpu_networks.small_rows() if options["small"] else gpu_networks.rows()) + gpu_networks.exported_rows()
     network = next(n for n in rows if n.row == sys.argv[2])
     with torch.no_grad(), open(sys.argv[4], "w", encoding="utf-8") as lock:
         row = Row(network, options, sys.argv[3])

@@ -481,6 +481,7 @@ extern "C" void* createInferBuilder_INTERNAL(void* logger, int32_t version) noex
     Reporter reporter(log);
     return guarded<nvinfer1::IBuilder*>(reporter, nullptr, [&]() -> Result<nvinfer1::IBuilder*> {
         TW_ASSIGN(Environment const environment, readEnvironment());
+        device::limitIsa(environment.isaLimit);
         MemoryChange const change(nullptr);
         TW_ASSIGN(auto gpu, chooseGpu(environment, reporter));
         change.finish(reporter, "Init CUDA", gpu.get());

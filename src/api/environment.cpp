@@ -64,6 +64,12 @@ Result<Environment> readEnvironment()
                              e.threads > device::ThreadPool::kMaxThreads))
         return invalidArgument("TENSORWRIGHT_NUM_THREADS=" + std::string(threads) + " must be a number from 1 to " +
                                std::to_string(device::ThreadPool::kMaxThreads));
+    std::string_view const isa = variable("TENSORWRIGHT_CPU_ISA");
+    if (!isa.empty() && isa != "baseline" && isa != "avx2" && isa != "avx512")
+        return invalidArgument("TENSORWRIGHT_CPU_ISA=" + std::string(isa) + " must be baseline, avx2 or avx512");
+    e.isaLimit = isa == "baseline" ? device::IsaLimit::kBaseline
+                 : isa == "avx2"   ? device::IsaLimit::kAvx2
+                                   : device::IsaLimit::kNone;
     std::string_view const winograd = variable("TENSORWRIGHT_WINOGRAD");
     if (!winograd.empty() && winograd != "0" && winograd != "1")
         return invalidArgument("TENSORWRIGHT_WINOGRAD=" + std::string(winograd) + " must be 0 or 1");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "device/cpu.h"
 
 namespace tw::api {
 
@@ -36,6 +37,9 @@ struct Environment
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.
     // Counts where the thread pool of the process is made, at its first use.
     int threads = 0;
+    // TENSORWRIGHT_CPU_ISA=baseline|avx2|avx512: the widest instruction set that is used on the CPU, for plans as for another
+    // machine and for tests. Counts where the process first makes a builder or a runtime.
+    device::IsaLimit isaLimit = device::IsaLimit::kNone;
     // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
     bool winograd = true;
     // NVIDIA_TF32_OVERRIDE=0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cpuid.h>
 #include <cstdint>
 #include <cstring>
@@ -37,7 +38,15 @@ uint64_t xcr0()
     return uint64_t(hi) << 32 | lo;
 }
 
+std::atomic<IsaLimit> isaLimit = IsaLimit::kNone;
+
 } // namespace
+
+void limitIsa(IsaLimit limit)
+{
+    static bool const first = (isaLimit = limit, true);
+    static_cast<void>(first);
+}
 
 CpuInfo probeCpu()
 {
@@ -57,6 +66,12 @@ CpuInfo probeCpu()
     info.avx512vnni = zmm && bit(seven.c, 11);
     info.avx512fp16 = zmm && bit(seven.d, 23);
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
+    IsaLimit const limit = isaLimit;
+    if (limit != IsaLimit::kNone)
+        info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vnni = info.avx512fp16 =
+            info.avx512bf16 = false;
+    if (limit == IsaLimit::kBaseline)
+        info.avx2 = info.fma = info.f16c = info.avxVnni = false;
     // Caches, one by one, in a leaf of the same layout at each maker's place.
     bool const amd = bit(cpuid(0x80000001u).c, 22); // topology extensions
     for (uint32_t i = 0; i < 16; ++i) {

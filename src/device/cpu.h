@@ -18,6 +18,15 @@ struct CpuInfo
     std::string fingerprint() const;
 };
 
+// The widest instruction set that is used; a CPU without it has what it has.
+enum class IsaLimit
+{
+    kNone,
+    kAvx2,
+    kBaseline, // x86-64 as it first was
+};
+// Of the process: what the first call says holds for every probeCpu() that comes after it.
+void limitIsa(IsaLimit limit);
 CpuInfo probeCpu();
 // Of the machine; 0 when the system does not say.
 int64_t physicalMemoryBytes();

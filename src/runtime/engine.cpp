@@ -12,6 +12,7 @@
 #include "runtime/make_linear.h"
 #include "runtime/profile_shapes.h"
 #include "runtime/release_constants.h"
+#include "runtime/retarget.h"
 #include "runtime/unfold_panels.h"
 #include "tactic/cuda_library.h"
 #include "tactic/packed_constants.h"
@@ -128,7 +129,8 @@ public:
         auto count = [&](auto const& isOne) { return int(std::count_if(tasks_.begin(), tasks_.end(), isOne)); };
         return {count([](Task const& t) { return t.isReplaced; }),
                 count([](Task const& t) { return !t.refusal.empty(); }),
-                count([](Task const& t) { return t.usesPanels; })};
+                count([](Task const& t) { return t.isRetargeted; }),
+                count([](Task const& t) { return t.isByEstimate; }), count([](Task const& t) { return t.usesPanels; })};
     }
 
 private:
@@ -138,7 +140,7 @@ private:
         plan::Choice const* choice = nullptr;
         ops::Problem problem;
         int64_t constantBytes = 0;
-        bool isReplaced = false, usesPanels = false;
+        bool isReplaced = false, usesPanels = false, isRetargeted = false, isByEstimate = false;
         std::string refusal; // why the plan's choice cannot run
         std::optional<Error> error;
         std::map<ir::Value*, BlobPtr> unfolded; // constants in panels that it needs in the order of their shape
@@ -183,7 +185,7 @@ private:
         return {};
     }
     // A kernel that reads the panels of the plan; null: there is none, or another order is wanted.
-    Result<std::unique_ptr<ops::Kernel>> loadPanels(Task& task, ops::Tactic const& tactic)
+    Result<std::unique_ptr<ops::Kernel>> loadPanels(Task& task, ops::Tactic const& tactic, ops::Config const& config)
     {
         constexpr size_t kInput = ops::PanelTactic::kPanelInput, kAlignment = 64;
         ir::Node const& node = *task.step->node;
@@ -195,39 +197,66 @@ private:
             return std::unique_ptr<ops::Kernel>();
         Blob const& data = *node.inputs[kInput]->constant->data;
         if (reinterpret_cast<uintptr_t>(data.data()) % kAlignment != 0 ||
-            reader->panelOrder(task.problem, task.choice->config) != order->second)
+            reader->panelOrder(task.problem, config) != order->second)
             return std::unique_ptr<ops::Kernel>();
         TW_TRY(unfoldPanels(task, kInput));
         auto const lent = std::make_shared<Blob const>(data.data(), data.sizeBytes(), node.inputs[kInput]->constant);
-        TW_ASSIGN(auto kernel, reader->loadPanels(task.problem, task.choice->config, lent));
+        TW_ASSIGN(auto kernel, reader->loadPanels(task.problem, config, lent));
         task.usesPanels = lent.use_count() > 1; // else the kernel has made something else of them
         return kernel;
+    }
+    Result<std::unique_ptr<ops::Kernel>> loadChosen(Task& task, ops::Tactic const& tactic, ops::Config const& config,
+                                                    std::string const& image)
+    {
+        auto kernel = loadPanels(task, tactic, config);
+        if (kernel.ok() && !*kernel) {
+            TW_TRY(unfoldPanels(task));
+            kernel = ops::loadWith(tactic, task.problem, config, image, *packed_);
+        }
+        return kernel;
+    }
+    // The plan's choice, or what does its work on this CPU; false, with the reason in the task: it cannot run here.
+    bool loadPlanned(Task& task, plan::Choice const& choice)
+    {
+        LoadedStep& step = *task.step;
+        ops::Tactic const* t = findTactic(step, choice.tactic, options_);
+        auto const own = ownTactics(*step.node, backendOf(step, options_));
+        ops::Config const* config = &choice.config;
+        std::optional<Retargeted> other;
+        bool const isOwn = !t || std::find(own.begin(), own.end(), t) != own.end(); // not a provider's
+        if (options_.retargets && isOwn) {
+            other = retarget(own, task.problem, choice.name, choice.config);
+            task.isRetargeted = other && other->tactic != t;
+            task.isByEstimate = task.isRetargeted && !other->sameAlgorithm;
+            if (other) {
+                t = other->tactic;
+                config = &other->config;
+            }
+        }
+        // Which looks at no constant.
+        ops::Support const s =
+            t ? ops::supportsFormats(*t, task.problem) : ops::Support::no("this library does not have it");
+        if (!s.ok) {
+            task.refusal = s.reason;
+            return false;
+        }
+        Result<std::string> const image = task.isRetargeted ? t->build(task.problem, *config) : choice.image;
+        auto kernel = image.ok() ? loadChosen(task, *t, *config, *image) : image.error();
+        if (!kernel.ok()) {
+            task.isRetargeted = task.isByEstimate = false;
+            task.refusal = kernel.error().message;
+            return false;
+        }
+        step.tactic = t;
+        step.kernel = std::move(*kernel);
+        return true;
     }
     Result<void> loadStep(Task& task)
     {
         LoadedStep& step = *task.step;
         ops::Problem const& problem = task.problem;
-        if (plan::Choice const* choice = task.choice; choice && choice->tactic != 0) {
-            ops::Tactic const* t = findTactic(step, choice->tactic, options_);
-            // Which looks at no constant.
-            ops::Support const s =
-                t ? ops::supportsFormats(*t, problem) : ops::Support::no("this library does not have it");
-            if (s.ok) {
-                auto kernel = loadPanels(task, *t);
-                if (kernel.ok() && !*kernel) {
-                    TW_TRY(unfoldPanels(task));
-                    kernel = ops::loadWith(*t, problem, choice->config, choice->image, *packed_);
-                }
-                if (kernel.ok()) {
-                    step.tactic = t;
-                    step.kernel = std::move(*kernel);
-                    return {};
-                }
-                task.refusal = kernel.error().message;
-            } else {
-                task.refusal = s.reason;
-            }
-        }
+        if (task.choice && task.choice->tactic != 0 && loadPlanned(task, *task.choice))
+            return {};
         task.isReplaced = true;
         TW_TRY(unfoldPanels(task));
         ops::Backend const backend = backendOf(step, options_);
@@ -336,6 +365,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->warning("Using an engine plan across different models of devices may be slow: it was tuned on " +
                              tunedOn + ", this is " + options.fingerprint + ". Build it here for speed.");
     e->cuda_ = options.cuda;
+    options.retargets = !exactDevice && !options.cuda;
     if (options.cuda && !e->planned_)
         makeLinear(*c.graph);
     ops::PackedConstants packed;
@@ -382,6 +412,12 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->warning(std::to_string(kernels.refused) +
                              " kernels of the plan cannot run here, and plain ones, which are slow, take their place; "
                              "the verbose log says which. Build it here for speed.");
+    if (options.log && kernels.retargeted > 0)
+        options.log->info(std::to_string(kernels.retargeted) +
+                          " kernels of the plan are for another CPU, and others take their place here: " +
+                          std::to_string(kernels.retargeted - kernels.byEstimate) +
+                          " of the same algorithm for this CPU's instructions, " + std::to_string(kernels.byEstimate) +
+                          " of another one by estimate");
     static plan::Block const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;

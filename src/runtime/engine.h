@@ -34,6 +34,7 @@ struct LoadOptions
     // Of kernels that were loaded before for the same constants, or will be; null: kernels share among themselves.
     ops::PackedConstants* packed = nullptr;
     int threads = 1;                          // that contexts will run on, the caller included
+    bool retargets = false;                   // the plan was tuned on another CPU (Engine::load() sees to it)
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
     std::shared_ptr<cuda::Target const> cuda; // runs on that GPU; null: on the CPU
     Workers* workers = &serialWorkers();      // that CPU kernels are loaded on
@@ -44,7 +45,8 @@ struct LoadOptions
 class Engine
 {
 public:
-    // Takes the contents over. Choices that this machine cannot run are replaced by the plain tactic with a warning.
+    // Takes the contents over. Choices for another CPU are retargeted (runtime/retarget.h); others that this machine cannot
+    // run are replaced by the plain tactic with a warning.
     static Result<std::shared_ptr<Engine>> load(plan::Contents contents, LoadOptions const& options);
 
     plan::Contents const& contents() const { return contents_; }
@@ -83,9 +85,10 @@ private:
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
 struct Loaded
 {
-    int replaced = 0; // steps that got the plain kernel because the planned one cannot run here
-    int refused = 0;  // of these: steps whose planned kernel was tried
-    int inPanels = 0; // kernels that use constants where they lie
+    int replaced = 0;                   // steps that got the plain kernel because the planned one cannot run here
+    int refused = 0;                    // of these: steps whose planned kernel was tried
+    int retargeted = 0, byEstimate = 0; // kernels for this CPU in place of those for another; with another algorithm
+    int inPanels = 0;                   // kernels that use constants where they lie
 };
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
                            LoadOptions const& options);

@@ -55,6 +55,45 @@ class Flow(unittest.TestCase):
         self.assertRegex(result.stdout.splitlines()[-1], "^&&&& PASSED ")
         return result
 
+    def test_plan_on_another_cpu(self):
+        """A plan of one instruction set runs by the same algorithms in the variants of another one, the wider ones where
+        the CPU has them; numbers agree. --strictPlan refuses it."""
+        flags = next((line for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+                      if line.startswith("flags")), "")
+        if "avx512dq" not in flags or "avx512vl" not in flags:
+            self.skipTest("this CPU has no AVX-512, so no plan here is for another one")
+        def run(limit, *arguments):
+            result = subprocess.run([TOOL, *map(str, arguments), "--device=cpu", "--verbose"], capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL, timeout=300, env={**os.environ, "TENSORWRIGHT_CPU_ISA": limit})
+            return result.returncode, result.stdout + result.stderr
+        tactics, outputs = {}, {}
+        for built in ("avx2", "avx512"):
+            plan = self.folder / f"{built}.plan"
+            code, text = run(built, f"--onnx={MODEL}", "--shapes=image:2x1x8x8", f"--saveEngine={plan}", "--buildOnly",
+                             "--profilingVerbosity=detailed")
+            self.assertEqual(code, 0, text[-3000:])
+            for limit in ("avx2", "avx512"):
+                layers, values = self.folder / "layers.json", self.folder / "values.json"
+                code, text = run(limit, f"--loadEngine={plan}", f"--loadInputs=image:{self.input}", f"--exportOutput={values}",
+                                 f"--exportLayerInfo={layers}", *QUICK)
+                self.assertEqual(code, 0, text[-3000:])
+                names = [layer["TacticName"] for layer in json.loads(layers.read_text(encoding="utf-8"))["Layers"]]
+                tactics[built, limit] = [name.rpartition("_")[2] for name in names if name.endswith(("_avx2", "_avx512"))]
+                outputs[built, limit] = [v for o in json.loads(values.read_text(encoding="utf-8")) for v in o["values"]]
+                self.assertEqual("kernels of the plan are for another CPU" in text, built != limit)
+        self.assertGreater(len(tactics["avx512", "avx512"]), 1)
+        self.assertEqual(set(tactics["avx2", "avx512"]), {"avx512"} | set(tactics["avx512", "avx512"]))
+        self.assertEqual(set(tactics["avx512", "avx2"]), {"avx2"})
+        for values in outputs.values():
+            for got, want in zip(values, outputs["avx512", "avx512"], strict=True):
+                self.assertAlmostEqual(got, want, delta=1e-4 * max(1, abs(want)))
+        code, text = run("avx512", f"--loadEngine={self.folder / 'avx2.plan'}", "--strictPlan", *QUICK)
+        self.assertNotEqual(code, 0)
+        self.assertIn("the plan was generated on an incompatible device", text)
+        code, text = run("sse9", f"--loadEngine={self.folder / 'avx2.plan'}", *QUICK)
+        self.assertNotEqual(code, 0)
+        self.assertIn("TENSORWRIGHT_CPU_ISA=sse9 must be baseline, avx2 or avx512", text)
+
     def test_persistent_cache(self):
         result = self.passes(f"--loadEngine={self.plan}", "--persistentCacheRatio=0.5", "--device=cpu", *QUICK)
         self.assertIn("Setting persistentCacheLimit to 0 bytes.", result.stdout)

@@ -39,7 +39,7 @@ void fillFromFile(Binding& binding, const std::string& path)
         throw Failure("--loadInputs: '" + path + "' has " + std::to_string(bytes.size()) + " bytes, but input '" +
                       binding.name + "' (" + dataTypeText(binding.type) + ", " + dimsText(binding.layout.dims) +
                       ") takes exactly " + std::to_string(binding.host.size()));
-    std::copy(bytes.begin(), bytes.end(), binding.host.begin());
+    std::copy(bytes.begin(), bytes.end(), binding.host.data());
 }
 
 void fillFromRecorded(Binding& binding, const RecordedTensor& recorded)
@@ -87,7 +87,7 @@ void allocate(Binding& binding)
     const int64_t elements = binding.layout.elements();
     if (elements < 0 || elements > (int64_t{1} << 46))
         throw Failure("tensor '" + binding.name + "' of shape " + dimsText(binding.layout.dims) + " is too large");
-    binding.host.assign(binding.sizeBytes(), std::byte{0});
+    binding.host = HostBuffer(binding.sizeBytes());
     binding.device = DeviceBuffer(binding.sizeBytes());
 }
 
@@ -313,14 +313,14 @@ void Bindings::createOutputs(Log& log, bool announce)
     }
 }
 
-void Bindings::copyInputs()
+void Bindings::copyInputs(void* stream)
 {
     for (Binding& b : bindings_)
         if (b.input && !b.onHost)
-            copyToDevice(b.device.data(), b.host.data(), b.host.size());
+            copyToDevice(b.device.data(), b.host.data(), b.host.size(), stream);
 }
 
-void Bindings::copyOutputs()
+void Bindings::copyOutputs(void* stream)
 {
     for (Binding& b : bindings_) {
         if (b.input || b.onHost)
@@ -329,13 +329,19 @@ void Bindings::copyOutputs()
         if (b.growing) {
             b.layout.dims = b.growing->dims();
             from = &b.growing->buffer();
-            b.host.resize(b.sizeBytes());
+            if (b.host.size() != b.sizeBytes())
+                b.host = HostBuffer(b.sizeBytes());
             if (b.host.size() > from->size())
                 throw Failure("output '" + b.name + "': the library announced shape " + dimsText(b.layout.dims) +
                               " but asked for " + std::to_string(from->size()) + " bytes only");
         }
-        copyFromDevice(b.host.data(), from->data(), b.host.size());
+        copyFromDevice(b.host.data(), from->data(), b.host.size(), stream);
     }
+}
+
+bool Bindings::hasGrowingOutputs() const
+{
+    return std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.growing != nullptr; });
 }
 
 bool Bindings::enqueue(void* stream)

@@ -53,7 +53,7 @@ struct Binding
     nvinfer1::DataType type = nvinfer1::DataType::kFLOAT;
     bool onHost = false; // a shape tensor: the engine reads or writes host memory
     Layout layout;
-    std::vector<std::byte> host;
+    HostBuffer host;
     DeviceBuffer device;
     std::unique_ptr<GrowingOutput> growing;
 
@@ -69,10 +69,13 @@ public:
     Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, const Options& options,
              const std::vector<RecordedTensor>& recorded, bool firstStream);
 
-    void copyInputs();
-    void copyOutputs();
-    // One run on the null stream. False when the library refuses.
-    bool enqueue(void* stream); // a cudaStream_t; null: the null stream
+    // In the order of the stream, a cudaStream_t; null: the null stream.
+    void copyInputs(void* stream);
+    void copyOutputs(void* stream);
+    // One run. False when the library refuses.
+    bool enqueue(void* stream);
+    // Outputs whose size and place are known only when a run is done: queries cannot be given ahead.
+    bool hasGrowingOutputs() const;
 
     const std::vector<Binding>& all() const { return bindings_; }
 

@@ -30,47 +30,6 @@ struct GpuFacts
     size_t persistingL2Bytes = 0; // the most that accesses can keep in the L2 cache; 0: it has no such part
 };
 GpuFacts gpuFacts();
-// A stream of work with a clock of its own. On the CPU device it is the null stream, and work is done when it has been
-// given.
-class DeviceQueue
-{
-public:
-    DeviceQueue();
-    ~DeviceQueue();
-    DeviceQueue(const DeviceQueue&) = delete;
-    DeviceQueue& operator=(const DeviceQueue&) = delete;
-
-    void* stream() const { return stream_; } // a cudaStream_t
-    // Marks before and after work that is given; milliseconds() waits for the second and tells the time between. 0 on
-    // the CPU device.
-    void begin();
-    void end();
-    double milliseconds();
-    void synchronize();
-    // What is given between the two becomes a CUDA graph, which launch() runs. False: it cannot be captured.
-    bool beginCapture();
-    bool endCapture();
-    int captureError() const { return captureError_; } // of the driver, when one of the two has failed
-    bool hasGraph() const { return graph_ != nullptr; }
-    bool launch();
-
-private:
-    void* stream_ = nullptr;
-    void *begin_ = nullptr, *end_ = nullptr; // events
-    void* graph_ = nullptr;                  // executable
-    int captureError_ = 0;
-};
-
-// What runs while it lives is what profilers record that wait for the program's sign (nsys -c cudaProfilerApi).
-class ProfiledRange
-{
-public:
-    ProfiledRange();
-    ~ProfiledRange();
-    ProfiledRange(const ProfiledRange&) = delete;
-    ProfiledRange& operator=(const ProfiledRange&) = delete;
-};
-
 class DeviceBuffer
 {
 public:
@@ -97,8 +56,36 @@ private:
     size_t sizeBytes_ = 0;
 };
 
-void copyToDevice(void* device, const void* host, size_t sizeBytes);
-void copyFromDevice(void* host, const void* device, size_t sizeBytes);
+// Host memory that copies on a stream can run beside the program from and to: page-locked where there is a GPU.
+class HostBuffer
+{
+public:
+    HostBuffer() = default;
+    explicit HostBuffer(size_t sizeBytes); // contents are zero
+    ~HostBuffer();
+    HostBuffer(HostBuffer&& other) noexcept { swap(other); }
+    HostBuffer& operator=(HostBuffer&& other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+
+    std::byte* data() const { return data_; }
+    size_t size() const { return sizeBytes_; }
+
+private:
+    void swap(HostBuffer& other)
+    {
+        std::swap(data_, other.data_);
+        std::swap(sizeBytes_, other.sizeBytes_);
+    }
+    std::byte* data_ = nullptr;
+    size_t sizeBytes_ = 0;
+};
+
+// In the order of the stream (a CUstream), from and to a HostBuffer; at once on the CPU device.
+void copyToDevice(void* device, const void* host, size_t sizeBytes, void* stream);
+void copyFromDevice(void* host, const void* device, size_t sizeBytes, void* stream);
 
 struct DeviceMemoryState
 {

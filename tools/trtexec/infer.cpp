@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "infer.h"
 
+#include "cuda_driver.h"
+
 #include <algorithm>
 #include <exception>
 #include <thread>
@@ -12,12 +14,6 @@ namespace {
 double msBetween(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to)
 {
     return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
-void sleepMs(double ms)
-{
-    if (ms > 0)
-        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
 // Layer ranges for profiling tools can say no more than the engine keeps of its layers.
@@ -72,97 +68,190 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
         useManagedMemory();
     else if (inference.managedMemory)
         log.verbose("--useManagedMemory: host and device share their memory on the CPU device");
-    for (int32_t s = 0; s < inference.streams; ++s) {
-        Stream stream;
-        stream.queue = std::make_unique<DeviceQueue>();
-        stream.context = required(engine.createExecutionContext(), "Creating an execution context");
-        setNvtxDetail(engine, *stream.context, options.build.profiling);
-        if (!implicit)
-            selectProfile(engine, *stream.context, s);
-        if (inference.persistentCacheRatio > 0) {
-            // A CPU has no such part of a cache.
-            const double most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
-            const auto limit = static_cast<size_t>(most * inference.persistentCacheRatio);
-            if (s == 0)
-                log.info("Setting persistentCacheLimit to " + std::to_string(limit) + " bytes.");
-            stream.context->setPersistentCacheLimit(limit);
-        }
-        stream.bindings =
-            std::make_unique<Bindings>(log, engine, *stream.context, options, work.recordedInputs, s == 0);
-        streams_.push_back(std::move(stream));
-    }
+    for (int32_t s = 0; s < inference.streams; ++s)
+        lanes_.push_back(std::make_unique<Lane>(log, work, options, s));
 }
 
 void Inference::attachProfiler(ProfileSink& sink)
 {
     isProfiled_ = true;
-    for (Stream& stream : streams_)
-        stream.context->setProfiler(&sink);
+    for (const std::unique_ptr<Lane>& lane : lanes_)
+        lane->context().setProfiler(&sink);
 }
 
-QueryTimes Inference::runQuery(Stream& stream, Clock::time_point start) const
+Lane::Lane(Log& log, Workspace& work, const Options& options, int32_t number)
+    : log_(log), inference_(options.inference),
+      context_(required(work.engine->createExecutionContext(), "Creating an execution context")),
+      clock_(options.inference.spinWait)
 {
-    const auto now = [&] { return msBetween(start, Clock::now()); };
-    QueryTimes q;
-    q.startEnq = now();
-    q.startH2d = q.startEnq;
-    if (options_.inference.transfers)
-        stream.bindings->copyInputs();
-    q.endH2d = options_.inference.transfers ? now() : q.startH2d;
-    q.startCompute = q.endH2d;
-    if (usesGpu())
-        q.startEnq = q.endH2d;
-    stream.queue->begin();
-    const bool launches = stream.queue->hasGraph() && !isProfiled_;
-    if (!(launches ? stream.queue->launch() : stream.bindings->enqueue(stream.queue->stream())))
+    nvinfer1::ICudaEngine& engine = *work.engine;
+    setNvtxDetail(engine, *context_, options.build.profiling);
+    if (!engine.hasImplicitBatchDimension())
+        selectProfile(engine, *context_, number);
+    if (inference_.persistentCacheRatio > 0) {
+        // A CPU has no such part of a cache.
+        const double most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
+        const auto limit = static_cast<size_t>(most * inference_.persistentCacheRatio);
+        if (number == 0)
+            log.info("Setting persistentCacheLimit to " + std::to_string(limit) + " bytes.");
+        context_->setPersistentCacheLimit(limit);
+    }
+    bindings_ = std::make_unique<Bindings>(log, engine, *context_, options, work.recordedInputs, number == 0);
+}
+
+double Lane::now() const
+{
+    return msBetween(start_, Clock::now());
+}
+
+void Lane::begin(Clock::time_point start, bool isProfiled)
+{
+    start_ = start;
+    if (!inference_.transfers) {
+        bindings_->copyInputs(compute_.handle());
+        compute_.synchronize();
+    }
+    if (inference_.cudaGraph && usesGpu() && !isProfiled && !compute_.hasGraph())
+        capture();
+    usesGraph_ = compute_.hasGraph() && !isProfiled;
+    constexpr size_t kAhead = 2; // one is computed, one waits
+    const bool alone = !usesGpu() || isProfiled || inference_.exposeDma || bindings_->hasGrowingOutputs();
+    slots_.clear();
+    next_ = active_ = 0;
+    while (slots_.size() < (alone ? 1 : kAhead))
+        slots_.push_back(std::make_unique<Slot>(inference_.spinWait));
+    clock_.record(compute_);
+    clock_.wait();
+    clockMs_ = now();
+    compute_.sleep(inference_.sleepMs);
+}
+
+void Lane::compute()
+{
+    if (!(usesGraph_ ? compute_.launch() : bindings_->enqueue(compute_.handle())))
         throw LibraryFailure("Inference failed");
-    stream.queue->end();
-    const double enqueued = now();
-    const double gpuMs = stream.queue->milliseconds();
-    q.endCompute = usesGpu() ? q.startCompute + gpuMs : now();
-    q.startD2h = usesGpu() ? now() : q.endCompute;
-    if (options_.inference.transfers)
-        stream.bindings->copyOutputs();
-    q.endD2h = options_.inference.transfers ? now() : q.startD2h;
-    q.endEnq = usesGpu() ? enqueued : q.endD2h;
+}
+
+void Lane::giveOnCpu(QueryTimes& q)
+{
+    q.startEnq = q.startH2d = now();
+    if (inference_.transfers)
+        bindings_->copyInputs(nullptr);
+    q.endH2d = q.startCompute = inference_.transfers ? now() : q.startH2d;
+    compute();
+    q.endCompute = q.startD2h = now();
+    if (inference_.transfers)
+        bindings_->copyOutputs(nullptr);
+    q.endD2h = q.endEnq = inference_.transfers ? now() : q.startD2h;
+}
+
+void Lane::giveOnGpu(Slot& slot)
+{
+    if (inference_.transfers) {
+        slot.inputBegin.record(inputs_);
+        bindings_->copyInputs(inputs_.handle());
+        slot.inputEnd.record(inputs_);
+        compute_.waitFor(slot.inputEnd);
+    }
+    slot.computeBegin.record(compute_);
+    slot.times.startEnq = now();
+    compute();
+    slot.times.endEnq = now();
+    slot.computeEnd.record(compute_);
+    if (!inference_.transfers)
+        return;
+    if (bindings_->hasGrowingOutputs())
+        compute_.synchronize(); // what is to be copied is known then
+    outputs_.waitFor(slot.computeEnd);
+    slot.outputBegin.record(outputs_);
+    bindings_->copyOutputs(outputs_.handle());
+    slot.outputEnd.record(outputs_);
+}
+
+void Lane::give()
+{
+    Slot& slot = *slots_[next_];
+    slot.times = {};
+    if (usesGpu())
+        giveOnGpu(slot);
+    else
+        giveOnCpu(slot.times);
+    next_ = (next_ + 1) % slots_.size();
+    ++active_;
+}
+
+QueryTimes Lane::finish()
+{
+    Slot& slot = *slots_[(next_ + slots_.size() - active_) % slots_.size()];
+    --active_;
+    QueryTimes& q = slot.times;
+    if (!usesGpu())
+        return q;
+    const auto at = [&](const DeviceEvent& event) { return clockMs_ + event.msSince(clock_); };
+    (inference_.transfers ? slot.outputEnd : slot.computeEnd).wait();
+    q.startCompute = at(slot.computeBegin);
+    q.endCompute = at(slot.computeEnd);
+    q.startH2d = inference_.transfers ? at(slot.inputBegin) : q.startCompute;
+    q.endH2d = inference_.transfers ? at(slot.inputEnd) : q.startCompute;
+    q.startD2h = inference_.transfers ? at(slot.outputBegin) : q.endCompute;
+    q.endD2h = inference_.transfers ? at(slot.outputEnd) : q.endCompute;
     return q;
 }
 
-void Inference::capture(Stream& stream) const
+void Lane::end()
+{
+    if (!inference_.transfers)
+        bindings_->copyOutputs(outputs_.handle());
+    outputs_.synchronize();
+}
+
+void Lane::capture()
 {
     // The first run settles what a capture must not do: shapes, memory.
-    if (!stream.bindings->enqueue(stream.queue->stream()))
+    if (!bindings_->enqueue(compute_.handle()))
         throw LibraryFailure("Inference failed");
-    stream.queue->synchronize();
-    bool captured = stream.queue->beginCapture();
+    compute_.synchronize();
+    bool captured = compute_.beginCapture();
     if (captured) {
-        const bool enqueued = stream.bindings->enqueue(stream.queue->stream());
-        captured = stream.queue->endCapture() && enqueued;
+        const bool enqueued = bindings_->enqueue(compute_.handle());
+        captured = compute_.endCapture() && enqueued;
     }
     if (!captured)
         log_.warning("--useCudaGraph: this network cannot be captured (CUDA driver error " +
-                     std::to_string(stream.queue->captureError()) + "); running without it");
+                     std::to_string(compute_.captureError()) + "); running without it");
 }
 
-std::vector<QueryTimes> Inference::runStream(Stream& stream, Clock::time_point start) const
+std::vector<QueryTimes> Inference::runLanes(std::span<const std::unique_ptr<Lane>> lanes, Clock::time_point start) const
 {
     const InferenceOptions& inference = options_.inference;
     const double endMs = inference.warmUpMs + inference.durationSec * 1000;
     std::vector<QueryTimes> times;
-    int64_t measured = 0;
-    if (!inference.transfers)
-        stream.bindings->copyInputs();
-    if (inference.cudaGraph && usesGpu() && !isProfiled_)
-        capture(stream);
-    sleepMs(inference.sleepMs);
+    int64_t measured = 0; // of the first lane; the others have as many, about
+    const auto finish = [&](size_t lane) {
+        times.push_back(lanes[lane]->finish());
+        measured += lane == 0 && times.back().startCompute >= inference.warmUpMs;
+    };
+    const auto finishAll = [&] {
+        for (size_t i = 0; i < lanes.size(); ++i)
+            while (!lanes[i]->isEmpty())
+                finish(i);
+    };
+    for (const std::unique_ptr<Lane>& lane : lanes)
+        lane->begin(start, isProfiled_);
     while (measured < inference.iterations || msBetween(start, Clock::now()) < endMs) {
-        times.push_back(runQuery(stream, start));
-        if (times.back().startCompute >= inference.warmUpMs)
-            ++measured;
-        sleepMs(inference.idleMs);
+        for (size_t i = 0; i < lanes.size(); ++i) {
+            if (lanes[i]->isFull())
+                finish(i);
+            lanes[i]->give();
+        }
+        if (!usesGpu() || inference.idleMs > 0)
+            finishAll();
+        if (inference.idleMs > 0)
+            std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(inference.idleMs));
     }
-    if (!inference.transfers)
-        stream.bindings->copyOutputs();
+    finishAll();
+    for (const std::unique_ptr<Lane>& lane : lanes)
+        lane->end();
     return times;
 }
 
@@ -173,19 +262,22 @@ RunTrace Inference::run()
     RunTrace trace;
     trace.warmUpMs = options_.inference.warmUpMs;
     trace.batch = batch_;
+    trace.eagerDevice = !usesGpu();
     const Clock::time_point start = Clock::now();
-    if (streams_.size() == 1 && !options_.inference.threads) {
-        trace.queries = runStream(streams_.front(), start);
+    // The CPU device computes in the calling thread: streams run at once only in threads of their own.
+    if (!options_.inference.threads && (lanes_.size() == 1 || usesGpu())) {
+        trace.queries = runLanes(lanes_, start);
         return trace;
     }
-    // The CPU device computes in the calling thread: streams run at once only in threads of their own.
-    std::vector<std::vector<QueryTimes>> times(streams_.size());
-    std::vector<std::exception_ptr> failures(streams_.size());
+    std::vector<std::vector<QueryTimes>> times(lanes_.size());
+    std::vector<std::exception_ptr> failures(lanes_.size());
     std::vector<std::thread> threads;
-    for (size_t s = 0; s < streams_.size(); ++s)
+    for (size_t s = 0; s < lanes_.size(); ++s)
         threads.emplace_back([&, s] {
             try {
-                times[s] = runStream(streams_[s], start);
+                if (usesGpu())
+                    useGpuHere();
+                times[s] = runLanes(std::span(lanes_).subspan(s, 1), start);
             } catch (...) {
                 failures[s] = std::current_exception();
             }

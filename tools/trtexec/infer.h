@@ -4,10 +4,13 @@
 
 #include "bindings.h"
 #include "build.h"
+#include "device_stream.h"
 #include "layer_profile.h"
 #include "report.h"
 
+#include <chrono>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace tw::trtexec {
@@ -20,6 +23,56 @@ public:
     LayerProfile profile;
 };
 
+using Clock = std::chrono::steady_clock;
+
+// One execution context. On a GPU, queries are given ahead: while one is computed, the next one waits on the device with
+// its inputs, and copies run beside the computation on streams of their own (all queries have the same inputs, so a copy
+// that comes while they are read changes nothing). On the CPU device a query is done when it has been given.
+class Lane
+{
+public:
+    Lane(Log& log, Workspace& work, const Options& options, int32_t number);
+
+    // Before the first query; times count from `start`.
+    void begin(Clock::time_point start, bool isProfiled);
+    bool isFull() const { return active_ == slots_.size(); }
+    bool isEmpty() const { return active_ == 0; }
+    void give();         // a query; not when full
+    QueryTimes finish(); // waits for the oldest query; not when empty
+    void end();          // behind the last query: outputs are on the host
+
+    nvinfer1::IExecutionContext& context() { return *context_; }
+    const Bindings& bindings() const { return *bindings_; }
+
+private:
+    struct Slot
+    {
+        explicit Slot(bool spins)
+            : inputBegin(spins), inputEnd(spins), computeBegin(spins), computeEnd(spins), outputBegin(spins),
+              outputEnd(spins)
+        {}
+        DeviceEvent inputBegin, inputEnd, computeBegin, computeEnd, outputBegin, outputEnd;
+        QueryTimes times; // what is known when the query has been given
+    };
+    double now() const;
+    void compute();
+    void giveOnCpu(QueryTimes& times);
+    void giveOnGpu(Slot& slot);
+    void capture();
+
+    Log& log_;
+    const InferenceOptions& inference_;
+    std::unique_ptr<nvinfer1::IExecutionContext> context_;
+    DeviceStream inputs_, compute_, outputs_;
+    DeviceEvent clock_;                  // that of the GPU began when the host's showed clockMs_
+    std::unique_ptr<Bindings> bindings_; // before the context's end, because it holds its addresses
+    std::vector<std::unique_ptr<Slot>> slots_;
+    size_t next_ = 0, active_ = 0;
+    Clock::time_point start_;
+    double clockMs_ = 0;
+    bool usesGraph_ = false;
+};
+
 class Inference
 {
 public:
@@ -29,26 +82,18 @@ public:
     // From the next run on, layer times go to the sink.
     void attachProfiler(ProfileSink& sink);
 
-    nvinfer1::IExecutionContext& firstContext() { return *streams_.front().context; }
-    const Bindings& outputs() const { return *streams_.front().bindings; } // valid after run()
+    nvinfer1::IExecutionContext& firstContext() { return lanes_.front()->context(); }
+    const Bindings& outputs() const { return lanes_.front()->bindings(); } // valid after run()
 
 private:
-    struct Stream
-    {
-        std::unique_ptr<nvinfer1::IExecutionContext> context;
-        std::unique_ptr<DeviceQueue> queue;
-        std::unique_ptr<Bindings> bindings; // before the context's end, because it holds its addresses
-    };
-    using Clock = std::chrono::steady_clock;
-    std::vector<QueryTimes> runStream(Stream& stream, Clock::time_point start) const;
-    QueryTimes runQuery(Stream& stream, Clock::time_point start) const;
-    void capture(Stream& stream) const;
+    // In the calling thread: a query of each lane in turn.
+    std::vector<QueryTimes> runLanes(std::span<const std::unique_ptr<Lane>> lanes, Clock::time_point start) const;
 
     Log& log_;
     const Options& options_;
     int32_t batch_ = 1;
     bool isProfiled_ = false; // then no graph is used: layers have times only where they are enqueued
-    std::vector<Stream> streams_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
 } // namespace tw::trtexec

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/implicit_batch.h"
+#include "base/hash.h"
 #include "ir/shape_values.h"
 #include "ops/identity/op.h"
 #include "tactic/registry.h"

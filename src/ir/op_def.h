@@ -14,7 +14,6 @@
 
 namespace tw::ops {
 class RefContext;
-class CaseList;
 class Tactic;
 struct Tolerance;
 struct Domain;
@@ -60,7 +59,6 @@ struct OpDef
     void (*domain)(Node const&, int input, ops::Domain&) = nullptr;
     // Allowed difference of a kernel from the reference; null: ops::Tolerance's defaults.
     ops::Tolerance (*tolerance)(Node const&, DataType) = nullptr;
-    void (*cases)(ops::CaseList&) = nullptr;
     // Best first; the last accepts everything that infer() accepts.
     std::span<ops::Tactic const* const> (*cpuTactics)() = nullptr;
     std::span<ops::Tactic const* const> (*cudaTactics)() = nullptr;

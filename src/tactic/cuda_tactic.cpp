@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/source.h"
 #include "tactic/cuda_packed.h"

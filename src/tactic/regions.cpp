@@ -3,10 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-#include "ir/text.h"
-#include "tactic/registry.h"
-
 namespace tw::ops {
 
 using ir::Dim;
@@ -65,20 +61,6 @@ OuterDim outerDim(ir::InferContext const& ctx, size_t r, int first, Dim const& i
                     [&](std::string const& n) { return std::find(same.begin(), same.end(), n) != same.end(); }))
         return out;
     return {false, inner, inner.range(g.symbols)};
-}
-
-std::function<std::vector<std::unique_ptr<ir::Graph>>()> textRegions(std::vector<std::string> texts)
-{
-    return [texts = std::move(texts)] {
-        std::vector<std::unique_ptr<ir::Graph>> regions;
-        for (std::string const& text : texts) {
-            auto g = ir::parse(text, find);
-            if (!g.ok())
-                checkFailed(g.error().message.c_str(), __FILE__, __LINE__);
-            regions.push_back(std::move(*g));
-        }
-        return regions;
-    };
 }
 
 } // namespace tw::ops

@@ -4,11 +4,6 @@
 // whatever the node's input has there.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "ir/infer.h"
 
 namespace tw::ops {
@@ -24,8 +19,5 @@ struct OuterDim
     ir::Range range;
 };
 OuterDim outerDim(ir::InferContext const& ctx, size_t r, int first, ir::Dim const& inner);
-
-// For cases: regions out of their text form.
-std::function<std::vector<std::unique_ptr<ir::Graph>>()> textRegions(std::vector<std::string> texts);
 
 } // namespace tw::ops

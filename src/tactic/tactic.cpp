@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+
 namespace tw::ops {
 
 namespace {
@@ -26,6 +28,14 @@ private:
 };
 
 } // namespace
+
+uint64_t Tactic::id() const
+{
+    Hasher h;
+    h.text(name_);
+    h.number(uint64_t(version_));
+    return h.value();
+}
 
 Formats linearFormats(Problem const& problem)
 {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/result.h"
 #include "base/tensor.h"
 #include "base/workers.h"
@@ -156,13 +155,7 @@ public:
     // Raised when results or the meaning of configs or images change.
     int version() const { return version_; }
     Backend backend() const { return backend_; }
-    uint64_t id() const
-    {
-        Hasher h;
-        h.text(name_);
-        h.number(uint64_t(version_));
-        return h.value();
-    }
+    uint64_t id() const; // hash of name and version
 
     virtual Source source() const { return Source::kOwn; }
     virtual Rounding rounding() const { return Rounding::kPlain; }

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "base/tensor.h"
 #include "ir/op_def.h"
-#include "tactic/cases.h"
+#include "tactic/domain.h"
 #include "tactic/tactic.h"
 #include "tune/points.h"
 

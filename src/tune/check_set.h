@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/tensor.h"
-#include "tactic/cases.h"
+#include "tactic/domain.h"
 #include "tactic/tactic.h"
 #include "tune/points.h"
 

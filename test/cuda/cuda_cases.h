@@ -30,11 +30,9 @@ inline std::vector<CudaCase> cudaCases(std::string const& filter, int& failures,
     std::vector<CudaCase> out;
     int number = 0;
     for (ir::OpDef const* op : ops::all()) {
-        if (!op->cudaTactics || !op->cases)
+        if (!op->cudaTactics)
             continue;
-        ops::CaseList list;
-        op->cases(list);
-        for (ops::Case const& c : list.cases) {
+        for (ops::CaseList const list = ops::casesOf(op->name); ops::Case const& c : list.cases) {
             CudaCase made;
             made.op = op;
             made.name = std::string(op->name) + "." + c.name;

@@ -45,9 +45,7 @@ std::string refusal(char const* opName, std::string const& tactic, std::string c
                     cuda::Target const& target)
 {
     ir::OpDef const& op = *ops::find(opName);
-    ops::CaseList list;
-    op.cases(list);
-    for (ops::Case const& c : list.cases) {
+    for (ops::CaseList const list = ops::casesOf(opName); ops::Case const& c : list.cases) {
         if (c.name != caseName)
             continue;
         auto graph = makeCase(op, c);

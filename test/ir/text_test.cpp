@@ -151,9 +151,7 @@ TEST(Text, EveryCaseOfEveryOpRoundTrips)
 {
     int count = 0, regions = 0;
     for (OpDef const* op : ops::all()) {
-        ops::CaseList list;
-        op->cases(list);
-        for (ops::Case const& c : list.cases) {
+        for (ops::CaseList const list = ops::casesOf(op->name); ops::Case const& c : list.cases) {
             auto made = test::makeCase(*op, c);
             ASSERT_TRUE(made.ok()) << made.error().message;
             SCOPED_TRACE((*made)->graph.name);

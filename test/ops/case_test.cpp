@@ -342,8 +342,7 @@ std::vector<ops::CaseList> const& lists()
     static std::vector<ops::CaseList> const all = [] {
         std::vector<ops::CaseList> made(ops::all().size());
         for (size_t i = 0; i < made.size(); ++i)
-            if (auto const add = ops::all()[i]->cases)
-                add(made[i]);
+            made[i] = ops::casesOf(ops::all()[i]->name);
         return made;
     }();
     return all;
@@ -374,8 +373,11 @@ TEST(CaseLists, EveryOpHasNamedCasesAndValuesByHand)
                 << op << "." << c.name << " cannot be chosen by a filter";
             hasExpected = hasExpected || !c.expected.empty();
         }
-        EXPECT_TRUE(hasExpected) << op << " has no case with values worked out by hand";
+        EXPECT_TRUE(hasExpected) << op << " has no case with values worked out by hand in src/ops/" << op
+                                 << "/cases.cpp";
     }
+    for (ops::OpCases const& c : ops::allCases())
+        EXPECT_TRUE(ops::find(c.op)) << "src/ops/" << c.op << "/cases.cpp belongs to no op of ops.def";
 }
 
 TEST(Registry, NamesAndTacticIdsAreUnique)

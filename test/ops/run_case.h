@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "cases/cases.h"
 #include "ir/op_def.h"
-#include "tactic/cases.h"
 
 namespace tw::test {
 

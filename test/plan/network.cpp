@@ -198,9 +198,7 @@ std::vector<NamedCase> const& opCases()
     static std::vector<NamedCase> const list = [] {
         std::vector<NamedCase> out;
         for (ir::OpDef const* op : ops::all()) {
-            ops::CaseList cases;
-            op->cases(cases);
-            for (ops::Case const& c : cases.cases)
+            for (ops::CaseList const list = ops::casesOf(op->name); ops::Case const& c : list.cases)
                 if (auto made = makeCase(*op, c); made.ok())
                     out.push_back({std::string(op->name) + "." + c.name, std::move(*made)});
         }

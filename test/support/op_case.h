@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/tensor.h"
+#include "cases/cases.h"
 #include "ir/op_def.h"
-#include "tactic/cases.h"
 #include "tune/check.h"
 
 namespace tw::test {

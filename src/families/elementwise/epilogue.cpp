@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/infer.h"
-#include "tactic/cases.h"
+#include "tactic/domain.h"
 #include "tactic/reference.h"
 
 namespace tw::ops {

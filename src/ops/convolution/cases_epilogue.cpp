@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of convolutions with residuals and activations.
+#include "ops/convolution/cases.h"
 #include "ops/convolution/op.h"
-#include "tactic/cases.h"
 
 namespace tw::ops::convolution {
 
-[[gnu::cold]] void epilogueCases(CaseList& list)
+void epilogueCases(CaseList& list)
 {
     using activation::Kind;
     auto add = [&](std::string const& name, Attrs a, std::vector<CaseInput> in,

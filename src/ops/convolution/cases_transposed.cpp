@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of convolutions transposed.
+#include "ops/convolution/cases.h"
 #include "ops/convolution/op.h"
-#include "tactic/cases.h"
 
 namespace tw::ops::convolution {
 
-[[gnu::cold]] void transposedCases(CaseList& list)
+void transposedCases(CaseList& list)
 {
     auto add = [&](std::string const& name, Attrs a, std::vector<CaseInput> in,
                    std::vector<std::vector<double>> expected = {}) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of windows with long rows or many elements, and of weights that are no constants.
+#include "ops/convolution/cases.h"
 #include "ops/convolution/op.h"
-#include "tactic/cases.h"
 
 namespace tw::ops::convolution {
 
-[[gnu::cold]] void windowCases(CaseList& list)
+void windowCases(CaseList& list)
 {
     auto row = [](int64_t pad, int64_t stride = 1, int64_t dilation = 1, int64_t groups = 1) {
         return [=](Attrs& a) {

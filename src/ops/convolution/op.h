@@ -53,10 +53,6 @@ bool isBare(ir::Node const& node);
 // The same, not transposed.
 bool isBareForward(ir::Node const& node);
 
-void epilogueCases(CaseList& list);
-void transposedCases(CaseList& list);
-void windowCases(CaseList& list);
-
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
 std::span<Tactic const* const> cudaTactics();

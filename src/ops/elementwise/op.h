@@ -33,6 +33,8 @@ enum class Operation : int32_t // same numbers as nvinfer1::ElementWiseOperation
     kLess = 13,
 };
 inline constexpr int kOperationCount = 14;
+inline constexpr char const* kOperationNames[kOperationCount] = {
+    "sum", "prod", "max", "min", "sub", "div", "pow", "floor_div", "and", "or", "xor", "equal", "greater", "less"};
 
 inline bool isLogic(Operation o)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of fully connected layers.
+#include "ops/matrix_multiply/cases.h"
 #include "ops/matrix_multiply/op.h"
-#include "tactic/cases.h"
 
 namespace tw::ops::matrix_multiply {
 
-[[gnu::cold]] void connectedCases(CaseList& list)
+void connectedCases(CaseList& list)
 {
     auto add = [&](std::string const& name, Attrs a, std::vector<CaseInput> in,
                    std::vector<std::vector<double>> expected = {}) {

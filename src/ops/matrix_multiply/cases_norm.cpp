@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of matrix products whose rows are normalized.
+#include "ops/matrix_multiply/cases.h"
 #include "ops/matrix_multiply/op.h"
-#include "tactic/cases.h"
 
 namespace tw::ops::matrix_multiply {
 
-[[gnu::cold]] void normCases(CaseList& list)
+void normCases(CaseList& list)
 {
     using enum MatrixOperation;
     using activation::Kind;

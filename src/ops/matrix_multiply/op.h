@@ -86,10 +86,6 @@ inline bool hasNorm(ir::Node const& node)
 // Whether the kernel that normalizes rows of n numbers as it makes them may exist.
 bool takesRows(int64_t n);
 
-void epilogueCases(CaseList& list);
-void connectedCases(CaseList& list);
-void normCases(CaseList& list);
-
 Result<void> reference(RefContext& ctx);
 std::span<Tactic const* const> cpuTactics();
 std::span<Tactic const* const> cudaTactics();

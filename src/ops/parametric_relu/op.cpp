@@ -2,9 +2,8 @@
 #include "ops/parametric_relu/op.h"
 
 #include "tactic/broadcast.h"
-#include <limits>
 
-#include "tactic/cases.h"
+#include "tactic/domain.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::parametric_relu {
@@ -28,31 +27,6 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-40, 40, true, false};
 }
 
-[[gnu::cold]] void cases(CaseList& list)
-{
-    Attrs const none;
-    list.add("by_hand", none, {f32({2, 3}, {-1, 2, -3, 4, -5, 0}), f32({1, 3}, {0.5, 0.5, 2})},
-             {{-0.5, 2, -6, 4, -2.5, 0}});
-    list.add("slope_is_larger", none, {f32({1, 2}, {-1, 3}), f32({2, 1}, {2, -1})}, {{-2, 3, 1, 3}});
-    list.add("i8_by_hand", none,
-             {input(DataType::kInt8, {4}, {-100, -3, 5, -128}), input(DataType::kInt8, {4}, {2, 3, 9, -1})},
-             {{-128, -9, 5, 127}});
-    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    list.add("specials", none, {f32({5}, {nan, -inf, inf, -2, 3}), f32({5}, {2, 0.5, -1, nan, nan})},
-             {{nan, -inf, inf, nan, 3}});
-    list.add("x_is_broadcast", none, {f32({1, 20, 1, 1}), f32({2, 20, 3, 5})});
-    list.add("pixel_slopes", none, {f32({2, 17, 5, 7}), f32({1, 1, 5, 7})});
-    list.add("large", none, {f32({2, 40, 60, 61}), f32({1, 40, 1, 1})});
-    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
-        std::string const name = nameOf(t);
-        list.add("equal_" + name, none, {input(t, {2, 3, 101}), input(t, {2, 3, 101})});
-        list.add("channel_" + name, none, {input(t, {2, 3, 5, 7}), input(t, {1, 3, 1, 1})});
-        list.add("one_slope_" + name, none, {input(t, {2, 300}), input(t, {1, 1})});
-    }
-    list.add("scalar", none, {f32({}), f32({})});
-    list.add("empty", none, {f32({0, 3}), f32({1, 3})});
-}
-
 } // namespace
 
 ir::OpDef const& def()
@@ -65,7 +39,6 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .isElementwise = true,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reduce/op.h"
 
-#include <limits>
-
-#include "tactic/cases.h"
+#include "tactic/domain.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::reduce {
@@ -81,115 +79,6 @@ void domain(ir::Node const& node, int, Domain& d)
     }
 }
 
-[[gnu::cold]] void cases(CaseList& list)
-{
-    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    auto reduce = [&](std::string name, Kind kind, int64_t axes, bool keepDims, CaseInput x,
-                      std::vector<std::vector<double>> expected = {}) {
-        Attrs a;
-        a.kind = kind;
-        a.axes = axes;
-        a.keepDims = keepDims;
-        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
-    };
-    std::pair<char const*, Kind> const kinds[] = {
-        {"sum", Kind::kSum}, {"prod", Kind::kProd}, {"max", Kind::kMax}, {"min", Kind::kMin}, {"avg", Kind::kAvg}};
-    std::vector<double> const six{1, 2, 3, 4, 5, 6};
-    std::vector<double> const rows[] = {{6, 15}, {6, 120}, {3, 6}, {1, 4}, {2, 5}};
-    std::vector<double> const columns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2.5, 3.5, 4.5}};
-    // Average of i32 is cut toward zero, that of i8 rounded half to even.
-    std::vector<double> const wholeColumns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2, 3, 4}};
-    std::vector<double> const byteColumns[] = {{5, 7, 9}, {4, 10, 18}, {4, 5, 6}, {1, 2, 3}, {2, 4, 4}};
-    double const emptyReal[] = {0, 1, -inf, inf, nan}, emptyWhole[] = {0, 1, INT32_MIN, INT32_MAX, 0},
-                 emptyByte[] = {0, 1, -128, 127, -128};
-    for (auto [kindName, kind] : kinds) {
-        std::string const k = kindName;
-        auto const i = size_t(kind);
-        reduce(k + "_rows_by_hand", kind, 2, true, f32({2, 3}, six), {rows[i]});
-        reduce(k + "_columns_by_hand", kind, 1, false, f32({2, 3}, six), {columns[i]});
-        reduce(k + "_columns_f16", kind, 1, false, input(DataType::kHalf, {2, 3}, six), {columns[i]});
-        reduce(k + "_columns_i32", kind, 1, false, input(DataType::kInt32, {2, 3}, six), {wholeColumns[i]});
-        reduce(k + "_columns_i8", kind, 1, false, input(DataType::kInt8, {2, 3}, six), {byteColumns[i]});
-        reduce(k + "_empty_f32", kind, 2, false, f32({2, 0}), {{emptyReal[i], emptyReal[i]}});
-        reduce(k + "_empty_f16", kind, 1, true, input(DataType::kHalf, {0, 2}), {{emptyReal[i], emptyReal[i]}});
-        reduce(k + "_empty_i32", kind, 2, false, input(DataType::kInt32, {2, 0}), {{emptyWhole[i], emptyWhole[i]}});
-        reduce(k + "_empty_i8", kind, 5, false, input(DataType::kInt8, {0, 2, 3}), {{emptyByte[i], emptyByte[i]}});
-        reduce(k + "_to_empty", kind, 2, false, f32({0, 3}));
-        reduce(k + "_scalar", kind, 0, false, f32({}, {3}), {{3}});
-        reduce(k + "_no_axis", kind, 0, true, f32({2, 3}, six), {six});
-        reduce(k + "_nan", kind, 1, false, f32({3}, {1, nan, 2}), {{nan}});
-        reduce(k + "_all", kind, 7, false, f32({5, 7, 3}));
-        reduce(k + "_hw", kind, 12, true, f32({2, 3, 9, 7}));
-        for (int64_t c : {16, 17, 70, 130})
-            for (bool keep : {false, true})
-                reduce(k + "_hw_c" + std::to_string(c) + (keep ? "_kept" : ""), kind, 12, keep, f32({2, c, 9, 7}));
-        reduce(k + "_channels", kind, 2, false, f32({2, 5, 3, 4}));
-        reduce(k + "_outer_and_inner", kind, 5, true, f32({3, 4, 5}));
-        reduce(k + "_alternating", kind, 0b10101010, false, f32({2, 3, 2, 3, 2, 3, 2, 3}));
-        reduce(k + "_ones", kind, 6, false, f32({3, 1, 4, 1}));
-        for (int64_t n : {7, 8, 9, 33, 64, 257})
-            reduce(k + "_last_" + std::to_string(n), kind, 2, false, f32({3, n}));
-        for (int64_t n : {255, 256, 257})
-            reduce(k + "_columns_" + std::to_string(n), kind, 2, false, f32({2, 3, n}));
-        for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32})
-            for (int64_t n : {64, 75})
-                reduce(k + "_columns_" + nameOf(t) + "_" + std::to_string(n), kind, 2, false, input(t, {2, 11, n}));
-        reduce(k + "_f16", kind, 2, false, input(DataType::kHalf, {3, 40}));
-        reduce(k + "_f16_pixels", kind, 12, true, input(DataType::kHalf, {3, 20, 9, 7}));
-        reduce(k + "_f16_pixels_no_batch", kind, 6, false, input(DataType::kHalf, {72, 5, 8}));
-        reduce(k + "_f16_many_pixels", kind, 12, false, input(DataType::kHalf, {2, 72, 25, 24}));
-        for (int64_t n : {1, 23, 64, 1000})
-            for (int64_t r : {3, 16, 19})
-                reduce(k + "_middle_" + std::to_string(r) + "x" + std::to_string(n), kind, 2, false, f32({3, r, n}));
-        reduce(k + "_two_outer", kind, 5, false, f32({5, 3, 9, 70}));
-        reduce(k + "_first_and_last", kind, 9, false, f32({3, 2, 5, 67}));
-        reduce(k + "_nan_columns", kind, 1, false, f32({3, 2}, {1, nan, nan, 2, 3, 4}), {{nan, nan}});
-        std::vector<double> wide(2 * 150, 0.5); // NaN in a vector, in the part that is read twice, in none
-        wide[40] = wide[149] = wide[170] = nan;
-        if (kind != Kind::kProd)
-            reduce(k + "_nan_rows", kind, 2, false, f32({4, 75}, wide),
-                   {{nan, nan, nan, i == size_t(Kind::kSum) ? 37.5 : 0.5}});
-        reduce(k + "_nan_groups", kind, 1, false, f32({8, 32}, std::vector<double>(256, nan)),
-               {std::vector<double>(32, nan)});
-        reduce(k + "_long", kind, 2, false, f32({2, 2052}));
-        reduce(k + "_i8", kind, 2, false, input(DataType::kInt8, {3, 19}));
-        reduce(k + "_i32", kind, 3, false, input(DataType::kInt32, {3, 5, 4}));
-    }
-    // Rows that blocks and clusters of them share; few columns; many short ones.
-    for (auto [kindName, kind] : {kinds[0], kinds[2], kinds[4]})
-        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32}) {
-            std::string const k = std::string(kindName) + "_" + nameOf(t);
-            reduce(k + "_tall", kind, 1, false, input(t, {3000, 136}));
-            reduce(k + "_tall_3", kind, 1, false, input(t, {20011, 3}));
-            reduce(k + "_tall_8", kind, 1, false, input(t, {9001, 8}));
-            reduce(k + "_tall_middle", kind, 2, false, input(t, {3, 700, 129}));
-            for (int64_t n : {3, 49, 64, 196}) // rows that begin at any element
-                reduce(k + "_rows_of_" + std::to_string(n), kind, 2, false, input(t, {1101, n}));
-            reduce(k + "_all_of_many", kind, 3, false, input(t, {67, 1009}));
-            reduce(k + "_rows_of_40007", kind, 2, false, input(t, {3, 40007}));
-            reduce(k + "_rows_of_331", kind, 2, false, input(t, {65, 331}));
-            reduce(k + "_rows_of_2051", kind, 2, false, input(t, {17, 2051}));
-            reduce(k + "_short", kind, 2, false, input(t, {301, 5, 24}));
-        }
-    // Rows of which each has more blocks than a warp has threads.
-    reduce("sum_f32_rows_of_400009", Kind::kSum, 2, false, input(DataType::kFloat, {3, 400009}));
-    reduce("max_f16_rows_of_600011", Kind::kMax, 2, false, input(DataType::kHalf, {2, 600011}));
-    reduce("max_infinities", Kind::kMax, 2, false, f32({2, 2}, {-inf, -inf, inf, 0}), {{-inf, inf}});
-    reduce("sum_i8_saturates", Kind::kSum, 2, false, input(DataType::kInt8, {2, 3}, {100, 100, 1, -100, -100, 1}),
-           {{127, -128}});
-    reduce("sum_i8_comes_back", Kind::kSum, 1, false, input(DataType::kInt8, {3}, {100, 100, -100}), {{100}});
-    reduce("prod_i8_saturates", Kind::kProd, 2, false,
-           input(DataType::kInt8, {3, 12}, {127,  127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, //
-                                            -127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, //
-                                            127,  127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 0}),
-           {{127, -128, 0}});
-    reduce("sum_i32_wraps", Kind::kSum, 1, false, input(DataType::kInt32, {2}, {INT32_MAX, 1}), {{INT32_MIN}});
-    reduce("prod_i32_wraps", Kind::kProd, 1, false, input(DataType::kInt32, {2}, {65536, 65537}), {{65536}});
-    reduce("avg_i32_wide_sum", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {INT32_MAX, INT32_MAX}),
-           {{INT32_MAX}});
-    reduce("avg_i32_negative", Kind::kAvg, 1, false, input(DataType::kInt32, {2}, {-2, -1}), {{-1}});
-}
-
 } // namespace
 
 ir::OpDef const& def()
@@ -200,7 +89,6 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .domain = domain,
-        .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .isCheap = true,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/topk/op.h"
 
-#include <limits>
-
-#include "tactic/cases.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::topk {
@@ -37,67 +34,6 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-[[gnu::cold]] void cases(CaseList& list)
-{
-    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    auto topk = [&](std::string name, Kind kind, int64_t k, int64_t axis, CaseInput x,
-                    std::vector<std::vector<double>> expected = {}) {
-        Attrs a;
-        a.kind = kind;
-        a.k = k;
-        a.axis = axis;
-        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
-    };
-    CaseInput const ties = f32({6}, {3, 1, 3, 2, 1, 3});
-    topk("max_ties_by_hand", Kind::kMax, 4, 0, ties, {{3, 3, 3, 2}, {0, 2, 5, 3}});
-    topk("min_ties_by_hand", Kind::kMin, 4, 0, ties, {{1, 1, 2, 3}, {1, 4, 3, 0}});
-    topk("zeros_are_equal", Kind::kMax, 2, 0, f32({3}, {-1, -0.0, 0}), {{0, 0}, {1, 2}});
-    topk("zeros_are_equal_min", Kind::kMin, 3, 0, f32({4}, {1, 0, -0.0, 0}), {{0, 0, 0}, {1, 2, 3}});
-    CaseInput const odd = f32({5}, {-inf, nan, inf, nan, 0});
-    topk("max_nan", Kind::kMax, 4, 0, odd, {{nan, nan, inf, 0}, {1, 3, 2, 4}});
-    topk("min_nan", Kind::kMin, 4, 0, odd, {{-inf, 0, inf, nan}, {0, 4, 2, 1}});
-    topk("columns_by_hand", Kind::kMax, 1, 0, f32({2, 3}, {1, 5, 3, 4, 2, 6}), {{4, 5, 6}, {1, 0, 1}});
-    for (auto [kindName, kind] : {std::pair{"max", Kind::kMax}, std::pair{"min", Kind::kMin}}) {
-        std::string const name = kindName;
-        topk(name + "_one", kind, 1, 1, f32({3, 17}));
-        topk(name + "_all", kind, 9, 1, f32({3, 9}));
-        topk(name + "_middle_axis", kind, 3, 1, f32({2, 7, 5}));
-        topk(name + "_first_of_4", kind, 2, 0, f32({4, 2, 3, 2}));
-        topk(name + "_rank_8", kind, 2, 4, f32({1, 2, 1, 1, 3, 2, 1, 2}));
-        topk(name + "_most", kind, kMaxK, 0, f32({5000}));
-        // Rows around the vectors' widths and the number of lanes; many candidates; ties and NaN everywhere.
-        for (int64_t n : {15, 16, 17, 63, 65, 130, 257, 1000})
-            topk(name + "_5_of_" + std::to_string(n), kind, 5, 1, f32({3, n}));
-        topk(name + "_1_of_1000", kind, 1, 1, f32({2, 1000}));
-        topk(name + "_100_of_20000", kind, 100, 0, f32({20000}));
-        topk(name + "_shared", kind, 5, 2, f32({30, 7, 150}));
-        topk(name + "_600_of_4000", kind, 600, 1, f32({2, 4000}));
-        topk(name + "_all_equal", kind, 9, 0, f32({5000}, std::vector<double>(5000, 0.5)));
-        for (int64_t period : {2, 3, 500}) { // NaN but every period-th element; then as many numbers as NaN
-            std::vector<double> v(5000);
-            for (size_t i = 0; i < v.size(); ++i)
-                v[i] = int64_t(i) % period == 0 ? -inf : int64_t(i) % period == 1 ? double(i % 7) - 3 : nan;
-            for (int64_t k : {5, 60, 200})
-                topk(name + "_nan_" + std::to_string(period) + "_" + std::to_string(k), kind, k, 0, f32({5000}, v));
-            topk(name + "_nan_columns_" + std::to_string(period), kind, 1, 0, f32({100, 50}, v));
-        }
-        topk(name + "_all_nan", kind, 3, 0, f32({1500}, std::vector<double>(1500, nan)));
-        for (int64_t k : {1, 3})
-            for (int64_t inner : {2, 15, 33, 100}) {
-                std::string const columns = "_columns_" + std::to_string(k) + "_" + std::to_string(inner);
-                topk(name + columns, kind, k, 1, f32({2, 40, inner}));
-                topk(name + columns + "_i8", kind, k, 1, input(DataType::kInt8, {2, 40, inner}));
-                topk(name + columns + "_f16", kind, k, 1, input(DataType::kHalf, {2, 40, inner}));
-            }
-        topk(name + "_long_columns", kind, 4, 0, f32({9000, 3}));
-        topk(name + "_f16_1000", kind, 5, 1, input(DataType::kHalf, {3, 1000}));
-        topk(name + "_i8_1000", kind, 5, 1, input(DataType::kInt8, {3, 1000}));
-        topk(name + "_f16", kind, 5, 1, input(DataType::kHalf, {3, 30}));
-        topk(name + "_i8_many_ties", kind, 7, 1, input(DataType::kInt8, {3, 30}));
-        topk(name + "_empty_batch", kind, 2, 1, f32({0, 5}));
-    }
-}
-
 } // namespace
 
 ir::OpDef const& def()
@@ -107,7 +43,6 @@ ir::OpDef const& def()
         .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
         .infer = infer,
         .reference = reference,
-        .cases = cases,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
     };

@@ -39,6 +39,9 @@ enum class Operation : int32_t // same numbers as nvinfer1::UnaryOperation
     kRound = 22,
 };
 inline constexpr int kOperationCount = 23;
+inline constexpr char const* kOperationNames[kOperationCount] = {
+    "exp",  "log",  "sqrt",  "recip", "abs",   "neg",  "sin",   "cos", "tan", "sinh", "cosh", "asin",
+    "acos", "atan", "asinh", "acosh", "atanh", "ceil", "floor", "erf", "not", "sign", "round"};
 
 struct Attrs : ir::AttrsOf<Attrs>
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of an op: what every tactic, the interpreter and the text and plan round trips are tested on. Written once,
-// in op.cpp; tests, the tuner's check and benchmarks all read them.
+// in src/ops/<op>/cases.cpp, which defines tw::ops::<op>::cases(CaseList&); no part of the shipped library.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/extents.h"
@@ -14,26 +15,6 @@
 #include "ir/graph.h"
 
 namespace tw::ops {
-
-// Values that an input may take: uniform in [lo, hi]; integers only when `integer`.
-struct Domain
-{
-    double lo = -1;
-    double hi = 1;
-    bool integer = false;
-    bool specials = false; // sprinkle NaN, infinities, -0 (only where the op says what they give)
-};
-
-// |got - want| <= absolute * max|want| + relative * |want| for each element; NaN equals NaN, an infinity itself.
-// Integers and bools are always compared exactly.
-struct Tolerance
-{
-    double absolute = 1e-5;
-    double relative = 1e-5;
-    static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3} : Tolerance{}; }
-    // Of FP32 results whose factors were rounded to as many bits as FP16 has.
-    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3)}; }
-};
 
 struct CaseInput
 {
@@ -51,7 +32,7 @@ struct Case
     std::vector<CaseInput> inputs;
     // Expected values of output i, worked out by hand; empty: not stated.
     std::vector<std::vector<double>> expected;
-    // Makes the node's regions (textRegions() of tactic/regions.h), for ops that have them.
+    // Makes the node's regions (textRegions()), for ops that have them.
     std::function<std::vector<std::unique_ptr<ir::Graph>>()> regions = {};
 };
 
@@ -84,5 +65,21 @@ public:
     }
     std::vector<Case> cases;
 };
+
+// Regions out of their text form.
+std::function<std::vector<std::unique_ptr<ir::Graph>>()> textRegions(std::vector<std::string> texts);
+
+// Every op folder with a cases.cpp, by name.
+class Draw;
+struct OpCases
+{
+    char const* op;
+    void (*add)(CaseList&);
+    // One with random sizes and attributes; null where there is no cases_random.cpp.
+    void (*addRandom)(CaseList&, Draw&, std::string const& name);
+};
+std::span<OpCases const> allCases();
+// Those of one op; none where its folder has no cases.cpp.
+CaseList casesOf(std::string_view op);
 
 } // namespace tw::ops

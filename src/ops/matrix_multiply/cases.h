@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the list of cases, which cases.cpp puts together.
+#pragma once
+
+#include "cases/cases.h"
+
+namespace tw::ops::matrix_multiply {
+
+void epilogueCases(CaseList& list);
+void connectedCases(CaseList& list);
+void normCases(CaseList& list);
+
+} // namespace tw::ops::matrix_multiply

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/cases.h"
+#include "ops/scatter/op.h"
+
+namespace tw::ops::scatter {
+
+void cases(CaseList& list)
+{
+    auto at = [](Extents const& dims, std::vector<double> v = {}) {
+        return input(DataType::kInt32, dims, std::move(v));
+    };
+    auto scatter = [&](std::string const& name, Attrs const& a, CaseInput x, CaseInput j, CaseInput u,
+                       std::vector<std::vector<double>> expected = {}) {
+        list.add(name, a, {std::move(x), std::move(j), std::move(u)}, std::move(expected));
+    };
+    auto element = [](int64_t axis) {
+        Attrs a;
+        a.axis = axis;
+        return a;
+    };
+    Attrs nd;
+    nd.mode = Mode::kNd;
+    CaseInput const x23 = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+    scatter("element_by_hand", element(1), x23, at({2, 2}, {2, 0, -1, 1}), f32({2, 2}, {10, 20, 30, 40}),
+            {{20, 2, 10, 4, 40, 30}});
+    scatter("element_first_axis_by_hand", element(0), x23, at({1, 2}, {1, 0}), f32({1, 2}, {10, 20}),
+            {{1, 20, 3, 10, 5, 6}});
+    scatter("element_outside_by_hand", element(1), x23, at({1, 4}, {3, -3, -4, 1}), f32({1, 4}, {10, 20, 30, 40}),
+            {{20, 40, 3, 4, 5, 6}});
+    scatter("element_last_counts", element(1), x23, at({1, 3}, {1, 1, -2}), f32({1, 3}, {10, 20, 30}),
+            {{1, 30, 3, 4, 5, 6}});
+    scatter("nd_by_hand", nd, x23, at({3, 2}, {1, 2, 0, -1, 1, -3}), f32({3}, {10, 20, 30}), {{1, 2, 20, 30, 5, 10}});
+    scatter("nd_rows_by_hand", nd, x23, at({2, 1}, {-1, 5}), f32({2, 3}, {10, 20, 30, 40, 50, 60}),
+            {{1, 2, 3, 10, 20, 30}});
+    scatter("nd_slices_of_one_by_hand", nd, f32({3, 1, 1}, {1, 2, 3}), at({2, 1}, {2, 0}), f32({2, 1, 1}, {7, 8}),
+            {{8, 2, 7}});
+    scatter("nd_last_counts", nd, x23, at({3, 1}, {0, 1, 0}), f32({3, 3}, {1, 1, 1, 2, 2, 2, 7, 8, 9}),
+            {{7, 8, 9, 2, 2, 2}});
+    scatter("nd_one_tuple", nd, x23, at({2}, {1, 0}), f32({}, {9}), {{1, 2, 3, 9, 5, 6}});
+    scatter("nd_one_row", nd, x23, at({1}, {1}), f32({3}, {7, 8, 9}), {{1, 2, 3, 7, 8, 9}});
+    scatter("extreme_indices", element(0), f32({2}, {1, 2}), at({3}, {-2147483648.0, 2147483647.0, -2147483647.0}),
+            f32({3}, {7, 8, 9}), {{1, 2}});
+    scatter("no_updates", element(1), x23, at({2, 0}), f32({2, 0}), {{1, 2, 3, 4, 5, 6}});
+    scatter("nd_no_updates", nd, x23, at({0, 1}), f32({0, 3}), {{1, 2, 3, 4, 5, 6}});
+    scatter("empty_data", element(0), f32({0, 3}), at({2, 3}), f32({2, 3}), {{}});
+    scatter("nd_empty_slices", nd, f32({2, 0}), at({3, 1}), f32({3, 0}), {{}});
+    scatter("nd_empty_data", nd, f32({0, 2}), at({3, 1}, {0, -1, 1}), f32({3, 2}), {{}});
+    scatter("element_1d", element(0), f32({9}), at({4}), f32({4}));
+    for (int64_t axis = 0; axis < 3; ++axis) {
+        std::string const name = std::to_string(axis);
+        scatter("element_axis_" + name, element(axis), f32({4, 3, 5}), at({4, 3, 5}), f32({4, 3, 5}));
+        scatter("element_part_" + name, element(axis), f32({4, 3, 5}), at({3, 2, 4}), f32({3, 2, 4}));
+        Extents longer{2, 3, 4};
+        longer[int(axis)] = 11;
+        scatter("element_more_" + name, element(axis), f32({4, 3, 5}), at(longer), f32(longer));
+    }
+    scatter("element_rank_4", element(2), f32({2, 3, 7, 5}), at({2, 2, 4, 5}), f32({2, 2, 4, 5}));
+    scatter("element_rank_8", element(6), f32({2, 1, 2, 1, 2, 3, 2, 3}), at({2, 1, 2, 1, 2, 3, 2, 3}),
+            f32({2, 1, 2, 1, 2, 3, 2, 3}));
+    scatter("nd_all", nd, f32({3, 4, 2}), at({5, 3}), f32({5}));
+    scatter("nd_blocks", nd, f32({3, 4, 2, 5}), at({2, 3, 2}), f32({2, 3, 2, 5}));
+    scatter("nd_four", nd, f32({3, 4, 2, 5}), at({17, 4}), f32({17}));
+    scatter("nd_rank_8", nd, f32({2, 1, 2, 1, 2, 3, 2, 3}), at({5, 8}), f32({5}));
+    // Shared out among workers; slices of all the widths that are copied in ways of their own.
+    scatter("shared_rows", nd, f32({300, 768}), at({70, 1}), f32({70, 768}));
+    scatter("shared_one_slice", nd, f32({2, 50000}), at({3, 1}), f32({3, 50000}));
+    scatter("shared_tuples", nd, f32({200, 300}), at({30001, 2}), f32({30001}));
+    scatter("shared_element_first", element(0), f32({70, 700}), at({90, 301}), f32({90, 301}));
+    scatter("shared_element_middle", element(1), f32({9, 70, 120}), at({8, 40, 113}), f32({8, 40, 113}));
+    scatter("shared_element_last", element(1), f32({40, 700}), at({35, 1001}), f32({35, 1001}));
+    for (int64_t block : {2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 32, 48, 63, 64, 65, 131, 512})
+        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
+            scatter("nd_block_" + std::to_string(block) + "_" + nameOf(t), nd, input(t, {7, 3, block}), at({9, 2}),
+                    input(t, {9, block}));
+    for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8}) {
+        std::string const type = nameOf(t);
+        scatter("element_" + type, element(1), input(t, {2, 5}), at({2, 4}), input(t, {2, 4}));
+        scatter("nd_" + type, nd, input(t, {5, 3, 3}), at({4, 2}), input(t, {4, 3}));
+    }
+}
+
+} // namespace tw::ops::scatter

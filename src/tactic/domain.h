@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op says of its numbers: which its inputs may hold, and how far a kernel may be from the reference.
+#pragma once
+
+#include <algorithm>
+
+#include "base/types.h"
+
+namespace tw::ops {
+
+// Values that an input may take: uniform in [lo, hi]; integers only when `integer`.
+struct Domain
+{
+    double lo = -1;
+    double hi = 1;
+    bool integer = false;
+    bool specials = false; // sprinkle NaN, infinities, -0 (only where the op says what they give)
+};
+
+// |got - want| <= absolute * max|want| + relative * |want| for each element; NaN equals NaN, an infinity itself.
+// Integers and bools are always compared exactly.
+struct Tolerance
+{
+    double absolute = 1e-5;
+    double relative = 1e-5;
+    static Tolerance forType(DataType t) { return t == DataType::kHalf ? Tolerance{1e-3, 1e-3} : Tolerance{}; }
+    // Of FP32 results whose factors were rounded to as many bits as FP16 has.
+    Tolerance forTf32() const { return {std::max(absolute, 1e-3), std::max(relative, 1e-3)}; }
+};
+
+} // namespace tw::ops

@@ -23,6 +23,7 @@ struct CaseInput
     std::vector<double> values; // empty: random from the op's domain
     bool constant = false;      // a constant of the graph (weights) or a shape tensor, not an input
     bool present = true;        // false: optional input left out
+    bool uneven = false;        // 5 (c mod 7) is added for each coordinate c, so that whole rows and columns differ
 };
 
 struct Case
@@ -32,6 +33,7 @@ struct Case
     std::vector<CaseInput> inputs;
     // Expected values of output i, worked out by hand; empty: not stated.
     std::vector<std::vector<double>> expected;
+    bool isConstant = false; // all elements of the outputs are the same, and that is what the case is for
     // Makes the node's regions (textRegions()), for ops that have them.
     std::function<std::vector<std::unique_ptr<ir::Graph>>()> regions = {};
 };
@@ -47,6 +49,12 @@ inline CaseInput f32(Extents const& dims, std::vector<double> values = {})
 inline CaseInput constant(DataType type, Extents const& dims, std::vector<double> values = {})
 {
     return CaseInput{type, dims, std::move(values), true, true};
+}
+inline CaseInput uneven(DataType type, Extents const& dims)
+{
+    CaseInput in = input(type, dims);
+    in.uneven = true;
+    return in;
 }
 inline CaseInput absent()
 {

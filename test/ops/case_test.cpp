@@ -3,6 +3,7 @@
 // name or one with *, takes these tactics alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -202,6 +203,25 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
     }
 }
 
+// A kernel that writes one number everywhere would pass.
+bool isNearlyConstant(TensorRef const& t, ops::Tolerance const& tolerance)
+{
+    Tensor constant(t.type, t.dims);
+    for (int64_t i = 0; i < t.count(); ++i)
+        constant.ref().set(i, t.get(0));
+    return compare(constant.ref(), t, tolerance).empty();
+}
+void expectItMoves(CaseGraph const& g, ops::Case const& c, std::vector<Tensor> const& want)
+{
+    constexpr int64_t kFew = 8; // elements, which chance may have made equal
+    if (!c.expected.empty() || c.isConstant)
+        return;
+    bool const moves = std::any_of(want.begin(), want.end(), [&](Tensor const& t) {
+        return t.ref().count() <= kFew || !isNearlyConstant(t.ref(), toleranceOf(*g.node, t.type()));
+    });
+    EXPECT_TRUE(moves) << "the outputs are nearly constant, which proves nothing: give the case other inputs";
+}
+
 // Storage that the op says input and output can share holds the same bytes.
 void checkAliases(CaseGraph const& g, std::vector<Tensor> const& want)
 {
@@ -310,6 +330,7 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
             expected.ref().set(k, c.expected[i][size_t(k)]);
         EXPECT_EQ(compare(got, expected.ref(), toleranceOf(*g.node, got.type)), "") << "reference, output " << i;
     }
+    expectItMoves(g, c, *want);
     if (op.aliases)
         checkAliases(g, *want);
     if (!op.cpuTactics)

@@ -30,6 +30,18 @@ struct CaseGraph
     std::vector<TensorRef> nodeInputs;  // null data: absent
 };
 
+// CaseInput::uneven.
+inline void makeUneven(TensorRef const& t)
+{
+    constexpr int64_t kStep = 5, kPeriod = 7; // i8 holds three dimensions of it
+    for (int64_t i = 0; i < t.count(); ++i) {
+        int64_t added = 0, rest = i;
+        for (int k = t.dims.rank - 1; k >= 0; rest /= t.dims[k--])
+            added += kStep * (rest % t.dims[k] % kPeriod);
+        t.set(i, t.get(i) + double(added));
+    }
+}
+
 // The seed comes from the names, so that a case has the same numbers in every run.
 inline Result<std::unique_ptr<CaseGraph>> makeCase(ir::OpDef const& op, ops::Case const& c)
 {
@@ -64,6 +76,8 @@ inline Result<std::unique_ptr<CaseGraph>> makeCase(ir::OpDef const& op, ops::Cas
         TensorRef const& t = g->storage[i].ref();
         if (in.present && in.values.empty())
             fillRandom(t, domainOf(*g->node, int(i)), seed + i);
+        if (in.uneven)
+            makeUneven(t);
         if (in.present && !in.constant)
             g->graphInputs.push_back(t);
         if (i < g->node->inputs.size())

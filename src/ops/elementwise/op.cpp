@@ -124,11 +124,12 @@ Result<void> infer(ir::InferContext& ctx)
 void domain(ir::Node const& node, int i, Domain& d)
 {
     DataType const type = node.inputs[0]->type;
-    if (type == DataType::kInt8)
+    bool const compares = isComparison(node.attrsAs<Attrs>().operation);
+    if (type == DataType::kInt8 && !compares)
         d = Domain{-128, 127, true, false};
     else if (isFloating(type) && node.attrsAs<Attrs>().operation == Operation::kPow)
         d = i == 0 ? Domain{0.1, 2, false, false} : Domain{-2, 2, false, false};
-    else if (isFloating(type) && isComparison(node.attrsAs<Attrs>().operation))
+    else if ((isFloating(type) || type == DataType::kInt8) && compares)
         d = Domain{-3, 3, true, false}; // so that equal elements occur
 }
 

@@ -52,6 +52,8 @@ void domain(ir::Node const& node, int, Domain& d)
         d = Domain{-300, 300, false, false};
     else
         d = Domain{-70000, 70000, true, false};
+    if (node.attrsAs<Attrs>().outputType == int32_t(DataType::kBool))
+        d = Domain{-1, 1, true, false}; // zeros among them
     if (node.inputs[0]->type == DataType::kInt8)
         d = Domain{-128, 127, true, false};
     if (node.inputs[0]->type == DataType::kUInt8)

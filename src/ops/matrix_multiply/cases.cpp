@@ -84,7 +84,8 @@ void cases(CaseList& list)
     multiply("few_rows_dots_shared", kNone, f32({12, 1, 64}), kTranspose, f32({12, 301, 64}));
     multiply("few_rows_dots_transposed", kTranspose, f32({40, 3}), kTranspose, f32({70, 40}));
     multiply("few_rows_inner_1", kNone, f32({1, 1}), kNone, constant(DataType::kFloat, {1, 70}));
-    multiply("few_rows_no_inner", kNone, f32({1, 0}), kNone, constant(DataType::kFloat, {0, 70}));
+    multiply("few_rows_no_inner", kNone, f32({1, 0}), kNone, constant(DataType::kFloat, {0, 70}),
+             {std::vector<double>(70, 0)});
     multiply("few_rows_shared", kNone, f32({1, 601}), kNone, constant(DataType::kFloat, {601, 1030}));
     multiply("few_rows_shared_unknown", kNone, f32({2, 301}), kNone, f32({301, 999}));
     multiply("few_rows_transposed", kTranspose, f32({40, 3}), kTranspose, constant(DataType::kFloat, {70, 40}));

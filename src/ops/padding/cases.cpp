@@ -23,7 +23,7 @@ void cases(CaseList& list)
     pad("channels_17", {2, 1}, {3, 4}, f32({2, 17, 4, 5}));
     pad("channels_48", {1, 0}, {0, 1}, f32({1, 48, 3, 5}));
     pad("to_nothing", {-2, 0}, {-2, 0}, f32({2, 3, 4, 5}));
-    pad("from_nothing", {1, 1}, {1, 1}, f32({2, 0, 3}));
+    pad("from_nothing", {1, 1}, {1, 1}, f32({2, 0, 3}), {std::vector<double>(20, 0)});
     pad("empty_batch", {1, 1}, {1, 1}, f32({0, 2, 3}));
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})
         pad(std::string("type_") + nameOf(t), {1, -1}, {0, 3}, input(t, {2, 2, 3, 3}));
@@ -34,7 +34,8 @@ void cases(CaseList& list)
         pad("wide_frame_" + type, {3, 29}, {2, 70}, input(t, {2, 5, 7, 55}));
         pad("left_" + type, {0, 3}, {0, 0}, input(t, {5, 6, 93}));
         pad("crop_rows_" + type, {-1, -3}, {0, 1}, input(t, {5, 6, 93}));
-        pad("rows_of_border_" + type, {2, -90}, {1, 77}, input(t, {3, 4, 85})); // nothing of x is left
+        pad("rows_of_border_" + type, {2, -90}, {1, 77}, input(t, {3, 4, 85}),
+            {std::vector<double>(3 * 7 * 72, 0)}); // nothing of x is left
     }
     // Enough short rows for blocks that piece them together in shared memory.
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {

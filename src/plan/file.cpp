@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "device/large_pages.h"
+#include "plan/old_hash.h"
 
 namespace tw::plan {
 
@@ -29,112 +30,41 @@ Error damaged(std::string const& what)
 
 } // namespace
 
-namespace {
-
-constexpr size_t kPieceBytes = size_t(1) << 20;
-constexpr size_t kLanes = 8; // independent of each other, so that multiplications overlap
-
-struct PieceHash
+std::vector<PieceAt> piecesOf(size_t sizeBytes)
 {
-    uint64_t lanes[kLanes];
-};
-
-// Minors 1 and 2: word i of a piece goes to lane i mod 4.
-struct WordLanes
-{
-    static constexpr size_t kCount = 4, kStep = kCount * sizeof(uint64_t);
-    Hasher lanes[kCount];
-    void step(char const* p)
-    {
-        uint64_t words[kCount];
-        std::memcpy(words, p, kStep);
-        for (size_t i = 0; i < kCount; ++i)
-            lanes[i].number(words[i]);
-    }
-    uint64_t value(size_t i) const { return lanes[i].value(); }
-};
-
-// From minor 3 on: two words a multiplication, with all 128 bits of the product: memory is slower (11 GB/s and more on
-// Zen 4 where the lanes above reach 6).
-struct ProductLanes
-{
-    static constexpr size_t kCount = kLanes, kStep = 2 * kCount * sizeof(uint64_t);
-    uint64_t states[kCount], keys[kCount];
-    ProductLanes()
-    {
-        Hasher h; // any numbers without a pattern
-        for (size_t i = 0; i < kCount; ++i) {
-            h.number(i);
-            states[i] = h.value();
-            h.number(i);
-            keys[i] = h.value();
-        }
-    }
-    void step(char const* p)
-    {
-        uint64_t words[2 * kCount];
-        std::memcpy(words, p, kStep);
-        for (size_t i = 0; i < kCount; ++i) {
-            unsigned __int128 const product =
-                static_cast<unsigned __int128>(states[i] ^ words[2 * i]) * (keys[i] ^ words[2 * i + 1]);
-            // What a word was remains in the sum where the other factor happens to be zero.
-            states[i] = (uint64_t(product) ^ uint64_t(product >> 64)) + words[2 * i] + words[2 * i + 1];
-        }
-    }
-    uint64_t value(size_t i) const { return states[i]; }
-};
-
-template <class Lanes>
-PieceHash hashPiece(char const* p, size_t sizeBytes)
-{
-    Lanes lanes;
-    for (size_t at = 0; at + Lanes::kStep <= sizeBytes; at += Lanes::kStep)
-        lanes.step(p + at);
-    PieceHash out{};
-    for (size_t i = 0; i < Lanes::kCount; ++i)
-        out.lanes[i] = lanes.value(i);
-    return out;
+    std::vector<PieceAt> pieces;
+    for (size_t at = sizeof(FileHeader); at < sizeBytes; at += kPieceBytes)
+        pieces.push_back({at, std::min(sizeBytes - at, kPieceBytes)});
+    return pieces;
 }
 
-template <class Lanes>
-void hashAll(Hasher& h, char const* p, size_t sizeBytes, PageKeeper const* pages, Workers& workers)
+void readPieces(char const* file, std::vector<PieceAt> const& pieces, PageKeeper const* pages, Workers& workers,
+                FunctionRef<void(size_t piece)> read)
 {
-    size_t const count = (sizeBytes + kPieceBytes - 1) / kPieceBytes;
-    auto size = [&](size_t piece) { return std::min(sizeBytes - piece * kPieceBytes, kPieceBytes); };
-    std::vector<PieceHash> pieces(count);
+    size_t const fileBytes = pieces.empty() ? sizeof(FileHeader) : pieces.back().offset + pieces.back().sizeBytes;
     // Two pieces at a time: what large pages of the file have mapped goes back as a whole.
-    workers.run(int64_t(count + 1) / 2, [&](int64_t pair, int) {
-        size_t const first = size_t(pair) * 2, end = std::min(first + 2, count);
+    workers.run(int64_t(pieces.size() + 1) / 2, [&](int64_t pair, int) {
+        size_t const first = size_t(pair) * 2, end = std::min(first + 2, pieces.size());
         for (size_t i = first; i < end; ++i)
-            pieces[i] = hashPiece<Lanes>(p + i * kPieceBytes, size(i));
+            read(i);
         // From whole page to whole page of the file: pieces begin behind its header.
         if (pages)
-            pages->done(p - sizeof(FileHeader) + first * kPieceBytes,
-                        std::min(end * kPieceBytes, sizeof(FileHeader) + sizeBytes) - first * kPieceBytes);
+            pages->done(file + first * kPieceBytes, std::min(end * kPieceBytes, fileBytes) - first * kPieceBytes);
     });
-    for (size_t i = 0; i < count; ++i) {
-        for (size_t k = 0; k < Lanes::kCount; ++k)
-            h.number(pieces[i].lanes[k]);
-        size_t const tail = size(i) % Lanes::kStep;
-        h.bytes(p + i * kPieceBytes + size(i) - tail, tail);
-    }
 }
-
-} // namespace
 
 uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages, Workers& workers)
 {
+    if (minor < 6)
+        return oldFileHash(bytes, sizeBytes, minor, pages, workers);
     auto const* p = static_cast<char const*>(bytes);
+    std::vector<PieceAt> const pieces = piecesOf(sizeBytes);
+    std::vector<uint64_t> hashes(pieces.size());
+    readPieces(p, pieces, pages, workers,
+               [&](size_t i) { hashes[i] = hashBytes(p + pieces[i].offset, pieces[i].sizeBytes); });
     Hasher h;
     h.bytes(p, offsetof(FileHeader, hash));
-    p += sizeof(FileHeader);
-    sizeBytes -= sizeof(FileHeader);
-    if (minor == 0)
-        h.bytes(p, sizeBytes);
-    else if (minor < 3)
-        hashAll<WordLanes>(h, p, sizeBytes, pages, workers);
-    else
-        hashAll<ProductLanes>(h, p, sizeBytes, pages, workers);
+    h.bytes(hashes.data(), hashes.size() * sizeof(uint64_t));
     return h.value();
 }
 

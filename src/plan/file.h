@@ -15,7 +15,7 @@ namespace tw::plan {
 
 inline constexpr char kMagic[8] = {'T', 'W', 'P', 'L', 'A', 'N', '\r', '\n'};
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 5;
+inline constexpr uint16_t kMinor = 6;
 inline constexpr uint32_t kLibraryVersion[4] = {8, 5, 3, 1}; // what 8.5 calls major.minor.patch.build
 inline constexpr uint64_t kAlignment = 256;                  // of every section
 inline constexpr uint32_t kMaxSections = 64;
@@ -55,10 +55,19 @@ struct Section
     uint64_t sizeBytes = 0;
 };
 
-// Of a whole file, its hash field left out. `sizeBytes` is at least the header's. Tells `pages` what it has read.
-//   minor 0: one hash over all. From minor 1 on: the bytes behind the header in pieces of 1 MiB, which workers share; a
-//   piece has lanes that do not depend on each other: 4, each of every 4th word, or, from minor 3 on, 8, each of every
-//   8th pair of words. The lanes' values are hashed in order, then what is left behind the last whole round of lanes.
+// What follows the header, in pieces of 1 MiB that workers share.
+inline constexpr size_t kPieceBytes = size_t(1) << 20;
+struct PieceAt
+{
+    size_t offset, sizeBytes; // in the file
+};
+std::vector<PieceAt> piecesOf(size_t fileBytes);
+// Each piece once. Tells `pages` what has been read.
+void readPieces(char const* file, std::vector<PieceAt> const& pieces, PageKeeper const* pages, Workers& workers,
+                FunctionRef<void(size_t piece)> read);
+
+// Of a whole file, its hash field left out: XXH3 (64 bits) of the header as far as that field and of the pieces' XXH3,
+// in order. Minors before 6: old_hash.h. `sizeBytes` is at least the header's.
 uint64_t fileHash(void const* bytes, size_t sizeBytes, uint16_t minor, PageKeeper const* pages = nullptr,
                   Workers& workers = serialWorkers());
 // Sections in the order given. `fill` writes those without data where they shall lie; what it leaves is zero.

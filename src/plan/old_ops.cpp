@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "plan/old_hash.h"
 
 namespace tw::plan {
 
@@ -52,11 +53,12 @@ constexpr OldTactic kTactics[] = {
     {"deconvolution_", "convolution_"},
 };
 
-// As Tactic::id() was when those plans were written, and is.
+// As Tactic::id() is, and as it was when those plans were written.
+template <class Hash>
 uint64_t tacticId(std::string const& name, int version)
 {
-    Hasher h;
-    h.text(name.c_str());
+    Hash h;
+    h.text(name);
     h.number(uint64_t(version));
     return h.value();
 }
@@ -78,12 +80,13 @@ void renewNode(std::string& op, std::vector<ir::FieldValue>& fields)
 
 void renewTactic(uint64_t& id, std::string& name, int version)
 {
+    if (id != tacticId<OldHasher>(name, version))
+        return;
     auto const old = std::find_if(std::begin(kTactics), std::end(kTactics),
                                   [&](OldTactic const& t) { return name.starts_with(t.name); });
-    if (old == std::end(kTactics) || id != tacticId(name, version))
-        return;
-    name = std::string(old->now) + name.substr(old->name.size());
-    id = tacticId(name, version);
+    if (old != std::end(kTactics))
+        name = std::string(old->now) + name.substr(old->name.size());
+    id = tacticId<Hasher>(name, version);
 }
 
 } // namespace tw::plan

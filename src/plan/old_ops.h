@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops and tactics that plans of format 1.4 and older name and that are others today: matrix products, convolutions and
-// what was fused with them were ops of their own each (docs/adr/0006-one-op-with-an-epilogue.md).
+// Ops and tactics that older plans name and that are others today. Until format 1.4 matrix products, convolutions and
+// what was fused with them were ops of their own each (docs/adr/0006-one-op-with-an-epilogue.md); until 1.5 the ids of
+// all tactics were made with another hash (docs/adr/0010-content-is-hashed-by-xxh3.md).
 #pragma once
 
 #include <string>

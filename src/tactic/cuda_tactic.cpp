@@ -15,8 +15,9 @@ namespace tw::ops {
 namespace {
 
 // An image: magic, architecture (16 bytes, zeros behind), hash of the source that it was compiled from, hash of the
-// code, the code. Images of version 1 have no hash of the source.
-constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '2'};
+// code, the code. Images of version 1 have no hash of the source, those of
+// version 2 other hashes.
+constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '3'};
 constexpr size_t kArchitectureBytes = 16, kHashBytes = sizeof(uint64_t);
 constexpr size_t kSourceAt = sizeof(kMagic) + kArchitectureBytes, kCodeHashAt = kSourceAt + kHashBytes,
                  kHeaderBytes = kCodeHashAt + kHashBytes;

@@ -13,7 +13,7 @@ namespace tw::tune {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'W', 'T', 'C', 'A', 'C', 'H', 'E'};
-constexpr uint32_t kFormat = 2;                // 2: rivals
+constexpr uint32_t kFormat = 3;                // 2: rivals; 3: hashed by XXH3
 constexpr uint32_t kVersion[4] = {8, 5, 3, 1}; // of the library: a cache is good for exactly one
 
 static_assert(std::endian::native == std::endian::little, "the bytes are written as they lie in memory");

@@ -82,11 +82,11 @@ TEST(PlanHostile, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.5 got 2.5, please rebuild");
+    expectError(b, "expecting format version 1.6 got 2.6, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.5 got 1.6, please rebuild");
+    expectError(b, "expecting format version 1.6 got 1.7, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

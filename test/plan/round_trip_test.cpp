@@ -12,6 +12,7 @@
 #include "ops/activation/op.h"
 #include "plan/file.h"
 #include "plan/network.h"
+#include "plan/old_hash.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
@@ -259,21 +260,33 @@ uint64_t highProduct(uint64_t a, uint64_t b)
 }
 
 // The hash as plan/file.h describes it, in the plainest way.
-uint64_t plainFileHash(std::string const& bytes, int minor)
+uint64_t plainFileHash(std::string const& bytes)
+{
+    constexpr size_t kPiece = 1 << 20;
+    std::string all = bytes.substr(0, offsetof(plan::FileHeader, hash));
+    for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); at += kPiece) {
+        uint64_t const hash = hashBytes(bytes.data() + at, std::min(kPiece, bytes.size() - at));
+        all.append(reinterpret_cast<char const*>(&hash), sizeof hash);
+    }
+    return hashBytes(all.data(), all.size());
+}
+
+// And as plan/old_hash.h does.
+uint64_t plainOldHash(std::string const& bytes, int minor)
 {
     constexpr size_t kPiece = 1 << 20;
     size_t const lanes = minor < 3 ? 4 : 8, step = minor < 3 ? 32 : 128;
-    Hasher h;
+    plan::OldHasher h;
     h.bytes(bytes.data(), offsetof(plan::FileHeader, hash));
     for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); at += kPiece) {
         size_t const size = std::min(kPiece, bytes.size() - at), whole = size / step * step;
-        Hasher seeds;
+        plan::OldHasher seeds;
         for (size_t lane = 0; lane < lanes; ++lane) {
             seeds.number(lane);
             uint64_t state = seeds.value();
             seeds.number(lane);
             uint64_t const key = seeds.value();
-            Hasher words;
+            plan::OldHasher words;
             for (size_t i = 0; i < whole; i += step) {
                 if (minor < 3) {
                     words.number(wordAt(bytes, at + i + 8 * lane));
@@ -300,8 +313,8 @@ TEST(PlanFile, HashDoesNotDependOnWorkers)
     for (size_t size : {size_t(0), size_t(1), size_t(40), piece - 1, piece, piece + 31, piece + 33, 2 * piece,
                         3 * piece - 8, 3 * piece, 4 * piece + 100}) {
         std::string const file = bytes.substr(0, header + size);
-        for (uint16_t minor : {uint16_t(1), uint16_t(2), plan::kMinor}) {
-            uint64_t const want = plainFileHash(file, minor);
+        for (uint16_t minor : {uint16_t(1), uint16_t(2), uint16_t(5), plan::kMinor}) {
+            uint64_t const want = minor == plan::kMinor ? plainFileHash(file) : plainOldHash(file, minor);
             EXPECT_EQ(plan::fileHash(file.data(), file.size(), minor), want) << size;
             EXPECT_EQ(plan::fileHash(file.data(), file.size(), minor, nullptr, pool.workers()), want) << size;
         }
@@ -311,12 +324,32 @@ TEST(PlanFile, HashDoesNotDependOnWorkers)
 TEST(PlanFile, HashFindsEveryFlippedBit)
 {
     std::string bytes(sizeof(plan::FileHeader) + 3 * 128 + 21, '\0'); // of zeros: factors may be zero too
-    uint64_t const before = plan::fileHash(bytes.data(), bytes.size(), plan::kMinor);
-    for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); ++at)
-        for (int bit = 0; bit < 8; ++bit) {
-            bytes[at] = char(1 << bit);
-            EXPECT_NE(plan::fileHash(bytes.data(), bytes.size(), plan::kMinor), before) << at << ", bit " << bit;
-            bytes[at] = 0;
+    for (uint16_t minor : {uint16_t(5), plan::kMinor}) {
+        uint64_t const before = plan::fileHash(bytes.data(), bytes.size(), minor);
+        for (size_t at = sizeof(plan::FileHeader); at < bytes.size(); ++at)
+            for (int bit = 0; bit < 8; ++bit) {
+                bytes[at] = char(1 << bit);
+                EXPECT_NE(plan::fileHash(bytes.data(), bytes.size(), minor), before) << at << ", bit " << bit;
+                bytes[at] = 0;
+            }
+    }
+}
+
+// XXH3 of its published description, whatever it is compiled for.
+TEST(Hash, IsXxh3)
+{
+    EXPECT_EQ(hashBytes("", 0), 0x2d06800538d394c2u);
+    EXPECT_EQ(hashBytes128("", 0).low, 0x6001c324468d497fu);
+    EXPECT_EQ(hashBytes128("", 0).high, 0x99aa06d3014798d8u);
+    std::string bytes(3000, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = char(i * 2654435761u >> 24);
+    for (size_t size : {0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 1024, 1025, 3000})
+        for (size_t cut : {size_t(0), size / 3, size}) {
+            Hasher h;
+            h.bytes(bytes.data(), cut);
+            h.bytes(bytes.data() + cut, size - cut);
+            EXPECT_EQ(h.value(), hashBytes(bytes.data(), size)) << size << " cut at " << cut;
         }
 }
 
@@ -349,10 +382,25 @@ void expectSaved(char const* name, TensorRef const& got)
     EXPECT_EQ(compare(got, want.ref(), {}), "");
 }
 
+// Each of the tactics that were chosen is still in its op's list, by name and id, if its version was not raised.
+void expectTacticsAreThere(plan::Contents const& read)
+{
+    for (plan::Step const& step : read.targets.at(0).root.steps) {
+        ir::Node const& n = *read.graph->nodes[size_t(step.node)];
+        auto const list = n.op->cpuTactics();
+        auto const t = std::find_if(list.begin(), list.end(), [&](ops::Tactic const* candidate) {
+            return candidate->name() == step.choice.name;
+        });
+        ASSERT_NE(t, list.end()) << n.name << ": " << step.choice.name;
+        EXPECT_TRUE((*t)->id() == step.choice.tactic || (*t)->version() > step.choice.version)
+            << n.name << ": " << step.choice.name;
+    }
+}
+
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5"}) {
+    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6"}) {
         SCOPED_TRACE(version);
         std::string const bytes = savedPlan(version);
         auto read = plan::read(bytes.data(), bytes.size());
@@ -360,6 +408,7 @@ TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
         EXPECT_EQ(read->notes.at("made by"), "test_plan");
         size_t const panels = std::strcmp(version, "v1_3") < 0 ? 0 : std::strcmp(version, "v1_4") < 0 ? 2 : 3;
         EXPECT_EQ(read->panels.size(), panels);
+        expectTacticsAreThere(*read);
         auto engine = loadEngine(std::move(*read));
         ASSERT_TRUE(engine.ok()) << engine.error().message;
         Tensor const x = smallNetworkInput(2);
@@ -380,15 +429,7 @@ TEST(PlanSaved, OldOpsRunWithTheirTactics)
         ops += std::string(ops.empty() ? "" : " ") + n->op->name;
     EXPECT_EQ(ops, "reformat convolution convolution convolution reformat matrix_multiply matrix_multiply shuffle "
                    "matrix_multiply matrix_multiply matrix_multiply");
-    // Each of the tactics that were chosen is still in its op's list, by name and id.
-    for (plan::Step const& step : read->targets.at(0).root.steps) {
-        ir::Node const& n = *read->graph->nodes[size_t(step.node)];
-        auto const list = n.op->cpuTactics();
-        EXPECT_TRUE(std::any_of(
-            list.begin(), list.end(),
-            [&](ops::Tactic const* t) { return t->id() == step.choice.tactic && t->name() == step.choice.name; }))
-            << n.name << ": " << step.choice.name;
-    }
+    expectTacticsAreThere(*read);
     expectStable(written(*read));
     auto engine = loadEngine(std::move(*read));
     ASSERT_TRUE(engine.ok()) << engine.error().message;

@@ -12,6 +12,7 @@
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/packed_constants.h"
+#include "tune/phases.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
 
@@ -30,6 +31,7 @@ public:
     Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
                          TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true)
     {
+        tune::Phases::Scope const phase(options_.tune.phases, "types and formats");
         Attempt a;
         a.policy = policy;
         a.graph = graph.clone();
@@ -88,6 +90,7 @@ public:
         chooser_.setPoints(nullptr);
         chooser_.setGlance(false);
         // Kernels tell their workspaces: load them as the runtime will.
+        tune::Phases::Scope const loading(options_.tune.phases, "loading engines");
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
         load.threads = options_.tune.workers->count();
         load.workers = options_.tune.buildWorkers;
@@ -204,6 +207,7 @@ private:
     {
         if (attempts.size() < 2)
             return Confirmation{};
+        tune::Phases::Scope const phase(options_.tune.phases, "timing engines");
         std::vector<Tensor> storage;
         TW_ASSIGN(auto inputs, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
         return confirm(attempts, inputs, *options_.tune.workers, kBudgetMilliseconds, options_.cuda.get());

@@ -7,6 +7,7 @@
 #include "builder/chooser.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
+#include "tune/phases.h"
 #include "tune/region_key.h"
 #include "tune/rivals.h"
 #include "tune/tuner.h"
@@ -41,6 +42,7 @@ struct Part
 std::vector<Part> partsOf(std::map<std::string, ops::Problem> const& problems, Originals const& originals,
                           ShapePoints const& points, Options const& options)
 {
+    tune::Phases::Scope const phase(options.tune.phases, "what to compile");
     tune::Options tuneOptions = options.tune;
     tuneOptions.backend = ops::Backend::kCuda;
     std::vector<Part> parts;
@@ -91,6 +93,7 @@ void addGlance(ops::Problem const& problem, Originals const& originals, ShapePoi
 
 void compile(std::vector<Part> const& parts, Options const& options)
 {
+    tune::Phases::Scope const phase(options.tune.phases, "compiling ahead");
     options.tune.buildWorkers->run(int64_t(parts.size()), [&](int64_t i, int) {
         Part const& part = parts[size_t(i)];
         (void)part.tactic->build(part.problem, part.config).ok();

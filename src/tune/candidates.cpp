@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/op_def.h"
+#include "tune/phases.h"
 #include "tune/rivals.h"
 
 namespace tw::tune {
@@ -49,6 +50,7 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 
 std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems, Options const& options, Rivals& rivals)
 {
+    Phases::Scope const phase(options.phases, "candidates");
     std::vector<Candidate> list;
     ir::Node const& node = *problems[0].node;
     std::vector<ops::Tactic const*> const tactics = candidates(node, options);
@@ -83,9 +85,7 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     double best = INFINITY;
     for (Candidate const& c : order)
         best = c.estimate > 0 ? std::min(best, c.estimate) : best;
-    int64_t packed = 1;
-    for (ops::TensorSpec const& t : problems[0].inputs)
-        packed += t.constant ? int64_t(t.constant->sizeBytes()) : 0;
+    int64_t const packed = packedBytes(problems[0]) + 1;
     size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, size_t(std::max(mostCandidates, 2)));
     size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
@@ -109,9 +109,18 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     return list;
 }
 
+int64_t packedBytes(ops::Problem const& problem)
+{
+    int64_t bytes = 0;
+    for (ops::TensorSpec const& t : problem.inputs)
+        bytes += t.constant ? int64_t(t.constant->sizeBytes()) : 0;
+    return bytes;
+}
+
 std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
                              Options const& options)
 {
+    Phases::Scope const phase(options.phases, "making kernels");
     // A CUDA context belongs to the calling thread.
     Workers& workers = problems[0].cuda ? serialWorkers() : *options.buildWorkers;
     workers.run(int64_t(list.size()), [&](int64_t i, int) {

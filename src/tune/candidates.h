@@ -29,6 +29,8 @@ struct Candidate
     std::string refusal;
     bool isTooLarge = false;  // its workspace is
     bool lacksMemory = false; // there was none to load it
+    bool isAlone = false;     // was timed by itself, and its kernel is gone
+    double microseconds = 0;  // then; 0: it could not be timed
 };
 
 // `problems`: one node, in each combination of formats. What cannot do the work goes to the rivals.
@@ -39,6 +41,8 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
 // rivals.
 std::vector<Candidate> prune(std::vector<Candidate> list, std::span<ops::Problem const> problems,
                              std::vector<Candidate>& reserve, Rivals& rivals, int mostCandidates = kMostCandidates);
+// Of its constants, which kernels pack.
+int64_t packedBytes(ops::Problem const& problem);
 // Images and kernels, or why there is none.
 std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
                              Options const& options);

@@ -13,6 +13,7 @@
 
 namespace tw::tune {
 
+class Phases;
 class Selector;
 class TimingCache;
 
@@ -49,6 +50,7 @@ struct Options
     std::vector<Point> points;                // where the layer's kernels are checked beside its optimum
     int mostCandidates = kMostCandidates;     // of each combination of formats, by estimate
     Log* log = nullptr;
+    Phases* phases = nullptr; // told what the time is spent on
 };
 
 } // namespace tw::tune

@@ -2,6 +2,7 @@
 #include "tune/tuner.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
@@ -10,6 +11,7 @@
 #include "tune/check.h"
 #include "tune/contest.h"
 #include "tune/device_run.h"
+#include "tune/phases.h"
 #include "tune/region_key.h"
 #include "tune/rivals.h"
 #include "tune/selector.h"
@@ -59,7 +61,7 @@ public:
         std::vector<Candidate> reserve;
         std::vector<Candidate> list = prune(collectCandidates(problems_, options_, rivals_), problems_, reserve,
                                             rivals_, options_.mostCandidates);
-        keep(build(std::move(list), problems_, options_));
+        tryOut(std::move(list));
         // With everything else refused, the plain tactics come back.
         std::vector<Candidate> again;
         for (Candidate& c : reserve)
@@ -69,11 +71,42 @@ public:
             else
                 rivals_.refuse(c, "held in reserve: generated kernels are there, and it is expected to take longer");
         if (!again.empty())
-            keep(build(std::move(again), problems_, options_));
+            tryOut(std::move(again));
         return decide();
     }
 
 private:
+    void tryOut(std::vector<Candidate> list)
+    {
+        if (!isOneByOne(list.size())) {
+            keep(build(std::move(list), problems_, options_));
+            return;
+        }
+        for (Candidate& c : list) {
+            std::vector<Candidate> one;
+            one.push_back(std::move(c));
+            keep(build(std::move(one), problems_, options_));
+            for (Candidate& g : good_)
+                if (g.kernel)
+                    timeAlone(g);
+        }
+    }
+    // Each kernel packs its constants, and all of them are there when they are timed against each other. Where that is
+    // much memory, they are timed one after the other: what takes so long is told apart without interleaved rounds.
+    bool isOneByOne(size_t candidates) const
+    {
+        constexpr int64_t kMostAtOnce = 192 << 20;
+        return !problem_.cuda && !options_.heuristicOnly && !options_.selector && candidates > 1 &&
+               packedBytes(problem_) > kMostAtOnce / int64_t(candidates);
+    }
+    void timeAlone(Candidate& c)
+    {
+        c.isAlone = true;
+        if (auto const result = contestOf({&c}, {0}, 1))
+            c.microseconds = result->standings[0].microseconds;
+        c.kernel.reset();
+    }
+
     // Those that compute what the reference computes.
     void keep(std::vector<Candidate> built)
     {
@@ -96,6 +129,7 @@ private:
                 leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
+            Phases::Scope const phase(options_.phases, "checks");
             auto checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
                                           {c.tactic->rounding() == ops::Rounding::kTf32, c.isPlain});
             if (!checked.ok()) {
@@ -210,19 +244,55 @@ private:
     {
         for (double& t : times)
             t = 0;
-        if (good_.empty() || (good_.size() == 1 && !options_.timeAlways))
+        bool const isDone = std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.isAlone; });
+        if (good_.empty() || (good_.size() == 1 && !options_.timeAlways && !isDone))
             return;
+        if (isDone) {
+            takeTimes(position, winners, times);
+            return;
+        }
+        std::vector<Candidate const*> list;
+        std::vector<int> groups;
+        for (Candidate const& c : good_) {
+            list.push_back(&c);
+            groups.push_back(position[size_t(c.group)]);
+        }
+        auto const result = contestOf(list, groups, int(winners.size()));
+        if (!result)
+            return; // the first of each list is taken
+        for (size_t i = 0; i < good_.size(); ++i)
+            times[i] = result->standings[i].microseconds;
+        winners = result->winners;
+    }
+    // Of those that were timed alone.
+    void takeTimes(std::vector<int> const& position, std::vector<int>& winners, std::vector<double>& times) const
+    {
+        if (std::any_of(good_.begin(), good_.end(), [](Candidate const& c) { return c.microseconds <= 0; }))
+            return;
+        for (size_t i = 0; i < good_.size(); ++i) {
+            times[i] = good_[i].microseconds;
+            int& w = winners[size_t(position[size_t(good_[i].group)])];
+            w = times[i] < times[size_t(w)] ? int(i) : w; // behind the first of the group, which stands there
+        }
+    }
+
+    // None: no memory, no inputs that suit.
+    std::optional<ContestResult> contestOf(std::vector<Candidate const*> const& list, std::vector<int> const& groups,
+                                           int groupCount)
+    {
+        Phases::Scope const phase(options_.phases, "timing");
         std::vector<std::unique_ptr<Bench>> benches;
         std::vector<std::unique_ptr<DeviceRun>> deviceRuns;
         std::vector<Contestant> contestants;
-        for (Candidate const& c : good_) {
+        for (size_t i = 0; i < list.size(); ++i) {
+            Candidate const& c = *list[i];
             auto buffers = checker_.buffers(problems_[size_t(c.group)]);
             if (!buffers.ok())
-                return; // no memory, no inputs that suit: the first of each list is taken
+                return std::nullopt;
             if (problem_.cuda) {
                 auto run = DeviceRun::create(problems_[size_t(c.group)], *c.kernel, (*buffers)->onDevice);
                 if (!run.ok())
-                    return;
+                    return std::nullopt;
                 deviceRuns.push_back(std::move(*run));
                 bool const isAlone =
                     c.tactic->source() != ops::Source::kOwn && problem_.cuda->capability >= kDependentCapability;
@@ -230,36 +300,37 @@ private:
                                                      Result<double> const us = r->microseconds();
                                                      return Sample{us.ok() ? *us + more : kNever, false};
                                                  },
-                                                 position[size_t(c.group)]});
+                                                 groups[i]});
                 continue;
             }
             auto bench = Bench::make(*c.kernel, **buffers, *options_.workers, options_.cacheBytes);
             if (!bench.ok())
-                return;
+                return std::nullopt;
             benches.push_back(std::move(*bench));
-            contestants.push_back(
-                Contestant{[b = benches.back().get()] { return b->run(); }, position[size_t(c.group)]});
+            contestants.push_back(Contestant{[b = benches.back().get()] { return b->run(); }, groups[i]});
         }
-        ContestRules rules;
-        rules.minRounds = options_.minRounds;
-        rules.leastRounds = options_.leastRounds;
-        rules.maxRounds = std::max({rules.maxRounds, options_.minRounds, options_.leastRounds});
-        rules.budgetMicroseconds = options_.regionMilliseconds * 1000;
         for (Contestant& c : contestants)
             if (options_.runsPerRound > 1)
                 c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
-        ContestResult const result = hold(contestants, int(winners.size()), rules);
-        for (size_t i = 0; i < good_.size(); ++i) {
-            times[i] = result.standings[i].microseconds;
-            if (options_.log)
-                options_.log->verbose(rivals_.where() + ": tactic " + good_[i].tactic->name() + ": " +
-                                      std::to_string(times[i]) + " us, " + std::to_string(result.standings[i].rounds) +
-                                      " of " + std::to_string(result.rounds) + " rounds" +
-                                      (options_.runsPerRound > 1
-                                           ? " of " + std::to_string(options_.runsPerRound) + " runs"
-                                           : std::string()));
-        }
-        winners = result.winners;
+        ContestResult result = hold(contestants, groupCount, rulesFor(list));
+        for (size_t i = 0; options_.log && i < list.size(); ++i)
+            options_.log->verbose(
+                rivals_.where() + ": tactic " + list[i]->tactic->name() + ": " +
+                std::to_string(result.standings[i].microseconds) + " us, " +
+                std::to_string(result.standings[i].rounds) + " of " + std::to_string(result.rounds) + " rounds" +
+                (options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string()));
+        return result;
+    }
+    ContestRules rulesFor(std::vector<Candidate const*> const& list) const
+    {
+        ContestRules rules;
+        rules.minRounds = options_.minRounds;
+        rules.leastRounds = options_.leastRounds;
+        if (list.size() == 1 && list[0]->isAlone) // those that it is compared with have a contest of their own
+            rules.leastRounds = std::max(rules.leastRounds, rules.minRounds);
+        rules.maxRounds = std::max({rules.maxRounds, options_.minRounds, options_.leastRounds});
+        rules.budgetMicroseconds = options_.regionMilliseconds * 1000;
+        return rules;
     }
 
     ops::Problem const& problem_;

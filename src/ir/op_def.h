@@ -68,6 +68,9 @@ struct OpDef
     // True for nodes that keep state from run to run (random fill): never folded or merged with an equal node. Null: no
     // node of the op does.
     bool (*stateful)(Node const&) = nullptr;
+    // Multiplications and additions of its sums of products (two for each pair); null: it has none, and what it takes is
+    // a matter of the bytes that it reads and writes.
+    double (*operations)(Node const&, std::span<TensorRef const> inputs, std::span<TensorRef const> outputs) = nullptr;
 
     // What the engine asks instead of an op's name.
     RegionKind regions = RegionKind::kNone;
@@ -76,6 +79,7 @@ struct OpDef
     bool isElementwise = false;  // an element of y needs that element of the inputs alone
     bool isCheap = false;        // moves or combines elements: little more than reading and writing them
     bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
+    bool readsPart = false;      // of input 0 at most as many elements as it writes
 };
 
 } // namespace tw::ir

@@ -20,6 +20,7 @@
 
 #include "device/cuda/target.h"
 #include "kernels/cuda/common/source.h"
+#include "kernels/cuda/rates/rates.h"
 
 #include "cuda_cases.h"
 
@@ -84,6 +85,11 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
             }
         }
     }
+    for (int a = 0; a < int(std::size(kArchitectures)); ++a)
+        for (auto what : {cuda::RateOf::kF32, cuda::RateOf::kTf32, cuda::RateOf::kF16})
+            if (auto const kernel = cuda::rateKernel(what, std::string_view(kArchitectures[a]) == "sm_90a" ? 90 : 80))
+                list.push_back({cuda::withIncludes(kernel->source), std::string("rates ") + kArchitectures[a],
+                                cuda::kRateKernel, a, 0});
     return list;
 }
 

@@ -107,6 +107,13 @@ void domain(ir::Node const& node, int input, Domain& d)
     d.integer = keep;
 }
 
+double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
+{
+    Attrs const& a = node.attrsAs<Attrs>();
+    Geometry const g = geometryOf(a, in);
+    return 2.0 * double(g.batch * a.heads) * double(g.rows) * double(g.columns) * double(a.size + a.valueSize);
+}
+
 } // namespace
 
 Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
@@ -147,6 +154,7 @@ ir::OpDef const& def()
         .domain = domain,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .operations = operations,
     };
     return kDef;
 }

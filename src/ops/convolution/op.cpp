@@ -94,6 +94,14 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     });
 }
 
+// Every element of y sums over the channels of its group and the window; transposed, every element of x goes there.
+double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    TensorRef const& weights = in[1];
+    TensorRef const& each = node.attrsAs<Attrs>().transposed ? in[0] : out[0];
+    return 2.0 * double(each.count()) * double(weights.count()) / double(std::max<int64_t>(weights.dims[0], 1));
+}
+
 } // namespace
 
 bool isBare(ir::Node const& node)
@@ -119,6 +127,7 @@ ir::OpDef const& def()
         .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .operations = operations,
     };
     return kDef;
 }

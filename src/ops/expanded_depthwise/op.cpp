@@ -46,6 +46,13 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
+double operations(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
+{
+    double const pixels = double(in[0].count()) / double(std::max<int64_t>(in[0].dims[1], 1));
+    double const window = double(in[3].count()) / double(std::max<int64_t>(in[3].dims[0], 1));
+    return 2.0 * (pixels * double(in[1].count()) + double(out[0].count()) * window);
+}
+
 } // namespace
 
 ir::OpDef const& def()
@@ -59,6 +66,7 @@ ir::OpDef const& def()
         .reference = reference,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .operations = operations,
     };
     return kDef;
 }

@@ -164,6 +164,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .isCheap = true,
+        .readsPart = true,
     };
     return kDef;
 }

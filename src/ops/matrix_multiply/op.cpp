@@ -160,6 +160,12 @@ Tolerance tolerance(ir::Node const& node, DataType type)
     });
 }
 
+double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const>)
+{
+    Geometry const g = geometryOf(node, in[kA].dims, in[kB].dims);
+    return 2.0 * double(g.batch.volume()) * double(g.m) * double(g.n) * double(g.k);
+}
+
 } // namespace
 
 Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b)
@@ -240,6 +246,7 @@ ir::OpDef const& def()
         .tolerance = tolerance,
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
+        .operations = operations,
     };
     return kDef;
 }

@@ -217,6 +217,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .aliases = aliases,
         .isCheap = true,
+        .readsPart = true,
     };
     return kDef;
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a layer must take at least on a machine, and what to say of a kernel that takes much longer.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.h"
+#include "tune/rates.h"
+
+namespace tw::tune {
+
+// Microseconds of a kernel that nothing shortens: its launch, or the start of the workers.
+double startOf(ops::Backend backend);
+
+// Bytes that the region reads and writes, each tensor once.
+double bytesOf(ops::Problem const& problem);
+
+// The larger of bytes / rate of copies and operations / rate of the type that is multiplied, and startOf(). 0: a rate
+// is not known.
+double limitOf(ops::Problem const& problem, Rates& rates);
+
+// Why the chosen tactic is no fast kernel: it is the plain one that closes a list of several, with what stood against
+// the others; or it takes more than kSlow times its limit. Empty: it is one. `choice` has its time, limit and rivals.
+inline constexpr double kSlow = 3;
+std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options);
+
+} // namespace tw::tune

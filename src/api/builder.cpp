@@ -9,6 +9,7 @@
 #include "api/engine.h"
 #include "api/host_memory.h"
 #include "api/io_formats.h"
+#include "api/layer_report.h"
 #include "api/memory_usage.h"
 #include "api/network.h"
 #include "api/precision_settings.h"
@@ -306,6 +307,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
+    for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
+        b.reporter.info(line);
     peak.finish(b.reporter);
     change.finish(b.reporter, "TensorRT-managed allocation in building engine", options.cuda.get());
     return contents;

@@ -278,6 +278,8 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         for (int k = 0; k < count; ++k)
             j["Layers"].push_back(Json::parse(i.layer(k, true)));
         j["Bindings"] = i.state->bindingNames;
+        if (Json without = withoutFastKernel(*contents.graph, i.state->core->planned()); !without.is_null())
+            j["WithoutFastKernel"] = std::move(without);
         i.engineText = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
         return i.engineText.c_str();
     });

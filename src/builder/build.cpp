@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "builder/attempts.h"
 #include "builder/chooser.h"
+#include "builder/limits.h"
 #include "builder/panels.h"
 #include "builder/shapes.h"
 #include "builder/types.h"
@@ -20,6 +22,7 @@
 #include "runtime/profile_shapes.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
+#include "tune/phases.h"
 
 namespace tw::builder {
 
@@ -89,6 +92,14 @@ void recordMemory(plan::Block& out, runtime::Instance const& inst)
             recordMemory(out.steps[i].regions[r], *inst.regions[i][r]);
 }
 
+void dropRivals(plan::Block& block)
+{
+    for (plan::Step& step : block.steps) {
+        step.choice.rivals.clear();
+        std::for_each(step.regions.begin(), step.regions.end(), dropRivals);
+    }
+}
+
 constexpr char const* kBandsPass = "fuse_expanded_depthwise";
 
 // Whether the pass may find something: a copy of the graph keeps weights that passes replace.
@@ -130,6 +141,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
     ir::Graph& g = *contents.graph;
     if (contents.profiles.empty())
         contents.profiles.emplace_back();
+    tune::Phases phases;
+    auto passing = std::make_optional<tune::Phases::Scope>(&phases, "passes");
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
     bool const cuda = options.cuda != nullptr;
@@ -170,6 +183,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
         TW_TRY(lower(*apart, list, quiet));
     }
 
+    passing.reset();
     TW_TRY(runtime::resolveProfiles(contents, *runtime::outlineBlock(g), {.withMinimum = true, .log = &log}));
 
     plan::Target target;
@@ -178,6 +192,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     Options withDevice = options;
     withDevice.tune.device = options.fingerprint;
     withDevice.tune.log = options.log;
+    withDevice.tune.phases = &phases;
     withDevice.tune.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
@@ -201,6 +216,12 @@ Result<void> build(plan::Contents& contents, Options const& options)
         onHost = std::max(onHost, tableBytes(max));
         onDevice = std::max(onDevice, cuda ? runtime::contentsBytesOnDevice(max) : 0);
     }
+    {
+        tune::Phases::Scope const phase(&phases, "limits");
+        addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice);
+    }
+    if (!options.keepRivals)
+        dropRivals(target.root);
     if (!cuda && !options.refittable)
         contents.panels = choosePanels(*best.graph, *best.block, target.root, shapes.opt(), shapes.max(),
                                        options.tune.workers->count());
@@ -219,6 +240,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     log.verbose("Lower bound of the activation memory: " + std::to_string(bound));
     log.info("Total Weights Memory: " + std::to_string(weightBytes));
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+    log.verbose("Time of the build: " + phases.str());
     log.info("Engine built in " + std::to_string(seconds.count()) + " seconds.");
     return {};
 }

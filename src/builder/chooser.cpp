@@ -61,10 +61,11 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
             s.regions.push_back(std::move(region));
         }
         if (step.regions.empty()) {
+            // Its time is wanted for reports, where there is no choice either.
+            bool const isRun = !opt.skipped[i] && !step.node->outputs[0]->host;
             TW_ASSIGN(s.choice,
-                      choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get())));
-            if (!options_.keepRivals)
-                s.choice.rivals.clear();
+                      choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get()),
+                             isRun && !isGlance_));
             if (options_.tune.heuristicOnly)
                 markAsEstimates(s.choice);
             if (options_.tune.selector && !step.node->outputs[0]->host) {
@@ -82,13 +83,13 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
     return out;
 }
 
-Result<plan::Choice> Chooser::choose(ops::Problem const& problem)
+Result<plan::Choice> Chooser::choose(ops::Problem const& problem, bool timeAlways)
 {
-    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, false)[0]);
+    return std::move(chooseEach(problem, {ops::formatsOf(problem)}, timeAlways, false)[0]);
 }
 
-std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& problem,
-                                                      std::vector<ops::Formats> const& formats, bool timeAlways)
+std::vector<Result<plan::Choice>>
+Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats, bool timeAlways, bool isCost)
 {
     std::vector<Result<plan::Choice>> out;
     std::vector<ops::Formats> missing;
@@ -96,11 +97,13 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
     bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
     // A selector is asked for every layer, not for what reformats would cost.
     bool const isAsked =
-        options_.tune.selector && !problem.node->outputs[0]->host && !(timeAlways && problem.node->op->convertsFormat);
+        options_.tune.selector && !problem.node->outputs[0]->host && !(isCost && problem.node->op->convertsFormat);
     auto find = [&](std::string const& key) {
         auto const it = known_.find(key);
-        bool const fits =
-            it != known_.end() && (it->second.ok() ? it->second->microseconds > 0 || !timeAlways : formats.size() > 1);
+        if (it == known_.end())
+            return it;
+        bool const isTimed = it->second.ok() && (it->second->microseconds > 0 || timed_.contains(key));
+        bool const fits = it->second.ok() ? isTimed || !timeAlways : formats.size() > 1;
         return fits ? it : known_.end();
     };
     std::vector<tune::Point> points =
@@ -140,8 +143,11 @@ std::vector<Result<plan::Choice>> Chooser::chooseEach(ops::Problem const& proble
         }
         auto chosen = tune::chooseEach(problem, missing, tuneOptions);
         for (size_t g = 0, m = 0; g < formats.size(); ++g)
-            if (m < missing.size() && formats[g] == missing[m])
+            if (m < missing.size() && formats[g] == missing[m]) {
                 known_.insert_or_assign(keys[g], std::move(chosen[m++]));
+                if (timeAlways)
+                    timed_.insert(keys[g]);
+            }
         progress();
     }
     for (std::string const& key : keys)

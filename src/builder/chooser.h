@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,10 @@ public:
     Result<plan::Block> choose(runtime::LoadedBlock& block, runtime::Instance const& opt, runtime::Instance const& max);
     // `timeAlways`: also where there is no choice.
     std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
-                                                 bool timeAlways);
+                                                 bool timeAlways)
+    {
+        return chooseEach(problem, formats, timeAlways, timeAlways);
+    }
     // Shapes at the minimum of the first profile, for selectors; null: those of the optimum.
     void setMinimum(runtime::Instance const* minimum) { minimum_ = minimum; }
     // Where kernels are checked beside the optimum; null: nowhere.
@@ -44,7 +48,10 @@ private:
     using Clock = std::chrono::steady_clock;
     Result<plan::Block> chooseSteps(runtime::LoadedBlock& block, runtime::Instance const& opt,
                                     runtime::Instance const& max);
-    Result<plan::Choice> choose(ops::Problem const& problem);
+    Result<plan::Choice> choose(ops::Problem const& problem, bool timeAlways);
+    // `isCost`: of a reformat that may come to be; a selector is not asked for it.
+    std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                                 bool timeAlways, bool isCost);
     // Whether what was chosen for an equal region holds for this one in its formats: generated code may rest on more
     // than keys tell, such as the elements of a constant mask.
     bool fits(plan::Choice const& choice, ops::Problem const& problem) const;
@@ -54,6 +61,7 @@ private:
     Options const& options_;
     size_t total_, done_ = 0;
     std::map<std::string, Result<plan::Choice>> known_;
+    std::set<std::string> timed_; // of known_: where no time was to be had either, it is not tried again
     runtime::Instance const* minimum_ = nullptr;
     ShapePoints const* points_ = nullptr;
     Originals originals_;

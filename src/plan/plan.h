@@ -35,6 +35,8 @@ struct Choice
     std::string image;
     double microseconds = 0; // measured when chosen; 0: not known; below 0: an estimate, negated
     std::vector<Rival> rivals;
+    double limitMicroseconds = 0; // what a layer of these sizes takes at least on that device; 0: not known
+    std::string lack = {}; // why this is no fast kernel, in words for the user; empty: it is one, or nobody knows
     bool operator==(Choice const&) const = default;
 };
 

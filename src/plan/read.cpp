@@ -111,7 +111,9 @@ Result<Block> readBlock(fb::Block const& in, ir::Graph const& g, Copier& copy, i
                                  copy.list(c->config()),
                                  copy.bytes(c->image()),
                                  c->microseconds(),
-                                 {}};
+                                 {},
+                                 c->limit(),
+                                 copy.text(c->lack())};
         renewTactic(step.choice.tactic, step.choice.name, step.choice.version);
         for (flatbuffers::uoffset_t r = 0; s->choice() && r < sizeOf(s->choice()->rivals()); ++r) {
             fb::Rival const* rival = s->choice()->rivals()->Get(r);

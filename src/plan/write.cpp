@@ -248,7 +248,9 @@ Result<Offset<fb::Block>> block(FlatBufferBuilder& b, Block const& in, ir::Graph
             rivals.push_back(fb::CreateRival(b, rivalName, r.microseconds, b.CreateSharedString(r.reason)));
         }
         Vector<Offset<fb::Rival>> const rivalList = rivals.empty() ? 0 : b.CreateVector(rivals);
-        auto const choice = fb::CreateChoice(b, c.tactic, name, c.version, config, image, c.microseconds, rivalList);
+        auto const lack = c.lack.empty() ? 0 : b.CreateSharedString(c.lack);
+        auto const choice = fb::CreateChoice(b, c.tactic, name, c.version, config, image, c.microseconds, rivalList,
+                                             c.limitMicroseconds, lack);
         steps.push_back(fb::CreateStep(b, s.node, choice, b.CreateVector(regions)));
     }
     std::vector<Offset<fb::SlotList>> lists;

@@ -257,6 +257,18 @@ class Flow(unittest.TestCase):
         self.assertIn("Layers", layers)
         self.assertIn("image", layers["Bindings"])
 
+    def test_slow_layers(self):
+        layers = self.folder / "slow.json"
+        # At the plan's making and of the plan: what the JSON says, in the same words.
+        for arguments in ([f"--onnx={MODEL}", "--shapes=image:2x1x8x8"], [f"--loadEngine={self.plan}"]):
+            log = self.passes(*arguments, f"--exportLayerInfo={layers}", *QUICK).stdout
+            slow = json.loads(layers.read_text()).get("WithoutFastKernel")
+            self.assertEqual("=== Layers without a fast kernel: " in log, slow is not None)
+            for layer in (slow or {"Layers": []})["Layers"]:
+                self.assertIn(f"{layer['Name']}: {100 * layer['Share']:.1f} %: {layer['Reason']}", log)
+            if slow:
+                self.in_order(log, ["=== Performance summary ===", "=== Layers without a fast kernel: "])
+
     def test_dumps(self):
         result = self.load("--shapes=image:1x1x8x8", "--dumpOutput", "--dumpProfile", "--dumpLayerInfo")
         self.in_order(result.stdout, ["Layer Information:", "Starting inference", "The e2e network timing is not reported",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels of the printed report and keys of the JSON files.
 #include "json_rows.h"
+#include "layer_information.h"
 #include "layer_profile.h"
 #include "log.h"
 #include "report.h"
@@ -187,6 +188,28 @@ TEST(Json, StringsAndNumbers)
     EXPECT_EQ(jsonNumber(std::nan("")).dump(), "null");
     EXPECT_EQ(jsonNumber(-INFINITY).dump(), "null");
     EXPECT_EQ(jsonNumber(-0.0).dump(), "-0.0");
+}
+
+TEST(LayerInformation, SlowLayersAreReadNotComputed)
+{
+    // No times: what the engine says is what is printed.
+    const std::string json = R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}], "Bindings": [], "WithoutFastKernel":
+        {"Share": 0.25, "Layers": [{"Name": "pool", "Share": 0.2, "Reason": "needs x"},
+                                   {"Name": "lrn", "Share": 0.05, "Reason": "42 us"}]}})";
+    EXPECT_EQ(slowLayerLines(json),
+              (std::vector<std::string>{"=== Layers without a fast kernel: 25.0 % of the time ===",
+                                        "pool: 20.0 %: needs x", "lrn: 5.0 %: 42 us"}));
+    EXPECT_TRUE(slowLayerLines(R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}]})").empty());
+    EXPECT_TRUE(slowLayerLines("{}\n").empty()) << "engines that say nothing of their layers";
+    EXPECT_TRUE(slowLayerLines("").empty());
+}
+
+TEST(LayerInformation, Types)
+{
+    EXPECT_EQ(layerTypesLine(R"({"Layers": [{"Precision": {"Type": "FP16"}}, {"Precision": {"Type": "FP32"}},
+                                            {"Name": "c"}, {"Precision": {"Type": "FP16"}}]})"),
+              "Layers that could have had another type: 2 in FP16, 1 in FP32");
+    EXPECT_EQ(layerTypesLine(R"({"Layers": ["names", "alone"]})"), "");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "build.h"
 #include "device.h"
 #include "infer.h"
+#include "layer_information.h"
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
@@ -67,7 +68,7 @@ void checkSafety(Log& log, const Options& options)
         throw Failure("--consistency: the consistency check of safe engines is not possible yet");
 }
 
-bool reportRun(Log& log, Inference& inference, ProfileSink& sink, const Options& options)
+bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, ProfileSink& sink, const Options& options)
 {
     const ReportingOptions& reporting = options.reporting;
     const bool separate = options.inference.separateProfileRun && reporting.profiles();
@@ -79,6 +80,11 @@ bool reportRun(Log& log, Inference& inference, ProfileSink& sink, const Options&
         log.info("--separateProfileRun measures both, one after the other.");
     } else {
         reportPerformance(log, trace, reporting);
+        const std::vector<std::string> slow = slowLayerLines(layerJson(engine));
+        for (const std::string& line : slow)
+            log.info(line);
+        if (!slow.empty())
+            log.info("");
     }
     if (!reporting.exportTimes.empty())
         writeFile(reporting.exportTimes, timesJson(measuredQueries(trace)));
@@ -96,7 +102,11 @@ bool reportRun(Log& log, Inference& inference, ProfileSink& sink, const Options&
         sink.profile.print(log);
     if (!reporting.exportProfile.empty())
         writeFile(reporting.exportProfile, sink.profile.json());
-    return reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting);
+    if (reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting))
+        return true;
+    if (const std::string types = layerTypesLine(layerJson(engine)); !types.empty())
+        log.info(types);
+    return false;
 }
 
 bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const Options& options)
@@ -139,7 +149,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
     ProfileSink sink; // outlives the contexts that report to it
     Inference inference(log, work, options);
     reportLayers(log, *work.engine, &inference.firstContext(), reporting);
-    return reportRun(log, inference, sink, options);
+    return reportRun(log, *work.engine, inference, sink, options);
 }
 
 } // namespace

@@ -101,26 +101,36 @@ bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& 
     return passed;
 }
 
-void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
-                  const ReportingOptions& reporting)
+namespace {
+
+std::string layerText(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
+                      nvinfer1::LayerInformationFormat format)
 {
-    if (!reporting.dumpLayerInfo && reporting.exportLayerInfo.empty())
-        return;
     const auto inspector = required(engine.createEngineInspector(), "Creating the engine inspector");
     if (context && !inspector->setExecutionContext(context))
         throw Failure("The engine inspector refuses the execution context");
-    const auto text = [&](nvinfer1::LayerInformationFormat format) {
-        const char* information = inspector->getEngineInformation(format);
-        if (!information)
-            throw Failure("The engine inspector gives no information");
-        return std::string(information);
-    };
+    const char* information = inspector->getEngineInformation(format);
+    if (!information)
+        throw Failure("The engine inspector gives no information");
+    return information;
+}
+
+} // namespace
+
+std::string layerJson(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context)
+{
+    return layerText(engine, context, nvinfer1::LayerInformationFormat::kJSON);
+}
+
+void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
+                  const ReportingOptions& reporting)
+{
     if (reporting.dumpLayerInfo) {
         log.info("Layer Information:");
-        log.info(text(nvinfer1::LayerInformationFormat::kONELINE));
+        log.info(layerText(engine, context, nvinfer1::LayerInformationFormat::kONELINE));
     }
     if (!reporting.exportLayerInfo.empty())
-        writeFile(reporting.exportLayerInfo, text(nvinfer1::LayerInformationFormat::kJSON));
+        writeFile(reporting.exportLayerInfo, layerJson(engine, context));
 }
 
 } // namespace tw::trtexec

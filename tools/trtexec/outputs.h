@@ -15,4 +15,7 @@ bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& 
 void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
                   const ReportingOptions& reporting);
 
+// The inspector's JSON of the engine.
+std::string layerJson(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context = nullptr);
+
 } // namespace tw::trtexec

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole builds on a GPU that is a double (driver_double.cpp). Kernels do nothing there, and checks refuse them; a
+// provider brings tactics that run the reference on the double's memory, which is the host's.
+#include <algorithm>
+#include <dlfcn.h>
+
+#include "builder/build.h"
+#include "device/cuda/target.h"
+#include "interp/interp.h"
+#include "ops/activation/op.h"
+#include "ops/convolution/op.h"
+#include "ops/reformat/op.h"
+#include "support/graph_maker.h"
+#include "tune/device_run.h"
+#include "tune/timing_cache.h"
+
+namespace tw::test {
+
+namespace {
+
+Result<std::shared_ptr<cuda::Target const>> doubleTarget()
+{
+    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    if (!library)
+        return internalError(dlerror());
+    *static_cast<int*>(dlsym(library, "twDoubleVersion")) = 13000;
+    *static_cast<int*>(dlsym(library, "twDoubleCapability")) = 90;
+    TW_ASSIGN(auto driver, cuda::Driver::open());
+    TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
+    cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
+    return std::shared_ptr<cuda::Target const>(
+        std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(recorder))));
+}
+
+// Computes where nobody has written yet, which is so in checks alone: it takes no time when it is timed.
+class ReferenceKernel final : public ops::Kernel
+{
+public:
+    explicit ReferenceKernel(ir::Node const& node) : node_(node) {}
+    Result<void> run(ops::RunArgs& args) const override
+    {
+        if (args.outputs[0].as<unsigned char>()[0] != tune::DeviceRun::kUnwritten)
+            return {};
+        std::vector<Tensor> linear;
+        std::vector<TensorRef> inputs;
+        for (TensorRef const& x : args.inputs) {
+            linear.emplace_back(x.type, x.dims);
+            for (int64_t k = 0; x.data && k < x.count(); ++k)
+                linear.back().ref().set(k, x.get(x.place(k)));
+            inputs.push_back(x.data ? linear.back().ref() : TensorRef{});
+        }
+        TW_ASSIGN(std::vector<Tensor> const results, interp::runNode(node_, inputs));
+        for (size_t i = 0; i < results.size(); ++i)
+            for (int64_t k = 0; k < results[i].count(); ++k)
+                args.outputs[i].set(args.outputs[i].place(k), results[i].ref().get(k));
+        return {};
+    }
+
+private:
+    ir::Node const& node_;
+};
+
+class ReferenceTactic final : public ops::Tactic
+{
+public:
+    ReferenceTactic(char const* name, int version) : Tactic(name, version, ops::Backend::kCuda) {}
+    std::vector<ops::Formats> formats(ops::Problem const& problem) const override
+    {
+        if (problem.node->op->convertsFormat)
+            return ops::reformat::formatPairs(problem);
+        return {ops::linearFormats(problem)};
+    }
+    Result<std::unique_ptr<ops::Kernel>> load(ops::Problem const& problem, ops::Config const&,
+                                              std::string const&) const override
+    {
+        return std::unique_ptr<ops::Kernel>(std::make_unique<ReferenceKernel>(*problem.node));
+    }
+};
+
+// Beside all others; with `asPlain` in the place of the plain tactic of convolutions.
+class Provider final : public ops::TacticProvider
+{
+public:
+    explicit Provider(bool asPlain) : asPlain_(asPlain) {}
+    void tactics(ir::Node const& node, ops::Backend backend, std::vector<ops::Tactic const*>& out) const override
+    {
+        static ReferenceTactic const reference("reference_on_double", 1);
+        ops::Tactic const* const plain = ops::convolution::cudaTactics().back();
+        static ReferenceTactic const inPlace(plain->name(), plain->version());
+        if (backend != ops::Backend::kCuda)
+            return;
+        if (asPlain_ && node.op == &ops::convolution::def())
+            std::replace(out.begin(), out.end(), plain, static_cast<ops::Tactic const*>(&inPlace));
+        else
+            out.push_back(&reference);
+    }
+
+private:
+    bool asPlain_;
+};
+
+// Two convolutions with ReLU between them.
+plan::Contents network()
+{
+    GraphMaker m;
+    ir::Value* x = m.input("x", ir::shapeOf({1, 32, 8, 8}));
+    for (char const* name : {"first", "second"}) {
+        ops::convolution::Attrs a = ops::convolution::Attrs::plain(2);
+        a.prePadding = a.postPadding = {1, 1};
+        x = m.add(ops::convolution::def(), a, {x, m.constant(std::string(name) + ".w", {32, 32, 3, 3})}, name);
+    }
+    m.output(m.add(ops::activation::def(), ops::activation::Attrs(ops::activation::Kind::kRelu), {x}, "relu"), "y");
+    plan::Contents c;
+    c.graph = m.take();
+    c.io.push_back(plan::IoTensor{"x", true, false, true, false, {}});
+    c.io.push_back(plan::IoTensor{"y", false, false, true, false, {}});
+    return c;
+}
+
+struct DoubleBuild
+{
+    tune::TimingCache cache{"double"};
+    plan::Contents contents = network();
+
+    Result<void> run(bool asPlain, bool half)
+    {
+        Provider const provider(asPlain);
+        ops::TacticProvider const* const providers[] = {&provider};
+        builder::Options options;
+        TW_ASSIGN(options.cuda, doubleTarget());
+        options.fingerprint = "double";
+        options.half = half;
+        options.tune.providers = providers;
+        options.tune.cache = &cache;
+        return builder::build(contents, options);
+    }
+    plan::Choice const& choiceOf(std::string const& layer) const
+    {
+        for (size_t i = 0; i < contents.graph->nodes.size(); ++i)
+            if (contents.graph->nodes[i]->name.find(layer) != std::string::npos)
+                return contents.targets[0].root.steps[i].choice;
+        ADD_FAILURE() << "no layer " << layer;
+        static plan::Choice const none;
+        return none;
+    }
+};
+
+} // namespace
+
+TEST(DoubleBuilds, PlainTacticsLackAFastKernel)
+{
+    DoubleBuild b;
+    auto const built = b.run(true, false);
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    for (char const* layer : {"first", "second"}) {
+        plan::Choice const& c = b.choiceOf(layer);
+        EXPECT_EQ(c.tactic, ops::convolution::cudaTactics().back()->id()) << c.name;
+        EXPECT_GE(c.limitMicroseconds, 2) << "a kernel's launch";
+        EXPECT_NE(c.lack, "") << layer;
+    }
+    // What kept the others out: of one that could have been taken, then what supports() gives.
+    std::string const lack = b.choiceOf("first").lack;
+    EXPECT_EQ(lack.rfind("convolution_f32_", 0), 0U) << lack;
+    EXPECT_NE(lack.find("takes f16 only"), std::string::npos) << lack;
+    EXPECT_EQ(lack.find("does not work in these formats"), std::string::npos) << lack;
+}
+
+TEST(DoubleBuilds, OthersDoNot)
+{
+    DoubleBuild b;
+    auto const built = b.run(false, false);
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    for (plan::Step const& s : b.contents.targets[0].root.steps) {
+        EXPECT_GT(s.choice.microseconds, 0) << s.choice.name;
+        EXPECT_GT(s.choice.limitMicroseconds, 0) << s.choice.name;
+        EXPECT_EQ(s.choice.lack, "") << s.choice.name;
+    }
+}
+
+TEST(DoubleBuilds, EqualTimingCachesGiveEqualPlans)
+{
+    for (bool half : {false, true}) {
+        DoubleBuild filling;
+        auto const built = filling.run(false, half);
+        ASSERT_TRUE(built.ok()) << built.error().message;
+        std::string const bytes = filling.cache.serialize();
+        std::string plans[2];
+        for (std::string& plan : plans) {
+            DoubleBuild b;
+            auto loaded = tune::TimingCache::deserialize(bytes.data(), bytes.size(), "double");
+            ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+            ASSERT_TRUE(b.cache.combine(*loaded->cache, false).ok());
+            auto const again = b.run(false, half);
+            ASSERT_TRUE(again.ok()) << again.error().message;
+            EXPECT_EQ(b.cache.serialize(), bytes) << "something was timed";
+            auto const written = plan::write(b.contents);
+            ASSERT_TRUE(written.ok()) << written.error().message;
+            plan = *written;
+        }
+        EXPECT_EQ(plans[0], plans[1]) << (half ? "with FP16" : "without");
+    }
+}
+
+} // namespace tw::test

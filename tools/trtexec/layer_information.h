@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine inspector's JSON (docs/formats/inspector.md) says of an engine, in lines for the log.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tw::trtexec {
+
+// Layers without a fast kernel, by their share of the time; none where it is too small to be said.
+std::vector<std::string> slowLayerLines(const std::string& engineJson);
+
+// How many layers compute in which type, where the JSON knows (engines with detailed profiling verbosity): what
+// outputs that differ from a reference may come from.
+std::string layerTypesLine(const std::string& engineJson);
+
+} // namespace tw::trtexec

@@ -58,7 +58,7 @@ public:
         };
         auto prepare = [&](Variants const& variants, Originals const& originals) {
             chooser_.setOriginals(originals);
-            compileAhead(variants, originals, points, options_);
+            compileAhead(*a.block, shapes.opt(), shapes.max(), variants, originals, points, options_);
         };
         if (choosesTypes(options_)) {
             TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,

@@ -2,12 +2,17 @@
 #include "builder/compile_ahead.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <map>
+#include <mutex>
 
 #include "builder/chooser.h"
+#include "builder/reformats.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
 #include "tune/phases.h"
+#include "tune/rates.h"
 #include "tune/region_key.h"
 #include "tune/rivals.h"
 #include "tune/tuner.h"
@@ -39,65 +44,136 @@ struct Part
     ops::Config config;
 };
 
-std::vector<Part> partsOf(std::map<std::string, ops::Problem> const& problems, Originals const& originals,
-                          ShapePoints const& points, Options const& options)
+// What the tuner will make kernels of: the choice that the cache has, else those worth a try by estimate.
+std::vector<Part> partsOf(ops::Problem const& problem, tune::Options const& options)
 {
-    tune::Phases::Scope const phase(options.tune.phases, "what to compile");
-    tune::Options tuneOptions = options.tune;
-    tuneOptions.backend = ops::Backend::kCuda;
     std::vector<Part> parts;
-    for (auto const& [key, problem] : problems) {
-        tuneOptions.points = points.of(originalOf(problem, originals)); // part of the cache's keys
-        for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
-            for (ops::Formats const& formats : t->formats(problem)) {
-                ops::Problem p = problem;
-                ops::setFormats(p, formats);
-                auto const known = tune::cached(p, tuneOptions);
-                if ((known && known->tactic != t->id()) || !ops::supportsFormats(*t, p).ok)
-                    continue;
-                for (ops::Config const& config : known ? std::vector<ops::Config>(1, known->config) : t->configs(p))
-                    parts.push_back({p, t, config});
-            }
-    }
+    std::vector<ops::Problem> open;
+    std::vector<ops::Formats> seen;
+    std::vector<ops::Tactic const*> const tactics = tune::candidates(*problem.node, options);
+    auto look = [&](ops::Formats const& f) {
+        if (std::find(seen.begin(), seen.end(), f) != seen.end())
+            return;
+        seen.push_back(f);
+        ops::Problem p = problem;
+        ops::setFormats(p, f);
+        auto const known = tune::cached(p, options);
+        if (!known) {
+            open.push_back(std::move(p));
+            return;
+        }
+        auto const chosen = std::find_if(tactics.begin(), tactics.end(),
+                                         [&](ops::Tactic const* t) { return t->id() == known->tactic; });
+        if (chosen != tactics.end() && ops::supportsFormats(**chosen, p).ok)
+            parts.push_back({std::move(p), *chosen, known->config});
+    };
+    for (ops::Tactic const* t : tactics)
+        for (ops::Formats const& f : t->formats(problem))
+            look(f);
+    if (open.empty())
+        return parts;
+    tune::Rivals rivals(open, options);
+    std::vector<tune::Candidate> reserve;
+    for (tune::Candidate const& c :
+         tune::prune(tune::collectCandidates(open, options, rivals), open, reserve, rivals, options.mostCandidates))
+        parts.push_back({open[size_t(c.group)], c.tactic, c.config});
     return parts;
 }
 
-// The candidates of a glance (chooser.h).
-void addGlance(ops::Problem const& problem, Originals const& originals, ShapePoints const& points,
-               Options const& options, std::vector<Part>& parts)
+// Of problems at a glance (chooser.h), or with all candidates. Libraries take their time to answer: they are asked on
+// all workers.
+void addParts(std::vector<Part>& parts, std::map<std::string, ops::Problem> const& problems, bool isGlance,
+              Originals const& originals, ShapePoints const& points, Options const& options)
 {
-    tune::Options tuneOptions = options.tune;
-    tuneOptions.backend = ops::Backend::kCuda;
-    tuneOptions.mostCandidates = kGlanceCandidates;
-    tuneOptions.points = points.of(originalOf(problem, originals));
-    tuneOptions.log = nullptr;
-    std::vector<ops::Problem> problems;
-    auto add = [&](ops::Formats const& f) {
-        ops::Problem p = problem;
-        ops::setFormats(p, f);
-        if (std::none_of(problems.begin(), problems.end(), [&](auto const& q) { return ops::formatsOf(q) == f; }) &&
-            !tune::cached(p, tuneOptions))
-            problems.push_back(std::move(p));
-    };
-    for (ops::Tactic const* t : tune::candidates(*problem.node, tuneOptions))
-        for (ops::Formats const& f : t->formats(problem))
-            add(f);
-    if (problems.empty())
-        return;
-    tune::Rivals rivals(problems, tuneOptions);
-    std::vector<tune::Candidate> reserve;
-    for (tune::Candidate const& c : tune::prune(tune::collectCandidates(problems, tuneOptions, rivals), problems,
-                                                reserve, rivals, kGlanceCandidates))
-        parts.push_back({problems[size_t(c.group)], c.tactic, c.config});
+    tune::Phases::Scope const phase(options.tune.phases, "what to compile");
+    std::vector<ops::Problem const*> list;
+    std::vector<tune::Options> each;
+    for (auto const& [key, problem] : problems) {
+        tune::Options o = options.tune;
+        o.backend = ops::Backend::kCuda;
+        o.mostCandidates = isGlance ? kGlanceCandidates : o.mostCandidates;
+        o.points = points.of(originalOf(problem, originals)); // part of the cache's keys
+        o.log = nullptr;
+        o.phases = nullptr;
+        list.push_back(&problem);
+        each.push_back(std::move(o));
+    }
+    std::vector<std::vector<Part>> found(list.size());
+    options.tune.buildWorkers->run(
+        int64_t(list.size()), [&](int64_t i, int) { found[size_t(i)] = partsOf(*list[size_t(i)], each[size_t(i)]); });
+    for (std::vector<Part>& f : found)
+        std::move(f.begin(), f.end(), std::back_inserter(parts));
 }
 
+// The longest work and the sum of all, for the log.
+class Stopwatch
+{
+public:
+    void add(char const* tactic, double seconds)
+    {
+        std::lock_guard lock(mutex_);
+        sum_ += seconds;
+        if (seconds > longest_) {
+            longest_ = seconds;
+            name_ = tactic;
+        }
+    }
+    std::string str() const
+    {
+        return std::to_string(sum_) + " s of work, the longest " + std::to_string(longest_) + " s (" + name_ + ")";
+    }
+
+private:
+    std::mutex mutex_;
+    double sum_ = 0, longest_ = 0;
+    std::string name_;
+};
+
+// And what the rates of limits are measured with.
 void compile(std::vector<Part> const& parts, Options const& options)
 {
     tune::Phases::Scope const phase(options.tune.phases, "compiling ahead");
-    options.tune.buildWorkers->run(int64_t(parts.size()), [&](int64_t i, int) {
-        Part const& part = parts[size_t(i)];
-        (void)part.tactic->build(part.problem, part.config).ok();
+    constexpr DataType kRates[] = {DataType::kFloat, DataType::kHalf};
+    int64_t const rates = options.tune.heuristicOnly ? 0 : options.half ? 2 : 1;
+    Stopwatch watch;
+    options.tune.buildWorkers->run(rates + int64_t(parts.size()), [&](int64_t i, int) {
+        auto const begin = std::chrono::steady_clock::now();
+        if (i < rates)
+            tune::Rates(options.tune).prepare(kRates[i]);
+        else
+            (void)parts[size_t(i - rates)]
+                .tactic->build(parts[size_t(i - rates)].problem, parts[size_t(i - rates)].config)
+                .ok();
+        std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
+        watch.add(i < rates ? "rates" : parts[size_t(i - rates)].tactic->name(), taken.count());
     });
+    if (options.log)
+        options.log->verbose("Compiled ahead: " + std::to_string(parts.size()) + " candidates, " + watch.str());
+}
+
+// Times of reformats are asked for before there are any: one of each floating type. What is compiled depends on little
+// more than the type.
+void addReformats(std::vector<Part>& parts, runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                  runtime::Instance const& max, Options const& options, std::vector<std::unique_ptr<ir::Graph>>& posed)
+{
+    auto const& values = block.graph->values();
+    auto const at = std::find_if(values.begin(), values.end(), [&](auto const& v) {
+        return isFloating(v->type) && v->rank() >= leastRankOf(Format::kHWC8) && !v->host && !v->isConstant();
+    });
+    if (at == values.end())
+        return;
+    auto const index = size_t(block.indexOf(at->get()));
+    tune::Options o = options.tune;
+    o.backend = ops::Backend::kCuda;
+    for (DataType type : {DataType::kFloat, DataType::kHalf}) {
+        posed.push_back(std::make_unique<ir::Graph>());
+        Carrier const from{type, Format::kLinear}, to{type, Format::kHWC8};
+        auto const p = poseReformat({**at, opt.values[index].dims, max.values[index].dims, from, to}, *block.graph, o,
+                                    *posed.back());
+        for (ops::Tactic const* t : p.ok() ? tune::candidates(*p->node, o) : std::vector<ops::Tactic const*>())
+            if ((type == DataType::kFloat || options.half) && ops::supportsFormats(*t, *p).ok)
+                parts.push_back({*p, t, t->configs(*p).front()});
+    }
 }
 
 } // namespace
@@ -107,10 +183,15 @@ void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& op
 {
     std::map<std::string, ops::Problem> problems;
     collectProblems(block, opt, max, options, problems);
-    compile(partsOf(problems, {}, points, options), options);
+    std::vector<std::unique_ptr<ir::Graph>> posed;
+    std::vector<Part> parts;
+    addReformats(parts, block, opt, max, options, posed);
+    addParts(parts, problems, false, {}, points, options);
+    compile(parts, options);
 }
 
-void compileAhead(Variants const& variants, Originals const& originals, ShapePoints const& points,
+void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                  Variants const& variants, Originals const& originals, ShapePoints const& points,
                   Options const& options)
 {
     std::map<std::string, ops::Problem> problems;
@@ -119,9 +200,11 @@ void compileAhead(Variants const& variants, Originals const& originals, ShapePoi
         for (size_t v = 0; v < list.size(); ++v)
             if (list[v].cuda)
                 (v == 0 ? problems : others).try_emplace(tune::regionKey(list[v], options.fingerprint), list[v]);
-    std::vector<Part> parts = partsOf(problems, originals, points, options);
-    for (auto const& [key, problem] : others)
-        addGlance(problem, originals, points, options, parts);
+    std::vector<std::unique_ptr<ir::Graph>> posed;
+    std::vector<Part> parts;
+    addReformats(parts, block, opt, max, options, posed);
+    addParts(parts, problems, false, originals, points, options);
+    addParts(parts, others, true, originals, points, options);
     compile(parts, options);
 }
 

@@ -12,7 +12,8 @@ namespace tw::builder {
 void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
                   ShapePoints const& points, Options const& options);
 // The same for nodes in the types that they are tried in.
-void compileAhead(Variants const& variants, Originals const& originals, ShapePoints const& points,
+void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                  Variants const& variants, Originals const& originals, ShapePoints const& points,
                   Options const& options);
 
 } // namespace tw::builder

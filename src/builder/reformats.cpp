@@ -96,20 +96,26 @@ Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options con
 
 } // namespace
 
+Result<ops::Problem> poseReformat(Reformat const& r, ir::Graph const& g, tune::Options const& options, ir::Graph& alone)
+{
+    ir::OpDef const& op = ops::reformat::def();
+    TW_ASSIGN(ops::Problem p, problemOf(r, g, options, op, op.makeAttrs(), alone));
+    p.inputs[0].format = r.from.format;
+    p.outputs[0].format = r.to.format;
+    return p;
+}
+
 Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
 {
     if (r.from.type != r.to.type)
         return castTime(r, g, options, timesOf);
-    ir::OpDef const& op = ops::reformat::def();
     ir::Graph alone;
-    TW_ASSIGN(ops::Problem p, problemOf(r, g, options, op, op.makeAttrs(), alone));
-    p.inputs[0].format = r.from.format;
-    p.outputs[0].format = r.to.format;
+    TW_ASSIGN(ops::Problem p, poseReformat(r, g, options, alone));
     auto const pairs = ops::reformat::formatPairs(p);
     if (std::find(pairs.begin(), pairs.end(), ops::formatsOf(p)) == pairs.end())
         return tune::pbqp::kImpossible;
     TensorRef const in{r.from.type, r.dims, nullptr, r.from.format}, out{r.to.type, r.dims, nullptr, r.to.format};
-    if (!op.aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
+    if (!ops::reformat::def().aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
         return 0.0;
     std::vector<Result<double>> const times = timesOf(p, {ops::formatsOf(p)});
     TW_ASSIGN(double const us, times[0]);

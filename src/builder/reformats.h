@@ -21,6 +21,10 @@ struct Reformat
 Result<double> timeOf(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
                       TimesOf const& timesOf);
 
+// A node of `alone` that makes the second carrier of the first, of one type, and its problem in these formats.
+Result<ops::Problem> poseReformat(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
+                                  ir::Graph& alone);
+
 // Of the smallest conversion between f32 and f16, either way.
 Result<double> leastCastTime(ir::Graph const& graph, tune::Options const& options, TimesOf const& timesOf);
 

@@ -117,34 +117,53 @@ int64_t packedBytes(ops::Problem const& problem)
     return bytes;
 }
 
+namespace {
+
+void makeImage(Candidate& c, ops::Problem const& p)
+{
+    auto image = c.tactic->build(p, c.config);
+    if (image.ok())
+        c.image = std::move(*image);
+    else
+        c.refusal = image.error().message;
+}
+
+void makeKernel(Candidate& c, ops::Problem const& p, int64_t mostWorkspace)
+{
+    if (!c.refusal.empty())
+        return;
+    auto kernel = c.tactic->load(p, c.config, c.image);
+    if (!kernel.ok()) {
+        c.refusal = kernel.error().message;
+        c.lacksMemory = kernel.error().code == ErrorCode::kFailedAllocation;
+        return;
+    }
+    c.kernel = std::move(*kernel);
+    int64_t const needed = c.isPlain ? 0 : workspaceAtMaximum(p, *c.kernel);
+    c.isTooLarge = needed > mostWorkspace;
+    if (c.isTooLarge)
+        c.refusal = "it needs a workspace of " + std::to_string(needed) + " bytes, the limit is " +
+                    std::to_string(mostWorkspace);
+}
+
+} // namespace
+
 std::vector<Candidate> build(std::vector<Candidate> list, std::span<ops::Problem const> problems,
                              Options const& options)
 {
     Phases::Scope const phase(options.phases, "making kernels");
-    // A CUDA context belongs to the calling thread.
-    Workers& workers = problems[0].cuda ? serialWorkers() : *options.buildWorkers;
-    workers.run(int64_t(list.size()), [&](int64_t i, int) {
+    auto problemOf = [&](Candidate const& c) -> ops::Problem const& { return problems[size_t(c.group)]; };
+    auto const count = int64_t(list.size());
+    bool const isCuda = problems[0].cuda != nullptr;
+    options.buildWorkers->run(count, [&](int64_t i, int) {
         Candidate& c = list[size_t(i)];
-        ops::Problem const& p = problems[size_t(c.group)];
-        auto image = c.tactic->build(p, c.config);
-        if (!image.ok()) {
-            c.refusal = image.error().message;
-            return;
-        }
-        c.image = std::move(*image);
-        auto kernel = c.tactic->load(p, c.config, c.image);
-        if (!kernel.ok()) {
-            c.refusal = kernel.error().message;
-            c.lacksMemory = kernel.error().code == ErrorCode::kFailedAllocation;
-            return;
-        }
-        c.kernel = std::move(*kernel);
-        int64_t const needed = c.isPlain ? 0 : workspaceAtMaximum(p, *c.kernel);
-        c.isTooLarge = needed > options.workspaceBytes;
-        if (c.isTooLarge)
-            c.refusal = "it needs a workspace of " + std::to_string(needed) + " bytes, the limit is " +
-                        std::to_string(options.workspaceBytes);
+        makeImage(c, problemOf(c));
+        if (!isCuda)
+            makeKernel(c, problemOf(c), options.workspaceBytes);
     });
+    for (Candidate& c : list) // a CUDA context belongs to the calling thread
+        if (isCuda)
+            makeKernel(c, problemOf(c), options.workspaceBytes);
     return list;
 }
 

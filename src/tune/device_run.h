@@ -42,8 +42,8 @@ public:
     // Runs once and copies the outputs back, of output 0 only the elements `wanted` (all, when it is empty); a kernel
     // with data-dependent sizes lowers dims.
     Result<void> run(std::span<TensorRef> outputs, std::span<int64_t const> wanted, uint64_t* randomState);
-    // Microseconds of one run, from events round several of them.
-    Result<double> microseconds();
+    // Microseconds of one run, from events round several of them, `leastRuns` or more.
+    Result<double> microseconds(int leastRuns = 1);
 
 private:
     DeviceRun();

@@ -16,6 +16,7 @@ namespace tw::tune {
 
 namespace {
 
+constexpr char const* kNames[] = {"copies", "f32 products", "tf32 products", "f16 products"};
 constexpr int kRuns = 4; // the fastest counts: nothing makes a machine faster than it is
 // More than the caches of a core, no more than what large layers read and write; of each worker.
 constexpr int64_t kCopyBytes = 4 << 20;
@@ -67,12 +68,25 @@ double Rates::bytes()
     return of(Kind::kCopy);
 }
 
-double Rates::operations(DataType operands)
+Rates::Kind Rates::kindOf(DataType operands) const
 {
     bool const isCuda = options_.backend == ops::Backend::kCuda;
     if (isCuda && operands == DataType::kHalf)
-        return of(Kind::kF16);
-    return of(isCuda && options_.tf32 && operands == DataType::kFloat ? Kind::kTf32 : Kind::kF32);
+        return Kind::kF16;
+    return isCuda && options_.tf32 && operands == DataType::kFloat ? Kind::kTf32 : Kind::kF32;
+}
+
+double Rates::operations(DataType operands)
+{
+    return of(kindOf(operands));
+}
+
+void Rates::prepare(DataType operands) const
+{
+    Kind const kind = kindOf(operands);
+    if (options_.backend == ops::Backend::kCuda && options_.cuda &&
+        !(options_.cache && options_.cache->find(keyOf(kind))))
+        compileProductRate(*options_.cuda, operands, kind == Kind::kTf32);
 }
 
 double Rates::of(Kind kind)
@@ -91,6 +105,9 @@ double Rates::of(Kind kind)
                    ? cudaCopyRate(*options_.cuda)
                    : cudaProductRate(*options_.cuda, kind == Kind::kF16 ? DataType::kHalf : DataType::kFloat,
                                      kind == Kind::kTf32);
+    if (options_.log)
+        options_.log->verbose("Rate of " + std::string(kNames[int(kind)]) + " here: " + std::to_string(rate) +
+                              (kind == Kind::kCopy ? " bytes" : " operations") + " in a microsecond");
     int64_t const whole = std::isfinite(rate) ? int64_t(rate * 1000) : 0;
     if (options_.cache && whole > 0)
         options_.cache->insert(key, CacheEntry{0, {whole}, 0, {}});
@@ -104,7 +121,6 @@ double Rates::measureOnCpu(Kind kind) const
 
 std::string Rates::keyOf(Kind kind) const
 {
-    constexpr char const* kNames[] = {"copies", "f32 products", "tf32 products", "f16 products"};
     std::string const threads = options_.backend == ops::Backend::kCpu && options_.workers->count() > 1
                                     ? std::to_string(options_.workers->count()) + " threads|"
                                     : "";

@@ -20,6 +20,8 @@ public:
     // Per microsecond; 0: not known. Each is measured when it is first asked for.
     double bytes();                       // of a copy, those read and those written
     double operations(DataType operands); // of sums of products, two for each product
+    // Compiles what operations() would measure with, where it would have to; from any thread.
+    void prepare(DataType operands) const;
 
 private:
     enum class Kind : int
@@ -29,6 +31,7 @@ private:
         kTf32,
         kF16,
     };
+    Kind kindOf(DataType operands) const;
     double of(Kind kind);
     double measureOnCpu(Kind kind) const;
     std::string keyOf(Kind kind) const;
@@ -40,5 +43,6 @@ private:
 // Of operands FP32 of vector units, TF32 and FP16 of matrix units, or of a copy: as above, measured now.
 double cudaCopyRate(cuda::Target const& target);
 double cudaProductRate(cuda::Target const& target, DataType operands, bool tf32);
+void compileProductRate(cuda::Target const& target, DataType operands, bool tf32);
 
 } // namespace tw::tune

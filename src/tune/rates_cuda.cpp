@@ -52,16 +52,25 @@ Result<double> copyRate(cuda::Target const& target)
     return us > 0 ? 2.0 * double(bytes) / us : 0;
 }
 
+cuda::RateOf rateOf(DataType operands, bool tf32)
+{
+    return operands == DataType::kHalf ? cuda::RateOf::kF16 : tf32 ? cuda::RateOf::kTf32 : cuda::RateOf::kF32;
+}
+
+Result<std::shared_ptr<cuda::Compiled const>> compiled(cuda::RateKernel const& kernel, cuda::Target const& target)
+{
+    TW_ASSIGN(cuda::Compiler * compiler, target.compiler->get());
+    return compiler->compile(cuda::kRateKernel, cuda::withIncludes(kernel.source), target.architecture);
+}
+
 Result<double> productRate(cuda::Target const& target, cuda::RateOf what)
 {
     auto const kernel = cuda::rateKernel(what, target.capability);
     if (!kernel)
         return 0.0;
-    TW_ASSIGN(cuda::Compiler * compiler, target.compiler->get());
-    TW_ASSIGN(auto const compiled,
-              compiler->compile(cuda::kRateKernel, cuda::withIncludes(kernel->source), target.architecture));
+    TW_ASSIGN(auto const code, compiled(*kernel, target));
     cuda::Current const current(*target.device);
-    TW_ASSIGN(auto const module, cuda::Module::load(target.device, compiled->cubin));
+    TW_ASSIGN(auto const module, cuda::Module::load(target.device, code->cubin));
     TW_ASSIGN(CUfunc_st * function, module->function(cuda::kRateKernel, kernel->sharedBytes));
     cuda::LaunchGeometry geometry;
     geometry.grid = int64_t(target.multiprocessors) * kernel->blocksPerMultiprocessor;
@@ -88,10 +97,14 @@ double cudaCopyRate(cuda::Target const& target)
 
 double cudaProductRate(cuda::Target const& target, DataType operands, bool tf32)
 {
-    auto const rate = productRate(target, operands == DataType::kHalf ? cuda::RateOf::kF16
-                                          : tf32                      ? cuda::RateOf::kTf32
-                                                                      : cuda::RateOf::kF32);
+    auto const rate = productRate(target, rateOf(operands, tf32));
     return rate.ok() ? *rate : 0;
+}
+
+void compileProductRate(cuda::Target const& target, DataType operands, bool tf32)
+{
+    if (auto const kernel = cuda::rateKernel(rateOf(operands, tf32), target.capability))
+        (void)compiled(*kernel, target).ok(); // a failure shows when it is measured
 }
 
 } // namespace tw::tune

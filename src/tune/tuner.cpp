@@ -296,11 +296,12 @@ private:
                 deviceRuns.push_back(std::move(*run));
                 bool const isAlone =
                     c.tactic->source() != ops::Source::kOwn && problem_.cuda->capability >= kDependentCapability;
-                contestants.push_back(Contestant{[r = deviceRuns.back().get(), more = isAlone ? kAlone : 0] {
-                                                     Result<double> const us = r->microseconds();
-                                                     return Sample{us.ok() ? *us + more : kNever, false};
-                                                 },
-                                                 groups[i]});
+                contestants.push_back(
+                    Contestant{[r = deviceRuns.back().get(), more = isAlone ? kAlone : 0, n = options_.runsPerRound] {
+                                   Result<double> const us = r->microseconds(n);
+                                   return Sample{us.ok() ? *us + more : kNever, false};
+                               },
+                               groups[i]});
                 continue;
             }
             auto bench = Bench::make(*c.kernel, **buffers, *options_.workers, options_.cacheBytes);
@@ -310,12 +311,13 @@ private:
             contestants.push_back(Contestant{[b = benches.back().get()] { return b->run(); }, groups[i]});
         }
         for (Contestant& c : contestants)
-            if (options_.runsPerRound > 1)
+            if (options_.runsPerRound > 1 && !problem_.cuda)
                 c.run = [once = std::move(c.run), n = options_.runsPerRound] { return meanOf(once, n); };
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)
             options_.log->verbose(
                 rivals_.where() + ": tactic " + list[i]->tactic->name() + ": " +
+                (list[i]->estimate > 0 ? "estimated at " + std::to_string(list[i]->estimate) + ", took " : "") +
                 std::to_string(result.standings[i].microseconds) + " us, " +
                 std::to_string(result.standings[i].rounds) + " of " + std::to_string(result.rounds) + " rounds" +
                 (options_.runsPerRound > 1 ? " of " + std::to_string(options_.runsPerRound) + " runs" : std::string()));

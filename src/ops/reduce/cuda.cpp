@@ -6,6 +6,7 @@
 #include "ops/reduce/cuda_pixels.h"
 #include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/op.h"
+#include "ops/reduce/reduce_params.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops::reduce {
@@ -14,53 +15,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kBlockFrom = 64; // elements for each result from which a whole block works on it
-
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    uint64_t results = 0, count = 0;
-    cuda::Loop<1> kept, reduced; // offsets in x
-};
-
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 results, count; Loop<1> kept, reduced; };
-typedef $accumulator$ A;
-TW_INLINE A join(A a, A b) { return $join$; }
-TW_INLINE A element(Params const& p, off base, idx k)
-{
-    off at[1];
-    locate<$rank$>(p.reduced, k, at);
-    return A(load<$number$>(static_cast<$x$ const*>(p.x)[base + at[0]]));
-}
-TW_INLINE void finish(Params const& p, idx i, A v)
-{
-    A const count = A(p.count);
-    (void)count;
-    static_cast<$y$*>(p.y)[i] = store<$y$>($result$);
-}
-TW_KERNEL reduce_threads(const __grid_constant__ Params p)
-{
-    idx const i = threadIndex();
-    if (i >= p.results) return;
-    off base[1];
-    locate<$rank$>(p.kept, i, base);
-    A v = $identity$;
-    for (idx k = 0; k < p.count; ++k) v = join(v, element(p, base[0], k));
-    finish(p, i, v);
-}
-TW_KERNEL reduce_blocks(const __grid_constant__ Params p)
-{
-    __shared__ A scratch[32];
-    idx const i = blockIdx.x;
-    off base[1];
-    locate<$rank$>(p.kept, i, base);
-    A v = $identity$;
-    for (idx k = threadIdx.x; k < p.count; k += blockDim.x) v = join(v, element(p, base[0], k));
-    v = blockReduce(v, A($identity$), scratch, [](A a, A b) { return join(a, b); });
-    if (threadIdx.x == 0) finish(p, i, v);
-}
-)";
 
 Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 {
@@ -98,24 +52,20 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
 CudaKernels generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.inputs[0].type;
-    CudaArithmetic const f = cudaArithmetic(a.kind, t);
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"reduce_threads", "reduce_blocks"};
-    out.source =
-        kCudaArithmetic +
-        cuda::expand(withArithmetic(kText, f, t),
-                     {{"y", cuda::storageOf(t)}, {"rank", std::to_string(std::max(problem.inputs[0].dims.rank, 1))}}) +
-        cuda::sizeCheck<Params>();
+    out.source = arithmeticOf(a.kind, problem.inputs[0].type) +
+                 cuda::constant("RANK", std::max(problem.inputs[0].dims.rank, 1)) +
+                 cuda::include("ops/reduce/reduce.cuh");
     out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
     return out;
 }
 
 constexpr CudaTactic kShortRows{"reduce_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
 constexpr CudaTactic kRows{"reduce_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
-constexpr CudaTactic kPixels{"reduce_f16_pixels", 1, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kPixels32{"reduce_f32_pixels", 1, generatePixels, supportsPixels32, configsOfPixels,
+constexpr CudaTactic kPixels{"reduce_f16_pixels", 2, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
+constexpr CudaTactic kPixels32{"reduce_f32_pixels", 2, generatePixels, supportsPixels32, configsOfPixels,
                                formatsOfPixels};
 constexpr CudaTactic kColumns{"reduce_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};

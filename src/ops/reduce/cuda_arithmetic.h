@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// How generated kernels reduce numbers of a type, as expressions behind kCudaArithmetic.
 #pragma once
 
 #include <string>
 
+#include "kernels/cuda/common/prelude.h"
+#include "kernels/cuda/common/source.h"
 #include "ops/reduce/op.h"
 
 namespace tw::ops::reduce {
 
-extern char const* const kCudaArithmetic;
-
-struct CudaArithmetic
+// What reduce_arithmetic.cuh wants.
+inline std::string arithmeticOf(Kind kind, DataType type)
 {
-    char const* accumulator;              // FP32 and FP16 in float, integers exactly in 64 bits
-    char const* number;                   // what elements are read as
-    char const* compute;                  // what `result` gives
-    char const *identity, *join, *result; // of a and b; of v, the reduced numbers, and count, how many they were
-};
+    return cuda::type("T", cuda::storageOf(type)) + cuda::constant("KIND", int64_t(kind));
+}
 
-CudaArithmetic cudaArithmetic(Kind kind, DataType type);
-// `text` with these expressions, and `x` the type as it lies in memory, in their places.
-std::string withArithmetic(char const* text, CudaArithmetic const& arithmetic, DataType type);
+// What numbers of a type are joined in.
+inline int64_t accumulatorBytes(DataType type)
+{
+    return isFloating(type) ? 4 : 8;
+}
 
 } // namespace tw::ops::reduce

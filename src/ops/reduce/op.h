@@ -9,17 +9,9 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "ops/reduce/kind_params.h"
 
 namespace tw::ops::reduce {
-
-enum class Kind : int32_t // same numbers as nvinfer1::ReduceOperation
-{
-    kSum = 0,
-    kProd = 1,
-    kMax = 2,
-    kMin = 3,
-    kAvg = 4,
-};
 
 struct Attrs : ir::AttrsOf<Attrs>
 {

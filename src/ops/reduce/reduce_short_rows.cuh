@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block copies ROWS rows to shared memory, in packs wherever they begin and end, and LANES threads reduce each.
+//   int N: elements of a row, the most where they are not EXACT; int ROWS; bool EXACT; what reduce_arithmetic.cuh wants
+#pragma once
+
+#include "kernels/cuda/common/async_copies.cuh"
+#include "kernels/cuda/common/prelude.cuh"
+#include "ops/reduce/reduce_arithmetic.cuh"
+#include "ops/reduce/reduce_short_rows_params.h"
+
+namespace tw::ops::reduce {
+
+constexpr int THREADS = 256, LANES = ROWS < THREADS ? THREADS / ROWS : 1, V = 16 / sizeof(T);
+template <bool PACKS>
+TW_INLINE void reduce(ShortRowsParams const& p)
+{
+    __shared__ alignas(16) T data[ROWS * N];
+    waitForPrevious();
+    releaseDependents();
+    i64 const row0 = i64(blockIdx.x) * ROWS;
+    int const n = EXACT ? N : int(p.count), rows = int(min(i64(ROWS), i64(p.results) - row0)), elements = rows * n;
+    T const* const x = static_cast<T const*>(p.x) + row0 * n;
+    int const packed = PACKS ? elements / V * V : 0;
+    for (int k = threadIdx.x * V; k < packed; k += THREADS * V)
+        copyAsync16(sharedAddress(data + k), x + k, true);
+    copyCommit();
+    for (int k = packed + threadIdx.x; k < elements; k += THREADS)
+        data[k] = x[k];
+    copyWait<0>();
+    __syncthreads();
+    int const lane = threadIdx.x % LANES;
+    for (int r = threadIdx.x / LANES; r < ROWS; r += THREADS / LANES) {
+        A v = identity();
+        if (r < rows)
+#pragma unroll 32
+            for (int k = lane; k < n; k += LANES)
+                v = join(v, A(load<Number>(data[r * n + k])));
+#pragma unroll
+        for (int d = LANES / 2; d > 0; d /= 2)
+            v = join(v, __shfl_xor_sync(0xffffffffu, v, d));
+        if (lane == 0 && r < rows)
+            static_cast<T*>(p.y)[row0 + r] = store<T>(result(v, A(p.count)));
+    }
+}
+TW_KERNEL __launch_bounds__(THREADS) reduce_short_rows_packs(const __grid_constant__ ShortRowsParams p)
+{
+    reduce<true>(p);
+}
+TW_KERNEL __launch_bounds__(THREADS) reduce_short_rows(const __grid_constant__ ShortRowsParams p)
+{
+    reduce<false>(p);
+}
+
+} // namespace tw::ops::reduce

@@ -23,33 +23,81 @@ constexpr int64_t kMostNumbers = 96;  // of a column's, times the columns of a p
 // How a tile of columns is shared out: columns of a pack, lanes along the columns, threads along the axis.
 struct Shares
 {
-    int64_t width = 1, lanes = 128, parts = 1;
+    int64_t width = 1, lanes = 32, parts = 16;
 
     int64_t threads() const { return lanes * parts; }
-    int64_t numbers(int64_t n) const { return cuda::ceilDiv(n, parts) * width; }
+    int64_t numbers(int64_t n) const { return cuda::ceilDiv(n, parts) * width; } // of a thread
+    bool fits(DataType t, int64_t n) const;
+    // Whether threads keep pairs of FP16: where numbers are many, half the registers are worth that powers are rounded.
+    bool isRaw(DataType t, int64_t n) const { return t == DataType::kHalf && width >= 2 && numbers(n) > kMostSingles; }
+    int64_t resident(DataType t, int64_t n) const;
 };
 
-bool fits(Shares const& s, DataType t, int64_t n)
+bool Shares::fits(DataType t, int64_t n) const
 {
-    return s.numbers(n) <= (t == DataType::kHalf && s.width >= 2 ? kMostPaired : kMostNumbers) &&
-           s.threads() % 32 == 0 && s.threads() <= kMostThreads && std::has_single_bit(uint64_t(s.width)) &&
-           std::has_single_bit(uint64_t(s.lanes)) && s.width * sizeOf(t) <= 16 && s.lanes <= kMostLanes &&
-           s.parts <= kMostParts;
-}
-
-// Whether threads keep pairs of FP16: where numbers are many, half the registers are worth that powers are rounded.
-bool isRaw(Shares const& s, DataType t, int64_t n)
-{
-    return t == DataType::kHalf && s.width >= 2 && s.numbers(n) > kMostSingles;
+    auto isPower = [](int64_t v) { return std::has_single_bit(uint64_t(v)); };
+    return numbers(n) <= (t == DataType::kHalf && width >= 2 ? kMostPaired : kMostNumbers) && threads() % 32 == 0 &&
+           threads() <= kMostThreads && isPower(width) && isPower(lanes) && width * sizeOf(t) <= 16 &&
+           lanes <= kMostLanes && parts <= kMostParts;
 }
 
 // Blocks of a multiprocessor by the registers that a thread needs: its numbers, of each column a few, addresses.
-int64_t residentOf(Shares const& s, DataType t, int64_t n)
+int64_t Shares::resident(DataType t, int64_t n) const
 {
     constexpr int64_t kRegisters = 65536, kThreads = 2048;
-    int64_t const others = 24 + 3 * s.width, numbers = isRaw(s, t, n) ? s.numbers(n) / 2 : s.numbers(n);
-    return std::clamp<int64_t>(std::min(kRegisters / ((numbers + others) * s.threads()), kThreads / s.threads()), 1,
-                               32);
+    int64_t const others = 24 + 3 * width, held = isRaw(t, n) ? numbers(n) / 2 : numbers(n);
+    return std::clamp<int64_t>(std::min(kRegisters / ((held + others) * threads()), kThreads / threads()), 1, 32);
+}
+
+class ColumnKernels
+{
+public:
+    ColumnKernels(Problem const& problem, Config const& config);
+    std::string source() const;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
+
+private:
+    int axis_;
+    DataType type_;
+    int64_t n_; // at the most
+    bool isExact_;
+    Shares shares_; // the plainest for the config of a damaged plan
+};
+
+ColumnKernels::ColumnKernels(Problem const& problem, Config const& config)
+    : axis_(int(problem.node->attrsAs<Attrs>().axis)), type_(problem.inputs[0].type),
+      n_(std::max<int64_t>(problem.inputs[0].maxDims[axis_], 1)),
+      isExact_(problem.node->inputs[0]->shape[size_t(axis_)].isConst())
+{
+    if (!isConfig(config, 3, 1, kMostLanes))
+        return;
+    if (Shares const s{config[0], config[1], config[2]}; s.fits(type_, n_))
+        shares_ = s;
+}
+
+std::string ColumnKernels::source() const
+{
+    return cuda::type("T", cuda::storageOf(type_)) + cuda::constant("N", n_) + cuda::constant("X", shares_.lanes) +
+           cuda::constant("Y", shares_.parts) + cuda::flag("EXACT", isExact_) +
+           cuda::flag("RAW", shares_.isRaw(type_, n_)) + cuda::constant("WIDTH", shares_.width) +
+           cuda::constant("RESIDENT", shares_.resident(type_, n_)) + cuda::include("ops/softmax/softmax_columns.cuh");
+}
+
+Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), columns = x.dims.volume(0, axis_) * inner;
+    bool const isPacked =
+        inner % shares_.width == 0 &&
+        (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares_.width * sizeOf(type_)) == 0;
+    int64_t const width = isPacked ? shares_.width : 1;
+    ColumnsParams p;
+    p.x = x.data;
+    p.y = y.data;
+    p.packs = uint64_t(columns / width);
+    p.n = uint64_t(x.dims[axis_]);
+    p.packsOfRow = cuda::divBy(inner / width);
+    return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(shares_.lanes)), int(shares_.threads()), p);
 }
 
 } // namespace
@@ -78,7 +126,7 @@ std::vector<Config> configsOfColumns(Problem const& problem)
         widest /= 2;
     auto put = [&](Shares const& s) {
         Config const config{s.width, s.lanes, s.parts};
-        if (inner % s.width == 0 && fits(s, x.type, n) && std::find(list.begin(), list.end(), config) == list.end())
+        if (inner % s.width == 0 && s.fits(x.type, n) && std::find(list.begin(), list.end(), config) == list.end())
             list.push_back(config);
     };
     // Long columns of FP16: 128 bytes of columns at least, 256 where a thread's part fits its registers, in blocks of
@@ -114,36 +162,13 @@ std::vector<Config> configsOfColumns(Problem const& problem)
 
 CudaKernels generateColumns(Problem const& problem, Config const& config)
 {
-    TensorSpec const& x = problem.inputs[0];
-    int const axis = int(problem.node->attrsAs<Attrs>().axis);
-    int64_t const n = std::max<int64_t>(x.maxDims[axis], 1);
-    Shares s{1, 32, 16};
-    if (isConfig(config, 3, 1, kMostLanes) && fits({config[0], config[1], config[2]}, x.type, n))
-        s = {config[0], config[1], config[2]};
+    ColumnKernels const kernels(problem, config);
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"softmax_columns_packs", "softmax_columns"};
-    out.source =
-        cuda::type("T", cuda::storageOf(x.type)) + cuda::constant("N", n) + cuda::constant("X", s.lanes) +
-        cuda::constant("Y", s.parts) + cuda::flag("EXACT", problem.node->inputs[0]->shape[size_t(axis)].isConst()) +
-        cuda::flag("RAW", isRaw(s, x.type, n)) + cuda::constant("WIDTH", s.width) +
-        cuda::constant("RESIDENT", residentOf(s, x.type, n)) + cuda::include("ops/softmax/softmax_columns.cuh");
-    out.run = [axis, s](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &in = args.inputs[0], &y = args.outputs[0];
-        int64_t const inner = in.dims.volume(axis + 1, in.dims.rank), columns = in.dims.volume(0, axis) * inner;
-        bool const isPacked =
-            inner % s.width == 0 &&
-            (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % uint64_t(s.width * sizeOf(in.type)) == 0;
-        int64_t const width = isPacked ? s.width : 1;
-        ColumnsParams p;
-        p.x = in.data;
-        p.y = y.data;
-        p.packs = uint64_t(columns / width);
-        p.n = uint64_t(in.dims[axis]);
-        p.packsOfRow = cuda::divBy(inner / width);
-        return launch(isPacked ? 0 : 1, blocksFor(int64_t(p.packs), int(s.lanes)), int(s.threads()), p);
-    };
+    out.source = kernels.source();
+    out.run = [kernels](CudaLaunch const& launch, RunArgs& args) { return kernels.run(launch, args); };
     return out;
 }
 

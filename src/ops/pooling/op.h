@@ -10,15 +10,9 @@
 #include "families/convolution/window.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "ops/pooling/kind_params.h"
 
 namespace tw::ops::pooling {
-
-enum class Kind : int32_t // same numbers as nvinfer1::PoolingType
-{
-    kMax = 0,
-    kAverage = 1,
-    kMaxAverageBlend = 2,
-};
 
 struct Attrs : ir::AttrsOf<Attrs>
 {

@@ -2,6 +2,7 @@
 #include "kernels/cuda/common/source.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -77,13 +78,11 @@ std::string flag(char const* name, bool value)
 
 std::string number(char const* name, float value)
 {
-    char text[32]; // nine digits tell any two floats apart
-    std::snprintf(text, sizeof(text), "%.8ef", double(value));
-    if (!std::isfinite(value))
-        std::snprintf(text, sizeof(text), "%s",
-                      std::isnan(value) ? "__builtin_nanf(\"\")"
-                      : value < 0       ? "-__builtin_huge_valf()"
-                                        : "__builtin_huge_valf()");
+    char text[64]; // nine digits tell any two floats apart
+    if (std::isfinite(value))
+        std::snprintf(text, sizeof(text), "%.8ef", double(value));
+    else // NVRTC knows no names for these that are constant expressions
+        std::snprintf(text, sizeof(text), "__builtin_bit_cast(float, 0x%08xu)", std::bit_cast<uint32_t>(value));
     return "constexpr float " + std::string(name) + " = " + text + ";\n";
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
+#include "ops/non_zero/non_zero_params.h"
 #include "ops/non_zero/op.h"
 #include "tactic/cuda_tactic.h"
 
@@ -9,50 +8,6 @@ namespace tw::ops::non_zero {
 namespace {
 
 constexpr int kThreads = 1024;
-
-struct Params
-{
-    void const* x = nullptr;
-    void *y = nullptr, *found = nullptr; // found: how many there are, u64
-    uint64_t count = 0, n = 0;           // n: columns of y, 0 while they are counted
-    cuda::Div dim[kMaxRank];             // of x, the last running fastest
-    int32_t rank = 0, pad = 0;
-};
-
-// One block goes through x in order: plain. First it counts; when n is known it writes.
-constexpr char const* kText = R"(
-struct Params { void const* x; void *y, *found; u64 count, n; Div dim[8]; i32 rank, pad; };
-TW_KERNEL non_zero(const __grid_constant__ Params p)
-{
-    __shared__ u32 before[32];
-    u64 column = 0; // of the first element of this round
-    u32 const lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    for (u64 first = 0; first < p.count; first += blockDim.x) {
-        u64 const i = first + threadIdx.x;
-        bool const hit = i < p.count && load<$number$>(static_cast<$t$ const*>(p.x)[i]) != 0;
-        u32 const votes = __ballot_sync(0xffffffffu, hit);
-        __syncthreads();
-        if (lane == 0) before[warp] = __popc(votes);
-        __syncthreads();
-        u32 at = __popc(votes & ((1u << lane) - 1)), all = 0;
-        for (u32 w = 0; w < 32; ++w) {
-            if (w < warp) at += before[w];
-            all += before[w];
-        }
-        if (hit && p.n) {
-            idx rest = idx(i);
-            for (int d = p.rank - 1; d >= 0; --d) {
-                Div const& size = p.dim[8 - p.rank + d];
-                idx const q = divide(rest, size);
-                static_cast<i32*>(p.y)[u64(d) * p.n + column + at] = i32(rest - q * idx(size.d));
-                rest = q;
-            }
-        }
-        column += all;
-    }
-    if (!p.n && threadIdx.x == 0) *static_cast<u64*>(p.found) = column;
-}
-)";
 
 // The size of y is known only when the first pass is through: the run waits for it.
 Result<void> run(CudaLaunch const& launch, RunArgs& args)
@@ -83,8 +38,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"non_zero"};
-    out.source = cuda::expand(kText, {{"t", cuda::storageOf(t)}, {"number", isFloating(t) ? "float" : "int"}}) +
-                 cuda::sizeCheck<Params>();
+    out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "float" : "int") +
+                 cuda::include("ops/non_zero/non_zero.cuh");
     out.run = run;
     out.workspace = [](std::span<TensorRef const>, std::span<TensorRef const>) { return int64_t(sizeof(uint64_t)); };
     return out;

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/op.h"
+#include "ops/shape/shape_params.h"
 #include "tactic/cuda_tactic.h"
 
 namespace tw::ops::shape {
 
 namespace {
 
-struct Params
-{
-    void* y = nullptr;
-    int32_t dims[kMaxRank] = {};
-};
-
-constexpr char const* kText = R"(
-struct Params { void* y; i32 dims[8]; };
-TW_KERNEL shape(const __grid_constant__ Params p) { static_cast<i32*>(p.y)[threadIdx.x] = p.dims[threadIdx.x]; }
-)";
-
 CudaKernels generate(Problem const&, Config const&)
 {
     CudaKernels out;
     out.names = {"shape"};
-    out.source = kText + cuda::sizeCheck<Params>();
+    out.source = cuda::include("ops/shape/shape.cuh");
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Extents const& x = args.inputs[0].dims;
         Params p;

@@ -3,33 +3,13 @@
 
 #include "families/copy/cuda_move.h"
 #include "ops/shuffle/op.h"
+#include "ops/shuffle/shuffle_params.h"
 
 namespace tw::ops::shuffle {
 
 namespace {
 
 constexpr int kThreads = 256;
-
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    uint64_t count = 0;
-    cuda::Loop<1> second, first; // over y, with strides of the reshaped tensor; over that, with strides of x
-};
-
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; u64 count; Loop<1> second, first; };
-TW_KERNEL shuffle(const __grid_constant__ Params p)
-{
-    idx const i = threadIndex();
-    if (i >= p.count) return;
-    off at[1], from[1];
-    locate<$secondRank$>(p.second, i, at);
-    locate<$firstRank$>(p.first, idx(at[0]), from);
-    static_cast<$unit$*>(p.y)[i] = static_cast<$unit$ const*>(p.x)[from[0]];
-}
-)";
 
 bool isIdentity(std::vector<int64_t> const& permutation)
 {
@@ -59,12 +39,11 @@ CudaKernels generate(Problem const& problem, Config const&)
     out.wide = isWide(problem);
     out.names = {"shuffle"};
     auto rank = [](std::vector<int64_t> const& permutation) {
-        return std::to_string(isIdentity(permutation) ? 1 : permutation.size());
+        return isIdentity(permutation) ? 1 : int64_t(permutation.size());
     };
-    out.source = cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))},
-                                      {"secondRank", rank(a.secondTranspose)},
-                                      {"firstRank", rank(a.firstTranspose)}}) +
-                 cuda::sizeCheck<Params>();
+    out.source = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                 cuda::constant("kFirstRank", rank(a.firstTranspose)) +
+                 cuda::constant("kSecondRank", rank(a.secondTranspose)) + cuda::include("ops/shuffle/shuffle.cuh");
     out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Params p;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block for each row of scores and each kThreads columns of the value: scores in chunks of kThreads, one for each
+// thread; sum and result are scaled again when the largest score grows.
+//   type T; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted
+#pragma once
+
+#include "kernels/cuda/common/prelude.cuh"
+#include "ops/attention/attention_params.h"
+
+namespace tw::ops::attention {
+
+TW_INLINE float lowest()
+{
+    return -__int_as_float(0x7f800000);
+}
+TW_INLINE float fill() // the constant itself gives other machine code
+{
+    return kFill;
+}
+TW_INLINE float larger(float a, float b)
+{
+    return b > a ? b : a;
+}
+TW_INLINE float sum(float a, float b)
+{
+    return a + b;
+}
+TW_INLINE i64 place(OperandPlace const& p, i64 b, i64 h, i64 row)
+{
+    return p.offset + b * p.batch + h * p.head + row * p.row;
+}
+TW_KERNEL attention(const __grid_constant__ Params p)
+{
+    __shared__ float weights[kThreads], scratch[32];
+    idx const rest = divide(blockIdx.x, p.chunks), bh = divide(rest, p.rowCount), b = divide(bh, p.headCount);
+    i64 const i = i64(rest - bh * idx(p.rowCount.d)), h = i64(bh - b * idx(p.headCount.d));
+    i64 const d = i64(blockIdx.x - rest * idx(p.chunks.d)) * kThreads + threadIdx.x;
+    T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
+    T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h, 0);
+    float m = lowest(), s = 0, result = 0;
+    for (i64 first = 0; first < p.columns; first += kThreads) {
+        i64 const j = first + threadIdx.x;
+        float t = lowest();
+        if (j < p.columns) {
+            T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h, j);
+            t = 0;
+            for (i64 e = 0; e < p.size; ++e)
+                t += load<float>(q[e]) * load<float>(k[e]);
+            t *= kScale;
+            if (p.keep && (static_cast<b8 const*>(p.keep)[place(p.at[4], b, h, i) + j].v != 0) == kKeepInverted)
+                t = fill();
+            if (p.mask)
+                t += load<float>(static_cast<T const*>(p.mask)[place(p.at[3], b, h, i) + j]);
+        }
+        float const next = larger(m, blockReduce(t, lowest(), scratch, larger));
+        // Nothing but -inf so far has no weight yet; NaN stays.
+        float const w = j < p.columns ? (next == lowest() && t == t ? 0 : exp(t - next)) : 0;
+        float const again = m == next ? 1 : exp(m - next);
+        s = s * again + blockReduce(w, 0.0f, scratch, sum);
+        result *= again;
+        m = next;
+        weights[threadIdx.x] = w;
+        __syncthreads();
+        i64 const many = min(p.columns - first, i64(kThreads));
+        if (d < p.valueSize)
+            for (i64 e = 0; e < many; ++e)
+                result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
+    }
+    if (d < p.valueSize)
+        static_cast<T*>(p.y)[((i64(b) * p.rows + i) * p.heads + h) * p.valueSize + d] =
+            store<T>(p.columns == 0 ? 0.0f : result / s);
+}
+
+} // namespace tw::ops::attention

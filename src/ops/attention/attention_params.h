@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/params.h"
+
+namespace tw::ops::attention {
+
+struct OperandPlace // elements
+{
+    cuda::i64 offset = 0, batch = 0, head = 0, row = 0;
+};
+struct Params
+{
+    void const *q = nullptr, *k = nullptr, *v = nullptr, *mask = nullptr, *keep = nullptr;
+    void* y = nullptr;
+    OperandPlace at[5]; // q, k, v, mask, keep
+    cuda::i64 heads = 0, rows = 0, columns = 0, size = 0, valueSize = 0;
+    cuda::Div chunks, rowCount, headCount; // chunks: of the value's columns
+};
+
+} // namespace tw::ops::attention

@@ -5,6 +5,7 @@
 #include "ops/reformat/cuda_move.h"
 #include "ops/reformat/cuda_pixels.h"
 #include "ops/reformat/op.h"
+#include "ops/reformat/reformat_params.h"
 
 namespace tw::ops::reformat {
 
@@ -13,70 +14,13 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kPackBytes = 16;
 
-struct Params
-{
-    void const* x = nullptr;
-    void* y = nullptr;
-    int64_t channels = 0, pixels = 0;
-    cuda::Div xVector, yVector; // channels that lie together: 1 in planes, the pixel stride where all do
-    int64_t xVectors = 1, yVectors = 1;
-    int64_t yChannels = 0; // those of y's storage that are written: zeros behind the channels
-    cuda::Div tilesC, tilesP;
-};
-
-// Squares of 32 channels by 32 pixels through shared memory; each side is walked along what it is dense in.
-constexpr char const* kText = R"(
-struct Params { void const* x; void* y; i64 channels, pixels; Div xVector, yVector; i64 xVectors, yVectors, yChannels; Div tilesC, tilesP; };
-TW_INLINE i64 place(Params const& p, Div const& vector, i64 vectors, i64 image, i64 c, i64 pixel)
-{
-    i64 const v = divide(idx(c), vector);
-    return ((image * vectors + v) * p.pixels + pixel) * vector.d + (c - v * vector.d);
-}
-TW_KERNEL reformat(const __grid_constant__ Params p)
-{
-    __shared__ $unit$ tile[32][33]; // [channel, pixel]
-    idx const rest = divide(blockIdx.x, p.tilesP), image = divide(rest, p.tilesC);
-    i64 const c0 = i64(rest - image * idx(p.tilesC.d)) * 32, p0 = i64(blockIdx.x - rest * idx(p.tilesP.d)) * 32;
-    int const tx = threadIdx.x % 32, ty = threadIdx.x / 32;
-#pragma unroll
-    for (int r = ty; r < 32; r += 8) {
-        int const c = p.xVector.d > 1 ? tx : r, pixel = p.xVector.d > 1 ? r : tx;
-        if (c0 + c < p.channels && p0 + pixel < p.pixels)
-            tile[c][pixel] = static_cast<$unit$ const*>(p.x)[place(p, p.xVector, p.xVectors, image, c0 + c, p0 + pixel)];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int r = ty; r < 32; r += 8) {
-        int const c = p.yVector.d > 1 ? tx : r, pixel = p.yVector.d > 1 ? r : tx;
-        if (c0 + c < p.yChannels && p0 + pixel < p.pixels)
-            static_cast<$unit$*>(p.y)[place(p, p.yVector, p.yVectors, image, c0 + c, p0 + pixel)] =
-                c0 + c < p.channels ? tile[c][pixel] : $unit${};
-    }
-}
-// Pixels of whole packs of 16 bytes, the same on both sides; what lies behind the channels becomes zero. `pixels`
-// counts packs, xVector those of a pixel.
-TW_KERNEL copy_pixels(const __grid_constant__ Params p)
-{
-    constexpr int kPack = 16 / sizeof($unit$);
-    idx const i = threadIndex();
-    if (i >= p.pixels) return;
-    int const left = int(p.channels) - int(i - divide(i, p.xVector) * idx(p.xVector.d)) * kPack;
-    Pack<$unit$, kPack> v = static_cast<Pack<$unit$, kPack> const*>(p.x)[i];
-    if (left < kPack)
-#pragma unroll
-        for (int k = 0; k < kPack; ++k)
-            if (k >= left) v.v[k] = $unit${};
-    static_cast<Pack<$unit$, kPack>*>(p.y)[i] = v;
-}
-)";
-
 CudaKernels generate(Problem const& problem, Config const&)
 {
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"reformat", "copy_pixels"};
-    out.source =
-        cuda::expand(kText, {{"unit", cuda::unitOf(sizeOf(problem.outputs[0].type))}}) + cuda::sizeCheck<Params>();
+    out.source = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                 cuda::include("ops/reformat/reformat.cuh");
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         constexpr int64_t kTile = 32;
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];

@@ -13,9 +13,4 @@ Support supportsPixels(Problem const& problem);   // FP16
 Support supportsPixels32(Problem const& problem); // FP32
 std::vector<Formats> formatsOfPixels(Problem const& problem);
 
-// Statements that set `over` and `under`, the coordinate of element `o` of an axis with `in` elements; and the position
-// that it is rounded to.
-char const* coordinateText(Coordinates c);
-char const* roundingText(Rounding r);
-
 } // namespace tw::ops::resize

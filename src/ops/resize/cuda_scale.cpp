@@ -10,52 +10,6 @@
 
 namespace tw::ops::resize {
 
-char const* const kScaleText = R"(
-struct Scale { Div by, step; i64 times, plus, in, out; float inverse; i32 pad; };
-constexpr bool kNearest = $nearest$;
-// Two elements and the second's weight; equal: only one takes part.
-struct Taps { int first, second; float weight; };
-TW_INLINE u32 quotient(u32 n, Div const& d) { return (__umulhi(n, d.m) + n) >> d.s; }
-TW_INLINE u64 quotient(u64 n, Div const& d) { return n / d.d; }
-template <class N> TW_INLINE Taps tapsOf(Scale const& s, int o)
-{
-    N const n = N(o) * N(s.times) + N(s.plus), q = quotient(n, s.by);
-    int const base = int(q) - 1, last = int(s.in) - 1;
-    Taps t;
-    t.first = base < 0 ? 0 : base > last ? last : base;
-    t.second = t.first;
-    t.weight = 0;
-    if constexpr (!kNearest) {
-        N const rest = n - q * N(s.by.d);
-        t.weight = float(rest) * s.inverse;
-        t.second = base + 1 > last ? last : base + 1;
-        // Beyond the ends an element counts as absent: the other one stands alone.
-        if ($excludeOutside$ && base < 0) t.first = t.second;
-        if (rest == 0) t.second = t.first;
-    }
-    return t;
-}
-)";
-
-namespace {
-
-constexpr char const* kKnown = R"(
-// A row of y belongs to row i of x when it lies so far at most behind the one in front: on row i itself, it needs no other.
-constexpr u32 LAST = kNearest ? BY - 1 : BY;
-// Of known weights: the product with the larger one is the one that the next row has too.
-TW_INLINE float mixed(float a, float b, float weight, bool isKnown)
-{
-    return !isKnown || weight < 0.5f ? fmaf(b, weight, a * (1.0f - weight)) : fmaf(a, 1.0f - weight, b * weight);
-}
-)";
-
-std::string constant(char const* name, int64_t value)
-{
-    return "constexpr u32 " + std::string(name) + " = " + std::to_string(value) + "u;\n";
-}
-
-} // namespace
-
 Scale scaleOf(Attrs const& a, Axis const& axis)
 {
     int64_t times = 0, plus = 0, by = 1;
@@ -115,15 +69,27 @@ Bands bandsOf(Scale const& tall, int64_t mostRows, bool isNearest)
     return b;
 }
 
-std::string sizesText(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest)
+std::string coordinateConstants(Attrs const& a)
 {
-    return cuda::constant("TALL", tall.out) + cuda::constant("WIDE", wide.out) + cuda::constant("TALL_X", tall.in) +
-           cuda::constant("WIDE_X", wide.in) + cuda::constant("ROWS", bands.rows) +
-           cuda::constant("BANDS", bands.count) + cuda::constant("SEEN", bands.seen) + constant("TIMES", tall.times) +
-           constant("PLUS", tall.plus) + constant("BY", int64_t(tall.by.d)) + constant("TIMES_W", wide.times) +
-           constant("PLUS_W", wide.plus) + constant("BY_W", int64_t(wide.by.d)) + "#define INVERSE " +
-           cuda::literal(tall.inverse) + "\n#define INVERSE_W " + cuda::literal(wide.inverse) + "\n" +
-           cuda::flag("kNearest", isNearest) + cuda::flag("IS_PERIODIC", bands.isPeriodic) + kKnown;
+    bool const isCorner = a.coordinates == Coordinates::kAlignCorners;
+    return cuda::flag("kIsAlignCorners", isCorner) +
+           cuda::flag("kIsAsymmetric", a.coordinates == Coordinates::kAsymmetric) +
+           cuda::flag("kIsZeroWhenOne", a.selector == Selector::kUpper || isCorner) +
+           cuda::flag("kRoundsHalfUp", a.rounding == Rounding::kHalfUp) +
+           cuda::flag("kRoundsHalfDown", a.rounding == Rounding::kHalfDown) +
+           cuda::flag("kRoundsDown", a.rounding == Rounding::kFloor);
+}
+
+std::string sizeConstants(Scale const& tall, Scale const& wide, Bands const& bands, bool isNearest)
+{
+    using cuda::constant;
+    return constant("TALL", tall.out) + constant("WIDE", wide.out) + constant("TALL_X", tall.in) +
+           constant("WIDE_X", wide.in) + constant("ROWS", bands.rows) + constant("BANDS", bands.count) +
+           constant("SEEN", bands.seen) + constant("TIMES", tall.times) + constant("PLUS", tall.plus) +
+           constant("BY", int64_t(tall.by.d)) + constant("TIMES_W", wide.times) + constant("PLUS_W", wide.plus) +
+           constant("BY_W", int64_t(wide.by.d)) + cuda::number("INVERSE", tall.inverse) +
+           cuda::number("INVERSE_W", wide.inverse) + cuda::flag("kIsNearest", isNearest) +
+           cuda::flag("IS_PERIODIC", bands.isPeriodic);
 }
 
 Support supportsLastAxes(Problem const& p)

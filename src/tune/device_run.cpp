@@ -6,6 +6,7 @@
 #include "device/cuda/target.h"
 #include "device/cuda/upload.h"
 #include "ir/shape_values.h"
+#include "tactic/cuda_pixels.h"
 #include "tactic/parts.h"
 
 namespace tw::tune {
@@ -16,21 +17,6 @@ constexpr double kBatchMicroseconds = 500; // of work between two events, so tha
 constexpr int kMostRuns = 100;
 constexpr double kWorthCapturing = 50; // microseconds
 constexpr unsigned char kNaN = 0xff;   // every byte of a NaN, in any floating type
-
-// The pixels of one tensor on the GPU to another of the same dims.
-Result<void> copyPixels(cuda::Driver const& driver, TensorRef const& from, TensorRef const& to, CUstream_st* stream)
-{
-    size_t const size = size_t(sizeOf(to.type));
-    cuda::CopyRows copy;
-    copy.from = cuda::addressOf(from.data);
-    copy.fromPitch = size_t(from.pixelStride()) * size;
-    copy.to = cuda::addressOf(to.data);
-    copy.toPitch = size_t(to.pixelStride()) * size;
-    copy.rowBytes = size_t(to.dims[1]) * size;
-    copy.rows = size_t(to.count() / to.dims[1]);
-    TW_CUDA(driver, cuMemcpy2DAsync(&copy, stream));
-    return {};
-}
 
 } // namespace
 
@@ -59,7 +45,7 @@ struct DeviceTensors::State
         from.data = whole.data();
         cuda::Buffer const& around = memory.back();
         TW_CUDA(driver, cuMemsetD8Async(cuda::addressOf(around.data()), kNaN, size_t(around.sizeBytes()), nullptr));
-        TW_TRY(copyPixels(driver, from, part, nullptr));
+        TW_TRY(ops::copyPixels(driver, from, part, nullptr));
         return driver.check(driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
     }
     cuda::Buffer const& memoryOf(size_t output) const { return memory[memory.size() - outputs.size() + output]; }
@@ -209,7 +195,7 @@ Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t cons
             dense.stride = 0;
             TW_ASSIGN(copied, cuda::Buffer::allocate(s.device, dense.sizeBytes()));
             dense.data = copied.data();
-            TW_TRY(copyPixels(driver, out[i], dense, stream));
+            TW_TRY(ops::copyPixels(driver, out[i], dense, stream));
         }
         TW_CUDA(driver,
                 cuMemcpyDtoHAsync(outputs[i].data, cuda::addressOf(dense.data), size_t(dense.sizeBytes()), stream));

@@ -13,6 +13,7 @@
 #include "ops/convolution/op.h"
 #include "tactic/cuda_library.h"
 #include "tactic/cuda_packed.h"
+#include "tactic/cuda_pixels.h"
 #include "tactic/cudnn_layer.h"
 
 namespace tw::ops {
@@ -175,9 +176,9 @@ public:
         auto* const stream = static_cast<CUstream_st*>(args.stream);
         for (auto [part, whole] : {std::pair(&x, xAt), std::pair(&residual, residualAt)})
             if (isPart(*part))
-                TW_TRY(copyRows(*part, part->data, part->pixelStride(), whole, channelsOf(*part), stream));
+                TW_TRY(copyPixels(device_->driver(), *part, denseAt(*part, whole), stream));
         TW_TRY(runner_.run(addresses(xAt, residualAt, yAt, workspace), stream, args.kept));
-        return isPart(y) ? copyRows(y, yAt, channelsOf(y), y.data, y.pixelStride(), stream) : Result<void>();
+        return isPart(y) ? copyPixels(device_->driver(), denseAt(y, yAt), y, stream) : Result<void>();
     }
 
 private:
@@ -198,20 +199,12 @@ private:
     // The library's plan is for tensors without gaps: parts of wider ones are copied.
     static bool isPart(TensorRef const& t) { return t.dims.rank >= 3 && t.pixelStride() != channelsOf(t); }
     static int64_t partBytes(TensorRef const& t) { return isPart(t) ? roundUp(t.count() * sizeOf(t.type), kStep) : 0; }
-    // Of every pixel of `t`; strides in elements.
-    Result<void> copyRows(TensorRef const& t, void const* from, int64_t fromStride, void* to, int64_t toStride,
-                          CUstream_st* stream) const
+    // `t` without gaps.
+    static TensorRef denseAt(TensorRef t, void* data)
     {
-        size_t const size = size_t(sizeOf(t.type));
-        cuda::CopyRows copy;
-        copy.from = cuda::addressOf(from);
-        copy.fromPitch = size_t(fromStride) * size;
-        copy.to = cuda::addressOf(to);
-        copy.toPitch = size_t(toStride) * size;
-        copy.rowBytes = size_t(channelsOf(t)) * size;
-        copy.rows = size_t(t.count() / channelsOf(t));
-        TW_CUDA(device_->driver(), cuMemcpy2DAsync(&copy, stream));
-        return {};
+        t.data = data;
+        t.stride = channelsOf(t);
+        return t;
     }
     CudnnRunner runner_;
     std::shared_ptr<cuda::Device const> device_;

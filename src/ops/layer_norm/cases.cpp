@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
+#include "ops/layer_norm/cases_sets.h"
 #include "ops/layer_norm/op.h"
 
 namespace tw::ops::layer_norm {
@@ -50,6 +51,7 @@ void cases(CaseList& list)
     list.add("groups", groups, {input(DataType::kHalf, {2, 8, 10, 32, 32})});
     add("no_rows", 1, 1e-5, DataType::kFloat, {0, 4});
     add("no_columns", 1, 1e-5, DataType::kFloat, {4, 0});
+    addSets(list);
 }
 
 } // namespace tw::ops::layer_norm

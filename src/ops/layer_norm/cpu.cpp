@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "families/elementwise/activate_jit.h"
 #include "kernels/cpu/jit/layer_norm_kernel.h"
+#include "ops/layer_norm/jit_columns.h"
+#include "ops/layer_norm/layout.h"
 #include "ops/layer_norm/op.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/element.h"
@@ -13,21 +16,35 @@ namespace tw::ops::layer_norm {
 namespace {
 
 template <class T>
-void normalize(T const* x, T const* gamma, T const* beta, T* y, int64_t rows, int64_t n, double epsilon)
+void normalize(Attrs const& a, Walk const& w, T const* x, T const* gamma, T const* beta, T* y)
 {
-    for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    int64_t const n = w.within.volume();
+    for (Counter set(w.sets);;) {
+        int64_t const at = set.offset(w.setStrides), weight = set.offset(w.setWeights);
+        auto each = [&](auto const& f) {
+            Counter c(w.within);
+            do
+                f(at + c.offset(w.withinStrides), weight + c.offset(w.withinWeights));
+            while (c.next());
+        };
         double sum = 0, squares = 0;
-        for (int64_t i = 0; i < n; ++i)
-            sum += double(loadElement(x[i]));
+        if (!a.rms)
+            each([&](int64_t i, int64_t) { sum += double(loadElement(x[i])); });
         float const mean = float(sum / double(n));
-        for (int64_t i = 0; i < n; ++i) {
+        each([&](int64_t i, int64_t) {
             double const d = double(loadElement(x[i]) - mean);
             squares += d * d;
-        }
-        float const factor = float(1 / std::sqrt(squares / double(n) + epsilon));
-        for (int64_t i = 0; i < n; ++i)
-            storeElement(y[i], (loadElement(x[i]) - mean) * factor * (gamma ? loadElement(gamma[i]) : 1) +
-                                   (beta ? loadElement(beta[i]) : 0));
+        });
+        float const factor = float(1 / std::sqrt(squares / double(n) + a.epsilon));
+        each([&](int64_t i, int64_t k) {
+            float v = (loadElement(x[i]) - mean) * factor * (gamma ? loadElement(gamma[k]) : 1) +
+                      (beta ? loadElement(beta[k]) : 0);
+            if (a.activation.any())
+                activate(a.activation, &v, &v, 1);
+            storeElement(y[i], v);
+        });
+        if (!set.next())
+            break;
     }
 }
 
@@ -37,11 +54,13 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     TensorRef const &x = args.inputs[0], &y = args.outputs[0], none{};
     TensorRef const& gamma = a.hasGamma ? args.inputs[size_t(a.gammaInput())] : none;
     TensorRef const& beta = a.hasBeta ? args.inputs[size_t(a.betaInput())] : none;
-    int64_t const rows = x.dims.volume(0, int(a.axis)), n = x.dims.volume(int(a.axis), x.dims.rank);
+    if (x.count() == 0)
+        return {};
+    Walk const w = walkOf(a, x.dims);
     if (x.type == DataType::kFloat)
-        normalize(x.as<float>(), gamma.as<float>(), beta.as<float>(), y.as<float>(), rows, n, a.epsilon);
+        normalize(a, w, x.as<float>(), gamma.as<float>(), beta.as<float>(), y.as<float>());
     else
-        normalize(x.as<uint16_t>(), gamma.as<uint16_t>(), beta.as<uint16_t>(), y.as<uint16_t>(), rows, n, a.epsilon);
+        normalize(a, w, x.as<uint16_t>(), gamma.as<uint16_t>(), beta.as<uint16_t>(), y.as<uint16_t>());
     return {};
 }
 
@@ -50,19 +69,32 @@ constexpr PlainTactic kPlain{"layer_norm_plain", 1, run};
 class JitKernel final : public Kernel
 {
 public:
-    JitKernel(Attrs const& attrs, kernels::jit::LayerNormKernel kernel) : attrs_(attrs), kernel_(std::move(kernel)) {}
+    JitKernel(Attrs const& attrs, Layout const& layout, kernels::jit::LayerNormKernel kernel)
+        : attrs_(attrs), layout_(layout), kernel_(std::move(kernel))
+    {}
     Result<void> run(RunArgs& args) const override
     {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        int64_t const rows = x.dims.volume(0, int(attrs_.axis)), n = x.dims.volume(int(attrs_.axis), x.dims.rank);
+        Layout::Sizes const s = layout_.sizes(x.dims);
+        int64_t const rows = s.sets(), n = s.setSize();
         if (rows == 0 || n == 0)
             return {};
+        bool const pixels = isByPixel(x.format);
+        int64_t const xStride = pixels ? x.pixelStride() : n, yStride = pixels ? y.pixelStride() : n;
+        // Sets of one position of x after the other have gamma and beta of their own.
+        int64_t const own = layout_.weights() == Layout::Weights::kNone ? 1 : s.count / n;
         int64_t const parts = std::min<int64_t>(args.workers->count(), (rows * n + kPartElements - 1) / kPartElements);
-        auto row = [&](int i) { return i < 0 ? nullptr : args.inputs[size_t(i)].as<float>(); };
+        auto weights = [&](int i, int64_t row) {
+            return i < 0 ? nullptr : args.inputs[size_t(i)].as<float>() + row % own * n;
+        };
         args.workers->run(parts, [&](int64_t part, int) {
-            int64_t const begin = rows * part / parts, end = rows * (part + 1) / parts;
-            kernel_({x.as<float>() + begin * n, y.as<float>() + begin * n, row(attrs_.gammaInput()),
-                     row(attrs_.betaInput()), end - begin, n, float(1 / double(n)), float(attrs_.epsilon)});
+            int64_t const end = rows * (part + 1) / parts;
+            for (int64_t at = rows * part / parts, some; at < end; at += some) {
+                some = own > 1 ? 1 : end - at;
+                kernel_({x.as<float>() + at * xStride, y.as<float>() + at * yStride, weights(attrs_.gammaInput(), at),
+                         weights(attrs_.betaInput(), at), some, n, xStride * int64_t(sizeof(float)),
+                         yStride * int64_t(sizeof(float)), float(1 / double(n)), float(attrs_.epsilon)});
+            }
         });
         return {};
     }
@@ -72,24 +104,41 @@ private:
     static constexpr int64_t kPartElements = 16384;
 
     Attrs attrs_;
+    Layout layout_;
     kernels::jit::LayerNormKernel kernel_;
 };
 
 class JitTactic final : public Tactic
 {
 public:
-    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    constexpr JitTactic(char const* name, kernels::jit::Isa isa) : Tactic(name, 2, Backend::kCpu), isa_(isa) {}
     Support supports(Problem const& p) const override
     {
         if (p.inputs[0].type != DataType::kFloat)
             return Support::no("takes f32 only");
+        Layout const layout = layoutOf(p);
+        Layout::Sizes const s = layout.sizes(p.inputs[0].maxDims);
+        if (!layout.isRows() || (layout.weights() != Layout::Weights::kNone &&
+                                 (s.tail > 1 || s.count % std::max<int64_t>(s.setSize(), 1) != 0)))
+            return Support::no("takes sets of neighbours, gamma and beta with a number for each of them");
         return supportsIsa(isa_);
+    }
+    std::vector<Formats> formats(Problem const& p) const override
+    {
+        std::vector<Formats> list{linearFormats(p)};
+        // The channels of a pixel.
+        Extents const& x = p.inputs[0].maxDims;
+        auto const& a = p.node->attrsAs<Attrs>();
+        if (x.rank >= 3 && a.axis == 1 && a.kept == (int64_t(1) << x.rank) - 4)
+            list.push_back(channelsLastFormats(p));
+        return list;
     }
     Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
     {
         auto const& a = p.node->attrsAs<Attrs>();
-        TW_ASSIGN(auto kernel, kernels::jit::LayerNormKernel::emit(isa_, a.hasGamma, a.hasBeta));
-        return std::unique_ptr<Kernel>(std::make_unique<JitKernel>(a, std::move(kernel)));
+        TW_ASSIGN(auto kernel, kernels::jit::LayerNormKernel::emit(
+                                   isa_, {a.hasGamma, a.hasBeta, a.rms, jitActivation(a.activation)}));
+        return std::unique_ptr<Kernel>(std::make_unique<JitKernel>(a, layoutOf(p), std::move(kernel)));
     }
 
 private:
@@ -103,7 +152,7 @@ constexpr JitTactic kAvx2{"layer_norm_f32_jit_avx2", kernels::jit::Isa::kAvx2};
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    static Tactic const* const kList[] = {&kAvx512, &kAvx2, &columnsAvx512(), &columnsAvx2(), &kPlain};
     return kList;
 }
 

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/layer_norm/op.h"
 
+#include <cmath>
+
 #include "tactic/registry.h"
 
 namespace tw::ops::layer_norm {
 
 namespace {
+
+// Why the sets do not exist; empty: they do.
+std::string whySets(Attrs const& a, ir::Shape const& x)
+{
+    int64_t const rank = int64_t(x.size());
+    if (a.kept < 0 || a.kept >> rank != 0 || (a.kept & ((int64_t(2) << a.axis) - 1)) != 0)
+        return "kept " + std::to_string(a.kept) + " must name dimensions behind axis " + std::to_string(a.axis) +
+               " only, below " + std::to_string(rank);
+    if (a.channel >= rank)
+        return "channel " + std::to_string(a.channel) + " is out of range (allowed: -1.." + std::to_string(rank - 1) +
+               ")";
+    if (a.groups == 1)
+        return {};
+    if (a.groups < 1 || a.channel < 0 || !a.isNormalized(int(a.channel)) || rank >= kMaxRank)
+        return std::to_string(a.groups) + " groups need a channel among the normalized dimensions, of at most " +
+               std::to_string(kMaxRank - 1);
+    ir::Dim const& channels = x[size_t(a.channel)];
+    if (channels.isConst() && channels.value() % a.groups != 0)
+        return channels.str() + " channels cannot be cut into " + std::to_string(a.groups) + " groups";
+    return {};
+}
 
 Result<void> infer(ir::InferContext& ctx)
 {
@@ -18,7 +41,12 @@ Result<void> infer(ir::InferContext& ctx)
     if (!std::isfinite(a.epsilon) || a.epsilon < 0)
         return ctx.error("epsilon " + std::to_string(a.epsilon) + " must be finite and not negative");
     ir::Shape const& x = ctx.shape(0);
-    ir::Dim const n = volume(ir::Shape(x.begin() + a.axis, x.end()));
+    for (std::string const& why : {whySets(a, x), a.activation.check()})
+        if (!why.empty())
+            return ctx.error(why);
+    ir::Dim n = a.channel >= 0 ? x[size_t(a.channel)] : ir::Dim(1);
+    for (int i = 0; a.channel < 0 && i < ctx.rank(0); ++i)
+        n = a.isNormalized(i) ? n * x[size_t(i)] : n;
     if (ctx.inputCount() != a.inputCount())
         return ctx.error(std::to_string(ctx.inputCount()) + " inputs, but has_gamma and has_beta ask for " +
                          std::to_string(a.inputCount()));

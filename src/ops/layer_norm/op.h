@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, mean and variance of each row, which is what the dimensions
-// from `axis` on hold together. x, y: f32 or f16, one shape; gamma, beta: [n], n numbers in a row, of x's type; either
-// may be missing, and is no input then. Made by passes; the node's body holds the nodes it stands for.
+// y = f((x - mean) / sqrt(variance + epsilon) * gamma + beta), mean and variance of each set of x's numbers; with `rms`
+// the mean counts as 0. x, y: f32 or f16, one shape.
+// A set is what the dimensions from `axis` on hold together, those in `kept` apart: each of their positions has sets of
+// its own. With groups > 1 dimension `channel` is cut into so many equal parts, each with sets of its own.
+//   layer norm            axis = the first normalized dimension
+//   channels-first        axis = 1, kept = {2, 3}
+//   instance norm         axis = 2, channel = 1;                of NHWC axis = 1, kept = {3}, channel = 3
+//   group norm            axis = 1, channel = 1, groups;        of NHWC axis = 1, channel = 3, groups
+// gamma, beta: of x's type; either may be missing, and is no input then. [n], a number for each place in a set, the
+// dimensions of which are neighbours; or, where there is a `channel`, [C], one for each position in that dimension.
+// f: an activation, or nothing. Made by passes; the node's body holds the nodes it stands for.
 #pragma once
 
+#include "families/elementwise/activate.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
 
@@ -14,6 +23,11 @@ struct Attrs : ir::AttrsOf<Attrs>
     int64_t axis = 0; // 0 .. rank - 1
     double epsilon = 1e-5;
     bool hasGamma = true, hasBeta = true;
+    int64_t kept = 0;     // bit i: dimension i, behind `axis`
+    int64_t channel = -1; // negative: none
+    int64_t groups = 1;
+    bool rms = false;
+    FusedActivation activation;
 
     void visit(ir::AttrVisitor& v) override
     {
@@ -21,11 +35,19 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(2, "epsilon", epsilon);
         v.field(3, "has_gamma", hasGamma);
         v.field(4, "has_beta", hasBeta);
+        v.field(5, "kept", kept);
+        v.field(6, "channel", channel);
+        v.field(7, "groups", groups);
+        v.field(8, "rms", rms);
+        activation.visit(v, 9);
     }
 
     int inputCount() const { return 1 + hasGamma + hasBeta; }
     int gammaInput() const { return hasGamma ? 1 : -1; }
     int betaInput() const { return hasBeta ? 1 + hasGamma : -1; }
+    bool isNormalized(int dimension) const { return dimension >= axis && !(kept >> dimension & 1); }
+    // The last dimensions together, with numbers for each place: what other ops may end with.
+    bool isOfRows() const { return kept == 0 && channel < 0 && groups == 1; }
 };
 
 Result<void> reference(RefContext& ctx);

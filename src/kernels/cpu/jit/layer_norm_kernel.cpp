@@ -2,6 +2,7 @@
 #include "kernels/cpu/jit/layer_norm_kernel.h"
 
 #include "kernels/cpu/jit/row_code.h"
+#include "kernels/cpu/jit/vector_math.h"
 
 namespace tw::kernels::jit {
 
@@ -13,7 +14,7 @@ using namespace Xbyak::util;
 class LayerNormEmitter
 {
 public:
-    LayerNormEmitter(VectorCode& code, bool gamma, bool beta) : c(code), gamma_(gamma), beta_(beta), tail_(code, 15) {}
+    LayerNormEmitter(VectorCode& code, LayerNormForm const& form) : c(code), form_(form), tail_(code, 15) {}
 
     void emit()
     {
@@ -31,9 +32,8 @@ public:
         Xbyak::Label next;
         c.L(next);
         row();
-        load(rax, offsetof(LayerNormArgs, n));
-        c.lea(r8, c.ptr[r8 + rax * 4]);
-        c.lea(r9, c.ptr[r9 + rax * 4]);
+        c.add(r8, c.ptr[rdi + int(offsetof(LayerNormArgs, xStride))]);
+        c.add(r9, c.ptr[rdi + int(offsetof(LayerNormArgs, yStride))]);
         c.dec(r10);
         c.jnz(next, c.T_NEAR);
         c.vzeroupper();
@@ -45,7 +45,7 @@ private:
     static constexpr int kSum = 0, kMean = 4, kFactor = 5, kTemp = 6; // sums in 0 .. 3
 
     VectorCode& c;
-    bool gamma_, beta_;
+    LayerNormForm form_;
     Tail tail_;
 
     // body(i, masked): vector i behind rax.
@@ -86,7 +86,7 @@ private:
         c.vmulps(c.vec(0), c.vec(0), c.vec(kTemp));
     }
 
-    void row()
+    void mean()
     {
         clearSums();
         vectors([&](int i, bool masked) {
@@ -99,13 +99,20 @@ private:
         });
         joinSums();
         c.vmovaps(c.vec(kMean), c.vec(0));
+    }
+
+    void row()
+    {
+        if (!form_.rms)
+            mean();
         clearSums();
         vectors([&](int i, bool masked) {
             int const d = kTemp + i;
             load(d, at(r8, i), masked);
-            if (masked)
+            if (masked && !form_.rms)
                 tail_.fill(d, kMean);
-            c.vsubps(c.vec(d), c.vec(d), c.vec(kMean));
+            if (!form_.rms)
+                c.vsubps(c.vec(d), c.vec(d), c.vec(kMean));
             c.vfmadd231ps(c.vec(kSum + i), c.vec(d), c.vec(d));
         });
         joinSums();
@@ -114,33 +121,40 @@ private:
         c.vsqrtps(c.vec(0), c.vec(0));
         c.loadConstant(kFactor, 1.f);
         c.vdivps(c.vec(kFactor), c.vec(kFactor), c.vec(0));
-        vectors([&](int i, bool masked) {
-            int const d = kTemp + 2 * i, b = d + 1;
-            load(d, at(r8, i), masked);
-            if (gamma_)
-                load(b, at(rsi, i), masked);
+        vectors([&](int i, bool masked) { result(i, masked); });
+    }
+
+    void result(int i, bool masked)
+    {
+        // An activation has the registers behind its vector to itself.
+        int const d = form_.activation ? kTemp : kTemp + 2 * i, b = d + 1;
+        load(d, at(r8, i), masked);
+        if (form_.gamma)
+            load(b, at(rsi, i), masked);
+        if (!form_.rms)
             c.vsubps(c.vec(d), c.vec(d), c.vec(kMean));
-            c.vmulps(c.vec(d), c.vec(d), c.vec(kFactor));
-            if (gamma_)
-                c.vmulps(c.vec(d), c.vec(d), c.vec(b));
-            if (beta_) {
-                load(b, at(rdx, i), masked);
-                c.vaddps(c.vec(d), c.vec(d), c.vec(b));
-            }
-            if (masked)
-                tail_.store(at(r9, i), d);
-            else
-                c.vmovups(at(r9, i), c.vec(d));
-        });
+        c.vmulps(c.vec(d), c.vec(d), c.vec(kFactor));
+        if (form_.gamma)
+            c.vmulps(c.vec(d), c.vec(d), c.vec(b));
+        if (form_.beta) {
+            load(b, at(rdx, i), masked);
+            c.vaddps(c.vec(d), c.vec(d), c.vec(b));
+        }
+        if (form_.activation)
+            emitActivation(c, *form_.activation, d, b);
+        if (masked)
+            tail_.store(at(r9, i), d);
+        else
+            c.vmovups(at(r9, i), c.vec(d));
     }
 };
 
 } // namespace
 
-Result<LayerNormKernel> LayerNormKernel::emit(Isa isa, bool gamma, bool beta)
+Result<LayerNormKernel> LayerNormKernel::emit(Isa isa, LayerNormForm const& form)
 {
     LayerNormKernel kernel;
-    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { LayerNormEmitter(c, gamma, beta).emit(); }));
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { LayerNormEmitter(c, form).emit(); }));
     return kernel;
 }
 

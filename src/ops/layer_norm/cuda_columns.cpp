@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets whose elements lie below each other and fit into the registers of a block, such as channels of NCHW.
+#include <algorithm>
+#include <bit>
+
+#include "ops/layer_norm/cuda_sources.h"
+
+namespace tw::ops::layer_norm {
+
+namespace {
+
+constexpr int64_t kLeastLanes = 2, kMostLanes = 32, kMostThreads = 512;
+constexpr int64_t kMostPacks = 16; // of a thread, in registers
+
+// Columns that a thread has side by side.
+int64_t widthOf(Problem const& problem)
+{
+    int64_t const inner = layoutOf(problem).sizes(problem.inputs[0].dims).inner;
+    int64_t width = 16 / sizeOf(problem.inputs[0].type);
+    while (inner % width != 0)
+        width /= 2;
+    return width;
+}
+// Large blocks have half the registers.
+int64_t mostPacks(Problem const& problem, int64_t width, int64_t threads)
+{
+    return width * sizeOf(problem.inputs[0].type) == 16 && threads == kMostThreads ? kMostPacks / 2 : kMostPacks;
+}
+int64_t packsFor(int64_t n, int64_t threads, int64_t lanes)
+{
+    int64_t const rows = threads / lanes;
+    return std::max<int64_t>((n + rows - 1) / rows, 1);
+}
+
+Support supports(Problem const& problem)
+{
+    Layout const layout = layoutOf(problem);
+    if (!layout.isColumns())
+        return Support::no("takes sets along neighbouring dimensions with others behind them");
+    if (layout.weights() == Layout::Weights::kOther)
+        return Support::no("takes gamma and beta along a set or across sets");
+    Layout::Sizes const s = layout.sizes(problem.inputs[0].maxDims);
+    if (layout.weights() == Layout::Weights::kN && s.count != s.n)
+        return Support::no("takes gamma and beta with a number for each element of a set");
+    int64_t const most = kMostThreads / kLeastLanes * mostPacks(problem, widthOf(problem), kMostThreads);
+    if (s.n > most)
+        return Support::no("takes sets of at most " + std::to_string(most) + " elements, this one has " +
+                           std::to_string(s.n));
+    return Support::yes();
+}
+
+// {threads, lanes}: lanes for whole sectors of memory, fewer where sets are long or few.
+std::vector<Config> configs(Problem const& problem)
+{
+    Layout::Sizes const s = layoutOf(problem).sizes(problem.inputs[0].maxDims);
+    int64_t const width = widthOf(problem), columns = s.sets() / width,
+                  processors = problem.cuda ? problem.cuda->multiprocessors : 1;
+    std::vector<Config> list;
+    // The widest blocks that reach every multiprocessor; the smallest that hold a set.
+    for (int64_t lanes : {16, 8, 4, 2}) {
+        if (list.size() >= 2 || (lanes > 4 && (columns + lanes - 1) / lanes < processors))
+            continue;
+        for (int64_t threads : {128, 256, 512})
+            if (packsFor(s.n, threads, lanes) <= mostPacks(problem, width, threads)) {
+                list.push_back({threads, lanes});
+                if (threads < kMostThreads && packsFor(s.n, threads, lanes) > 4)
+                    list.push_back({2 * threads, lanes});
+                break;
+            }
+    }
+    return list;
+}
+
+CudaKernels generate(Problem const& problem, Config const& config)
+{
+    bool const isKnown = isConfig(config, 2, 2, kMostThreads) && config[0] >= 128 &&
+                         std::has_single_bit(uint64_t(config[0])) && std::has_single_bit(uint64_t(config[1])) &&
+                         config[1] <= kMostLanes;
+    auto const& a = problem.node->attrsAs<Attrs>();
+    Layout const layout = layoutOf(problem);
+    int64_t const width = widthOf(problem), n = layout.sizes(problem.inputs[0].maxDims).n;
+    int64_t const packs = isKnown ? packsFor(n, config[0], config[1]) : 0;
+    if (packs < 1 || packs > mostPacks(problem, width, config[0]))
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    int const threads = int(config[0]), lanes = int(config[1]);
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.isDependent = true;
+    out.names = {"layer_norm_column_packs", "layer_norm_columns"};
+    out.source = constantsOf(problem) + cuda::flag("kByRow", layout.weights() == Layout::Weights::kN) +
+                 cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
+                 cuda::constant("kWidth", width) + cuda::constant("kPacks", packs) +
+                 cuda::include("ops/layer_norm/layer_norm_columns.cuh");
+    out.run = [&a, layout, width, threads, lanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        Layout::Sizes const s = layout.sizes(args.inputs[0].dims);
+        ColumnParams p;
+        setTensors(a, args, p);
+        int64_t const by = s.inner % width == 0 && isAligned(p) ? width : 1;
+        p.n = uint64_t(s.n);
+        p.inner = uint64_t(s.inner);
+        p.columns = uint64_t(s.sets() / by);
+        p.columnsOfRow = cuda::divBy(std::max<int64_t>(s.inner / by, 1));
+        p.tail = cuda::divBy(std::max<int64_t>(s.tail, 1));
+        p.count = cuda::divBy(std::max<int64_t>(s.count, 1));
+        return launch(by == width ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes), threads, p);
+    };
+    return out;
+}
+
+} // namespace
+
+constinit CudaTactic const kColumns{"layer_norm_columns_cuda", 1, generate, supports, configs};
+
+} // namespace tw::ops::layer_norm

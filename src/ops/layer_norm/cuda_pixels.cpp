@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of channels that lie side by side, over the pixels of an image: by pixels, or linear with the channels last.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/layer_norm/cuda_sources.h"
+
+namespace tw::ops::layer_norm {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostPacks = 8; // pixels of a thread
+constexpr int64_t kMostChannels = 1 << 20;
+
+struct Shape
+{
+    Layout layout;
+    Layout::Sizes sizes; // at the optimum
+    int64_t width = 1;   // channels of a thread
+
+    explicit Shape(Problem const& problem)
+        : layout(layoutOf(problem).byChannels()), sizes(layout.sizes(problem.inputs[0].dims))
+    {
+        width = 16 / sizeOf(problem.inputs[0].type);
+        while (!isByPixel(problem.inputs[0].format) && channels() % width != 0)
+            width /= 2;
+    }
+    int64_t channels() const { return sizes.inner * sizes.k; }
+    // Channels that hold whole groups and whole packs.
+    int64_t unit() const { return std::lcm(std::max<int64_t>(sizes.k, 1), width); }
+    int64_t lanesFor(int64_t segment) const { return (segment + width - 1) / width; }
+};
+
+bool fitsBlock(Shape const& s, int64_t segment)
+{
+    return segment > 0 && s.lanesFor(segment) <= kThreads && segment / s.sizes.k <= kThreads;
+}
+
+Support supports(Problem const& problem)
+{
+    Shape const s(problem);
+    Layout::Sizes const most = s.layout.sizes(problem.inputs[0].maxDims);
+    if (!s.layout.exists() || s.layout.isRows())
+        return Support::no("takes groups of neighbouring channels over neighbouring dimensions in front of them");
+    if (s.layout.weights() != Layout::Weights::kNone &&
+        (s.layout.weights() != Layout::Weights::kColumns || most.tail != 1 || most.count != s.channels()))
+        return Support::no("takes gamma and beta with a number for each channel");
+    if (s.channels() != most.inner * most.k || s.channels() < 1 || s.channels() > kMostChannels)
+        return Support::no("takes a known number of channels, at most " + std::to_string(kMostChannels));
+    if (!fitsBlock(s, s.channels()) && !fitsBlock(s, s.unit()))
+        return Support::no("takes groups of at most " + std::to_string(kThreads * s.width) + " channels");
+    if (most.n > INT32_MAX / 2 || most.outer * most.n > INT32_MAX)
+        return Support::no("counts pixels in 32 bits");
+    return Support::yes();
+}
+
+// {channels of a segment, pixels of a thread}
+std::vector<Config> configs(Problem const& problem)
+{
+    Shape const s(problem);
+    int64_t const processors = problem.cuda ? problem.cuda->multiprocessors : 1, channels = s.channels(),
+                  line = 128 / sizeOf(problem.inputs[0].type);
+    std::vector<Config> list;
+    auto add = [&](int64_t segment) {
+        if (!fitsBlock(s, segment) || (!list.empty() && list.back()[0] == segment))
+            return;
+        int64_t const rows = kThreads / s.lanesFor(segment), segments = (channels + segment - 1) / segment;
+        int64_t packs = kMostPacks;
+        while (packs > 1 && s.sizes.outer * segments * ((s.sizes.n + rows * packs - 1) / (rows * packs)) < processors)
+            packs /= 2;
+        list.push_back({segment, packs});
+        if (packs > 1)
+            list.push_back({segment, packs / 2});
+    };
+    add(std::min((std::max(s.unit(), 2 * line) + s.unit() - 1) / s.unit() * s.unit(), channels));
+    add(channels);
+    if (list.empty())
+        add(s.unit());
+    return list;
+}
+
+CudaKernels generate(Problem const& problem, Config const& config)
+{
+    Shape const s(problem);
+    bool const isKnown = isConfig(config, 2, 1, kMostChannels) && fitsBlock(s, config[0]) &&
+                         (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
+    if (!isKnown)
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const segment = config[0], packs = config[1], lanes = s.lanesFor(segment), each = kThreads / lanes * packs,
+                  channels = s.channels(), segments = (channels + segment - 1) / segment;
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.isDependent = true;
+    out.alignment = s.width * sizeOf(problem.inputs[0].type);
+    out.names = {"measure", "normalize"};
+    out.source = constantsOf(problem) + cuda::constant("kThreads", kThreads) + cuda::constant("kLanes", lanes) +
+                 cuda::constant("kWidth", s.width) + cuda::constant("kPacks", packs) +
+                 cuda::constant("kSegment", segment) + cuda::constant("kGroup", s.sizes.k) +
+                 cuda::include("ops/layer_norm/layer_norm_pixels.cuh");
+    auto slabsOf = [each](Layout::Sizes const& of) { return (of.n + each - 1) / each; };
+    out.workspace = [layout = s.layout, slabsOf](std::span<TensorRef const> in, std::span<TensorRef const>) {
+        Layout::Sizes const of = layout.sizes(in[0].dims);
+        return of.outer * slabsOf(of) * of.inner * int64_t(2 * sizeof(float));
+    };
+    out.run = [&a, layout = s.layout, slabsOf, each, segments](CudaLaunch const& launch,
+                                                               RunArgs& args) -> Result<void> {
+        Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
+        if (of.all() == 0)
+            return {};
+        bool const pixels = isByPixel(args.inputs[0].format);
+        PixelParams p;
+        setTensors(a, args, p);
+        p.n = uint64_t(of.n);
+        p.channels = int32_t(of.inner * of.k);
+        p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
+        p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
+        p.groups = int32_t(of.inner);
+        p.slabs = int32_t(slabsOf(of));
+        p.each = int32_t(each);
+        p.segments = int32_t(segments);
+        p.parts = args.workspace;
+        int64_t const blocks = of.outer * p.slabs * segments;
+        TW_TRY(launch(0, blocks, kThreads, p));
+        return launch(1, blocks, kThreads, p);
+    };
+    return out;
+}
+
+} // namespace
+
+constinit CudaTactic const kPixels{"layer_norm_pixels_cuda", 1, generate, supports, configs, withPixels};
+
+} // namespace tw::ops::layer_norm

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets that are contiguous and fit into the registers of a warp or a block.
+#include <algorithm>
+
+#include "ops/layer_norm/cuda_sources.h"
+
+namespace tw::ops::layer_norm {
+
+namespace {
+
+constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
+constexpr int64_t kRowThreads[] = {32, 128, 512};
+
+int64_t widthOf(Problem const& problem)
+{
+    return 16 / sizeOf(problem.inputs[0].type);
+}
+int64_t longestRow(Problem const& problem)
+{
+    return layoutOf(problem).sizes(problem.inputs[0].maxDims).setSize();
+}
+
+Support supports(Problem const& problem)
+{
+    if (!layoutOf(problem).isRows())
+        return Support::no("takes sets that are contiguous");
+    int64_t const most = 512 * kMostPacks * widthOf(problem), n = longestRow(problem);
+    if (n > most)
+        return Support::no("takes sets of at most " + std::to_string(most) + " elements, this one has " +
+                           std::to_string(n));
+    return Support::yes();
+}
+
+// {threads for a row, threads of a block}: the fewest threads that hold a row, in blocks of one row, which reach every
+// multiprocessor when rows are few, or of several; and more threads for a row.
+std::vector<Config> configs(Problem const& problem)
+{
+    constexpr int64_t kBlock = 128;
+    int64_t const width = widthOf(problem), n = longestRow(problem);
+    int64_t const rows = layoutOf(problem).sizes(problem.inputs[0].dims).sets();
+    bool const few = problem.cuda && rows <= int64_t(problem.cuda->multiprocessors) * 8;
+    std::vector<Config> list;
+    for (int64_t row : kRowThreads) {
+        if (row * width * kMostPacks < n)
+            continue;
+        if (!list.empty() && (row - kBlock) * width >= n) // too many of them idle
+            break;
+        if (row < kBlock && few)
+            list.push_back({row, row});
+        list.push_back({row, std::max(row, kBlock)});
+        if (list.size() >= 2)
+            break;
+    }
+    return list;
+}
+
+CudaKernels generate(Problem const& problem, Config const& config)
+{
+    if (!isConfig(config, 2, 32, 512) ||
+        std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    auto const& a = problem.node->attrsAs<Attrs>();
+    Layout const layout = layoutOf(problem);
+    int64_t const width = widthOf(problem), n = longestRow(problem), row = config[0], threads = config[1],
+                  packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
+    bool early = true;
+    for (size_t i = 1; i < problem.inputs.size(); ++i)
+        early = early && problem.inputs[i].constant;
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.isDependent = true;
+    out.names = {"layer_norm_packs", "layer_norm_elements"};
+    out.source = rowConstantsOf(problem, layout, width) + cuda::flag("kEarly", early) + cuda::constant("kRow", row) +
+                 cuda::constant("kThreads", threads) + cuda::constant("kWidth", width) +
+                 cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_rows.cuh");
+    out.run = [&a, layout, width, row, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        RowParams p;
+        setTensors(a, args, p);
+        setRows(layout.sizes(args.inputs[0].dims), args, p);
+        uint64_t const lengths = p.n | p.xPitch | p.yPitch;
+        bool const packed = lengths % uint64_t(width) == 0 && isAligned(p);
+        return launch(packed ? 0 : 1, p.n == 0 ? 0 : blocksFor(int64_t(p.sets), int(threads / row)), int(threads), p);
+    };
+    return out;
+}
+
+} // namespace
+
+constinit CudaTactic const kRows{"layer_norm_rows_cuda", 3, generate, supports, configs, withPixels};
+
+} // namespace tw::ops::layer_norm

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of neighbouring channels over all pixels of an image. A block has a slab of pixels and a segment of channels,
+// whole groups: kLanes threads side by side for kWidth channels each, kRows of them for neighbouring pixels. The first
+// kernel leaves mean and sum of squared differences of each group in the slab; the second one adds slabs up, as if all had
+// been summed around one mean, and normalizes its slab, which is still in L2 when x is not too large.
+//   int kThreads, kLanes, kWidth, kPacks: pixels of a thread; kSegment: channels; kGroup: channels of a group
+#pragma once
+
+#include "ops/layer_norm/layer_norm.cuh"
+
+namespace tw::ops::layer_norm {
+
+constexpr int kRows = kThreads / kLanes, kGroups = kSegment / kGroup, kWarps = kThreads / 32;
+
+struct Slab
+{
+    int image, number, firstChannel, channel, row, pixels; // channel: the thread's first; pixels: of the slab
+    bool takesPart;
+    TW_INLINE Slab(PixelParams const& p)
+    {
+        int const block = blockIdx.x / p.segments;
+        image = block / p.slabs;
+        number = block - image * p.slabs;
+        firstChannel = (blockIdx.x - block * p.segments) * kSegment;
+        row = threadIdx.x / kLanes;
+        channel = firstChannel + threadIdx.x % kLanes * kWidth;
+        pixels = int(min(u64(p.each), p.n - u64(number) * p.each));
+        takesPart = row < kRows && channel < p.channels && threadIdx.x % kLanes * kWidth < kSegment;
+    }
+    TW_INLINE bool has(int i) const { return takesPart && row + i * kRows < pixels; }
+    TW_INLINE i64 pixel(PixelParams const& p, int i) const
+    {
+        return i64(image) * p.n + i64(number) * p.each + row + i * kRows;
+    }
+    // Groups of the segment that exist.
+    TW_INLINE int groups(PixelParams const& p) const { return min(kGroups, p.groups - firstChannel / kGroup); }
+};
+TW_INLINE void fetch(PixelParams const& p, Slab const& s, Pack<T, kWidth> (&x)[kPacks])
+{
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i)
+        if (s.has(i))
+            x[i] = *reinterpret_cast<Pack<T, kWidth> const*>(static_cast<T const*>(p.x) + s.pixel(p, i) * p.xPitch +
+                                                             s.channel);
+}
+// Sums of groups, in out[], out of those of the threads' channels.
+TW_INLINE void total(Slab const& s, float const (&v)[kWidth], float (&part)[kRows][kLanes * kWidth], float* out)
+{
+    __syncthreads();
+    if (s.row < kRows)
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j)
+            part[s.row][threadIdx.x % kLanes * kWidth + j] = v[j];
+    __syncthreads();
+    for (int c = threadIdx.x; c < kSegment; c += kThreads) {
+        float sum = part[0][c];
+#pragma unroll
+        for (int r = 1; r < kRows; ++r)
+            sum += part[r][c];
+        part[0][c] = sum;
+    }
+    __syncthreads();
+    for (int g = threadIdx.x; g < kGroups; g += kThreads) {
+        float sum = 0;
+#pragma unroll 8
+        for (int c = 0; c < kGroup; ++c)
+            sum += part[0][g * kGroup + c];
+        out[g] = sum;
+    }
+    __syncthreads();
+}
+TW_KERNEL __launch_bounds__(kThreads) measure(const __grid_constant__ PixelParams p)
+{
+    __shared__ float part[kRows][kLanes * kWidth], sums[kGroups];
+    Slab const s(p);
+    Pack<T, kWidth> x[kPacks];
+    releaseDependents();
+    waitForPrevious();
+    fetch(p, s, x);
+    float const inverse = 1 / (float(s.pixels) * kGroup);
+    float v[kWidth], mean[kWidth];
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j)
+        v[j] = mean[j] = 0;
+    if constexpr (!kRms) {
+#pragma unroll
+        for (int i = 0; i < kPacks; ++i)
+            if (s.has(i))
+#pragma unroll
+                for (int j = 0; j < kWidth; ++j)
+                    v[j] += load<float>(x[i].v[j]);
+        total(s, v, part, sums);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+            mean[j] = sums[min((s.channel - s.firstChannel + j) / kGroup, kGroups - 1)] * inverse;
+            v[j] = 0;
+        }
+    }
+    float own = 0; // mean of the group that this thread reports
+    if (!kRms && threadIdx.x < kGroups)
+        own = sums[threadIdx.x] * inverse;
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i)
+        if (s.has(i))
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) {
+                float const d = load<float>(x[i].v[j]) - mean[j];
+                v[j] += d * d;
+            }
+    total(s, v, part, sums);
+    if (threadIdx.x < s.groups(p))
+        static_cast<float2*>(
+            p.parts)[(i64(s.image) * p.groups + s.firstChannel / kGroup + threadIdx.x) * p.slabs + s.number] =
+            make_float2(own, sums[threadIdx.x]);
+}
+TW_KERNEL __launch_bounds__(kThreads) normalize(const __grid_constant__ PixelParams p)
+{
+    __shared__ float2 sets[kGroups];
+    Slab const s(p);
+    Pack<T, kWidth> x[kPacks], gammas, betas;
+    if (s.takesPart)
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j)
+            if (s.channel + j < p.channels) {
+                if constexpr (kGamma)
+                    gammas.v[j] = static_cast<T const*>(p.gamma)[s.channel + j];
+                if constexpr (kBeta)
+                    betas.v[j] = static_cast<T const*>(p.beta)[s.channel + j];
+            }
+    releaseDependents();
+    waitForPrevious();
+    fetch(p, s, x);
+    int const lane = threadIdx.x % 32;
+    float const all = float(p.n) * kGroup;
+    for (int g = threadIdx.x / 32; g < s.groups(p); g += kWarps) {
+        float2 const* const parts =
+            static_cast<float2 const*>(p.parts) + (i64(s.image) * p.groups + s.firstChannel / kGroup + g) * p.slabs;
+        auto countOf = [&](int i) { return float(min(u64(p.each), p.n - u64(i) * p.each)) * kGroup; };
+        float mean = 0, squares = 0;
+        if constexpr (!kRms) {
+            for (int i = lane; i < p.slabs; i += 32)
+                mean += parts[i].x * countOf(i);
+            mean = warpReduce(mean, sum) / all;
+        }
+        for (int i = lane; i < p.slabs; i += 32) {
+            float2 const part = parts[i];
+            squares += part.y + (part.x - mean) * (part.x - mean) * countOf(i);
+        }
+        squares = warpReduce(squares, sum);
+        if (lane == 0)
+            sets[g] = make_float2(mean, scaleOf(squares, all));
+    }
+    __syncthreads();
+    float2 set[kWidth];
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j)
+        set[j] = sets[min((s.channel - s.firstChannel + j) / kGroup, kGroups - 1)];
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i)
+        if (s.has(i)) {
+            Pack<T, kWidth> y;
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j)
+                y.v[j] = finished((load<float>(x[i].v[j]) - set[j].x) * set[j].y, load<float>(gammas.v[j]),
+                                  load<float>(betas.v[j]));
+            *reinterpret_cast<Pack<T, kWidth>*>(static_cast<T*>(p.y) + s.pixel(p, i) * p.yPitch + s.channel) = y;
+        }
+}
+
+} // namespace tw::ops::layer_norm

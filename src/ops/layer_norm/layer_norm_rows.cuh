@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A set in the registers of kRow threads: V elements in each of P packs a thread. Gamma and beta that no kernel writes are
+// read before the kernel in front has ended.
+//   int kRow, kThreads, kWidth, kPacks; bool kEarly, and what row_weights.cuh wants
+#pragma once
+
+#include "ops/layer_norm/row_weights.cuh"
+
+namespace tw::ops::layer_norm {
+
+TW_INLINE float total(float v)
+{
+    if constexpr (kRow == 32) {
+        return warpReduce(v, sum);
+    } else {
+        __shared__ float scratch[32];
+        return blockReduce(v, 0.0f, scratch, sum);
+    }
+}
+template <int V, int P>
+TW_INLINE void rows(RowParams const& p)
+{
+    idx const row = blockIdx.x * (kThreads / kRow) + threadIdx.x / kRow;
+    idx const lane = threadIdx.x % kRow, n = idx(p.n), packs = n / V;
+    Weights<V> gamma[P], beta[P];
+    Pack<T, V> x[P];
+    auto weights = [&] {
+#pragma unroll
+        for (int i = 0; i < P; ++i)
+            if (i * kRow + lane < packs && row < p.sets) {
+                idx const at = (i * kRow + lane) * V;
+                if constexpr (kGamma)
+                    gamma[i].fetch(p, p.gamma, row, at);
+                if constexpr (kBeta)
+                    beta[i].fetch(p, p.beta, row, at);
+            }
+    };
+    releaseDependents();
+    if constexpr (kEarly)
+        weights();
+    waitForPrevious();
+    if (row >= p.sets)
+        return; // whole warps
+    auto const* const from = reinterpret_cast<Pack<T, V> const*>(static_cast<T const*>(p.x) + i64(row) * p.xPitch);
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (i * kRow + lane < packs)
+            x[i] = from[i * kRow + lane];
+    if constexpr (!kEarly)
+        weights();
+    float v[P][V], mean = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (i * kRow + lane < packs)
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[i][j] = load<float>(x[i].v[j]);
+                mean += v[i][j];
+            }
+    mean = kRms ? 0 : total(mean) / float(p.n);
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (i * kRow + lane < packs)
+#pragma unroll
+            for (int j = 0; j < V; ++j) {
+                v[i][j] -= mean;
+                squares += v[i][j] * v[i][j];
+            }
+    float const scale = scaleOf(total(squares), float(p.n));
+    auto* const to = reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + i64(row) * p.yPitch);
+#pragma unroll
+    for (int i = 0; i < P; ++i)
+        if (i * kRow + lane < packs) {
+            Pack<T, V> y;
+#pragma unroll
+            for (int j = 0; j < V; ++j)
+                y.v[j] = finished(v[i][j] * scale, gamma[i].at(j), beta[i].at(j));
+            to[i * kRow + lane] = y;
+        }
+}
+TW_KERNEL __launch_bounds__(kThreads) layer_norm_packs(const __grid_constant__ RowParams p)
+{
+    rows<kWidth, kPacks>(p);
+}
+TW_KERNEL __launch_bounds__(kThreads) layer_norm_elements(const __grid_constant__ RowParams p)
+{
+    rows<1, kPacks * kWidth>(p);
+}
+
+} // namespace tw::ops::layer_norm

@@ -37,8 +37,9 @@ bool isNorm(ir::Node const& n)
     if (n.op != &ops::layer_norm::def())
         return false;
     auto const& a = n.attrsAs<ops::layer_norm::Attrs>();
-    return a.hasGamma && a.hasBeta && a.axis == n.outputs[0]->rank() - 1 &&
-           n.inputs[size_t(a.gammaInput())]->isConstant() && n.inputs[size_t(a.betaInput())]->isConstant();
+    return a.hasGamma && a.hasBeta && a.isOfRows() && !a.rms && !a.activation.any() &&
+           a.axis == n.outputs[0]->rank() - 1 && n.inputs[size_t(a.gammaInput())]->isConstant() &&
+           n.inputs[size_t(a.betaInput())]->isConstant();
 }
 
 bool isProduct(ir::Node const* n)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes that exporters write for a norm, from the square root of the variance on; what fuse_layer_norm.cpp lists.
+#pragma once
+
+#include <vector>
+
+#include "passes/norm_sets.h"
+
+namespace tw::passes {
+
+// The conversion between f16 and f32.
+bool isCast(ir::Node const* n, DataType from, DataType to);
+// A square root.
+bool isRoot(ir::Node const& n);
+
+class NormPattern
+{
+public:
+    NormPattern(ir::Graph& g, bool refittable) : g_(g), refittable_(refittable) {}
+
+    std::vector<ir::Node*> nodes;
+    ir::Value* x = nullptr;
+    ir::Value *gamma = nullptr, *beta = nullptr; // constants, null: none
+    ops::layer_norm::Attrs attrs;
+
+    // `root` is a square root.
+    bool from(ir::Node* root);
+
+private:
+    bool isMean(ir::Node const* n);
+    bool isSquare(ir::Node const* n) const;
+    bool variance(ir::Node* root);
+    bool ofDifference(ir::Node* average, ir::Node* square);
+    bool ofSquares(ir::Node* difference);
+    bool isDifference(ir::Value* v);
+    ir::Node* inverse(ir::Node* root) const;
+    bool byDifference(ir::Node* root);
+    bool byFactor(ir::Node* root);
+    bool takesWeights(ir::Value const& v, int64_t& mask) const;
+    bool takeWeight(ir::Node*& n, bool sum);
+    void takeWeights(ir::Node*& n);
+    void takeCast(ir::Node*& n);
+    void throughReshapes(ir::Node*& n);
+    void takeActivation(ir::Node* n);
+
+    std::vector<ir::Node*> readers(ir::Value const* v) const;
+    ir::Node* onlyReader(ir::Node const* n) const;
+
+    ir::Graph& g_;
+    bool refittable_;
+    bool centered_ = true;
+    NormSets sets_;
+    ir::Node* mean_ = nullptr;
+};
+
+} // namespace tw::passes

@@ -114,6 +114,38 @@ std::vector<Row> elementRows()
                             a.hasGamma = a.hasBeta = false;
                         }),
                         {{h, {rows, n}}}});
+    struct Norm
+    {
+        char const* name;
+        Extents x;
+        int64_t axis, kept, channel, groups, weights;
+        bool rms;
+    };
+    for (Norm const& n : {Norm{"rms_norm_256x1024", {256, 1024}, 1, 0, -1, 1, 1024, true},
+                          Norm{"rms_norm_8192x4096", {8192, 4096}, 1, 0, -1, 1, 4096, true},
+                          Norm{"group_norm_320x64x64", {1, 320, 64, 64}, 1, 0, 1, 32, 320, false},
+                          Norm{"group_norm_8x640x32x32", {8, 640, 32, 32}, 1, 0, 1, 32, 640, false},
+                          Norm{"group_norm_8x256x128x128", {8, 256, 128, 128}, 1, 0, 1, 32, 256, false},
+                          Norm{"group_norm_8x1280x8x8", {8, 1280, 8, 8}, 1, 0, 1, 32, 1280, false},
+                          Norm{"instance_norm_8x64x256x256", {8, 64, 256, 256}, 2, 0, 1, 1, 64, false},
+                          Norm{"channel_norm_32x96x56x56", {32, 96, 56, 56}, 1, 12, -1, 1, 96, false},
+                          Norm{"channel_norm_32x768x7x7", {32, 768, 7, 7}, 1, 12, -1, 1, 768, false},
+                          Norm{"group_norm_nhwc_8x64x64x320", {8, 64, 64, 320}, 1, 0, 3, 32, 320, false}})
+        for (DataType t : {h, f}) {
+            layer_norm::Attrs a;
+            a.axis = n.axis;
+            a.kept = n.kept;
+            a.channel = n.channel;
+            a.groups = n.groups;
+            a.rms = n.rms;
+            a.hasBeta = !n.rms;
+            std::vector<std::pair<DataType, Extents>> inputs{{t, n.x}, {t, {n.weights}}};
+            if (a.hasBeta)
+                inputs.push_back({t, {n.weights}});
+            size_t const constants = inputs.size() - 1;
+            list.push_back({std::string(n.name) + (t == h ? "_f16" : "_f32"), layer_norm::def(), a.clone(),
+                            std::move(inputs), 0, constants});
+        }
     auto pool = pooling::Attrs::plain(pooling::Kind::kMax, {3, 3});
     pool.strides = {2, 2};
     pool.prePadding = pool.postPadding = {1, 1};

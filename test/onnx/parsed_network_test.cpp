@@ -231,6 +231,22 @@ struct OneNode
         add(TensorProto::FLOAT).add_float_data(value);
         return *this;
     }
+    OneNode& numbers(std::vector<float> const& values)
+    {
+        TensorProto& t = add(TensorProto::FLOAT);
+        t.add_dims(int64_t(values.size()));
+        for (float v : values)
+            t.add_float_data(v);
+        return *this;
+    }
+    OneNode& integer(char const* name, int64_t value)
+    {
+        auto& a = *node->add_attribute();
+        a.set_name(name);
+        a.set_type(tw_onnx::AttributeProto::INT);
+        a.set_i(value);
+        return *this;
+    }
     OneNode& nothing()
     {
         node->add_input("");
@@ -296,6 +312,41 @@ TEST(OnnxOpsets, PadOfSomeAxesAndByWrapping)
               (std::vector<float>{2, 0, 1, 2}));
     EXPECT_EQ(OneNode("Pad", 13, {1, 4}).ints({0, -1, 0, 2}).text("mode", "reflect").run(),
               (std::vector<float>{1, 2, 3, 2, 1}));
+}
+
+// Of 0 1 2 3 | 4 5 6 7: two groups of two channels, mean 0.5 and 2.5, ..., variance 0.25. Scale and bias belong to groups
+// first, to channels since opset 21.
+TEST(OnnxOpsets, GroupNormalization)
+{
+    auto run = [](int opset, std::vector<float> const& scale, std::vector<float> const& bias) {
+        OneNode n("GroupNormalization", opset, {2, 4});
+        return n.numbers(scale).numbers(bias).integer("num_groups", 2).run();
+    };
+    auto near = [](std::vector<float> const& got, std::vector<float> const& want) {
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); ++i)
+            EXPECT_NEAR(got[i], want[i], 1e-3) << i;
+    };
+    near(run(21, {1, 2, 3, 4}, {0, 1, 2, 3}), {-1, 3, -1, 7, -1, 3, -1, 7});
+    near(run(18, {1, 2}, {0, 1}), {-1, 1, -1, 3, -1, 1, -1, 3});
+    OneNode uneven("GroupNormalization", 21, {2, 4});
+    uneven.numbers({1, 1, 1, 1}).numbers({1, 1, 1, 1}).integer("num_groups", 3);
+    Fixture f;
+    EXPECT_FALSE(f.parse(uneven.m));
+    EXPECT_NE(f.error().find("num_groups is 3, the input has 4 channels"), std::string::npos) << f.error();
+}
+
+// Rows 0 1 and 2 3: means of squares 0.5 and 6.5.
+TEST(OnnxOpsets, RmsNormalization)
+{
+    for (char const* op : {"RMSNormalization", "SimplifiedLayerNormalization"}) {
+        OneNode n(op, 23, {2, 2});
+        auto const y = n.numbers({1, 2}).integer("axis", -1).run();
+        std::vector<float> const want{0, 2 / std::sqrt(0.5f), 2 / std::sqrt(6.5f), 6 / std::sqrt(6.5f)};
+        ASSERT_EQ(y.size(), want.size());
+        for (size_t i = 0; i < y.size(); ++i)
+            EXPECT_NEAR(y[i], want[i], 1e-3) << op << i;
+    }
 }
 
 // 0 1 2 / 3 4 5.

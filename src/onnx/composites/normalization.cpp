@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization, InstanceNormalization, LayerNormalization, MeanVarianceNormalization, LpNormalization.
+// BatchNormalization, InstanceNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
+// MeanVarianceNormalization, LpNormalization. Norms become elementary layers, of which passes make one node again.
 #include "onnx/importer.h"
 
 #include <algorithm>
@@ -124,6 +125,55 @@ void importLayerNormalization(ImportContext& ctx)
         ctx.setOutput(2, ctx.unary(*m.deviation, UnaryOperation::kRECIP));
 }
 
+// Scale and bias belong to groups (opset 18 to 20), to channels since.
+void importGroupNormalization(ImportContext& ctx)
+{
+    ITensor& x = ctx.tensor(0);
+    int const rank = x.getDimensions().nbDims;
+    int64_t const groups = ctx.requireInt("num_groups"), channels = rank >= 2 ? x.getDimensions().d[1] : 0;
+    ctx.check(rank >= 2 && channels > 0, "the input must have a known number of channels in its second dimension, its "
+                                         "shape is " +
+                                             describe(x.getDimensions()));
+    if (groups < 1 || channels % groups != 0)
+        ctx.invalid("num_groups is " + std::to_string(groups) + ", the input has " + std::to_string(channels) +
+                    " channels");
+    bool const ofGroups = ctx.opset() < 21;
+    bool const inFloat = !ofGroups && ctx.attrInt("stash_type", 1) == 1;
+    Sizes const sizes = ctx.sizesOf(x);
+    Sizes inner{sizes[0], Size(groups), Size(channels / groups)};
+    inner.insert(inner.end(), sizes.begin() + 2, sizes.end());
+    ITensor& cut = ctx.cast(ctx.reshape(x, inner), inFloat ? DataType::kFLOAT : x.getType());
+    Moments const m = momentsOf(ctx, cut, axesFrom(2, rank + 1), ctx.attrFloat("epsilon", 1e-5f));
+    ITensor* y = &ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), x.getType());
+    auto finish = [&](int last) {
+        y = &ctx.elementwise(*y, perChannel(ctx, ctx.input(1), last, x.getType()), Op::kPROD);
+        y = &ctx.elementwise(*y, perChannel(ctx, ctx.input(2), last, x.getType()), Op::kSUM);
+    };
+    if (ofGroups)
+        finish(rank + 1);
+    y = &ctx.reshape(*y, sizes);
+    if (!ofGroups)
+        finish(rank);
+    ctx.setOutput(0, *y);
+}
+
+// RMSNormalization, and SimplifiedLayerNormalization as ONNX Runtime writes it.
+void importRmsNormalization(ImportContext& ctx)
+{
+    ITensor& input = ctx.tensor(0);
+    int const rank = input.getDimensions().nbDims;
+    int const first = ctx.axis(ctx.attrInt("axis", -1), rank);
+    ITensor& x = ctx.attrInt("stash_type", 1) == 1 ? ctx.cast(input, DataType::kFLOAT) : input;
+    ITensor& squares = ctx.elementwise(x, x, Op::kPROD);
+    ITensor& mean = ctx.reduce(squares, ReduceOperation::kAVG, axesFrom(first, rank), true);
+    ITensor& shifted = ctx.elementwise(mean, ctx.scalarLike(ctx.attrFloat("epsilon", 1e-5f), mean), Op::kSUM);
+    ITensor& root = ctx.unary(shifted, UnaryOperation::kSQRT);
+    ITensor& normal = ctx.cast(ctx.elementwise(x, root, Op::kDIV), input.getType());
+    ctx.setOutput(0, ctx.elementwise(normal, ctx.cast(ctx.tensor(1), input.getType()), Op::kPROD));
+    if (ctx.wantsOutput(1))
+        ctx.setOutput(1, ctx.unary(root, UnaryOperation::kRECIP));
+}
+
 void importMeanVarianceNormalization(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -157,7 +207,10 @@ void register_composites_normalization(ImporterMap& map)
 {
     map.add("BatchNormalization", importBatchNormalization);
     map.add("InstanceNormalization", importInstanceNormalization);
+    map.add("GroupNormalization", importGroupNormalization);
     map.add("LayerNormalization", importLayerNormalization);
+    map.add("RMSNormalization", importRmsNormalization);
+    map.add("SimplifiedLayerNormalization", importRmsNormalization);
     map.add("MeanVarianceNormalization", importMeanVarianceNormalization);
     map.add("LpNormalization", importLpNormalization);
 }

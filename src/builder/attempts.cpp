@@ -24,8 +24,9 @@ namespace {
 class AttemptMaker
 {
 public:
-    AttemptMaker(plan::Contents const& contents, ir::Graph const* apart, Options const& options, Chooser& chooser)
-        : contents_(contents), apart_(apart), options_(options), chooser_(chooser)
+    AttemptMaker(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
+                 Options const& options, Chooser& chooser)
+        : contents_(contents), alternatives_(alternatives), options_(options), chooser_(chooser)
     {}
 
     Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
@@ -109,35 +110,23 @@ public:
         bool const isFree = options_.formats == FormatPolicy::kLeastTime && !options_.tune.selector && !options_.cuda &&
                             !isDirect; // which leaves no assignment but by least time
         std::string const key = isFree ? graphKey() : std::string();
-        ir::Graph const* graph = contents_.graph.get();
         tune::TimingCache* const cache = options_.tune.heuristicOnly ? nullptr : options_.tune.cache;
         if (auto const hit = cache && isFree ? cache->find(key) : std::nullopt; hit && !hit->config.empty()) {
             FormatPolicy const known = hit->config[0] == int64_t(FormatPolicy::kLinear) ? FormatPolicy::kLinear
                                        : hit->config[0] == int64_t(FormatPolicy::kChannelsLast)
                                            ? FormatPolicy::kChannelsLast
                                            : FormatPolicy::kLeastTime;
-            return make(known, apart_ && hit->config.size() > 1 && hit->config[1] ? *apart_ : *graph, log);
+            return make(known, graphOf(hit->config.size() > 1 ? hit->config[1] : 0), log);
         }
-        TW_ASSIGN(Attempt first, make(options_.formats, *graph, log));
+        TW_ASSIGN(Attempt first, make(options_.formats, *contents_.graph, log));
         logSummary(first.summary, log);
         if (!isFree || options_.tune.heuristicOnly || first.summary.nodes == 0 ||
             first.summary.microseconds > kMostMicroseconds)
             return first;
         std::vector<Attempt> attempts;
         attempts.push_back(std::move(first));
-        bool isApart = false;
-        if (apart_)
-            if (auto other = make(options_.formats, *apart_, log); other.ok()) {
-                attempts.push_back(std::move(*other));
-                TW_ASSIGN(Confirmation const c, time(attempts));
-                isApart = c.fastest == 1;
-                if (!c.microseconds.empty())
-                    log.info("Expansions and depthwise convolutions in bands: the engine takes " +
-                             std::to_string(c.microseconds[0]) + " us, layer by layer " +
-                             std::to_string(c.microseconds[1]) + " us" + (isApart ? ", apart" : ", in bands"));
-                attempts.erase(attempts.begin() + !isApart);
-                graph = isApart ? apart_ : graph;
-            }
+        TW_ASSIGN(size_t const chosen, chooseGraph(attempts, log));
+        ir::Graph const* const graph = &graphOf(int64_t(chosen));
         FormatSummary const s = attempts[0].summary;
         if (s.nonLinear < s.nodes && s.nonLinear > 0)
             if (auto other = make(FormatPolicy::kChannelsLast, *graph, log); other.ok())
@@ -151,11 +140,37 @@ public:
                      std::to_string(c.microseconds[i]) + " us" + (int(i) == c.fastest ? ", taken" : ""));
         Attempt& best = attempts[size_t(c.fastest)];
         if (cache)
-            cache->insert(key, tune::CacheEntry{0, {int64_t(best.policy), isApart}, 0, {}});
+            cache->insert(key, tune::CacheEntry{0, {int64_t(best.policy), int64_t(chosen)}, 0, {}});
         return std::move(best);
     }
 
 private:
+    // By number: the contents' own (0, and what there is not), then its alternatives.
+    ir::Graph const& graphOf(int64_t number) const
+    {
+        bool const isKnown = number > 0 && number <= int64_t(alternatives_.size());
+        return isKnown ? *alternatives_[size_t(number - 1)].graph : *contents_.graph;
+    }
+    // Times the engine in `attempts` beside one of each alternative and leaves the fastest there; the number of its graph.
+    Result<size_t> chooseGraph(std::vector<Attempt>& attempts, Log& log)
+    {
+        std::vector<size_t> numbers{0};
+        for (size_t i = 0; i < alternatives_.size(); ++i)
+            if (auto other = make(options_.formats, *alternatives_[i].graph, log); other.ok()) {
+                attempts.push_back(std::move(*other));
+                numbers.push_back(i + 1);
+            }
+        TW_ASSIGN(Confirmation const c, time(attempts));
+        for (size_t i = 1; i < c.microseconds.size(); ++i)
+            log.info(std::string("With ") + alternatives_[numbers[i] - 1].without + " the engine takes " +
+                     std::to_string(c.microseconds[0]) + " us, without it " + std::to_string(c.microseconds[i]) +
+                     " us" + (int(i) == c.fastest ? ", which is taken" : ""));
+        size_t const fastest = attempts.size() > 1 ? size_t(c.fastest) : 0;
+        std::swap(attempts[0], attempts[fastest]);
+        attempts.erase(attempts.begin() + 1, attempts.end());
+        return numbers[fastest];
+    }
+
     // The types by the times of single layers, beside one type wherever it is allowed: as whole engines.
     Result<Attempt> makeBestTypes(Log& log)
     {
@@ -302,7 +317,7 @@ private:
     static constexpr double kWorthTrying = 1.3;
     static constexpr double kWorthTryingFloat = 1.1; // of single layers' times, conversions on the other side
     plan::Contents const& contents_;
-    ir::Graph const* apart_;
+    std::span<passes::Alternative const> alternatives_;
     Options const& options_;
     Chooser& chooser_;
     ops::PackedConstants packed_; // attempts are there at the same time
@@ -311,10 +326,10 @@ private:
 
 } // namespace
 
-Result<Attempt> makeBestAttempt(plan::Contents const& contents, ir::Graph const* apart, Options const& options,
-                                Chooser& chooser, Log& log)
+Result<Attempt> makeBestAttempt(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
+                                Options const& options, Chooser& chooser, Log& log)
 {
-    return AttemptMaker(contents, apart, options, chooser).makeBest(log);
+    return AttemptMaker(contents, alternatives, options, chooser).makeBest(log);
 }
 
 } // namespace tw::builder

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "builder/build.h"
 #include "builder/chooser.h"
 #include "builder/confirm.h"
@@ -8,8 +10,8 @@
 namespace tw::builder {
 
 // The best of the graphs and assignments of formats that are worth a try, by the time of the whole engine; its tactics
-// are chosen and its kernels loaded. `apart`: the contents' graph without bands; null: it has none.
-Result<Attempt> makeBestAttempt(plan::Contents const& contents, ir::Graph const* apart, Options const& options,
-                                Chooser& chooser, Log& log);
+// are chosen and its kernels loaded. `alternatives`: to the contents' graph.
+Result<Attempt> makeBestAttempt(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
+                                Options const& options, Chooser& chooser, Log& log);
 
 } // namespace tw::builder

@@ -8,20 +8,14 @@
 #include "builder/attempts.h"
 #include "builder/chooser.h"
 #include "builder/limits.h"
+#include "builder/lowering.h"
 #include "builder/panels.h"
 #include "builder/shapes.h"
-#include "builder/types.h"
-#include "device/cuda/target.h"
 #include "ir/op_def.h"
-#include "ir/shape_values.h"
-#include "kernels/cpu/jit/emitter.h"
-#include "ops/convolution/op.h"
 #include "runtime/engine.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_ranges.h"
 #include "runtime/profile_shapes.h"
-#include "tactic/cpu_isa.h"
-#include "tactic/registry.h"
 #include "tune/phases.h"
 
 namespace tw::builder {
@@ -100,37 +94,6 @@ void dropRivals(plan::Block& block)
     }
 }
 
-constexpr char const* kBandsPass = "fuse_expanded_depthwise";
-
-// Whether the pass may find something: a copy of the graph keeps weights that passes replace.
-bool hasGroups(ir::Graph const& g)
-{
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return (ops::convolution::isBareForward(*n) && n->template attrsAs<ops::convolution::Attrs>().groups > 1) ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasGroups(*r); });
-    });
-}
-
-bool hasBands(ir::Graph const& g)
-{
-    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
-        return n->op == &ops::expanded_depthwise::def() ||
-               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return hasBands(*r); });
-    });
-}
-
-// Fusions whose op has no kernel on the device are left out: the parts have one.
-passes::Options passesFor(Options const& options)
-{
-    constexpr std::pair<char const*, char const*> kFusions[] = {
-        {"fuse_layer_norm", "layer_norm"}, {"fuse_attention", "attention"}, {"fuse_pointwise", "pointwise"}};
-    passes::Options out = options.passes;
-    for (auto const& [pass, name] : kFusions)
-        if (ir::OpDef const* op = ops::find(name); options.cuda && op && !op->cudaTactics)
-            out.disabled.push_back(pass);
-    return out;
-}
-
 } // namespace
 
 Result<void> build(plan::Contents& contents, Options const& options)
@@ -146,42 +109,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
     bool const cuda = options.cuda != nullptr;
-    // Tensors of 4.6 times L2 gained 8 to 12 %, of 1.8 times lost 3 to 9 % (Zen 4, 1 MiB of L2, an L3 at 98 GB/s).
-    // Kernels of capability 9.0 take a LayerNorm into the product before it: results of 24 MiB gained 4 to 11 % of
-    // both, of 6 MiB 0 to 2 % (H200, 50 MiB of L2).
-    constexpr int64_t kNormBytes = 12 << 20;
-    bool const bands = !cuda && kernels::jit::isaOf(ops::thisCpu()).has_value();
-    auto lower = [&](ir::Graph& graph, passes::Options const& list, Log& messages) -> Result<void> {
-        passes::PassContext const context{messages,
-                                          options.refittable,
-                                          options.half && cuda,
-                                          options.constraints,
-                                          cuda,
-                                          bands ? 2 * ops::thisCpu().l2Bytes : 0,
-                                          cuda && options.cuda->capability == 90 ? kNormBytes : 0};
-        TW_TRY(passes::run(graph, context, list));
-        for (ir::Value* v : graph.outputs)
-            v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
-                          return !t.isInput && t.isShapeTensor && t.name == v->name;
-                      });
-        for (ir::Value const* v : ir::shapeValues(graph))
-            const_cast<ir::Value*>(v)->host = true;
-        graph.form = ir::Form::kScheduled;
-        return ir::verify(graph);
-    };
-    passes::Options list = passesFor(options);
-    if (choosesTypes(options))
-        list.disabled.push_back(kTypesPass);
-    std::unique_ptr<ir::Graph> apart = bands && hasGroups(g) ? g.clone() : nullptr;
-    TW_TRY(lower(g, list, log));
-    // Whether bands are faster is for the clock to say.
-    if (apart && !hasBands(g))
-        apart.reset();
-    if (apart) {
-        list.disabled.push_back(kBandsPass);
-        list.dumpFolder = nullptr;
-        TW_TRY(lower(*apart, list, quiet));
-    }
+    TW_ASSIGN(std::vector<passes::Alternative> const alternatives, lower(contents, options, log));
 
     passing.reset();
     TW_TRY(runtime::resolveProfiles(contents, *runtime::outlineBlock(g), {.withMinimum = true, .log = &log}));
@@ -196,7 +124,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
     withDevice.tune.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
     Chooser chooser(withDevice, countNodes(g));
-    TW_ASSIGN(Attempt best, makeBestAttempt(contents, apart.get(), withDevice, chooser, log));
+    TW_ASSIGN(Attempt best, makeBestAttempt(contents, alternatives, withDevice, chooser, log));
     chooser.report();
     target.root = std::move(best.root);
     int64_t arena = 0, bound = 0, scratch = 0, onHost = 0, onDevice = 0;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "builder/lowering.h"
 #include "builder/variants.h"
 #include "ir/op_def.h"
 
@@ -33,6 +34,52 @@ void explainAll(std::set<ir::Node const*> const& nodes, char const* other, char 
 {
     for (ir::Node const* n : nodes)
         out.rivals[n].push_back({other, 0, why});
+}
+
+void dropGone(ir::Graph const& g, TypeSummary& s)
+{
+    std::erase_if(s.rivals, [&](auto const& r) {
+        return std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == r.first; });
+    });
+}
+
+// What is said of a node, for when the node itself has become part of another.
+struct Told
+{
+    int id = 0;
+    std::vector<std::string> layers;
+    std::vector<plan::Rival> rivals;
+};
+
+std::vector<Told> tellAll(ir::Graph const& g, TypeSummary const& s)
+{
+    std::vector<Told> all;
+    for (auto const& n : g.nodes) {
+        auto const found = s.rivals.find(n.get());
+        all.push_back({n->id, n->layers, found != s.rivals.end() ? found->second : std::vector<plan::Rival>()});
+    }
+    return all;
+}
+
+// `told`: of all nodes that there were. Passes may have made one of several: what was said of each is then said of it.
+void handOver(std::vector<Told> const& told, ir::Graph const& g, TypeSummary& out)
+{
+    auto const isPart = [](std::vector<std::string> const& part, std::vector<std::string> const& of) {
+        return std::all_of(part.begin(), part.end(),
+                           [&](auto const& s) { return std::find(of.begin(), of.end(), s) != of.end(); });
+    };
+    std::set<int> before, after;
+    for (Told const& t : told)
+        before.insert(t.id);
+    for (auto const& n : g.nodes)
+        after.insert(n->id);
+    out.rivals.clear();
+    for (auto const& n : g.nodes)
+        for (Told const& t : told) {
+            bool const isMerged = !before.contains(n->id) && !after.contains(t.id) && isPart(t.layers, n->layers);
+            if ((t.id == n->id || isMerged) && !t.rivals.empty())
+                out.rivals[n.get()].insert(out.rivals[n.get()].end(), t.rivals.begin(), t.rivals.end());
+        }
 }
 
 // Of nodes with two variants: those that are faster in f32, conversions counted, leave `p.half`.
@@ -70,8 +117,7 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
                               runtime::Instance const* max, Options const& options, TypePolicy policy,
                               TypeClocks const& clocks, IoFormats const& io, passes::HalfWeights& weights, Log& log)
 {
-    passes::PassContext const context{log, options.refittable, true, options.constraints, options.cuda != nullptr};
-    TW_ASSIGN(passes::Precisions p, passes::choosePrecisions(g, context));
+    TW_ASSIGN(passes::Precisions p, passes::choosePrecisions(g, passContext(options, log)));
     TypeSummary out;
     out.kept = int(p.kept.size());
     GraphVariants variants;
@@ -98,10 +144,10 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
     out.half = int(p.half.size());
     TW_ASSIGN(passes::Lowered const lowered, passes::lowerTo(g, p, weights));
     out.casts = lowered.casts;
-    // Conversions of the network's own may have gone.
-    std::erase_if(out.rivals, [&](auto const& r) {
-        return std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == r.first; });
-    });
+    dropGone(g, out); // conversions of the network's own
+    std::vector<Told> const told = tellAll(g, out);
+    TW_TRY(lowerTyped(g, options, log));
+    handOver(told, g, out);
     return out;
 }
 

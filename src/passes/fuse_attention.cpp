@@ -43,7 +43,7 @@ constexpr int64_t kMostUnmerged = 128; // elements of a lone head that kernels f
 class Match
 {
 public:
-    Match(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.cuda) {}
+    Match(ir::Graph& g, PassContext const& ctx) : g_(g), refittable_(ctx.refittable), cuda_(ctx.target.gpu()) {}
 
     // `product` is softmax(s) v.
     bool from(ir::Node* product)

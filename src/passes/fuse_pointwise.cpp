@@ -3,10 +3,11 @@
 //   before: scale(x) -> activation -> * y          after: pointwise(x, coefficients, y)
 // Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations,
 // parametric ReLUs and scales that all have the shape of the last one; what only they read. Small constants become
-// numbers in the expression. Between them the expression computes in f32. Where FP16 is permitted, conversions between
-// the two in front of others too. Expects Form::kFused. Stands behind every other fusion: convolutions and matrix
-// products take what they can first. The node's body holds the nodes it stands for. Leaves alone: graph outputs within,
-// values with a quantization, nodes whose wishes of the user differ, single nodes.
+// numbers in the expression. Between them the expression computes in f32. On GPUs, whose kernels read and write both,
+// conversions between the two in front of others too (a CPU's emitted kernels know f32 alone). Expects Form::kFused.
+// Stands behind every other fusion: convolutions and matrix products take what they can first. The node's body holds the
+// nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes whose wishes of the user
+// differ, single nodes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -232,7 +233,7 @@ private:
         ir::Node const* p = v ? v->producer : nullptr;
         ir::Value const* y = nodes.back()->outputs[0];
         if (std::find(nodes.begin(), nodes.end(), p) != nodes.end() ||
-            (p && p->op == &ops::identity::def() && !ctx_.half))
+            (p && p->op == &ops::identity::def() && !ctx_.target.gpu()))
             return false;
         if (!p || taken_.contains(const_cast<ir::Node*>(p)) || !isPointwise(*p) || v->quantization || g_.isOutput(v) ||
             !(v->shape == y->shape))

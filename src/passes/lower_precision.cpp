@@ -7,7 +7,7 @@
 // are converted here, once for all their readers, and keep their layer, role and name (refit finds them); what FP16
 // cannot hold is counted in one warning. Graph inputs and outputs keep their types, in regions too. Shape tensors,
 // integers and attributes (an attention's scale and fill, an epsilon) stay as they are.
-// Expects Form::kFused: stands last, so that softmax, layer_norm, attention, GELU and pointwise chains are single
+// Expects Form::kFused: stands behind the fusions, so that softmax, layer_norm, attention, GELU and pointwise chains are single
 // nodes, which compute in float inside. A fused node's body reads and makes what the node does and computes in f32
 // between.
 #include <map>
@@ -135,7 +135,7 @@ Result<Lowered> lowerTo(ir::Graph& g, Precisions const& p, HalfWeights& weights)
 
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.half)
+    if (!ctx.half || !ctx.target.computesHalf())
         return false;
     TW_ASSIGN(Precisions const p, choosePrecisions(g, ctx));
     for (auto const& n : g.nodes)

@@ -204,7 +204,7 @@ private:
 
 Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx)
 {
-    return ctx.cuda ? Merger(g, ctx).run() : Result<bool>(false);
+    return ctx.target.gpu() ? Merger(g, ctx).run() : Result<bool>(false);
 }
 
 } // namespace tw::passes

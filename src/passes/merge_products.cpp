@@ -247,7 +247,7 @@ private:
 
 Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.cuda)
+    if (!ctx.target.gpu())
         return false;
     bool changed = false;
     std::vector<ir::Node*> attentions;

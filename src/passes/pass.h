@@ -2,12 +2,14 @@
 // Passes rewrite a graph in place. One file each; pipeline.cpp is the list, in order.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
 #include "ir/graph.h"
+#include "passes/target_info.h"
 
 namespace tw::passes {
 
@@ -22,12 +24,10 @@ enum class PrecisionConstraints
 struct PassContext
 {
     Log& log;
+    TargetInfo target = {};
     bool refittable = false; // weights that the user may change later must stay recognizable
-    bool half = false;       // FP16 is permitted, and the device is fast at it
+    bool half = false;       // the user permits FP16
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
-    bool cuda = false;     // the engine is for a GPU
-    int64_t bandBytes = 0; // tensors of more are worked off by bands of rows where their maker and reader can; 0: none
-    int64_t normBytes = 0; // products of more and the LayerNorm of their rows become one node; 0: none do
 };
 
 // Returns whether it changed the graph.
@@ -40,6 +40,8 @@ struct Pass
     ir::Form needs; // the graph has at least this form before
     ir::Form gives; // and this one after
     int group = 0;  // neighbours of one group (not 0) run in turn until none of them changes anything
+    // Whether it pays is for the clock to say: the graph without it is offered too. Not within a group.
+    bool isSpeculative = false;
 };
 
 // The ordered list.
@@ -48,13 +50,22 @@ std::vector<Pass> const& pipeline();
 struct Options
 {
     std::vector<std::string> disabled;       // by name
+    std::string startBehind;                 // the pass behind which to begin; empty: at the first
     int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
     std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;
 };
 
+// A graph that the engine may be made of instead.
+struct Alternative
+{
+    char const* without; // the speculative pass that was left out
+    std::unique_ptr<ir::Graph> graph;
+};
+
 // Runs the pipeline, on regions too: verifies after each pass that changed something, logs what changed and how long it
-// took (verbose).
-Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options = {});
+// took (verbose). Gives an alternative for each speculative pass that changed something; those behind it have run on it,
+// too, without logs and dumps.
+Result<std::vector<Alternative>> run(ir::Graph& g, PassContext const& ctx, Options const& options = {});
 
 } // namespace tw::passes

@@ -124,7 +124,7 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
 
 Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx)
 {
-    if (!ctx.cuda)
+    if (!ctx.target.gpu())
         return false;
     std::vector<ir::Node*> convolutions;
     for (auto const& n : g.nodes)

@@ -32,9 +32,10 @@ std::vector<Pass> const& pipeline()
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
-        {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0},
-        {"fuse_product_norm", fuseProductNorm, Form::kFused, Form::kFused, 0},
+        {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
+        // Where the clock chooses types, the builder runs what stands from here on again.
+        {"fuse_product_norm", fuseProductNorm, Form::kFused, Form::kFused, 0},
         {"share_constants", shareConstants, Form::kFused, Form::kFused, 0},
     };
     return list;
@@ -71,13 +72,45 @@ class Runner
 public:
     Runner(ir::Graph& g, PassContext const& ctx, Options const& options) : g_(g), ctx_(ctx), options_(options) {}
 
-    Result<void> run()
+    Result<std::vector<Alternative>> run()
     {
         auto const& list = pipeline();
-        for (std::string const& name : options_.disabled)
+        for (std::string const& name : options_.startBehind.empty() ? options_.disabled : std::vector<std::string>())
             if (std::none_of(list.begin(), list.end(), [&](Pass const& p) { return p.name == name; }))
                 ctx_.log.warning("there is no pass '" + name + "' to leave out");
-        for (size_t begin = 0; begin < list.size();) {
+        size_t first = 0;
+        if (!options_.startBehind.empty())
+            for (size_t i = 0; i < list.size(); ++i)
+                first = list[i].name == options_.startBehind ? i + 1 : first;
+        TW_TRY(runFrom(first));
+        std::vector<Alternative> out;
+        for (Left& left : left_) {
+            NullLog quiet;
+            PassContext const context{quiet, ctx_.target, ctx_.refittable, ctx_.half, ctx_.constraints};
+            Options options = options_;
+            options.dumpFolder = nullptr;
+            Runner rest(*left.graph, context, options);
+            rest.done_ = left.done;
+            TW_TRY(rest.runFrom(left.next));
+            out.push_back({left.without, std::move(left.graph)});
+        }
+        return out;
+    }
+
+private:
+    // The graph in front of a speculative pass that changed it.
+    struct Left
+    {
+        char const* without;
+        std::unique_ptr<ir::Graph> graph;
+        size_t next; // pass
+        int done;
+    };
+
+    Result<void> runFrom(size_t first)
+    {
+        auto const& list = pipeline();
+        for (size_t begin = first; begin < list.size();) {
             size_t end = begin + 1;
             while (list[begin].group != 0 && end < list.size() && list[end].group == list[begin].group)
                 ++end;
@@ -87,7 +120,7 @@ public:
                 for (size_t p = begin; p < end; ++p) {
                     if (stopped())
                         return {};
-                    TW_ASSIGN(bool const passChanged, runOne(list[p]));
+                    TW_ASSIGN(bool const passChanged, runOne(p));
                     changed = changed || passChanged;
                 }
                 if (!changed)
@@ -98,14 +131,15 @@ public:
         return {};
     }
 
-private:
     bool stopped() const { return options_.stopAfter >= 0 && done_ >= options_.stopAfter; }
 
-    Result<bool> runOne(Pass const& p)
+    Result<bool> runOne(size_t index)
     {
+        Pass const& p = pipeline()[index];
         ++done_;
         if (std::find(options_.disabled.begin(), options_.disabled.end(), p.name) != options_.disabled.end())
             return false;
+        std::unique_ptr<ir::Graph> before = p.isSpeculative ? g_.clone() : nullptr;
         auto const begin = std::chrono::steady_clock::now();
         auto changed = runOn(g_, p, ctx_);
         if (!changed.ok())
@@ -113,6 +147,10 @@ private:
         raiseForm(g_, p.gives);
         if (!*changed)
             return false;
+        if (before) {
+            raiseForm(*before, p.gives);
+            left_.push_back({p.name, std::move(before), index + 1, done_});
+        }
         double const ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
         ctx_.log.verbose(std::string("pass ") + p.name + ": " + std::to_string(g_.nodes.size()) + " nodes, " +
                          std::to_string(ms) + " ms");
@@ -145,11 +183,12 @@ private:
     PassContext const& ctx_;
     Options const& options_;
     int done_ = 0;
+    std::vector<Left> left_;
 };
 
 } // namespace
 
-Result<void> run(ir::Graph& g, PassContext const& ctx, Options const& options)
+Result<std::vector<Alternative>> run(ir::Graph& g, PassContext const& ctx, Options const& options)
 {
     return Runner(g, ctx, options).run();
 }

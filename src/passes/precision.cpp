@@ -31,7 +31,7 @@ bool isCast(ir::Node const& n, DataType to)
     return n.op == &ops::identity::def() && isFloating(n.inputs[0]->type) && n.outputs[0]->type == to;
 }
 
-// Constants, results and conversions between them become f32.
+// Constants, results and conversions between them become f32, in nodes that are fused themselves too.
 Result<void> computeInFloat(ir::Graph& body)
 {
     for (size_t i = 0; i < body.values().size(); ++i) {
@@ -44,7 +44,10 @@ Result<void> computeInFloat(ir::Graph& body)
         if (isCast(n, DataType::kHalf))
             n.attrs = ops::identity::Attrs(DataType::kFloat).clone();
         TW_TRY(body.inferNode(n));
-        if (isCast(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat && n.inputs[0]->producer) {
+        if (n.body)
+            TW_TRY(fitBody(n));
+        bool const isNothing = isCast(n, DataType::kFloat) && n.inputs[0]->type == DataType::kFloat;
+        if (isNothing && (n.inputs[0]->producer || !body.isOutput(n.outputs[0]))) {
             body.replaceAllUses(n.outputs[0], n.inputs[0]);
             body.eraseNode(&n);
             --i;
@@ -135,8 +138,10 @@ Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int positi
 Result<void> fitBody(ir::Node& fused)
 {
     ir::Graph& body = *fused.body;
-    if (std::none_of(fused.inputs.begin(), fused.inputs.end(), isHalf) &&
-        std::none_of(fused.outputs.begin(), fused.outputs.end(), isHalf))
+    bool anyHalf = false; // before or now
+    for (auto const* values : {&fused.inputs, &fused.outputs, &body.inputs, &body.outputs})
+        anyHalf = anyHalf || std::any_of(values->begin(), values->end(), isHalf);
+    if (!anyHalf)
         return {};
     int position = 0;
     for (size_t i = 0; i < fused.inputs.size(); ++i) {

@@ -68,7 +68,7 @@ TEST(Bands, TheClockDecides)
             plan::Contents c = expansion(times);
             auto built = builder::build(c, options);
             ASSERT_TRUE(built.ok()) << built.error().message;
-            bool const isTimed = log.text.find("in bands: the engine takes") != std::string::npos;
+            bool const isTimed = log.text.find("With fuse_expanded_depthwise the engine takes") != std::string::npos;
             EXPECT_EQ(isTimed, times > 2 && !isKnown) << log.text;
             EXPECT_TRUE(!isKnown || hasBands(c) == chosen) << "the cache says otherwise";
             chosen = hasBands(c);

@@ -6,12 +6,16 @@
 #include <random>
 
 #include "builder/variants.h"
+#include "device/cuda/target.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "ops/layer_norm/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/unary/op.h"
+#include "passes/list.h"
 #include "runtime/engine_run.h"
 
 namespace tw::test {
@@ -280,6 +284,41 @@ TEST(Types, LosersAreNamedWithTheirTimes)
     EXPECT_EQ(a[0].microseconds, 5);
     EXPECT_EQ(b[0].name, "FP16");
     EXPECT_EQ(b[0].microseconds, 10);
+}
+
+// A product and the LayerNorm of its rows become one node where both are in FP16 when all is decided, and only there.
+TEST(Types, FusionsThatBelongToATypeComeAfterIt)
+{
+    constexpr int64_t kRows = 1 + (12 << 20) / 512, kInner = 2, kColumns = 256;
+    Maker m;
+    ir::Value* y = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(),
+                         {m.input("x", {kRows, kInner}), m.constant("w", {kInner, kColumns})}, "mm");
+    y = m.sum(m.sum(y, m.constant("b", {1, kColumns}), "bias"), m.input("r", {kRows, kColumns}), "residual");
+    ops::layer_norm::Attrs norm;
+    norm.axis = 1;
+    norm.hasBeta = true;
+    m.output(m.add(ops::layer_norm::def(), norm, {y, m.constant("g", {kColumns}), m.constant("h", {kColumns})}, "norm"),
+             "y");
+    NullLog log;
+    ASSERT_TRUE(passes::fuseActivation(m.g, {.log = log}).ok());
+    std::string const product = "mm + bias + residual";
+    ASSERT_EQ(m.g.nodes[0]->name, product);
+    builder::Options options = optionsOf();
+    cuda::Target gpu;
+    gpu.capability = 90;
+    options.cuda = std::make_shared<cuda::Target const>(gpu);
+    for (bool isHalf : {false, true}) {
+        Times const times = isHalf ? Times{1, 90} : Times{90, 1};
+        Clock clock{{{product, times}, {"norm", times}}};
+        Assigned t;
+        auto const done = assign(t, m.g, clock, options);
+        ASSERT_TRUE(done.ok()) << done.error().message;
+        std::string const name = isHalf ? product + " + norm" : product;
+        EXPECT_EQ(t.types({name}), isHalf ? "h" : "f");
+        EXPECT_EQ(t.graph->nodes.size(), isHalf ? 4u : 2u); // with three conversions
+        EXPECT_EQ(t.summary.rivals.at(&t.nodeOf(name)).size(), isHalf ? 2u : 1u);
+        EXPECT_EQ(t.summary.rivals.size(), isHalf ? 1u : 2u);
+    }
 }
 
 TEST(Types, ConstantsAreConvertedOnceForAllAttempts)

@@ -41,18 +41,14 @@ void make(GraphMaker& m, Options const& o = {})
     ASSERT_TRUE(passes::fuseActivation(m.g, passes::PassContext{log}).ok());
 }
 
-Result<bool> fuseFrom(ir::Graph& g, int64_t bytes)
+// z takes more than twice that.
+PassCheck onCpu(int64_t l2Bytes, passes::TargetInfo::Isa isa = passes::TargetInfo::Isa::kAvx2)
 {
-    NullLog log;
-    passes::PassContext ctx{log};
-    ctx.bandBytes = bytes;
-    return passes::fuseExpandedDepthwise(g, ctx);
+    PassCheck check;
+    check.target = {passes::TargetInfo::Cpu{.isa = isa, .l2Bytes = l2Bytes}};
+    return check;
 }
-
-Result<bool> fuseLarge(ir::Graph& g, passes::PassContext const&)
-{
-    return fuseFrom(g, kExpandedBytes - 1);
-}
+PassCheck const kSmall = onCpu(kExpandedBytes / 2 - 1);
 
 } // namespace
 
@@ -60,7 +56,7 @@ TEST(FuseExpandedDepthwise, OneNodeWithBothActivations)
 {
     GraphMaker m;
     make(m);
-    checkPass(m.g, fuseLarge, true);
+    checkPass(m.g, passes::fuseExpandedDepthwise, true, kSmall);
     EXPECT_EQ(nodesOf(m.g), "conv1 + relu1 + dw:expanded_depthwise");
     EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"conv1", "relu1", "dw"}));
     EXPECT_EQ(nodesOf(*m.g.nodes[0]->body), "conv1 + relu1:convolution, dw:convolution");
@@ -73,18 +69,19 @@ TEST(FuseExpandedDepthwise, LeavesOthersAlone)
          {Options{.window = 3}, Options{.groups = 3}, Options{.bias = false}, Options{.shared = true}}) {
         GraphMaker m;
         make(m, o);
-        checkPass(m.g, fuseLarge, false);
+        checkPass(m.g, passes::fuseExpandedDepthwise, false, kSmall);
     }
 }
 
-TEST(FuseExpandedDepthwise, OnlyWhatDoesNotFit)
+TEST(FuseExpandedDepthwise, OnlyWhatDoesNotFitAndWhereKernelsAreEmitted)
 {
-    for (int64_t bytes : {int64_t(0), kExpandedBytes}) {
+    PassCheck gpu;
+    gpu.target = kGpu;
+    for (PassCheck const& check :
+         {onCpu(kExpandedBytes / 2), onCpu(kExpandedBytes / 2 - 1, passes::TargetInfo::Isa::kBaseline), gpu}) {
         GraphMaker m;
         make(m);
-        auto changed = fuseFrom(m.g, bytes);
-        ASSERT_TRUE(changed.ok());
-        EXPECT_FALSE(*changed) << bytes;
+        checkPass(m.g, passes::fuseExpandedDepthwise, false, check);
     }
 }
 

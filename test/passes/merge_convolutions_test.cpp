@@ -40,7 +40,7 @@ public:
 PassCheck onGpu()
 {
     PassCheck check;
-    check.cuda = true;
+    check.target = kGpu;
     return check;
 }
 

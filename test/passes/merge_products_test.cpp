@@ -54,7 +54,7 @@ public:
 PassCheck onGpu()
 {
     PassCheck check{{{"N", 2}, {"S", 5}}};
-    check.cuda = true;
+    check.target = kGpu;
     return check;
 }
 PassCheck const kCheck = onGpu();
@@ -122,7 +122,7 @@ TEST(MergeProducts, LeavesAlone)
         checkPass(m.g, passes::mergeProducts, false, check);
     };
     PassCheck cpu = kCheck;
-    cpu.cuda = false;
+    cpu.target = {};
     auto nothing = [](Maker&, ir::Value*, ir::Value*, ir::Value*) {};
     unchanged(cpu, nothing);
     // Results that others read: two of them, so that no pair is left.

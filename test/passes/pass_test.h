@@ -29,6 +29,10 @@ inline void checkBody(ir::Node const& n)
     expectSame(refsOf(*whole), *parts);
 }
 
+// An H200.
+inline passes::TargetInfo const kGpu{
+    passes::TargetInfo::Gpu{.capability = 90, .multiprocessors = 132, .l2Bytes = 50 << 20, .memoryBytes = 139LL << 30}};
+
 struct PassCheck
 {
     ir::Bindings sizes;
@@ -36,7 +40,7 @@ struct PassCheck
     double tolerance = 1e-5;
     bool half = false;
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
-    bool cuda = false;
+    passes::TargetInfo target = {};
 };
 
 inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassCheck const& check = {})
@@ -58,7 +62,7 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
         outputs.push_back({v->name, v->type, v->shape});
 
     NullLog log;
-    passes::PassContext const ctx{log, check.refittable, check.half, check.constraints, check.cuda};
+    passes::PassContext const ctx{log, check.target, check.refittable, check.half, check.constraints};
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);

@@ -36,7 +36,7 @@ struct Maker : GraphMaker
 PassCheck onGpu()
 {
     PassCheck check{{{"N", 2}}};
-    check.cuda = true;
+    check.target = kGpu;
     return check;
 }
 
@@ -66,7 +66,7 @@ TEST(PatchesToProduct, LeavesAlone)
         checkPass(m.g, passes::patchesToProduct, false, check);
     };
     PassCheck cpu = onGpu();
-    cpu.cuda = false;
+    cpu.target = {};
     unchanged([](Maker&) {}, cpu);
     unchanged([](Maker& m) { m.window.strides = {2, 2}; });                                   // overlap
     unchanged([](Maker& m) { m.height = 7; });                                                // a row is left out

@@ -102,6 +102,75 @@ TEST(Pipeline, DisableByNameAndStopAfter)
     EXPECT_EQ(nodesOf(n.g), before);
 }
 
+// z of the expansion takes more than two L2 of 64 bytes.
+TEST(Pipeline, WhatIsSpeculativeIsOfferedWithoutItToo)
+{
+    auto make = [](GraphMaker& m) {
+        ops::convolution::Attrs depthwise = ops::convolution::Attrs::plain(2);
+        depthwise.groups = 6;
+        ir::Value* z = m.add(
+            ops::convolution::def(), ops::convolution::Attrs::plain(2),
+            {m.input("x", ir::shapeOf({1, 3, 4, 4})), m.constant("w", {6, 3, 1, 1}), m.constant("b", {6})}, "expand");
+        z = m.add(ops::convolution::def(), depthwise, {z, m.constant("v", {6, 1, 3, 3}), m.constant("c", {6})}, "dw");
+        m.output(relu(m, z, "relu"), "y");
+    };
+    std::string const folder = testing::TempDir() + "tensorwright_speculative";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    CollectingLog log;
+    passes::PassContext ctx{log, {passes::TargetInfo::Cpu{passes::TargetInfo::Isa::kAvx2, 64}}};
+    for (bool isDisabled : {false, true}) {
+        GraphMaker m;
+        make(m);
+        passes::Options options;
+        options.dumpFolder = &folder;
+        if (isDisabled)
+            options.disabled = {"fuse_expanded_depthwise"};
+        auto const inputs = randomInputs(m.g);
+        auto const before = interp::run(m.g, refsOf(inputs));
+        ASSERT_TRUE(before.ok());
+        auto const alternatives = passes::run(m.g, ctx, options);
+        ASSERT_TRUE(alternatives.ok()) << alternatives.error().message;
+        EXPECT_EQ(nodesOf(m.g),
+                  isDisabled ? "expand:convolution, dw + relu:convolution" : "expand + dw + relu:expanded_depthwise");
+        ASSERT_EQ(alternatives->size(), isDisabled ? 0u : 1u);
+        for (passes::Alternative const& a : *alternatives) {
+            EXPECT_STREQ(a.without, "fuse_expanded_depthwise");
+            EXPECT_EQ(nodesOf(*a.graph), "expand:convolution, dw + relu:convolution");
+            EXPECT_EQ(a.graph->form, m.g.form);
+            ASSERT_TRUE(ir::verify(*a.graph).ok());
+            auto const after = interp::run(*a.graph, refsOf(inputs));
+            ASSERT_TRUE(after.ok());
+            expectSame(refsOf(*after), *before);
+        }
+    }
+    ctx.target = kGpu;
+    GraphMaker m;
+    make(m);
+    EXPECT_EQ(passes::run(m.g, ctx)->size(), 0u);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Pipeline, BeginsBehindAPass)
+{
+    GraphMaker m;
+    network(m);
+    NullLog log;
+    passes::Options options;
+    options.startBehind = "fuse_activation";
+    std::string const before = ir::print(m.g);
+    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    EXPECT_EQ(ir::print(m.g), [&] {
+        GraphMaker n;
+        network(n);
+        n.g.form = ir::Form::kFused;
+        return ir::print(n.g);
+    }()) << before;
+    options.startBehind = "remove_identities";
+    ASSERT_TRUE(passes::run(m.g, {log}, options).ok());
+    EXPECT_EQ(nodesOf(m.g).find("conv:convolution, identity:identity, relu:activation, a.shape"), 0u) << nodesOf(m.g);
+}
+
 TEST(Pipeline, DumpsTextThatParses)
 {
     std::string const folder = testing::TempDir() + "tensorwright_pipeline_test";

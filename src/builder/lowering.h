@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an imported graph to graphs whose nodes are ready to be tuned: the passes, and which values stand on the host.
+#pragma once
+
+#include "builder/build.h"
+
+namespace tw::builder {
+
+// What passes are told in this build.
+passes::PassContext passContext(Options const& options, Log& log);
+
+// Lowers the contents' graph in place; gives the graphs that the engine may be made of instead.
+Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log);
+
+// The passes that stand behind the choice of types, on a graph whose types the clock has chosen.
+Result<void> lowerTyped(ir::Graph& graph, Options const& options, Log& log);
+
+} // namespace tw::builder

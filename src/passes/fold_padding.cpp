@@ -3,6 +3,7 @@
 //   pad(x) -> conv                          ->  conv with the padding added
 //   pad(x) -> average pooling, unpadded     ->  average pooling, padded, whose count includes the padding
 // A padding is a padding node or a slice in fill mode that begins before x and steps by one; none of its sides crops.
+// Where the batch is dynamic the slice's sizes are computed; what computed them goes.
 // Expects Form::kCanonical. Stands before the fusions. Leaves alone: padding that others read too or that is not zero,
 // windows with padding modes that compute their own, maxima (zero is no neutral element).
 #include <algorithm>
@@ -39,8 +40,8 @@ std::optional<Pads> padsOf(ir::Node const& n)
         }
     } else {
         auto const& a = n.attrsAs<ops::slice::Attrs>();
-        for (size_t i = 1; i < std::min<size_t>(n.inputs.size(), 4); ++i)
-            if (n.inputs[i])
+        for (size_t i : {1, 3}) // start and stride; sizes that come with a dynamic batch are in the shape
+            if (i < n.inputs.size() && n.inputs[i])
                 return std::nullopt;
         bool const zero =
             n.inputs.size() < 5 || (allEqual(n.inputs[4], 0) && !(n.inputs[4] && refitReaches(*n.inputs[4])));
@@ -48,10 +49,11 @@ std::optional<Pads> padsOf(ir::Node const& n)
             return std::nullopt;
         for (size_t i = 0; i < x.size(); ++i) {
             pads.before[i] = -a.start[i];
-            bool const same = a.start[i] == 0 && n.outputs[0]->shape[i] == x[i];
-            if (a.stride[i] != 1 || (!same && !x[i].isConst()))
+            ir::Dim const& y = n.outputs[0]->shape[i];
+            bool const same = a.start[i] == 0 && y == x[i];
+            if (a.stride[i] != 1 || (!same && !(x[i].isConst() && y.isConst())))
                 return std::nullopt;
-            pads.after[i] = same ? 0 : a.start[i] + a.size[i] - x[i].value();
+            pads.after[i] = same ? 0 : a.start[i] + y.value() - x[i].value();
         }
     }
     for (size_t i = 0; i < x.size(); ++i)
@@ -104,7 +106,7 @@ std::unique_ptr<ir::AttrsBase> padded(ir::Node const& window, Pads const& pads)
 
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
+    bool changed = false, isUntidy = false;
     for (size_t i = 0; i < g.nodes.size(); ++i) {
         ir::Node& window = *g.nodes[i];
         ir::Node* pad = window.inputs.empty() ? nullptr : onlyProducer(g, window.inputs[0]);
@@ -128,10 +130,13 @@ Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx)
         }
         ctx.log.info("folded " + pad->name + " into " + window.name);
         joinOrigins(window, *pad, window);
+        isUntidy = isUntidy || pad->inputs.size() > 1;
         g.eraseNode(pad);
         --i; // the padding stood before
         changed = true;
     }
+    if (isUntidy) // what computed sizes
+        TW_TRY(removeDead(g, ctx));
     if (changed)
         g.eraseUnusedValues();
     return changed;

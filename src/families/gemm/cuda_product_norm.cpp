@@ -3,98 +3,12 @@
 
 #include "families/gemm/cuda_gemm_wgmma.h"
 #include "families/gemm/cuda_plain_gemm.h"
+#include "families/gemm/cuda_product_norm_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops::product_norm {
 
 namespace {
-
-// Rows of y in place.
-struct Params
-{
-    void const *gamma = nullptr, *beta = nullptr;
-    void* y = nullptr;
-    uint64_t rows = 0, n = 0;
-    float epsilon = 0;
-};
-
-constexpr char const* kParams = R"(
-struct NormParams { void const *gamma, *beta; void* y; u64 rows, n; float epsilon; };
-)";
-
-// A block for each row, which it reads three times.
-constexpr char const* kPlainText = R"(
-TW_INLINE float sum(float a, float b) { return a + b; }
-TW_KERNEL normalize(const __grid_constant__ NormParams p)
-{
-    __shared__ float scratch[32];
-    T* const y = static_cast<T*>(p.y) + i64(blockIdx.x) * p.n;
-    float mean = 0, variance = 0;
-    for (idx i = threadIdx.x; i < p.n; i += blockDim.x) mean += load<float>(y[i]);
-    mean = blockReduce(mean, 0.0f, scratch, sum) / float(p.n);
-    for (idx i = threadIdx.x; i < p.n; i += blockDim.x) {
-        float const v = load<float>(y[i]) - mean;
-        variance += v * v;
-    }
-    float const deviation = sqrt(blockReduce(variance, 0.0f, scratch, sum) / float(p.n) + p.epsilon);
-    for (idx i = threadIdx.x; i < p.n; i += blockDim.x)
-        y[i] = store<T>((load<float>(y[i]) - mean) / deviation * load<float>(static_cast<T const*>(p.gamma)[i]) +
-                        load<float>(static_cast<T const*>(p.beta)[i]));
-}
-)";
-
-// A warp for each row of FP16, whose units of 8 numbers its lanes hold in registers.
-constexpr char const* kRowsText = R"(
-TW_INLINE float warpSum(float v)
-{
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffff, v, step);
-    return v;
-}
-TW_KERNEL __launch_bounds__(128) normalize(const __grid_constant__ NormParams p)
-{
-    constexpr int EACH = $each$;
-    releaseDependents();
-    waitForPrevious();
-    u64 const row = u64(blockIdx.x) * 4 + threadIdx.x / 32;
-    int const lane = threadIdx.x % 32, units = int(p.n) / 8;
-    if (row >= p.rows) return;
-    Unit* const y = reinterpret_cast<Unit*>(static_cast<f16*>(p.y) + row * p.n);
-    Unit x[EACH];
-    float v[EACH][8], mean = 0, variance = 0;
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (i * 32 + lane < units) x[i] = y[i * 32 + lane];
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (i * 32 + lane < units)
-#pragma unroll
-            for (int e = 0; e < 8; ++e) {
-                v[i][e] = e % 2 ? highHalf(x[i].v[e / 2]) : lowHalf(x[i].v[e / 2]);
-                mean += v[i][e];
-            }
-    mean = warpSum(mean) / float(p.n);
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (i * 32 + lane < units)
-#pragma unroll
-            for (int e = 0; e < 8; ++e) {
-                v[i][e] -= mean;
-                variance += v[i][e] * v[i][e];
-            }
-    float const scale = 1 / sqrtf(warpSum(variance) / float(p.n) + p.epsilon);
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (i * 32 + lane < units) {
-            Unit const g = static_cast<Unit const*>(p.gamma)[i * 32 + lane], b = static_cast<Unit const*>(p.beta)[i * 32 + lane];
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-                x[i].v[e] = packHalves(v[i][e * 2] * scale * lowHalf(g.v[e]) + lowHalf(b.v[e]),
-                                       v[i][e * 2 + 1] * scale * highHalf(g.v[e]) + highHalf(b.v[e]));
-            y[i * 32 + lane] = x[i];
-        }
-}
-)";
 
 constexpr int kRowsOfBlock = 4;
 constexpr int64_t kMostRow = 2048; // 64 numbers of a lane
@@ -125,7 +39,7 @@ CudaKernels generatePlain(Problem const& problem, Config const&)
     CudaKernels out = multiplyKernels(problem);
     if (!matrix_multiply::hasNorm(*problem.node))
         return out;
-    out.source += std::string(kParams) + kPlainText;
+    out.source += cuda::include("families/gemm/cuda_product_norm_plain.cuh");
     out.names.push_back("normalize");
     out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
                                                                 RunArgs& args) -> Result<void> {
@@ -168,7 +82,8 @@ CudaKernels generate(Problem const& problem, Config const& config)
     CudaKernels out = gemm_f16::generate(problem, config, GemmF16Way::kHalf);
     if (out.names.empty()) // there is none
         return out;
-    out.source += kParams + cuda::expand(kRowsText, {{"each", std::to_string(cuda::ceilDiv(y[y.rank - 1], 256))}});
+    out.source += cuda::constant("NORM_UNITS", cuda::ceilDiv(y[y.rank - 1], 256)) +
+                  cuda::include("families/gemm/cuda_product_norm_rows.cuh");
     out.names.push_back("normalize");
     out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
                                                                 RunArgs& args) -> Result<void> {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/elementwise/activate.h"
+#include "families/elementwise/cuda_pointwise_params.h"
 #include "tactic/broadcast.h"
 
 namespace tw::ops {
@@ -12,80 +13,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kPackBytes = 16;
-
-struct Params
-{
-    void const* in[kMaxCudaOperands] = {};
-    void* out = nullptr;
-    uint64_t packs = 0;
-    int32_t unit[kMaxCudaOperands] = {}; // step of an operand along a row: 0 or 1
-    int32_t tail = 0;                    // elements of the last pack when it is not full; one row only
-    int32_t pad = 0;
-    int64_t yImage = 0, yPixel = 0;    // elements, of the kernel over images, pixels and packs of channels
-    cuda::Loop<kMaxCudaOperands> loop; // over packs
-};
-
-constexpr char const* kText = R"(
-struct Params {
-    void const* in[8]; void* out; u64 packs; i32 unit[8]; i32 tail; i32 pad; i64 yImage, yPixel; Loop<8> loop;
-};
-template <class T, int V, class C, class O> TW_INLINE void fetch(void const* base, O at, int unit, C (&v)[V])
-{
-    T const* x = static_cast<T const*>(base) + at;
-    if (unit) {
-        Pack<T, V> const pack = *reinterpret_cast<Pack<T, V> const*>(x);
-#pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = load<C>(pack.v[j]);
-    } else {
-        C const one = load<C>(*x);
-#pragma unroll
-        for (int j = 0; j < V; ++j) v[j] = one;
-    }
-}
-template <int V> TW_INLINE void compute(Params const& p)
-{
-    waitForPrevious();
-    releaseDependents();
-    idx const i = threadIndex();
-    if (i >= p.packs) return;
-    off at[8];
-    locate<$rank$>(p.loop, i, at);
-    typedef $y$ Y;
-    Y* const y = static_cast<Y*>(p.out) + i * V;
-    if (V > 1 && p.tail && i == p.packs - 1) {
-        for (int j = 0; j < p.tail; ++j) {
-$scalars$            y[j] = store<Y>(apply($scalarArguments$));
-        }
-        return;
-    }
-$fetches$    Pack<Y, V> pack;
-#pragma unroll
-    for (int j = 0; j < V; ++j) pack.v[j] = store<Y>(apply($arguments$));
-    *reinterpret_cast<Pack<Y, V>*>(y) = pack;
-}
-template <int V> TW_INLINE void computePixels(Params const& p)
-{
-    waitForPrevious();
-    releaseDependents();
-    idx const i = threadIndex();
-    if (i >= p.packs) return;
-    idx const q = divide(i, p.loop.dim[7]), image = divide(q, p.loop.dim[6]);
-    i64 const n = image, pixel = q - image * idx(p.loop.dim[6].d), c = i - q * idx(p.loop.dim[7].d);
-    i64 at[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k)
-        at[k] = n * p.loop.stride[k][5] + pixel * p.loop.stride[k][6] + c * p.loop.stride[k][7];
-    typedef $y$ Y;
-    Y* const y = static_cast<Y*>(p.out) + n * p.yImage + pixel * p.yPixel + c * V;
-$fetches$    Pack<Y, V> pack;
-#pragma unroll
-    for (int j = 0; j < V; ++j) pack.v[j] = store<Y>(apply($arguments$));
-    *reinterpret_cast<Pack<Y, V>*>(y) = pack;
-}
-TW_KERNEL $name$_vector(const __grid_constant__ Params p) { compute<$pack$>(p); }
-TW_KERNEL $name$_scalar(const __grid_constant__ Params p) { compute<1>(p); }
-TW_KERNEL $name$_pixels(const __grid_constant__ Params p) { computePixels<$pack$>(p); }
-)";
 
 bool isAligned(void const* p, int64_t bytes)
 {
@@ -154,7 +81,7 @@ Result<void> runPixels(Settled const& s, CudaLaunch const& launch, RunArgs& args
     int const axis = y.rank - 3;
     int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2],
                   stored = pixelStrideOf(Format::kHWC8, out.type, y[axis]), packs = stored / s.pack;
-    Params p;
+    PointwiseParams p;
     p.out = out.data;
     p.yPixel = out.pixelStride();
     p.yImage = pixels * p.yPixel;
@@ -190,7 +117,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     if (s.views)
         s.views(*s.node, args, y, in);
     BroadcastLoop const loop = loopOf(y, in, count);
-    Params p;
+    PointwiseParams p;
     p.out = out.data;
     int64_t const last = loop.rank - 1;
     bool const oneRow = loop.rank == 1;
@@ -241,17 +168,6 @@ CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
     for (int i : what.inputs)
         widest = std::max(widest, sizeOf(problem.inputs[size_t(i)].type));
     int64_t const pack = kPackBytes / widest;
-    std::string fetches, scalars, arguments, scalarArguments;
-    for (size_t k = 0; k < what.inputs.size(); ++k) {
-        DataType const t = problem.inputs[size_t(what.inputs[k])].type;
-        std::string const n = std::to_string(k), compute = cuda::computeOf(t), storage = cuda::storageOf(t);
-        fetches += "    " + compute + " v" + n + "[V]; fetch<" + storage + ">(p.in[" + n + "], at[" + n + "], p.unit[" +
-                   n + "], v" + n + ");\n";
-        scalars += "            " + compute + " const s" + n + " = load<" + compute + ">(static_cast<" + storage +
-                   " const*>(p.in[" + n + "])[at[" + n + "] + j * p.unit[" + n + "]]);\n";
-        arguments += (k ? ", v" : "v") + n + "[j]";
-        scalarArguments += (k ? ", s" : "s") + n;
-    }
     int rank = kMaxRank;
     if (!what.views && isStatic(problem)) {
         Extents in[kMaxCudaOperands];
@@ -266,18 +182,22 @@ CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
     out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
     out.isDependent = true;
     out.alignment = isPixels ? kPackBytes : 1;
-    std::string const name = what.name;
-    out.names = {name + "_vector", name + "_scalar", name + "_pixels"};
-    out.source = what.text +
-                 cuda::expand(kText, {{"rank", std::to_string(rank)},
-                                      {"y", cuda::storageOf(y)},
-                                      {"pack", std::to_string(pack)},
-                                      {"name", name},
-                                      {"fetches", fetches},
-                                      {"scalars", scalars},
-                                      {"arguments", arguments},
-                                      {"scalarArguments", scalarArguments}}) +
-                 cuda::sizeCheck<Params>();
+    out.source = what.text + cuda::constant("RANK", rank) + cuda::include("families/elementwise/cuda_pointwise.cuh") +
+                 "namespace tw::ops {\n";
+    auto add = [&](char const* suffix, char const* body, int64_t width) {
+        out.names.push_back(what.name + std::string(suffix));
+        std::string const wide = std::to_string(width), storage = cuda::storageOf(y);
+        out.source += "TW_KERNEL " + out.names.back() + "(const __grid_constant__ PointwiseParams p) { " + body + "<" +
+                      wide + ", " + storage + ">(p";
+        for (size_t k = 0; k < what.inputs.size(); ++k)
+            out.source += ", Operand<" + std::to_string(k) + ", " +
+                          cuda::storageOf(problem.inputs[size_t(what.inputs[k])].type) + ", " + wide + ">()";
+        out.source += "); }\n";
+    };
+    add("_vector", "compute", pack);
+    add("_scalar", "compute", 1);
+    add("_pixels", "computePixels", pack);
+    out.source += "}\n";
     Settled const settled{problem.node, what.inputs, what.views, pack};
     out.run = [settled](CudaLaunch const& launch, RunArgs& args) { return run(settled, launch, args); };
     return out;

@@ -10,8 +10,6 @@
 
 namespace tw::ops {
 
-inline constexpr int kMaxCudaOperands = 8;
-
 struct Pointwise
 {
     char const* name = "";   // of the kernels

@@ -152,14 +152,14 @@ Result<Checker::Formatted*> Checker::formatted(Set& set, ops::Problem const& pro
     return set.formatted.back().get();
 }
 
-Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
-                                      char const* tacticName, Workers& workers, Tried const& tried)
+Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
+                                  char const* tacticName, Workers& workers, Tried const& tried)
 {
     if (set.error)
         return *set.error;
     CheckSet& values = set.values;
     if (!values.isThere() || !values.incomparable().empty())
-        return values.incomparable();
+        return Checked{values.incomparable(), {}};
     auto wrong = [&](std::string const& how) {
         return Error{ErrorCode::kFailedComputation, "tactic " + std::string(tacticName) +
                                                         " computes wrong values for layer '" + problem.node->name +
@@ -198,36 +198,38 @@ Result<std::string> Checker::checkSet(Set& set, ops::Problem const& problem, ops
     for (size_t i = 0; i < inputs.size(); ++i)
         if (!before[i].empty() && !isSame(inputs[i], before[i]))
             return wrong("it writes to its input " + std::to_string(i));
-    std::string differs;
+    Checked checked;
     for (size_t i = 0; i < outputs.size(); ++i) {
         std::string const why = values.compare(i, outputs[i], tried.isTf32);
         if (why.empty())
             continue;
         if (!tried.isPlain || !values.mayRound(i, outputs[i]))
             return wrong("output " + std::to_string(i) + ", " + why);
-        differs = "it rounds where the reference is exact: output " + std::to_string(i) + ", " + why;
+        checked.differs = "output " + std::to_string(i) + " ('" + problem.node->outputs[i]->name + "'), " + why;
     }
-    return differs;
+    return checked;
 }
 
-Result<std::string> Checker::check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                   Workers& workers, Tried const& tried)
+Result<Checked> Checker::check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                               Workers& workers, Tried const& tried)
 {
-    TW_ASSIGN(std::string const unlike, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));
-    if (!unlike.empty() && !set(kOptimum).values.incomparable().empty())
-        return unlike;
-    std::string first = unlike;
+    auto where = [&](size_t which) -> std::string {
+        return which >= kPoints ? points_[which - kPoints].where
+               : which == kOptimum
+                   ? std::string()
+                   : std::string(which == kStress ? "on large values" : "on other values") +
+                         (problem.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
+                                                                 : "");
+    };
+    TW_ASSIGN(Checked first, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));
+    if (!first.incomparable.empty())
+        return first;
     for (size_t which = kAgain; which < sets_.size(); ++which) {
         auto checked = checkSet(set(which), problem, kernel, tacticName, workers, tried);
         if (!checked.ok())
-            return std::move(checked).error().in(
-                which >= kPoints
-                    ? points_[which - kPoints].where
-                    : std::string(which == kStress ? "on large values" : "on other values") +
-                          (problem.cuda && ops::hasParts(problem) ? ", channels-last tensors as parts of wider ones"
-                                                                  : ""));
-        if (first.empty() && set(which).values.incomparable().empty())
-            first = *checked;
+            return std::move(checked).error().in(where(which));
+        if (first.differs.empty() && !checked->differs.empty())
+            first.differs = where(which) + ": " + checked->differs;
     }
     return first;
 }
@@ -243,8 +245,8 @@ Result<Checker::Buffers const*> Checker::buffers(ops::Problem const& problem)
     return &f->buffers;
 }
 
-Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                Workers& workers, std::span<Point const> points)
+Result<Checked> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                            Workers& workers, std::span<Point const> points)
 {
     return Checker(problem, workers, points).check(problem, kernel, tacticName, workers);
 }

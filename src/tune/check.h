@@ -46,6 +46,15 @@ struct Tried
     bool isPlain = false;
 };
 
+// Of a kernel that is not wrong. Both empty: everything was compared and is right.
+struct Checked
+{
+    std::string incomparable; // why nothing could be compared: the node refuses random inputs, say
+    std::string differs;      // a plain kernel's values are others than the reference's: where and by how much
+
+    bool isRight() const { return incomparable.empty() && differs.empty(); }
+};
+
 // Inputs of a region and what the reference makes of them, for all of its candidates, whatever their formats. Sets of
 // inputs: the problem's optimum, on small tensors with two sets of values; the same with values a hundred times larger,
 // where the op takes any (what overflows inside a kernel shows); and other sizes, so that a kernel that is wrong at
@@ -62,10 +71,9 @@ public:
 
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
     // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
-    // workspace have guard bytes around them. An error: the kernel is wrong. A text: nothing could be compared (the
-    // node refuses random inputs), and why, or a plain kernel's values are others than the reference's.
-    Result<std::string> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                              Workers& workers, Tried const& tried = {});
+    // workspace have guard bytes around them. An error: the kernel is wrong.
+    Result<Checked> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                          Workers& workers, Tried const& tried = {});
 
     // Tensors at the optimum in the problem's formats, to time kernels with; valid as long as the checker.
     struct Buffers
@@ -80,8 +88,8 @@ private:
     struct Formatted;
     Set& set(size_t which);
     Result<Formatted*> formatted(Set& set, ops::Problem const& problem);
-    Result<std::string> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel,
-                                 char const* tacticName, Workers& workers, Tried const& tried);
+    Result<Checked> checkSet(Set& set, ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                             Workers& workers, Tried const& tried);
 
     ops::Problem const& problem_;
     Workers& workers_;
@@ -91,7 +99,7 @@ private:
 };
 
 // One kernel alone.
-Result<std::string> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                                Workers& workers = serialWorkers(), std::span<Point const> points = {});
+Result<Checked> checkKernel(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
+                            Workers& workers = serialWorkers(), std::span<Point const> points = {});
 
 } // namespace tw::tune

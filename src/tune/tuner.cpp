@@ -142,13 +142,16 @@ private:
                 continue;
             }
             // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
-            if (!checked->empty() && !c.isPlain) {
-                rivals_.refuse(c, "it cannot be checked: " + *checked);
+            if (!checked->incomparable.empty() && !c.isPlain) {
+                rivals_.refuse(c, "it cannot be checked: " + checked->incomparable);
                 continue;
             }
-            if (!checked->empty() && options_.log)
-                options_.log->info(rivals_.where() + ": tactic " + c.tactic->name() +
-                                   " is used, though it could not be compared: " + *checked);
+            std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
+            if (!checked->incomparable.empty() && options_.log)
+                options_.log->info(isUsed + "it could not be compared: " + checked->incomparable);
+            if (!checked->differs.empty() && options_.log)
+                options_.log->warning(isUsed + "it computes in its type what the reference computes exactly, and " +
+                                      "differs by more than the layer's tolerance: " + checked->differs);
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }

@@ -151,7 +151,7 @@ TEST(DeviceDouble, FaultsAreRefused)
         };
         auto const right = check(Fault::kNone);
         ASSERT_TRUE(right.ok()) << right.error().message;
-        ASSERT_EQ(*right, "") << "nothing was compared";
+        ASSERT_TRUE(right->isRight()) << "nothing was compared";
         for (Fault fault : kConvolutionFaults) {
             if (fault == Fault::kWritesBeyondOutput)
                 continue; // GPU memory has no guard bytes: compute-sanitizer looks for that
@@ -195,7 +195,7 @@ TEST(DeviceDouble, KernelsForWholeTensorsAreRefused)
         };
         auto const right = check(Pixels::kNone);
         ASSERT_TRUE(right.ok()) << right.error().message;
-        ASSERT_EQ(*right, "") << "nothing was compared";
+        ASSERT_TRUE(right->isRight()) << "nothing was compared";
         for (Pixels::Fault fault : {Pixels::kDenseInput, Pixels::kDenseOutput}) {
             auto const wrong = check(fault);
             ASSERT_FALSE(wrong.ok()) << "fault " << fault << ", " << x.str();

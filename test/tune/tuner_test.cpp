@@ -20,8 +20,13 @@ namespace {
 class Messages final : public Log
 {
 public:
-    void write(Severity, std::string const& message) override { text += message + "\n"; }
-    std::string text;
+    void write(Severity severity, std::string const& message) override
+    {
+        text += message + "\n";
+        if (severity == Severity::kWarning)
+            warnings += message + "\n";
+    }
+    std::string text, warnings;
 };
 
 // ReLU of n floats.
@@ -145,6 +150,42 @@ TEST(Tuner, WrongTacticsAreRefusedHoweverFast)
             EXPECT_NE(log.text.find(t->name()), std::string::npos)
                 << t->name() << " is refused without a word, n = " << n;
     }
+}
+
+namespace {
+
+// What an op's own plain kernel may do, though the reference does otherwise: it rounds.
+Result<void> roundedSigmoid(ir::Node const&, ops::RunArgs& args)
+{
+    for (int64_t i = 0, n = floats(args); i < n; ++i)
+        args.outputs[0].as<float>()[i] = std::round(100 / (1 + std::exp(-args.inputs[0].as<float>()[i]))) / 100;
+    return {};
+}
+constexpr ops::PlainTactic kRounded{"sigmoid_rounded", 1, roundedSigmoid};
+
+} // namespace
+
+TEST(Tuner, PlainKernelThatDiffersIsAWarningWithLayerTensorAndError)
+{
+    Relu sigmoid(64);
+    ir::OpDef own = ops::activation::def();
+    own.cpuTactics = []() -> std::span<ops::Tactic const* const> {
+        static constexpr ops::Tactic const* kList[] = {&kRounded};
+        return kList;
+    };
+    auto& node = const_cast<ir::Node&>(*sigmoid.problem.node);
+    node.attrs = ops::activation::Attrs(ops::activation::Kind::kSigmoid).clone();
+    node.op = &own;
+    node.outputs[0]->name = "scores";
+    Messages log;
+    auto const chosen = chooseWith(sigmoid.problem, {}, log);
+    ASSERT_TRUE(chosen.ok()) << chosen.error().message;
+    EXPECT_EQ(chosen->name, "sigmoid_rounded");
+    for (char const* part : {"'relu'", "sigmoid_rounded", "output 0 ('scores')", "got ", "want "})
+        EXPECT_NE(log.warnings.find(part), std::string::npos) << part << ": " << log.text;
+    Messages quiet;
+    ASSERT_TRUE(chooseWith(Relu(64).problem, {}, quiet).ok());
+    EXPECT_EQ(quiet.warnings, "");
 }
 
 // What IBuilder::setMaxThreads limits is the workers that candidates are built on, one part for each.

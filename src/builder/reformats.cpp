@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/check.h"
 #include "ir/op_def.h"
 #include "ops/identity/op.h"
 #include "ops/reformat/op.h"
+#include "runtime/make_linear.h"
 #include "tactic/registry.h"
 #include "tune/candidates.h"
 #include "tune/pbqp.h"
@@ -15,19 +15,6 @@
 namespace tw::builder {
 
 namespace {
-
-ir::Value* insertReformat(ir::Graph& g, ir::Value& v, Format to, int position, std::string name)
-{
-    ir::OpDef const& op = ops::reformat::def();
-    auto node = g.addNode(op, op.makeAttrs(), {&v}, std::move(name), {}, position);
-    TW_CHECK(node.ok()); // the op takes everything
-    ir::Value* copy = (*node)->outputs[0];
-    copy->name = v.name + " (" + nameOf(to) + ")";
-    copy->format = to;
-    copy->quantization = v.quantization;
-    (*node)->layers.clear();
-    return copy;
-}
 
 // A node alone that makes the second carrier of the first, in linear formats.
 Result<ops::Problem> problemOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, ir::OpDef const& op,
@@ -138,7 +125,7 @@ int insertReformats(ir::Graph& g, std::span<ops::Formats const> chosen, std::spa
     int inserted = 0;
     auto insert = [&](ir::Value& v, Format to, int position, std::string const& name) {
         ++inserted;
-        return insertReformat(g, v, to, position, "Reformatting CopyNode for " + name);
+        return runtime::addReformat(g, v, to, position, "Reformatting CopyNode for " + name);
     };
     // Formats that values exist in; the first is the one they are made in.
     std::map<ir::Value const*, std::vector<std::pair<Format, ir::Value*>>> existing;

@@ -23,14 +23,6 @@ void makeAllLinear(ir::Graph& g)
             makeAllLinear(*r);
 }
 
-ir::Node& addReformat(ir::Graph& g, ir::Value& from, std::string const& name, int position)
-{
-    ir::OpDef const& op = ops::reformat::def();
-    auto node = g.addNode(op, op.makeAttrs(), {&from}, name, {}, position);
-    TW_CHECK(node.ok()); // the op takes everything
-    return **node;
-}
-
 // Readers other than reformats read a linear copy.
 void bringIn(ir::Graph& g, ir::Value& input)
 {
@@ -40,7 +32,8 @@ void bringIn(ir::Graph& g, ir::Value& input)
             if (g.nodes[n]->inputs[i] != &input || isReformat(*g.nodes[n]))
                 continue;
             if (!copy) {
-                copy = addReformat(g, input, "Reformatting CopyNode for Network Input " + input.name, 0).outputs[0];
+                copy =
+                    addReformat(g, input, Format::kLinear, 0, "Reformatting CopyNode for Network Input " + input.name);
                 ++n; // stands one place further now
             }
             g.nodes[n]->inputs[i] = copy;
@@ -61,8 +54,9 @@ void bringOut(ir::Graph& g, ir::Value& output)
     for (auto const& n : g.nodes)
         for (ir::Value*& v : n->inputs)
             v = v == &output ? inner : v;
-    ir::Node& node =
-        addReformat(g, *inner, "Reformatting CopyNode for Network Output " + output.name, g.positionOf(producer) + 1);
+    ir::Node& node = *addReformat(g, *inner, Format::kLinear, g.positionOf(producer) + 1,
+                                  "Reformatting CopyNode for Network Output " + output.name)
+                          ->producer;
     node.outputs[0]->producer = nullptr;
     node.outputs[0] = &output;
     output.producer = &node;
@@ -70,6 +64,19 @@ void bringOut(ir::Graph& g, ir::Value& output)
 }
 
 } // namespace
+
+ir::Value* addReformat(ir::Graph& g, ir::Value& v, Format to, int position, std::string name)
+{
+    ir::OpDef const& op = ops::reformat::def();
+    auto node = g.addNode(op, op.makeAttrs(), {&v}, std::move(name), {}, position);
+    TW_CHECK(node.ok()); // the op takes everything
+    ir::Value* copy = (*node)->outputs[0];
+    copy->name = v.name + " (" + nameOf(to) + ")";
+    copy->format = to;
+    copy->quantization = v.quantization;
+    (*node)->layers.clear();
+    return copy;
+}
 
 void makeLinear(ir::Graph& graph)
 {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph whose formats were chosen for another device.
+// Reformats in a graph, and a graph whose formats were chosen for another device.
 #pragma once
+
+#include <string>
 
 #include "ir/graph.h"
 
 namespace tw::runtime {
+
+// A node in front of `position` that copies `v` into another format; it comes from no layer. Its output.
+ir::Value* addReformat(ir::Graph& graph, ir::Value& v, Format to, int position, std::string name);
 
 // Everything linear, but the network's inputs and outputs, which clients know: these keep their formats behind
 // reformats.

@@ -146,27 +146,6 @@ std::vector<int> allAxes(int rank)
     return v;
 }
 
-void ImporterMap::add(char const* opType, Importer run, int firstOpset, int lastOpset)
-{
-    entries_[opType].push_back({run, firstOpset, lastOpset});
-}
-
-Importer ImporterMap::find(std::string const& opType, int opset) const
-{
-    auto it = entries_.find(opType);
-    if (it == entries_.end())
-        return nullptr;
-    for (Entry const& e : it->second)
-        if (opset >= e.firstOpset && opset <= e.lastOpset)
-            return e.run;
-    return nullptr;
-}
-
-bool ImporterMap::contains(std::string const& opType) const
-{
-    return entries_.count(opType) != 0;
-}
-
 ImportContext::ImportContext(ModelImporter& model, tw_onnx::NodeProto const& node, int nodeIndex,
                              std::vector<Value> inputs, int opset)
     : model_(model), node_(node), nodeIndex_(nodeIndex), opset_(opset), inputs_(std::move(inputs))

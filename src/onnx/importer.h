@@ -132,7 +132,8 @@ public:
         int firstOpset, lastOpset;
     };
     static constexpr int kNewestOpset = 1 << 30;
-    // Importers of the default domain. Several entries for one operator may split the opsets between them.
+    // Importers of the default domain. Several entries for one operator may split the opsets between them; throws
+    // std::logic_error when two share one.
     void add(char const* opType, Importer run, int firstOpset = 1, int lastOpset = kNewestOpset);
     Importer find(std::string const& opType, int opset) const; // nullptr when there is none
     bool contains(std::string const& opType) const;

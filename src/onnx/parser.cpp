@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
@@ -218,6 +219,9 @@ extern "C" TENSORRTAPI void* createNvOnnxParser_INTERNAL(void* network, void* lo
         }
         return static_cast<nvonnxparser::IParser*>(
             new tw::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log));
+    } catch (std::logic_error const& e) {
+        log.log(nvinfer1::ILogger::Severity::kINTERNAL_ERROR, (std::string("ONNX parser: ") + e.what()).c_str());
+        return nullptr;
     } catch (...) {
         return nullptr;
     }

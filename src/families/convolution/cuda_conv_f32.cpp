@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_tiles.h"
 
 #include <algorithm>
 
@@ -19,17 +20,6 @@ using conv_f16::kMostPlanarChannels;
 using conv_f16::shapeOf;
 
 constexpr size_t kMostConfigs = 5, kMostTexts = 3;
-
-// A config's numbers.
-enum Place
-{
-    kTileM,
-    kTileN,
-    kStages,
-    kVector,
-    kSplit,
-    kPlaces,
-};
 
 struct Kind
 {
@@ -63,15 +53,8 @@ conv::Spec baseOf(Problem const& p, Kind kind)
 
 char const* specOf(Problem const& p, Kind kind, Config const& c, conv::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
-        return "a config has other numbers";
     s = baseOf(p, kind);
-    s.tileM = int(c[kTileM]);
-    s.tileN = int(c[kTileN]);
-    s.stages = int(c[kStages]);
-    s.vector = int(c[kVector]);
-    s.split = int(c[kSplit]);
-    return conv::unsupported(s);
+    return setTile(c, s) ? conv::unsupported(s) : "a config has other numbers";
 }
 
 std::vector<Config> configs(Problem const& p, Kind kind)
@@ -84,7 +67,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
     std::vector<Config> list;
     auto add = [&](conv::Spec const& s) {
         if (!unsupportedGeometry(s, maximum))
-            list.push_back({s.tileM, s.tileN, s.stages, s.vector, s.split});
+            list.push_back(tileConfigOf(s));
     };
     if (isEmpty(optimum))
         add(base);

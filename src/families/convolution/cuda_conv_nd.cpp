@@ -7,6 +7,7 @@
 
 #include "families/convolution/cuda_conv_f16.h"
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "kernels/cuda/conv/mma_nd.h"
@@ -21,17 +22,6 @@ using Geometry = KernelWindowGeometry;
 using conv_f16::roundUp8;
 
 constexpr size_t kMostConfigs = 4;
-
-// A config's numbers.
-enum Field
-{
-    kTileM,
-    kTileN,
-    kStages,
-    kVector,
-    kSplit,
-    kFields,
-};
 
 // The element of the window that tap t of phase p is; -1: that phase has no such tap.
 int64_t elementOf(Geometry const& g, WindowKind kind, int axis, int64_t phase, int64_t tap)
@@ -126,16 +116,11 @@ conv::Spec baseOf(Problem const& p, Operand operand)
 
 char const* specOf(Problem const& p, Operand operand, Config const& c, conv::Spec& s)
 {
-    if (!isConfig(c, kFields, 0, 256))
-        return "a config has other numbers";
     s = baseOf(p, operand);
-    if (s.vector != c[kVector])
-        return "a config is for other channels";
-    s.tileM = int(c[kTileM]);
-    s.tileN = int(c[kTileN]);
-    s.stages = int(c[kStages]);
-    s.split = int(c[kSplit]);
-    return conv::unsupported(s);
+    int const vector = s.vector;
+    if (!setTile(c, s))
+        return "a config has other numbers";
+    return s.vector == vector ? conv::unsupported(s) : "a config is for other channels";
 }
 
 char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g, WindowKind kind)
@@ -222,12 +207,12 @@ std::vector<Config> Tactics::configs(Problem const& p, Operand operand)
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     conv::Spec const base = baseOf(p, operand);
     if (isEmpty(optimum))
-        return {{base.tileM, base.tileN, base.stages, base.vector, base.split}};
+        return {tileConfigOf(base)};
     std::vector<Config> list;
     for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum, kind), p.cuda->multiprocessors,
                                                 p.cuda->capability >= 90, kMostConfigs))
         if (!unsupportedGeometry(s, maximum, kind))
-            list.push_back({s.tileM, s.tileN, s.stages, s.vector, s.split});
+            list.push_back(tileConfigOf(s));
     return list;
 }
 

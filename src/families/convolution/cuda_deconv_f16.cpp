@@ -104,6 +104,23 @@ Support supportsTransposed(Problem const& p)
     return Support::yes();
 }
 
+std::string packTransposed(TensorSpec const& w, int64_t filters, int64_t each)
+{
+    int64_t const taps = w.dims[2] * w.dims[3];
+    std::string bytes(size_t(taps * filters * each * sizeOf(w.type)), '\0');
+    auto fill = [&](auto* to, auto const* from) {
+        for (int64_t c = 0; c < w.dims[0]; ++c)
+            for (int64_t k = 0; k < w.dims[1]; ++k)
+                for (int64_t t = 0; t < taps; ++t)
+                    to[(t * filters + k) * each + c] = *from++;
+    };
+    if (w.type == DataType::kFloat)
+        fill(reinterpret_cast<float*>(bytes.data()), w.constant->as<float>());
+    else
+        fill(reinterpret_cast<uint16_t*>(bytes.data()), w.constant->as<uint16_t>());
+    return bytes;
+}
+
 bool areBeside(Geometry const& g, int64_t mostWindow)
 {
     for (int i = 1; i < 3; ++i)
@@ -163,17 +180,10 @@ CudaKernels generate(Problem const& p, Config const& config)
         return noKernels(unsupported(why));
     CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
     out.pack = [&p]() -> Result<std::vector<std::string>> {
-        // w [c, k, r, s] as [r, s, k, c].
         TensorSpec const& w = p.inputs[1];
-        int64_t const channels = w.dims[0], filters = w.dims[1], taps = w.dims[2] * w.dims[3], row = roundUp8(channels);
-        std::string bytes(size_t(taps * filters * row) * sizeof(uint16_t), '\0');
-        auto* const to = reinterpret_cast<uint16_t*>(bytes.data());
-        uint16_t const* from = w.constant->as<uint16_t>();
-        for (int64_t c = 0; c < channels; ++c)
-            for (int64_t k = 0; k < filters; ++k)
-                for (int64_t t = 0; t < taps; ++t)
-                    to[(t * filters + k) * row + c] = *from++;
-        return std::vector<std::string>{conv_f16::packBias(p, roundUp8(filters)), bytes};
+        int64_t const channels = w.dims[0], filters = w.dims[1];
+        return std::vector<std::string>{conv_f16::packBias(p, roundUp8(filters)),
+                                        packTransposed(w, filters, roundUp8(channels))};
     };
     out.packedInputs = {1, 2};
     out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {

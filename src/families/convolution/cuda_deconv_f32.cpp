@@ -2,6 +2,7 @@
 #include "families/convolution/cuda_deconv_f32.h"
 
 #include "families/convolution/cuda_conv_f32.h"
+#include "families/convolution/cuda_conv_tiles.h"
 #include "families/convolution/cuda_deconv_f16.h"
 #include "kernels/cuda/conv/mma_f32.h"
 #include "ops/convolution/op.h"
@@ -17,17 +18,6 @@ using deconv_f16::geometryOf;
 
 constexpr int64_t kMostWindow = 16;
 constexpr size_t kMostConfigs = 4, kMostTexts = 2;
-
-// A config's numbers.
-enum Place
-{
-    kTileM,
-    kTileN,
-    kStages,
-    kVector,
-    kSplit,
-    kPlaces,
-};
 
 bool isEmpty(Geometry const& g)
 {
@@ -64,20 +54,8 @@ conv::Spec baseOf(Problem const& p, bool tf32)
 
 char const* specOf(Problem const& p, bool tf32, Config const& c, conv::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
-        return "a config has other numbers";
     s = baseOf(p, tf32);
-    s.tileM = int(c[kTileM]);
-    s.tileN = int(c[kTileN]);
-    s.stages = int(c[kStages]);
-    s.vector = int(c[kVector]);
-    s.split = int(c[kSplit]);
-    return conv::unsupported(s);
-}
-
-int64_t placeOf(int64_t k, int64_t tap, int64_t filters, int64_t each)
-{
-    return (tap * filters + k) * each;
+    return setTile(c, s) ? conv::unsupported(s) : "a config has other numbers";
 }
 
 } // namespace
@@ -116,11 +94,11 @@ std::vector<Config> Beside<tf32>::configs(Problem const& p)
     base.vector = vectorOf(shapeOf(maximum), false, conv::kMostVector);
     std::vector<Config> list;
     if (isEmpty(optimum))
-        return {{base.tileM, base.tileN, base.stages, base.vector, base.split}};
+        return {tileConfigOf(base)};
     for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors,
                                                 p.cuda->capability >= 90, kMostConfigs, kMostTexts))
         if (!unsupportedGeometry(s, maximum))
-            list.push_back({s.tileM, s.tileN, s.stages, s.vector, s.split});
+            list.push_back(tileConfigOf(s));
     return list;
 }
 
@@ -152,17 +130,10 @@ CudaKernels Beside<tf32>::generate(Problem const& p, Config const& config)
         return noKernels(unsupported(why));
     CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p]() -> Result<std::vector<std::string>> {
-        // w [c, k, r, s] as [r, s, k, c].
         TensorSpec const& w = p.inputs[1];
-        int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]), taps = w.dims[2] * w.dims[3],
+        int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]),
                       each = (channels + cuda::kConvStepK - 1) / cuda::kConvStepK * cuda::kConvStepK;
-        std::string bytes(size_t(taps * filters * each) * sizeof(float), '\0');
-        auto* const to = reinterpret_cast<float*>(bytes.data());
-        float const* from = w.constant->as<float>();
-        for (int64_t c = 0; c < channels; ++c)
-            for (int64_t k = 0; k < w.dims[1]; ++k)
-                for (int64_t t = 0; t < taps; ++t)
-                    to[placeOf(k, t, filters, each) + c] = *from++;
+        std::string bytes = deconv_f16::packTransposed(w, filters, each);
         if (tf32)
             conv::roundAllToTf32(bytes);
         return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(bytes)};

@@ -8,11 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/large_pages.h"
-#include "families/convolution/tactics.h"
+#include "families/convolution/direct_filters.h"
 #include "families/convolution/window_phases.h"
 #include "families/elementwise/activate_jit.h"
-#include "kernels/cpu/copy_matrix.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "tactic/cpu_isa.h"
 
@@ -37,18 +35,6 @@ constexpr int64_t kMaxPlanes = 16;     // input channels when they lie apart
 constexpr int64_t kMaxPhases = 8;      // of an axis
 constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
 
-// Channels per run of the kernel's loop: about 32 steps of code.
-int64_t channelsAtOnce(int64_t taps)
-{
-    return taps <= 1 ? 8 : std::clamp<int64_t>(32 / taps, 1, 4);
-}
-
-// n things in `parts` parts as even as can be: where part i begins.
-int64_t evenBegin(int64_t n, int64_t parts, int64_t i)
-{
-    return n / parts * i + std::min(i, n % parts);
-}
-
 // --- what is made for a set of shapes ---
 
 // A row of outputs cut into tiles, for blocks of one number of vectors.
@@ -59,17 +45,6 @@ struct Tiling
     std::vector<int64_t> begins; // [tiles + 1] columns
     std::vector<int> kernelOf;   // [tiles]
     std::vector<GemmKernel> kernels;
-};
-
-// Output channels of a group in blocks of vectors, as even as can be.
-struct Blocks
-{
-    int64_t vectors = 0, count = 0;
-    Blocks(int64_t vectorsOfGroup, int64_t most)
-        : vectors(vectorsOfGroup), count(std::max<int64_t>((vectorsOfGroup + most - 1) / most, 1))
-    {}
-    int64_t begin(int64_t i) const { return evenBegin(vectors, count, i); } // in vectors
-    int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
 };
 
 struct RowPhase
@@ -102,129 +77,12 @@ class DirectConvolution final : public Kernel
 public:
     DirectConvolution(Problem const& problem, Isa isa, Input input, Config const& config,
                       std::optional<kernels::jit::Activation> activation)
-        : node_(*problem.node), isa_(isa), input_(input), transposed_(isTransposed(node_)),
-          smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1)), activation_(activation),
-          width_(kernels::jit::vectorWidth(isa)), groups_(node_.attrsAs<KernelWindowAttrs>().groups),
-          groupK_(problem.outputs[0].dims[1] / groups_), groupC_(problem.inputs[0].dims[1] / groups_),
-          blocks_((groupK_ + width_ - 1) / width_, config[0])
-    {
-        auto const& a = node_.attrsAs<KernelWindowAttrs>();
-        Extents const& w = problem.inputs[1].dims;
-        int const axes = w.rank - 2;
-        auto classes = [&](int axis) { // from the last one
-            return classesOf(transposed_, w[w.rank - axis], a.strides[size_t(axes - axis)],
-                             a.dilations[size_t(axes - axis)]);
-        };
-        planeClasses_ = axes > 2 ? classes(3) : classesOf(transposed_, 1, 1, 1);
-        rowClasses_ = classes(2);
-        columnClasses_ = classes(1);
-        int64_t at = 0;
-        for (auto const& p : planeClasses_)
-            for (auto const& r : rowClasses_)
-                for (auto const& c : columnClasses_) {
-                    classBegin_.push_back(at);
-                    at += int64_t(p.size() * r.size() * c.size());
-                }
-        window_ = at;
-    }
+        : filters(problem, isa, input, config[0]), node_(*problem.node), isa_(isa), input_(input),
+          transposed_(isTransposed(node_)), smallBlocks_(config[1] != 0), threads_(std::max(problem.threads, 1)),
+          activation_(activation)
+    {}
 
-    // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
-    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero behind the last
-    // channel of the group.
-    Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
-    {
-        int64_t const lanes = blocks_.vectors * width_;
-        auto const& a = node_.attrsAs<KernelWindowAttrs>();
-        Recipe recipe{"filters of products", {width_, int64_t(input_), transposed_, blocks_.count, groups_}};
-        for (auto const* list : {&a.strides, &a.dilations})
-            recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
-        recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
-        TW_ASSIGN(weights_,
-                  packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w.as<float>()); }));
-        hasBias_ = bias != nullptr;
-        bias_ = device::PackedFloats(groups_ * lanes);
-        if (!bias_.data())
-            return noMemory(groups_ * lanes);
-        for (int64_t group = 0; bias && group < groups_; ++group)
-            std::copy_n(bias + group * groupK_, groupK_, bias_.data() + group * lanes);
-        filters_ = weights_->data();
-        return {};
-    }
-
-    Result<device::PackedFloats> packedFilters(Extents const& dims, float const* w) const
-    {
-        int64_t const lanes = blocks_.vectors * width_, depth = groupC_ * window_;
-        int64_t const perK = transposed_ ? window_ : depth, perC = transposed_ ? groupK_ * window_ : window_;
-        device::PackedFloats weights(groups_ * lanes * depth);
-        if (!weights.data())
-            return noMemory(groups_ * lanes * depth);
-        std::vector<int64_t> from, to; // elements of a filter, rows of lanes
-        int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1];
-        for (size_t pc = 0; pc < planeClasses_.size(); ++pc)
-            for (size_t rc = 0; rc < rowClasses_.size(); ++rc)
-                for (size_t cc = 0; cc < columnClasses_.size(); ++cc) {
-                    auto const &planes = planeClasses_[pc], &rows = rowClasses_[rc], &columns = columnClasses_[cc];
-                    int64_t const begin = classBegin(pc, rc, cc) * groupC_;
-                    for (int64_t c = 0; c < groupC_; ++c)
-                        for (size_t d = 0; d < planes.size(); ++d)
-                            for (size_t i = 0; i < rows.size(); ++i)
-                                for (size_t j = 0; j < columns.size(); ++j) {
-                                    from.push_back(c * perC + (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow +
-                                                   columns[j]);
-                                    to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
-                                                               int64_t(columns.size())));
-                                }
-                }
-        bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
-        constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
-        for (int64_t group = 0; group < groups_; ++group)
-            for (int64_t block = 0; block < blocks_.count; ++block) {
-                int64_t const first = blocks_.begin(block) * width_, blockLanes = blocks_.size(block) * width_;
-                int64_t const exist = std::min(blockLanes, groupK_ - first);
-                float* packed = weights.data() + (group * lanes + first) * depth;
-                float const* x = w + (transposed_ ? group * groupC_ * perC : group * groupK_ * perK) + first * perK;
-                if (inOrder)
-                    kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
-                for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
-                    for (int64_t k = 0; k < exist; ++k)
-                        for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
-                            packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
-            }
-        return weights;
-    }
-    static Error noMemory(int64_t floats)
-    {
-        return {ErrorCode::kFailedAllocation,
-                "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
-    }
-
-    // The order of pack() where nothing is added to the filters.
-    static std::optional<PanelOrder> panelOrder(Problem const& p, Isa isa, Input input, Config const& config)
-    {
-        Extents const& w = p.inputs[1].dims;
-        int64_t const width = kernels::jit::vectorWidth(isa);
-        if (input != Input::kPixels || isTransposed(*p.node) || w.rank != 4 ||
-            p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
-            return std::nullopt;
-        PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
-        Blocks const blocks(w[0] / width, config[0]);
-        for (int64_t i = 0; i < blocks.count; ++i)
-            order.panels.push_back(int32_t(blocks.size(i) * width));
-        return order;
-    }
-    // The filters lie in that order; the bias is copied.
-    Result<void> takePanels(BlobPtr const& panels, float const* bias)
-    {
-        panels_ = panels;
-        filters_ = panels->as<float>();
-        hasBias_ = bias != nullptr;
-        bias_ = device::PackedFloats(groupK_);
-        if (!bias_.data())
-            return noMemory(groupK_);
-        if (bias)
-            std::copy_n(bias, groupK_, bias_.data());
-        return {};
-    }
+    DirectFilters filters;
 
     bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
 
@@ -241,7 +99,7 @@ public:
         p->xPixel = input_ == Input::kPlanes ? 1 : x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->pixelsAlone = input_ != Input::kPlanes && window_ == 1;
+        p->pixelsAlone = input_ != Input::kPlanes && filters.window == 1;
         for (int i = 0; i < 3; ++i)
             p->pixelsAlone = p->pixelsAlone && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
         p->fetchNext = input_ != Input::kPlanes && x.sizeBytes() > thisCpu().l2Bytes / 2;
@@ -251,14 +109,15 @@ public:
         }
         if (((g.window[2] - 1) * g.dilation[2] + 1 + std::abs(g.before[2])) * p->xPixel >= int64_t(1) << 28)
             return unsupported(std::string(node_.name) + ": a row of the window is wider than 1 GiB");
-        p->planes = phasesAlong(g, 0, transposed_, planeClasses_);
-        p->rows = phasesAlong(g, 1, transposed_, rowClasses_);
+        p->planes = phasesAlong(g, 0, transposed_, filters.planeClasses);
+        p->rows = phasesAlong(g, 1, transposed_, filters.rowClasses);
         if (g.window[0] > 1) // planar kernels step from channel to channel there, too
-            p->zeros.assign(size_t(input_ == Input::kPlanes ? (groupC_ - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
-                                                            : g.in[2] * p->xPixel),
+            p->zeros.assign(size_t(input_ == Input::kPlanes
+                                       ? (filters.groupC - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
+                                       : g.in[2] * p->xPixel),
                             0.0F);
-        int64_t const most = blocks_.size(0), least = blocks_.size(blocks_.count - 1);
-        for (Phase& axis : phasesOf(g, 2, transposed_, columnClasses_)) {
+        int64_t const most = filters.blocks.size(0), least = filters.blocks.size(filters.blocks.count - 1);
+        for (Phase& axis : phasesOf(g, 2, transposed_, filters.columnClasses)) {
             ColumnPhase c;
             c.axis = std::move(axis);
             TW_TRY(tile(*p, c.axis, c.tilings[0], int(most)));
@@ -275,12 +134,12 @@ public:
         auto const& p = *static_cast<DirectPrepared const*>(args.prepared);
         int64_t const columns = int64_t(p.columns.size()), rows = int64_t(p.rows.size());
         int64_t const phases = columns * rows * int64_t(p.planes.size());
-        args.workers->run(groups_ * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
+        args.workers->run(filters.groups * phases * p.pixelBlocks * p.blockParts, [&](int64_t part, int) {
             int64_t const blockPart = part % p.blockParts, pixelBlock = part / p.blockParts % p.pixelBlocks;
             int64_t const phase = part / p.blockParts / p.pixelBlocks % phases;
             int64_t const group = part / p.blockParts / p.pixelBlocks / phases;
-            int64_t const end = evenBegin(blocks_.count, p.blockParts, blockPart + 1);
-            for (int64_t b = evenBegin(blocks_.count, p.blockParts, blockPart); b < end; ++b)
+            int64_t const end = evenBegin(filters.blocks.count, p.blockParts, blockPart + 1);
+            for (int64_t b = evenBegin(filters.blocks.count, p.blockParts, blockPart); b < end; ++b)
                 runBlock(p, args, p.planes[size_t(phase / columns / rows)], p.rows[size_t(phase / columns % rows)],
                          p.columns[size_t(phase % columns)], group, b, pixelBlock);
         });
@@ -288,11 +147,6 @@ public:
     }
 
 private:
-    // Elements of the window before those of these classes.
-    int64_t classBegin(size_t planes, size_t rows, size_t columns) const
-    {
-        return classBegin_[(planes * rowClasses_.size() + rows) * columnClasses_.size() + columns];
-    }
     static std::vector<RowPhase> phasesAlong(Geometry const& g, int i, bool transposed, Classes const& classes)
     {
         std::vector<RowPhase> list;
@@ -304,15 +158,6 @@ private:
             list.push_back(std::move(r));
         }
         return list;
-    }
-
-    // Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
-    int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const
-    {
-        if (input_ == Input::kPlanes)
-            return (i * s + j) * groupC_ + c;
-        int64_t const u = channelsAtOnce(s), whole = groupC_ / u * u, row = i * groupC_ * s;
-        return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;
     }
 
     // Kernels for every kind of tile in a row of outputs.
@@ -347,7 +192,7 @@ private:
 
     GemmKernelSpec specOf(DirectPrepared const& p, Phase const& axis, int vectors, std::vector<int> const& kind) const
     {
-        int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * width_ * 4;
+        int64_t const taps = int64_t(axis.offsets.size()), rowBytes = vectors * filters.width * 4;
         GemmKernelSpec s;
         s.rows = kind[0];
         s.vectors = vectors;
@@ -365,13 +210,13 @@ private:
         };
         int64_t const atOnce = channelsAtOnce(taps);
         if (input_ == Input::kPlanes) {
-            s.body = loop(groupC_, p.g.in[0] * p.g.in[1] * p.g.in[2]);
+            s.body = loop(filters.groupC, p.g.in[0] * p.g.in[1] * p.g.in[2]);
         } else {
             s.body = loop(atOnce, 1);
             if (atOnce > 1)
                 s.tail = loop(1, 1);
         }
-        int64_t const runs = input_ == Input::kPlanes ? 1 : groupC_ / atOnce; // of the loop, for a filter row
+        int64_t const runs = input_ == Input::kPlanes ? 1 : filters.groupC / atOnce; // of the loop, for a filter row
         if (p.fetchNext && runs > 0)
             s.nextLines = int(std::min((s.rows * axis.stride * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
         s.nextFromA = !p.pixelsAlone;
@@ -381,8 +226,8 @@ private:
                 runs * std::max<int64_t>(p.g.window[0] * p.g.window[1] / 2, 1); // as many as border rows have
             s.rowsPerRun = int((s.rows + all - 1) / all);
         }
-        s.masked = groups_ > 1 && groupK_ % width_ != 0;
-        if (hasBias_)
+        s.masked = filters.groups > 1 && filters.groupK % filters.width != 0;
+        if (filters.hasBias())
             s.epilogue.push_back(EpilogueOp::kBias);
         if (p.residualPixel > 0)
             s.epilogue.push_back(EpilogueOp::kResidual);
@@ -397,17 +242,17 @@ private:
         Geometry const& g = p.g;
         int64_t const cache = smallBlocks_ ? thisCpu().l1DataBytes : thisCpu().l2Bytes;
         // Rows and columns that a step leaves out are not read.
-        int64_t inputBytes = g.batch * groupC_ * 4;
+        int64_t inputBytes = g.batch * filters.groupC * 4;
         for (int i = 0; i < 3; ++i)
             inputBytes *= std::min(g.in[i], g.out[i] * g.window[i]);
         int64_t const tiles = g.batch * p.planes[0].axis.count * p.rows[0].axis.count * p.columns[0].tilings[0].tiles;
         p.pixelBlocks = std::clamp<int64_t>((2 * inputBytes + cache - 1) / cache, 1, tiles);
         int64_t const wanted = threads_ > 1 ? kPartsPerThread * threads_ : 1;
-        int64_t const apart = groups_ * int64_t(p.planes.size() * p.rows.size() * p.columns.size()),
+        int64_t const apart = filters.groups * int64_t(p.planes.size() * p.rows.size() * p.columns.size()),
                       have = apart * p.pixelBlocks;
         if (have >= wanted)
             return;
-        p.blockParts = std::min(blocks_.count, (wanted + have - 1) / have);
+        p.blockParts = std::min(filters.blocks.count, (wanted + have - 1) / have);
         if (have * p.blockParts < wanted)
             p.pixelBlocks = std::min(tiles, (wanted + apart * p.blockParts - 1) / (apart * p.blockParts));
     }
@@ -417,30 +262,33 @@ private:
     {
         Geometry const& g = p.g;
         bool const isPlanar = input_ == Input::kPlanes;
-        int64_t const lanes = blocks_.vectors * width_, first = blocks_.begin(block) * width_;
-        int64_t const blockLanes = blocks_.size(block) * width_, taps = int64_t(columns.axis.offsets.size());
-        Tiling const& t = columns.tilings[blocks_.size(block) == columns.tilings[0].vectors ? 0 : 1];
-        float const* w =
-            filters_ + (group * lanes + first) * groupC_ * window_ +
-            classBegin(planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass) * groupC_ * blockLanes;
-        float const* residual = p.residualPixel > 0 ? args.inputs[3].as<float>() + group * groupK_ + first : nullptr;
-        float* y = args.outputs[0].as<float>() + group * groupK_ + first;
+        int64_t const lanes = filters.blocks.vectors * filters.width,
+                      first = filters.blocks.begin(block) * filters.width;
+        int64_t const blockLanes = filters.blocks.size(block) * filters.width,
+                      taps = int64_t(columns.axis.offsets.size());
+        Tiling const& t = columns.tilings[filters.blocks.size(block) == columns.tilings[0].vectors ? 0 : 1];
+        float const* w = filters.data() + (group * lanes + first) * filters.groupC * filters.window +
+                         filters.classBegin(planes.axis.tapClass, rows.axis.tapClass, columns.axis.tapClass) *
+                             filters.groupC * blockLanes;
+        float const* residual =
+            p.residualPixel > 0 ? args.inputs[3].as<float>() + group * filters.groupK + first : nullptr;
+        float* y = args.outputs[0].as<float>() + group * filters.groupK + first;
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x =
-            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isPlanar ? 0 : group * groupC_ * 4);
+            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isPlanar ? 0 : group * filters.groupC * 4);
         int64_t const rowFloats = g.in[2] * p.xPixel, planeFloats = g.in[1] * rowFloats,
-                      imageFloats = g.in[0] * planeFloats * (isPlanar ? groupC_ : 1);
+                      imageFloats = g.in[0] * planeFloats * (isPlanar ? filters.groupC : 1);
         void const* pointers[kMaxRows];
         GemmArgs a;
         a.a = pointers;
         a.ldaBytes = columns.axis.stride * p.xPixel * 4;
         a.ldcBytes = columns.axis.step * p.yPixel * 4;
         a.ldrBytes = columns.axis.step * p.residualPixel * 4;
-        a.bias = bias_.data() + group * lanes + first;
-        a.lastColumns = std::min(groupK_ - first, blockLanes) - (blockLanes - width_);
+        a.bias = filters.bias() + group * lanes + first;
+        a.lastColumns = std::min(filters.groupK - first, blockLanes) - (blockLanes - filters.width);
         int64_t const u = channelsAtOnce(taps);
-        a.bodyCount = isPlanar ? 1 : groupC_ / u;
-        a.tailCount = isPlanar || u == 1 ? 0 : groupC_ % u;
+        a.bodyCount = isPlanar ? 1 : filters.groupC / u;
+        a.tailCount = isPlanar || u == 1 ? 0 : filters.groupC % u;
         int64_t const total = g.batch * planes.axis.count * rows.axis.count * t.tiles;
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
@@ -459,7 +307,7 @@ private:
             int64_t const tapRows = int64_t(rows.axis.offsets.size());
             TapRange const r = p.zeros.empty() ? inside : TapRange{0, tapRows};
             a.pointers = inside.count > 0 ? d.count * r.count : 0;
-            a.b = w + (d.first * tapRows + r.first) * groupC_ * taps * blockLanes;
+            a.b = w + (d.first * tapRows + r.first) * filters.groupC * taps * blockLanes;
             for (; tile < t.tiles && left > 0; ++tile, --left) {
                 int64_t const column = t.begins[size_t(tile)];
                 for (int64_t f = 0; f < a.pointers; ++f) {
@@ -488,15 +336,6 @@ private:
     bool smallBlocks_;
     int threads_;
     std::optional<kernels::jit::Activation> activation_;
-    int64_t width_, groups_, groupK_, groupC_, window_ = 0; // window_: elements of it
-    Blocks blocks_;
-    Classes planeClasses_, rowClasses_, columnClasses_;
-    std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]: elements of the window before it
-    bool hasBias_ = false;
-    std::shared_ptr<device::PackedFloats const> weights_;
-    device::PackedFloats bias_;
-    BlobPtr panels_;                 // filters that another keeps
-    float const* filters_ = nullptr; // in weights_ or panels_
 };
 
 } // namespace
@@ -601,7 +440,7 @@ Result<std::unique_ptr<Kernel>> DirectTactic::loadShared(Problem const& p, Confi
 
 std::optional<PanelOrder> DirectTactic::panelOrder(Problem const& p, Config const& config) const
 {
-    return isKnown(config) ? DirectConvolution::panelOrder(p, isa_, input_, config) : std::nullopt;
+    return isKnown(config) ? DirectFilters::panelOrder(p, isa_, input_, config) : std::nullopt;
 }
 
 Result<std::unique_ptr<Kernel>> DirectTactic::loadPanels(Problem const& p, Config const& config,
@@ -619,9 +458,9 @@ Result<std::unique_ptr<Kernel>> DirectTactic::make(Problem const& p, Config cons
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
     float const* const biases = bias ? bias->as<float>() : nullptr;
     if (panels)
-        TW_TRY(kernel->takePanels(panels, biases));
+        TW_TRY(kernel->filters.takePanels(panels, biases));
     else
-        TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, biases, *packed));
+        TW_TRY(kernel->filters.pack(p.inputs[1].dims, *p.inputs[1].constant, biases, *packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/convolution/direct_filters.h"
+
+#include "kernels/cpu/copy_matrix.h"
+
+namespace tw::ops {
+
+namespace {
+
+Error noMemory(int64_t floats)
+{
+    return {ErrorCode::kFailedAllocation, "no memory for " + std::to_string(floats * 4) + " bytes of packed weights"};
+}
+
+} // namespace
+
+DirectFilters::DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectTactic::Input input,
+                             int64_t mostVectors)
+    : width(kernels::jit::vectorWidth(isa)), groups(problem.node->attrsAs<KernelWindowAttrs>().groups),
+      groupK(problem.outputs[0].dims[1] / groups), groupC(problem.inputs[0].dims[1] / groups),
+      blocks((groupK + width - 1) / width, mostVectors), node_(*problem.node), input_(input),
+      transposed_(isTransposed(node_))
+{
+    auto const& a = node_.attrsAs<KernelWindowAttrs>();
+    Extents const& w = problem.inputs[1].dims;
+    int const axes = w.rank - 2;
+    auto classes = [&](int axis) { // from the last one
+        return classesOf(transposed_, w[w.rank - axis], a.strides[size_t(axes - axis)],
+                         a.dilations[size_t(axes - axis)]);
+    };
+    planeClasses = axes > 2 ? classes(3) : classesOf(transposed_, 1, 1, 1);
+    rowClasses = classes(2);
+    columnClasses = classes(1);
+    int64_t at = 0;
+    for (auto const& p : planeClasses)
+        for (auto const& r : rowClasses)
+            for (auto const& c : columnClasses) {
+                classBegin_.push_back(at);
+                at += int64_t(p.size() * r.size() * c.size());
+            }
+    window = at;
+}
+
+Result<void> DirectFilters::pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
+{
+    int64_t const lanes = blocks.vectors * width;
+    auto const& a = node_.attrsAs<KernelWindowAttrs>();
+    Recipe recipe{"filters of products", {width, int64_t(input_), transposed_, blocks.count, groups}};
+    for (auto const* list : {&a.strides, &a.dilations})
+        recipe.numbers.insert(recipe.numbers.end(), list->begin(), list->end());
+    recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
+    TW_ASSIGN(weights_,
+              packed.get<device::PackedFloats>(w, recipe, [&] { return packedFilters(dims, w.as<float>()); }));
+    hasBias_ = bias != nullptr;
+    bias_ = device::PackedFloats(groups * lanes);
+    if (!bias_.data())
+        return noMemory(groups * lanes);
+    for (int64_t group = 0; bias && group < groups; ++group)
+        std::copy_n(bias + group * groupK, groupK, bias_.data() + group * lanes);
+    filters_ = weights_->data();
+    return {};
+}
+
+Result<device::PackedFloats> DirectFilters::packedFilters(Extents const& dims, float const* w) const
+{
+    int64_t const lanes = blocks.vectors * width, depth = groupC * window;
+    int64_t const perK = transposed_ ? window : depth, perC = transposed_ ? groupK * window : window;
+    device::PackedFloats weights(groups * lanes * depth);
+    if (!weights.data())
+        return noMemory(groups * lanes * depth);
+    std::vector<int64_t> from, to; // elements of a filter, rows of lanes
+    int64_t const rowsOfWindow = dims[dims.rank - 2], columnsOfWindow = dims[dims.rank - 1];
+    for (size_t pc = 0; pc < planeClasses.size(); ++pc)
+        for (size_t rc = 0; rc < rowClasses.size(); ++rc)
+            for (size_t cc = 0; cc < columnClasses.size(); ++cc) {
+                auto const &planes = planeClasses[pc], &rows = rowClasses[rc], &columns = columnClasses[cc];
+                int64_t const begin = classBegin(pc, rc, cc) * groupC;
+                for (int64_t c = 0; c < groupC; ++c)
+                    for (size_t d = 0; d < planes.size(); ++d)
+                        for (size_t i = 0; i < rows.size(); ++i)
+                            for (size_t j = 0; j < columns.size(); ++j) {
+                                from.push_back(c * perC + (planes[d] * rowsOfWindow + rows[i]) * columnsOfWindow +
+                                               columns[j]);
+                                to.push_back(begin + place(c, int64_t(d * rows.size() + i), int64_t(j),
+                                                           int64_t(columns.size())));
+                            }
+            }
+    bool const inOrder = from.empty() || (from.back() == int64_t(from.size()) - 1 && std::ranges::is_sorted(from));
+    constexpr size_t kAtOnce = 64; // rows of lanes that stay in L1
+    for (int64_t group = 0; group < groups; ++group)
+        for (int64_t block = 0; block < blocks.count; ++block) {
+            int64_t const first = blocks.begin(block) * width, blockLanes = blocks.size(block) * width;
+            int64_t const exist = std::min(blockLanes, groupK - first);
+            float* packed = weights.data() + (group * lanes + first) * depth;
+            float const* x = w + (transposed_ ? group * groupC * perC : group * groupK * perK) + first * perK;
+            if (inOrder)
+                kernels::copyTransposed(packed, blockLanes, to.data(), x, int64_t(to.size()), exist, perK);
+            for (size_t m = 0; m < to.size() && !inOrder; m += kAtOnce)
+                for (int64_t k = 0; k < exist; ++k)
+                    for (size_t i = m; i < std::min(m + kAtOnce, to.size()); ++i)
+                        packed[to[i] * blockLanes + k] = x[from[i] + k * perK];
+        }
+    return weights;
+}
+
+std::optional<PanelOrder> DirectFilters::panelOrder(Problem const& p, kernels::jit::Isa isa, DirectTactic::Input input,
+                                                    Config const& config)
+{
+    Extents const& w = p.inputs[1].dims;
+    int64_t const width = kernels::jit::vectorWidth(isa);
+    if (input != DirectTactic::kPixels || isTransposed(*p.node) || w.rank != 4 ||
+        p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
+        return std::nullopt;
+    PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
+    ChannelBlocks const blocks(w[0] / width, config[0]);
+    for (int64_t i = 0; i < blocks.count; ++i)
+        order.panels.push_back(int32_t(blocks.size(i) * width));
+    return order;
+}
+Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
+{
+    panels_ = panels;
+    filters_ = panels->as<float>();
+    hasBias_ = bias != nullptr;
+    bias_ = device::PackedFloats(groupK);
+    if (!bias_.data())
+        return noMemory(groupK);
+    if (bias)
+        std::copy_n(bias, groupK, bias_.data());
+    return {};
+}
+
+// Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
+int64_t DirectFilters::place(int64_t c, int64_t i, int64_t j, int64_t s) const
+{
+    if (input_ == DirectTactic::kPlanes)
+        return (i * s + j) * groupC + c;
+    int64_t const u = channelsAtOnce(s), whole = groupC / u * u, row = i * groupC * s;
+    return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;
+}
+
+} // namespace tw::ops

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters and bias of a direct convolution in the order in which its kernels (direct.cpp) read them.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "device/large_pages.h"
+#include "families/convolution/tactics.h"
+#include "families/convolution/window_phases.h"
+
+namespace tw::ops {
+
+// Channels per run of the kernel's loop: about 32 steps of code.
+inline int64_t channelsAtOnce(int64_t taps)
+{
+    return taps <= 1 ? 8 : std::clamp<int64_t>(32 / taps, 1, 4);
+}
+
+// n things in `parts` parts as even as can be: where part i begins.
+inline int64_t evenBegin(int64_t n, int64_t parts, int64_t i)
+{
+    return n / parts * i + std::min(i, n % parts);
+}
+
+// Output channels of a group in blocks of vectors, as even as can be.
+struct ChannelBlocks
+{
+    int64_t vectors = 0, count = 0;
+    ChannelBlocks(int64_t vectorsOfGroup, int64_t most)
+        : vectors(vectorsOfGroup), count(std::max<int64_t>((vectorsOfGroup + most - 1) / most, 1))
+    {}
+    int64_t begin(int64_t i) const { return evenBegin(vectors, count, i); } // in vectors
+    int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
+};
+
+class DirectFilters
+{
+public:
+    DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectTactic::Input input, int64_t mostVectors);
+
+    // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
+    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero behind the last
+    // channel of the group.
+    Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed);
+    // The order of pack() where nothing is added to the filters.
+    static std::optional<PanelOrder> panelOrder(Problem const& problem, kernels::jit::Isa isa,
+                                                DirectTactic::Input input, Config const& config);
+    // The filters lie in that order; the bias is copied.
+    Result<void> takePanels(BlobPtr const& panels, float const* bias);
+
+    float const* data() const { return filters_; }
+    float const* bias() const { return bias_.data(); }
+    bool hasBias() const { return hasBias_; }
+    // Elements of the window before those of these classes.
+    int64_t classBegin(size_t planes, size_t rows, size_t columns) const
+    {
+        return classBegin_[(planes * rowClasses.size() + rows) * columnClasses.size() + columns];
+    }
+
+    int64_t const width, groups, groupK, groupC; // lanes of a vector; filters and channels of a group
+    ChannelBlocks const blocks;
+    Classes planeClasses, rowClasses, columnClasses;
+    int64_t window = 0; // elements of it
+
+private:
+    Result<device::PackedFloats> packedFilters(Extents const& dims, float const* w) const;
+    int64_t place(int64_t c, int64_t i, int64_t j, int64_t s) const;
+
+    ir::Node const& node_;
+    DirectTactic::Input input_;
+    bool transposed_;
+    std::vector<int64_t> classBegin_; // [class of planes][of rows][of columns]
+    bool hasBias_ = false;
+    std::shared_ptr<device::PackedFloats const> weights_;
+    device::PackedFloats bias_;
+    BlobPtr panels_;                 // filters that another keeps
+    float const* filters_ = nullptr; // in weights_ or panels_
+};
+
+} // namespace tw::ops

@@ -15,6 +15,7 @@
 
 #include "base/round.h"
 #include "device/large_pages.h"
+#include "families/convolution/winograd_layout.h"
 #include "kernels/cpu/copy_matrix.h"
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/winograd.h"
@@ -31,76 +32,6 @@ using jit::WinogradOutput;
 
 constexpr int kPanelVectors = 2; // of the matrix kernel's tile; the last panel may have one
 constexpr int kUnroll = 4;       // channels per turn of the matrix kernel's loop
-constexpr int64_t kLineFloats = kCacheLine / int64_t(sizeof(float));
-
-int64_t divideUp(int64_t n, int64_t by)
-{
-    return (n + by - 1) / by;
-}
-// Floats from row to row: whole lines, and not a multiple of 1 KiB, since those compete for few sets of the cache.
-int64_t rowStride(int64_t columns)
-{
-    int64_t const lines = divideUp(columns, kLineFloats);
-    return (lines + (lines % 16 == 0)) * kLineFloats;
-}
-// From position to position: an odd number of lines, so that the lines of one tile lie in different sets.
-int64_t positionStride(int64_t floats)
-{
-    int64_t const lines = divideUp(floats, kLineFloats);
-    return (lines + (lines % 2 == 0)) * kLineFloats;
-}
-int32_t bytes(int64_t floats)
-{
-    return int32_t(floats * int64_t(sizeof(float)));
-}
-
-// How tiles, columns and input channels are cut up.
-struct Layout
-{
-    int64_t tilesY = 0, tilesX = 0, tiles = 0;
-    int64_t blocks = 0, blockTiles = 0;    // block i: tiles [i * tiles / blocks, (i + 1) * tiles / blocks)
-    int64_t pieces = 0, piece = 0;         // the last one of a plane may be shorter
-    int64_t channels = 0, planePieces = 0; // of one plane of the window
-    int64_t vRow = 0, vPosition = 0, vPiece = 0, mRow = 0, mPosition = 0, uPosition = 0; // floats
-    int64_t vFloats = 0, mFloats = 0, uFloats = 0;
-
-    // largest: for blocks as large as they can get, so that sizes grow with every dimension.
-    Layout(WinogradSpec const& s, Extents const& output, bool largest = false)
-    {
-        Extents const y = winogradPlanes(output);
-        tilesY = divideUp(y[2], s.m);
-        tilesX = divideUp(y[3], s.m);
-        tiles = y[0] * tilesY * tilesX;
-        if (tiles == 0)
-            return;
-        blocks = divideUp(tiles, s.tiles);
-        if (!s.shared)
-            blocks = std::min(roundUp(blocks, s.threads), tiles);
-        blockTiles = largest ? std::min(s.tiles, tiles) : divideUp(tiles, blocks);
-        channels = s.c / s.depth.window;
-        piece = roundUp(divideUp(channels, divideUp(channels, s.piece)), kLineFloats);
-        planePieces = divideUp(channels, piece);
-        pieces = planePieces * s.depth.window;
-        vRow = rowStride(piece);
-        vPosition = positionStride(blockTiles * vRow);
-        vPiece = s.positions() * vPosition;
-        vFloats = pieces * vPiece;
-        int64_t const columns = std::min(s.columns, roundUp(s.k, kLineFloats));
-        mRow = rowStride(columns);
-        mPosition = positionStride(blockTiles * mRow);
-        mFloats = s.positions() * mPosition;
-        if (s.inPlace) {
-            uPosition = positionStride(piece * columns);
-            uFloats = s.positions() * uPosition;
-        }
-    }
-    int64_t blockBegin(int64_t i) const { return i * tiles / blocks; }
-    // Where a piece begins in its plane, and in all; how long it is.
-    int64_t inPlane(int64_t i) const { return i % planePieces * piece; }
-    int64_t begin(int64_t i) const { return i / planePieces * channels + inPlane(i); }
-    int64_t count(int64_t i) const { return std::min(piece, channels - inPlane(i)); }
-};
-
 // Rows of the matrix kernel's tiles for `tiles` rows: as few as possible, as equal as possible.
 struct RowGroups
 {
@@ -115,7 +46,7 @@ struct WinogradPrepared final : Prepared
 {
     WinogradPrepared(WinogradSpec const& s, Extents const& y) : layout(s, y) {}
 
-    Layout layout;
+    WinogradLayout layout;
     WinogradInput inside, border;
     WinogradFilter filter[kPanelVectors + 1];
     WinogradOutput output[4][4];                        // for rows - 1, columns - 1 pixels
@@ -187,7 +118,7 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> out) const override
     {
-        Layout const l(s_, out[0].dims, true);
+        WinogradLayout const l(s_, out[0].dims, true);
         int64_t const vCopies = s_.shared ? 1 : s_.threads;
         return int64_t(sizeof(float)) * (vCopies * l.vFloats + s_.threads * (l.mFloats + l.uFloats));
     }
@@ -197,7 +128,7 @@ public:
     {
         TensorRef const &x = in[0], &y = out[0];
         auto p = std::make_shared<WinogradPrepared>(s_, y.dims);
-        Layout const& l = p->layout;
+        WinogradLayout const& l = p->layout;
         if (l.tiles == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         jit::WinogradInputSpec input{s_.m, false, bytes(x.pixelStride()), bytes(l.vPosition)};
@@ -223,7 +154,7 @@ public:
     Result<void> run(RunArgs& args) const override
     {
         auto const& p = static_cast<WinogradPrepared const&>(*args.prepared);
-        Layout const& l = p.layout;
+        WinogradLayout const& l = p.layout;
         auto* const workspace = static_cast<float*>(args.workspace);
         if (l.tiles == 0)
             return {};
@@ -343,7 +274,7 @@ private:
     }
 
     // The input plane that plane `tap` of the window meets for this tile; outside the image: less than 0.
-    int64_t inputPlane(Layout const& l, TensorRef const& x, TensorRef const& y, int64_t tile, int64_t tap) const
+    int64_t inputPlane(WinogradLayout const& l, TensorRef const& x, TensorRef const& y, int64_t tile, int64_t tap) const
     {
         bool const deep = x.dims.rank == 5;
         int64_t const plane = tile / (l.tilesY * l.tilesX), out = deep ? y.dims[2] : 1, in = deep ? x.dims[2] : 1;
@@ -351,7 +282,7 @@ private:
         return z >= 0 && z < in ? plane / out * in + z : -1;
     }
     // Planes [begin, end) of the window that meet the image for some tile of the block; one at least, so that there is a sum.
-    Block planesInside(Layout const& l, RunArgs const& args, Block const& tiles) const
+    Block planesInside(WinogradLayout const& l, RunArgs const& args, Block const& tiles) const
     {
         Block planes{s_.depth.window, 0};
         for (int64_t tap = 0; tap < s_.depth.window; ++tap)
@@ -366,7 +297,7 @@ private:
     void transformInput(WinogradPrepared const& p, RunArgs const& run, Block const& tiles, int64_t begin, int64_t end,
                         float* v) const
     {
-        Layout const& l = p.layout;
+        WinogradLayout const& l = p.layout;
         TensorRef const& x = run.inputs[0];
         for (int64_t tile = begin; tile < end; ++tile)
             for (int64_t tap = 0; tap < s_.depth.window; ++tap)
@@ -375,8 +306,8 @@ private:
     }
 
     // All channels of one tile in one plane of x; zeros for a plane outside.
-    void transformTile(Layout const& l, WinogradPrepared const& p, TensorRef const& x, int64_t plane, int64_t tile,
-                       float* v) const
+    void transformTile(WinogradLayout const& l, WinogradPrepared const& p, TensorRef const& x, int64_t plane,
+                       int64_t tile, float* v) const
     {
         int const t = s_.m + 2;
         int64_t const height = x.dims[x.dims.rank - 2], width = x.dims[x.dims.rank - 1], pixel = x.pixelStride();
@@ -409,7 +340,7 @@ private:
     void block(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles, float const* v,
                float* scratch) const
     {
-        Layout const& l = p.layout;
+        WinogradLayout const& l = p.layout;
         float *const m = scratch, *const u = scratch + l.mFloats;
         Block const planes = planesInside(l, args, tiles);
         int64_t const begin = planes.begin * l.planePieces, end = planes.end * l.planePieces;
@@ -440,7 +371,7 @@ private:
     void multiply(WinogradPrepared const& p, ColumnBlock const& b, Block const& tiles, int64_t position, int64_t at,
                   int64_t piece, bool later, float const* v, float const* weights, float* m) const
     {
-        Layout const& l = p.layout;
+        WinogradLayout const& l = p.layout;
         RowGroups const groups(tiles.end - tiles.begin, maxRows());
         int64_t const vectors = std::min(panelColumns(), b.columns - at) / width_;
         int64_t const channels = l.count(piece);
@@ -466,7 +397,7 @@ private:
     void transformOutput(WinogradPrepared const& p, RunArgs const& args, ColumnBlock const& b, Block const& tiles,
                          float const* m) const
     {
-        Layout const& l = p.layout;
+        WinogradLayout const& l = p.layout;
         TensorRef const& y = args.outputs[0];
         TensorRef const residual = args.inputs.size() > 3 ? args.inputs[3] : TensorRef{};
         int64_t const height = y.dims[y.dims.rank - 2], width = y.dims[y.dims.rank - 1], pixel = y.pixelStride();

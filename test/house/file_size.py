@@ -13,8 +13,6 @@ EXCEPTIONS = {
     "include/NvInfer.h": 2300,
     "include/NvInferRuntime.h": 900,
     "include/NvInferRuntimeCommon.h": 650,
-    "src/api/context.cpp": 514,
-    "src/families/convolution/direct.cpp": 628,
 }
 
 

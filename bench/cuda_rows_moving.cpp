@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_row.h"
-
 #include "ops/concatenation/op.h"
 #include "ops/gather/op.h"
 #include "ops/padding/op.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_row.h"
-
 #include "ops/activation/op.h"
 #include "ops/attention/op.h"
 #include "ops/convolution/op.h"

@@ -18,7 +18,7 @@ class TENSORRTAPI IBlobNameToTensor
 {
 public:
     /// The tensor of a blob, or nullptr.
-    virtual nvinfer1::ITensor* find(const char* name) const noexcept = 0;
+    virtual nvinfer1::ITensor* find(char const* name) const noexcept = 0;
 
 protected:
     virtual ~IBlobNameToTensor() noexcept {}
@@ -29,7 +29,7 @@ class TENSORRTAPI IBinaryProtoBlob
 {
 public:
     /// First element. Owned by the object.
-    virtual const void* getData() noexcept = 0;
+    virtual void const* getData() noexcept = 0;
 
     virtual nvinfer1::Dims4 getDimensions() noexcept = 0;
 
@@ -46,11 +46,11 @@ class TENSORRTAPI IPluginFactoryV2
 {
 public:
     /// Whether createPlugin() shall be called for this layer.
-    virtual bool isPluginV2(const char* layerName) noexcept = 0;
+    virtual bool isPluginV2(char const* layerName) noexcept = 0;
 
     /// A plugin for the layer with its weights from the model.
-    virtual nvinfer1::IPluginV2* createPlugin(const char* layerName, const nvinfer1::Weights* weights,
-                                              int32_t nbWeights, const char* libNamespace = "") noexcept = 0;
+    virtual nvinfer1::IPluginV2* createPlugin(char const* layerName, nvinfer1::Weights const* weights,
+                                              int32_t nbWeights, char const* libNamespace = "") noexcept = 0;
 
     virtual ~IPluginFactoryV2() noexcept = default;
 };
@@ -61,17 +61,17 @@ class TENSORRTAPI ICaffeParser
 public:
     /// Imports from files: deploy is the prototxt, model the weights. weightType is the type of the stored weights.
     /// nullptr on error.
-    virtual const IBlobNameToTensor* parse(const char* deploy, const char* model, nvinfer1::INetworkDefinition& network,
+    virtual IBlobNameToTensor const* parse(char const* deploy, char const* model, nvinfer1::INetworkDefinition& network,
                                            nvinfer1::DataType weightType) noexcept = 0;
 
     /// As parse(), from memory.
-    virtual const IBlobNameToTensor* parseBuffers(const uint8_t* deployBuffer, std::size_t deployLength,
-                                                  const uint8_t* modelBuffer, std::size_t modelLength,
+    virtual IBlobNameToTensor const* parseBuffers(uint8_t const* deployBuffer, std::size_t deployLength,
+                                                  uint8_t const* modelBuffer, std::size_t modelLength,
                                                   nvinfer1::INetworkDefinition& network,
                                                   nvinfer1::DataType weightType) noexcept = 0;
 
     /// Reads a binaryproto file; the caller deletes the result. nullptr on error.
-    virtual IBinaryProtoBlob* parseBinaryProto(const char* fileName) noexcept = 0;
+    virtual IBinaryProtoBlob* parseBinaryProto(char const* fileName) noexcept = 0;
 
     /// Largest message in bytes that is accepted.
     virtual void setProtobufBufferSize(size_t size) noexcept = 0;
@@ -83,7 +83,7 @@ public:
     virtual void setPluginFactoryV2(IPluginFactoryV2* factory) noexcept = 0;
 
     /// Namespace in which plugins are looked up.
-    virtual void setPluginNamespace(const char* libNamespace) noexcept = 0;
+    virtual void setPluginNamespace(char const* libNamespace) noexcept = 0;
 
     virtual ~ICaffeParser() noexcept = default;
 

@@ -107,8 +107,8 @@ class TENSORRTAPI ITensor : public INoCopy
 {
 public:
     /// Name of at most 4096 bytes with the terminator; copied. Inputs and outputs of a network need different names.
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
     /// New dimensions of a network input; -1 is a wildcard. Of other tensors it has no effect.
     void setDimensions(Dims dimensions) noexcept;
@@ -161,10 +161,10 @@ public:
 
     /// Name of a dimension of a network input; dimensions of one name must be equal at run time. nullptr or "" takes it
     /// away.
-    void setDimensionName(int32_t index, const char* name) noexcept;
+    void setDimensionName(int32_t index, char const* name) noexcept;
 
     /// The name, or nullptr.
-    const char* getDimensionName(int32_t index) const noexcept;
+    char const* getDimensionName(int32_t index) const noexcept;
 
 protected:
     virtual ~ITensor() noexcept = default;
@@ -177,8 +177,8 @@ public:
     LayerType getType() const noexcept;
 
     /// Name of at most 4096 bytes with the terminator; copied.
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
     int32_t getNbInputs() const noexcept;
 
@@ -1149,7 +1149,7 @@ public:
     Dims getOutputDimensions() const noexcept;
 
     /// One factor for each dimension; the extent is floor(input * scale). An error once input 1 is set.
-    void setScales(const float* scales, int32_t nbScales) noexcept;
+    void setScales(float const* scales, int32_t nbScales) noexcept;
 
     /// Writes up to size factors and gives their number, or -1 when none are set.
     int32_t getScales(int32_t size, float* scales) const noexcept;
@@ -1274,8 +1274,8 @@ public:
     /// A value from outside for use in the branches.
     IIfConditionalInputLayer* addInput(ITensor& input) noexcept;
 
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
 protected:
     virtual ~IIfConditional() noexcept = default;
@@ -1353,8 +1353,8 @@ public:
     /// A result of the loop.
     ILoopOutputLayer* addLoopOutput(ITensor& tensor, LoopOutput outputKind, int32_t axis = 0) noexcept;
 
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
 protected:
     virtual ~ILoop() noexcept = default;
@@ -1372,8 +1372,8 @@ class TENSORRTAPI IAssertionLayer : public ILayer
 {
 public:
     /// Text of the error; copied.
-    void setMessage(const char* message) noexcept;
-    const char* getMessage() const noexcept;
+    void setMessage(char const* message) noexcept;
+    char const* getMessage() const noexcept;
 
 protected:
     virtual ~IAssertionLayer() noexcept = default;
@@ -1452,8 +1452,8 @@ class TENSORRTAPI IEinsumLayer : public ILayer
 public:
     /// Lower-case letters, commas, optional "->"; no ellipsis, no letter twice in one input. False when it cannot be
     /// read.
-    bool setEquation(const char* equation) noexcept;
-    const char* getEquation() const noexcept;
+    bool setEquation(char const* equation) noexcept;
+    char const* getEquation() const noexcept;
 
 protected:
     virtual ~IEinsumLayer() noexcept = default;
@@ -1563,7 +1563,7 @@ public:
     virtual ~INetworkDefinition() noexcept = default;
 
     /// An input; -1 in dimensions is a wildcard. The name must be new.
-    ITensor* addInput(const char* name, DataType type, Dims dimensions) noexcept;
+    ITensor* addInput(char const* name, DataType type, Dims dimensions) noexcept;
 
     /// Makes a tensor an output of the network.
     void markOutput(ITensor& tensor) noexcept;
@@ -1662,8 +1662,8 @@ public:
     ISliceLayer* addSlice(ITensor& input, Dims start, Dims size, Dims stride) noexcept;
 
     /// Name that the engine will have; copied.
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
     IShapeLayer* addShape(ITensor& input) noexcept;
 
@@ -1703,7 +1703,7 @@ public:
 
     ISelectLayer* addSelect(ITensor& condition, ITensor& thenInput, ITensor& elseInput) noexcept;
 
-    IAssertionLayer* addAssertion(ITensor& condition, const char* message) noexcept;
+    IAssertionLayer* addAssertion(ITensor& condition, char const* message) noexcept;
 
     /// For kLINSPACE with given dimensions the rank is 1.
     IFillLayer* addFill(Dims dimensions, FillOperation op) noexcept;
@@ -1712,7 +1712,7 @@ public:
     TRT_DEPRECATED IPaddingLayer* addPaddingNd(ITensor& input, Dims prePadding, Dims postPadding) noexcept;
 
     /// Name of weights for the refitter; they must be in use by a layer. False for other weights or a name in use.
-    bool setWeightsName(Weights weights, const char* name) noexcept;
+    bool setWeightsName(Weights weights, char const* name) noexcept;
 
     /// Recorder of the errors of this object; its reference count is raised until it is replaced. nullptr takes it
     /// away.
@@ -1730,7 +1730,7 @@ public:
     /// A new conditional; nullptr for an implicit batch network.
     IIfConditional* addIfConditional() noexcept;
 
-    IEinsumLayer* addEinsum(ITensor* const* inputs, int32_t nbInputs, const char* equation) noexcept;
+    IEinsumLayer* addEinsum(ITensor* const* inputs, int32_t nbInputs, char const* equation) noexcept;
 
     IGridSampleLayer* addGridSample(ITensor& input, ITensor& grid) noexcept;
 
@@ -1762,14 +1762,14 @@ public:
     virtual int32_t getBatchSize() const noexcept = 0;
 
     /// Writes the device address of each input named in names to bindings; false when there are no more batches.
-    virtual bool getBatch(void** bindings, const char** names, int32_t nbBindings) noexcept = 0;
+    virtual bool getBatch(void** bindings, char const** names, int32_t nbBindings) noexcept = 0;
 
     /// Bytes of an earlier writeCalibrationCache(), which make samples unnecessary, or nullptr. length becomes their
     /// number.
-    virtual const void* readCalibrationCache(std::size_t& length) noexcept = 0;
+    virtual void const* readCalibrationCache(std::size_t& length) noexcept = 0;
 
     /// Receives the result of a calibration for later builds.
-    virtual void writeCalibrationCache(const void* ptr, std::size_t length) noexcept = 0;
+    virtual void writeCalibrationCache(void const* ptr, std::size_t length) noexcept = 0;
 
     virtual CalibrationAlgoType getAlgorithm() noexcept = 0;
 
@@ -1816,10 +1816,10 @@ public:
     virtual double getRegressionCutoff() const noexcept = 0;
 
     /// Bytes of an earlier writeHistogramCache(), or nullptr. length becomes their number.
-    virtual const void* readHistogramCache(std::size_t& length) noexcept = 0;
+    virtual void const* readHistogramCache(std::size_t& length) noexcept = 0;
 
     /// Receives the histograms for later calibrations.
-    virtual void writeHistogramCache(const void* ptr, std::size_t length) noexcept = 0;
+    virtual void writeHistogramCache(void const* ptr, std::size_t length) noexcept = 0;
 
     virtual ~IInt8LegacyCalibrator() noexcept = default;
 };
@@ -1856,7 +1856,7 @@ class TENSORRTAPI IAlgorithmContext : public INoCopy
 {
 public:
     /// Name of the layer.
-    const char* getName() const noexcept;
+    char const* getName() const noexcept;
 
     /// Dimensions of input or output index, inputs first, at a point of the profile.
     Dims getDimensions(int32_t index, OptProfileSelector select) const noexcept;
@@ -1874,9 +1874,9 @@ class TENSORRTAPI IAlgorithm : public INoCopy
 {
 public:
     /// Replaced by getAlgorithmIOInfoByIndex().
-    TRT_DEPRECATED const IAlgorithmIOInfo& getAlgorithmIOInfo(int32_t index) const noexcept;
+    TRT_DEPRECATED IAlgorithmIOInfo const& getAlgorithmIOInfo(int32_t index) const noexcept;
 
-    const IAlgorithmVariant& getAlgorithmVariant() const noexcept;
+    IAlgorithmVariant const& getAlgorithmVariant() const noexcept;
 
     /// Measured time in milliseconds.
     float getTimingMSec() const noexcept;
@@ -1885,7 +1885,7 @@ public:
     std::size_t getWorkspaceSize() const noexcept;
 
     /// Input or output index, inputs first; nullptr out of range.
-    const IAlgorithmIOInfo* getAlgorithmIOInfoByIndex(int32_t index) const noexcept;
+    IAlgorithmIOInfo const* getAlgorithmIOInfoByIndex(int32_t index) const noexcept;
 
 protected:
     virtual ~IAlgorithm() noexcept = default;
@@ -1897,11 +1897,11 @@ class TENSORRTAPI IAlgorithmSelector
 public:
     /// Writes the indices of the acceptable choices to selection and gives their number; nbChoices entries fit. 0
     /// leaves none, which fails the build unless the builder may go on without.
-    virtual int32_t selectAlgorithms(const IAlgorithmContext& context, const IAlgorithm* const* choices,
+    virtual int32_t selectAlgorithms(IAlgorithmContext const& context, IAlgorithm const* const* choices,
                                      int32_t nbChoices, int32_t* selection) noexcept = 0;
 
     /// Receives the final choice for all layers.
-    virtual void reportAlgorithms(const IAlgorithmContext* const* algoContexts, const IAlgorithm* const* algoChoices,
+    virtual void reportAlgorithms(IAlgorithmContext const* const* algoContexts, IAlgorithm const* const* algoChoices,
                                   int32_t nbAlgorithms) noexcept = 0;
 
     virtual ~IAlgorithmSelector() noexcept = default;
@@ -1963,7 +1963,7 @@ public:
     IHostMemory* serialize() const noexcept;
 
     /// Adds the entries of another cache. False if it is of another device, unless ignoreMismatch.
-    bool combine(const ITimingCache& inputCache, bool ignoreMismatch) noexcept;
+    bool combine(ITimingCache const& inputCache, bool ignoreMismatch) noexcept;
 
     /// Forgets all entries.
     bool reset() noexcept;
@@ -2035,15 +2035,15 @@ public:
     bool getFlag(BuilderFlag builderFlag) const noexcept;
 
     /// Device of one layer, instead of the default device.
-    void setDeviceType(const ILayer* layer, DeviceType deviceType) noexcept;
-    DeviceType getDeviceType(const ILayer* layer) const noexcept;
+    void setDeviceType(ILayer const* layer, DeviceType deviceType) noexcept;
+    DeviceType getDeviceType(ILayer const* layer) const noexcept;
 
-    bool isDeviceTypeSet(const ILayer* layer) const noexcept;
+    bool isDeviceTypeSet(ILayer const* layer) const noexcept;
 
-    void resetDeviceType(const ILayer* layer) noexcept;
+    void resetDeviceType(ILayer const* layer) noexcept;
 
     /// Whether DLA can run this layer with these settings.
-    bool canRunOnDLA(const ILayer* layer) const noexcept;
+    bool canRunOnDLA(ILayer const* layer) const noexcept;
 
     /// DLA core for the engine. Default -1: none chosen.
     void setDLACore(int32_t dlaCore) noexcept;
@@ -2064,7 +2064,7 @@ public:
     cudaStream_t getProfileStream() const noexcept;
 
     /// Adds a profile made by IBuilder::createOptimizationProfile() and gives its index, or -1 if it is not valid.
-    int32_t addOptimizationProfile(const IOptimizationProfile* profile) noexcept;
+    int32_t addOptimizationProfile(IOptimizationProfile const* profile) noexcept;
 
     int32_t getNbOptimizationProfiles() const noexcept;
 
@@ -2077,8 +2077,8 @@ public:
     IAlgorithmSelector* getAlgorithmSelector() const noexcept;
 
     /// Profile whose kOPT shapes calibration uses; false if it is not valid.
-    bool setCalibrationProfile(const IOptimizationProfile* profile) noexcept;
-    const IOptimizationProfile* getCalibrationProfile() noexcept;
+    bool setCalibrationProfile(IOptimizationProfile const* profile) noexcept;
+    IOptimizationProfile const* getCalibrationProfile() noexcept;
 
     /// Replaces all flags; bit i is the QuantizationFlag of value i.
     void setQuantizationFlags(QuantizationFlags flags) noexcept;
@@ -2095,11 +2095,11 @@ public:
 
     /// A cache from the bytes of ITimingCache::serialize(), or an empty one for size 0. nullptr if the bytes are
     /// damaged.
-    ITimingCache* createTimingCache(const void* blob, std::size_t size) const noexcept;
+    ITimingCache* createTimingCache(void const* blob, std::size_t size) const noexcept;
 
     /// Cache to read and extend; it must outlive the build. False if it is of another device, unless ignoreMismatch.
-    bool setTimingCache(const ITimingCache& cache, bool ignoreMismatch) noexcept;
-    const ITimingCache* getTimingCache() const noexcept;
+    bool setTimingCache(ITimingCache const& cache, bool ignoreMismatch) noexcept;
+    ITimingCache const* getTimingCache() const noexcept;
 
     /// Limit in bytes. DLA pools: powers of two of at least 4 KiB.
     void setMemoryPoolLimit(MemoryPoolType pool, std::size_t poolSize) noexcept;
@@ -2182,7 +2182,7 @@ public:
 
     /// Whether the network fits the restrictions of the settings, such as engine capability and device; faults are
     /// logged.
-    bool isNetworkSupported(const INetworkDefinition& network, const IBuilderConfig& config) const noexcept;
+    bool isNetworkSupported(INetworkDefinition const& network, IBuilderConfig const& config) const noexcept;
 
     ILogger* getLogger() const noexcept;
 

@@ -26,8 +26,8 @@ public:
 
 protected:
     IConsistencyChecker() = default;
-    IConsistencyChecker(const IConsistencyChecker&) = delete;
-    IConsistencyChecker& operator=(const IConsistencyChecker&) = delete;
+    IConsistencyChecker(IConsistencyChecker const&) = delete;
+    IConsistencyChecker& operator=(IConsistencyChecker const&) = delete;
     IConsistencyChecker(IConsistencyChecker&&) = delete;
     IConsistencyChecker& operator=(IConsistencyChecker&&) = delete;
 };
@@ -37,17 +37,17 @@ class TENSORRTAPI IPluginChecker : public IPluginCreator
 {
 public:
     /// Whether the serialized plugin fits these inputs, outputs and scratch bytes.
-    virtual bool validate(const char* name, const void* serialData, size_t serialLength, const PluginTensorDesc* in,
-                          size_t nbInputs, const PluginTensorDesc* out, size_t nbOutputs,
+    virtual bool validate(char const* name, void const* serialData, size_t serialLength, PluginTensorDesc const* in,
+                          size_t nbInputs, PluginTensorDesc const* out, size_t nbOutputs,
                           int64_t workspaceSize) const noexcept = 0;
 
     IPluginChecker() = default;
     ~IPluginChecker() noexcept override = default;
 
 protected:
-    IPluginChecker(const IPluginChecker&) = default;
+    IPluginChecker(IPluginChecker const&) = default;
     IPluginChecker(IPluginChecker&&) = default;
-    IPluginChecker& operator=(const IPluginChecker&) & = default;
+    IPluginChecker& operator=(IPluginChecker const&) & = default;
     IPluginChecker& operator=(IPluginChecker&&) & = default;
 };
 
@@ -55,7 +55,7 @@ protected:
 } // namespace nvinfer1
 
 /// Exported side of createConsistencyChecker().
-extern "C" TENSORRTAPI void* createConsistencyChecker_INTERNAL(void* logger, const void* blob, size_t size,
+extern "C" TENSORRTAPI void* createConsistencyChecker_INTERNAL(void* logger, void const* blob, size_t size,
                                                                int32_t version);
 
 namespace nvinfer1 {
@@ -64,7 +64,7 @@ namespace consistency {
 namespace {
 
 /// A checker of the size bytes at blob, or nullptr. The caller deletes it.
-inline IConsistencyChecker* createConsistencyChecker(ILogger& logger, const void* blob, size_t size)
+inline IConsistencyChecker* createConsistencyChecker(ILogger& logger, void const* blob, size_t size)
 {
     return static_cast<IConsistencyChecker*>(
         createConsistencyChecker_INTERNAL(&logger, blob, size, NV_TENSORRT_VERSION));

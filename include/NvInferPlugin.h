@@ -14,7 +14,7 @@
 
 /// Registers every plugin of the library under libNamespace. logger is an ILogger*, or null for getLogger(). Safe to
 /// call more than once; false when a registration fails.
-extern "C" TENSORRTAPI bool initLibNvInferPlugins(void* logger, const char* libNamespace);
+extern "C" TENSORRTAPI bool initLibNvInferPlugins(void* logger, char const* libNamespace);
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

@@ -26,8 +26,8 @@ class TENSORRTAPI INoCopy
 protected:
     INoCopy() = default;
     virtual ~INoCopy() noexcept = default;
-    INoCopy(const INoCopy&) = delete;
-    INoCopy& operator=(const INoCopy&) = delete;
+    INoCopy(INoCopy const&) = delete;
+    INoCopy& operator=(INoCopy const&) = delete;
     INoCopy(INoCopy&&) = delete;
     INoCopy& operator=(INoCopy&&) = delete;
 };
@@ -55,7 +55,7 @@ class Weights
 {
 public:
     DataType type;      ///< Element type.
-    const void* values; ///< First of count elements.
+    void const* values; ///< First of count elements.
     int64_t count;      ///< Number of elements, not bytes; 0 for empty weights.
 };
 
@@ -132,11 +132,11 @@ class TENSORRTAPI IExprBuilder : public INoCopy
 {
 public:
     /// The expression of a number.
-    const IDimensionExpr* constant(int32_t value) noexcept;
+    IDimensionExpr const* constant(int32_t value) noexcept;
 
     /// op(first, second), or nullptr if op is not one of the enumeration.
-    const IDimensionExpr* operation(DimensionOperation op, const IDimensionExpr& first,
-                                    const IDimensionExpr& second) noexcept;
+    IDimensionExpr const* operation(DimensionOperation op, IDimensionExpr const& first,
+                                    IDimensionExpr const& second) noexcept;
 
 protected:
     virtual ~IExprBuilder() noexcept = default;
@@ -147,7 +147,7 @@ class DimsExprs
 {
 public:
     int32_t nbDims;                          ///< Rank.
-    const IDimensionExpr* d[Dims::MAX_DIMS]; ///< Extent of each dimension.
+    IDimensionExpr const* d[Dims::MAX_DIMS]; ///< Extent of each dimension.
 };
 
 /// An input or output of a plugin with the range of its shapes.
@@ -165,7 +165,7 @@ public:
     IPluginV2DynamicExt* clone() const noexcept override = 0;
 
     /// Dimensions of an output as expressions of the input dimensions.
-    virtual DimsExprs getOutputDimensions(int32_t outputIndex, const DimsExprs* inputs, int32_t nbInputs,
+    virtual DimsExprs getOutputDimensions(int32_t outputIndex, DimsExprs const* inputs, int32_t nbInputs,
                                           IExprBuilder& exprBuilder) noexcept = 0;
 
     /// Inputs and outputs together must not exceed this number.
@@ -173,20 +173,20 @@ public:
 
     /// Whether the plugin takes inOut[pos], given that the descriptions before pos are accepted. Inputs come first;
     /// only inOut[0..pos] may be read; dimensions are not set.
-    virtual bool supportsFormatCombination(int32_t pos, const PluginTensorDesc* inOut, int32_t nbInputs,
+    virtual bool supportsFormatCombination(int32_t pos, PluginTensorDesc const* inOut, int32_t nbInputs,
                                            int32_t nbOutputs) noexcept = 0;
 
     /// Tells types, formats and shape ranges; called while building and again before execution with the actual shapes.
-    virtual void configurePlugin(const DynamicPluginTensorDesc* in, int32_t nbInputs,
-                                 const DynamicPluginTensorDesc* out, int32_t nbOutputs) noexcept = 0;
+    virtual void configurePlugin(DynamicPluginTensorDesc const* in, int32_t nbInputs,
+                                 DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept = 0;
 
     /// Bytes of scratch memory for shapes up to the given ones.
-    virtual size_t getWorkspaceSize(const PluginTensorDesc* inputs, int32_t nbInputs, const PluginTensorDesc* outputs,
+    virtual size_t getWorkspaceSize(PluginTensorDesc const* inputs, int32_t nbInputs, PluginTensorDesc const* outputs,
                                     int32_t nbOutputs) const noexcept = 0;
 
     /// Puts the work on the stream for the actual shapes. All addresses are device addresses. 0 means success.
-    virtual int32_t enqueue(const PluginTensorDesc* inputDesc, const PluginTensorDesc* outputDesc,
-                            const void* const* inputs, void* const* outputs, void* workspace,
+    virtual int32_t enqueue(PluginTensorDesc const* inputDesc, PluginTensorDesc const* outputDesc,
+                            void const* const* inputs, void* const* outputs, void* workspace,
                             cudaStream_t stream) noexcept = 0;
 
 protected:
@@ -199,21 +199,21 @@ protected:
     virtual ~IPluginV2DynamicExt() noexcept {}
 
 private:
-    void configurePlugin(const Dims*, int32_t, const Dims*, int32_t, const DataType*, const DataType*, const bool*,
-                         const bool*, PluginFormat, int32_t) noexcept final
+    void configurePlugin(Dims const*, int32_t, Dims const*, int32_t, DataType const*, DataType const*, bool const*,
+                         bool const*, PluginFormat, int32_t) noexcept final
     {}
 
     bool supportsFormat(DataType, PluginFormat) const noexcept final { return false; }
 
-    Dims getOutputDimensions(int32_t, const Dims*, int32_t) noexcept final { return Dims{-1, {}}; }
+    Dims getOutputDimensions(int32_t, Dims const*, int32_t) noexcept final { return Dims{-1, {}}; }
 
-    bool isOutputBroadcastAcrossBatch(int32_t, const bool*, int32_t) const noexcept final { return false; }
+    bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept final { return false; }
 
     bool canBroadcastInputAcrossBatch(int32_t) const noexcept final { return true; }
 
     size_t getWorkspaceSize(int32_t) const noexcept final { return 0; }
 
-    int32_t enqueue(int32_t, const void* const*, void* const*, void*, cudaStream_t) noexcept final { return 1; }
+    int32_t enqueue(int32_t, void const* const*, void* const*, void*, cudaStream_t) noexcept final { return 1; }
 };
 
 /// Receives the time of each layer of an execution.
@@ -221,7 +221,7 @@ class TENSORRTAPI IProfiler
 {
 public:
     /// Called once for each layer, in order of execution; ms is milliseconds.
-    virtual void reportLayerTime(const char* layerName, float ms) noexcept = 0;
+    virtual void reportLayerTime(char const* layerName, float ms) noexcept = 0;
 
     virtual ~IProfiler() noexcept {}
 };
@@ -265,7 +265,7 @@ public:
     virtual ~IRuntime() noexcept = default;
 
     /// Of older releases: pluginFactory must be null.
-    TRT_DEPRECATED ICudaEngine* deserializeCudaEngine(const void* blob, std::size_t size,
+    TRT_DEPRECATED ICudaEngine* deserializeCudaEngine(void const* blob, std::size_t size,
                                                       IPluginFactory* pluginFactory) noexcept;
 
     /// DLA core, 0 to getNbDLACores() - 1, for engines deserialized after the call.
@@ -287,7 +287,7 @@ public:
     IErrorRecorder* getErrorRecorder() const noexcept;
 
     /// The engine in blob, or nullptr with a logged reason. blob may be freed after the call.
-    ICudaEngine* deserializeCudaEngine(const void* blob, std::size_t size) noexcept;
+    ICudaEngine* deserializeCudaEngine(void const* blob, std::size_t size) noexcept;
 
     ILogger* getLogger() const noexcept;
 
@@ -304,32 +304,32 @@ public:
 
     /// New weights for a layer and role: same count and type as before, valid until refitCudaEngine() returns. False
     /// when there are no such weights or the count differs.
-    bool setWeights(const char* layerName, WeightsRole role, Weights weights) noexcept;
+    bool setWeights(char const* layerName, WeightsRole role, Weights weights) noexcept;
 
     /// Applies what was set. False while getMissing() is not empty. Executions of the engine must not be running.
     bool refitCudaEngine() noexcept;
 
     /// Weights that must also be set before refitting, because they were combined with weights that are set. Writes up
     /// to size entries and gives their full number; the arrays may be null.
-    int32_t getMissing(int32_t size, const char** layerNames, WeightsRole* roles) noexcept;
+    int32_t getMissing(int32_t size, char const** layerNames, WeightsRole* roles) noexcept;
 
     /// All weights that can be replaced, in the manner of getMissing().
-    int32_t getAll(int32_t size, const char** layerNames, WeightsRole* roles) noexcept;
+    int32_t getAll(int32_t size, char const** layerNames, WeightsRole* roles) noexcept;
 
     /// Deletes the object; delete does the same.
     TRT_DEPRECATED void destroy() noexcept { delete this; }
 
     /// New range of an INT8 tensor; false when the tensor had none or the numbers are not finite with min <= max.
-    bool setDynamicRange(const char* tensorName, float min, float max) noexcept;
+    bool setDynamicRange(char const* tensorName, float min, float max) noexcept;
 
     /// Lower bound; NaN for an unknown tensor.
-    float getDynamicRangeMin(const char* tensorName) const noexcept;
+    float getDynamicRangeMin(char const* tensorName) const noexcept;
 
     /// Upper bound; NaN for an unknown tensor.
-    float getDynamicRangeMax(const char* tensorName) const noexcept;
+    float getDynamicRangeMax(char const* tensorName) const noexcept;
 
     /// Names of all tensors whose range can be replaced; gives their full number and writes up to size of them.
-    int32_t getTensorsWithDynamicRange(int32_t size, const char** tensorNames) const noexcept;
+    int32_t getTensorsWithDynamicRange(int32_t size, char const** tensorNames) const noexcept;
 
     /// Recorder of the errors of this object; its reference count is raised until it is replaced. nullptr takes it
     /// away.
@@ -337,13 +337,13 @@ public:
     IErrorRecorder* getErrorRecorder() const noexcept;
 
     /// As setWeights() for weights that INetworkDefinition::setWeightsName() named.
-    bool setNamedWeights(const char* name, Weights weights) noexcept;
+    bool setNamedWeights(char const* name, Weights weights) noexcept;
 
     /// As getMissing(), names of weights.
-    int32_t getMissingWeights(int32_t size, const char** weightsNames) noexcept;
+    int32_t getMissingWeights(int32_t size, char const** weightsNames) noexcept;
 
     /// As getAll(), names of weights.
-    int32_t getAllWeights(int32_t size, const char** weightsNames) noexcept;
+    int32_t getAllWeights(int32_t size, char const** weightsNames) noexcept;
 
     ILogger* getLogger() const noexcept;
 
@@ -373,20 +373,20 @@ class TENSORRTAPI IOptimizationProfile : public INoCopy
 public:
     /// One of the three points for an input; fixed dimensions must be repeated. False when min <= opt <= max cannot
     /// hold any more.
-    bool setDimensions(const char* inputName, OptProfileSelector select, Dims dims) noexcept;
+    bool setDimensions(char const* inputName, OptProfileSelector select, Dims dims) noexcept;
 
     /// The point that was set, or nbDims -1.
-    Dims getDimensions(const char* inputName, OptProfileSelector select) const noexcept;
+    Dims getDimensions(char const* inputName, OptProfileSelector select) const noexcept;
 
     /// One of the three points for an input shape tensor of nbValues elements; the values are copied.
-    bool setShapeValues(const char* inputName, OptProfileSelector select, const int32_t* values,
+    bool setShapeValues(char const* inputName, OptProfileSelector select, int32_t const* values,
                         int32_t nbValues) noexcept;
 
     /// Number of values that were set, or -1.
-    int32_t getNbShapeValues(const char* inputName) const noexcept;
+    int32_t getNbShapeValues(char const* inputName) const noexcept;
 
     /// The values that were set, or nullptr. Owned by the profile.
-    const int32_t* getShapeValues(const char* inputName, OptProfileSelector select) const noexcept;
+    int32_t const* getShapeValues(char const* inputName, OptProfileSelector select) const noexcept;
 
     /// Extra device memory this profile may use, 0 to 1 as a share of the free memory. Default 1; false outside that
     /// range.
@@ -449,10 +449,10 @@ public:
     TRT_DEPRECATED int32_t getNbBindings() const noexcept;
 
     /// Binding of a name in the first profile, or -1. Names of other profiles end in " [profile p]".
-    TRT_DEPRECATED int32_t getBindingIndex(const char* name) const noexcept;
+    TRT_DEPRECATED int32_t getBindingIndex(char const* name) const noexcept;
 
     /// Name of a binding, or nullptr for an index out of range.
-    TRT_DEPRECATED const char* getBindingName(int32_t bindingIndex) const noexcept;
+    TRT_DEPRECATED char const* getBindingName(int32_t bindingIndex) const noexcept;
 
     /// Whether the binding is an input.
     TRT_DEPRECATED bool bindingIsInput(int32_t bindingIndex) const noexcept;
@@ -461,12 +461,12 @@ public:
     TRT_DEPRECATED Dims getBindingDimensions(int32_t bindingIndex) const noexcept;
 
     /// Dimensions of an input or output, -1 for those that vary; nbDims -1 for an unknown name.
-    Dims getTensorShape(const char* tensorName) const noexcept;
+    Dims getTensorShape(char const* tensorName) const noexcept;
 
     TRT_DEPRECATED DataType getBindingDataType(int32_t bindingIndex) const noexcept;
 
     /// Element type of an input or output; kFLOAT for an unknown name.
-    DataType getTensorDataType(const char* tensorName) const noexcept;
+    DataType getTensorDataType(char const* tensorName) const noexcept;
 
     /// Largest batch of an implicit batch engine; 1 with explicit batch.
     TRT_DEPRECATED int32_t getMaxBatchSize() const noexcept;
@@ -487,13 +487,13 @@ public:
     TRT_DEPRECATED TensorLocation getLocation(int32_t bindingIndex) const noexcept;
 
     /// kHOST for tensors whose values determine shapes, else kDEVICE.
-    TensorLocation getTensorLocation(const char* tensorName) const noexcept;
+    TensorLocation getTensorLocation(char const* tensorName) const noexcept;
 
     /// Whether the tensor's values are needed for, or come from, the computation of shapes.
-    bool isShapeInferenceIO(const char* tensorName) const noexcept;
+    bool isShapeInferenceIO(char const* tensorName) const noexcept;
 
     /// Input, output, or kNONE for an unknown name.
-    TensorIOMode getTensorIOMode(const char* tensorName) const noexcept;
+    TensorIOMode getTensorIOMode(char const* tensorName) const noexcept;
 
     /// A context that needs setDeviceMemory() before it runs. The caller deletes it.
     IExecutionContext* createExecutionContextWithoutDeviceMemory() noexcept;
@@ -508,33 +508,33 @@ public:
     TRT_DEPRECATED int32_t getBindingBytesPerComponent(int32_t bindingIndex) const noexcept;
 
     /// Bytes of one component of a vectorized format; -1 for an unknown name.
-    int32_t getTensorBytesPerComponent(const char* tensorName) const noexcept;
+    int32_t getTensorBytesPerComponent(char const* tensorName) const noexcept;
 
     /// Vector length of the format; 1 without vectors.
     TRT_DEPRECATED int32_t getBindingComponentsPerElement(int32_t bindingIndex) const noexcept;
 
     /// Vector length of the format, 1 without vectors; -1 for an unknown name.
-    int32_t getTensorComponentsPerElement(const char* tensorName) const noexcept;
+    int32_t getTensorComponentsPerElement(char const* tensorName) const noexcept;
 
     TRT_DEPRECATED TensorFormat getBindingFormat(int32_t bindingIndex) const noexcept;
 
     /// Memory format; kLINEAR for an unknown name.
-    TensorFormat getTensorFormat(const char* tensorName) const noexcept;
+    TensorFormat getTensorFormat(char const* tensorName) const noexcept;
 
     /// Type and format as text for people.
-    TRT_DEPRECATED const char* getBindingFormatDesc(int32_t bindingIndex) const noexcept;
+    TRT_DEPRECATED char const* getBindingFormatDesc(int32_t bindingIndex) const noexcept;
 
     /// Type and format as text for people.
-    const char* getTensorFormatDesc(const char* tensorName) const noexcept;
+    char const* getTensorFormatDesc(char const* tensorName) const noexcept;
 
     /// Dimension that the format splits into vectors, or -1.
     TRT_DEPRECATED int32_t getBindingVectorizedDim(int32_t bindingIndex) const noexcept;
 
     /// Dimension that the format splits into vectors, or -1.
-    int32_t getTensorVectorizedDim(const char* tensorName) const noexcept;
+    int32_t getTensorVectorizedDim(char const* tensorName) const noexcept;
 
     /// Name of the network that the engine was built from.
-    const char* getName() const noexcept;
+    char const* getName() const noexcept;
 
     /// Number of optimization profiles, at least 1.
     int32_t getNbOptimizationProfiles() const noexcept;
@@ -544,10 +544,10 @@ public:
                                              OptProfileSelector select) const noexcept;
 
     /// A point of the profile for an input; nbDims -1 on wrong arguments.
-    Dims getProfileShape(const char* tensorName, int32_t profileIndex, OptProfileSelector select) const noexcept;
+    Dims getProfileShape(char const* tensorName, int32_t profileIndex, OptProfileSelector select) const noexcept;
 
     /// Values of a point of the profile for an input shape tensor, or nullptr. Owned by the engine.
-    TRT_DEPRECATED const int32_t* getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
+    TRT_DEPRECATED int32_t const* getProfileShapeValues(int32_t profileIndex, int32_t inputIndex,
                                                         OptProfileSelector select) const noexcept;
 
     /// Whether the binding's values determine shapes.
@@ -578,7 +578,7 @@ public:
     int32_t getNbIOTensors() const noexcept;
 
     /// Name of input or output index, inputs and outputs in engine order; nullptr out of range.
-    const char* getIOTensorName(int32_t index) const noexcept;
+    char const* getIOTensorName(int32_t index) const noexcept;
 };
 
 /// Memory for an output whose size is known only while the engine runs. Called in the enqueuing thread.
@@ -590,11 +590,11 @@ public:
 
     /// Device memory of size bytes at a multiple of alignment. currentMemory is what the output has now and may be
     /// given again if it is large enough; nullptr fails the run.
-    virtual void* reallocateOutput(const char* tensorName, void* currentMemory, uint64_t size,
+    virtual void* reallocateOutput(char const* tensorName, void* currentMemory, uint64_t size,
                                    uint64_t alignment) noexcept = 0;
 
     /// Tells the output's actual dimensions.
-    virtual void notifyShape(const char* tensorName, const Dims& dims) noexcept = 0;
+    virtual void notifyShape(char const* tensorName, Dims const& dims) noexcept = 0;
 
     virtual ~IOutputAllocator() noexcept = default;
 };
@@ -621,14 +621,14 @@ public:
     void setProfiler(IProfiler* profiler) noexcept;
     IProfiler* getProfiler() const noexcept;
 
-    const ICudaEngine& getEngine() const noexcept;
+    ICudaEngine const& getEngine() const noexcept;
 
     /// Deletes the object; delete does the same.
     TRT_DEPRECATED void destroy() noexcept { delete this; }
 
     /// Name of the context for tools; copied.
-    void setName(const char* name) noexcept;
-    const char* getName() const noexcept;
+    void setName(char const* name) noexcept;
+    char const* getName() const noexcept;
 
     /// Memory of at least getDeviceMemorySize() bytes, aligned to 256 bytes, for a context made without. Not changed
     /// while a run is in flight.
@@ -638,7 +638,7 @@ public:
     TRT_DEPRECATED Dims getStrides(int32_t bindingIndex) const noexcept;
 
     /// Strides in elements, or in vectors for vectorized formats; nbDims -1 for an unknown name.
-    Dims getTensorStrides(const char* tensorName) const noexcept;
+    Dims getTensorStrides(char const* tensorName) const noexcept;
 
     /// Chooses the profile, which no other context may be using. Waits for the device.
     TRT_DEPRECATED bool setOptimizationProfile(int32_t profileIndex) noexcept;
@@ -650,16 +650,16 @@ public:
     TRT_DEPRECATED bool setBindingDimensions(int32_t bindingIndex, Dims dimensions) noexcept;
 
     /// Shape of an input; false outside the profile's range or for an unknown name.
-    bool setInputShape(const char* tensorName, const Dims& dims) noexcept;
+    bool setInputShape(char const* tensorName, Dims const& dims) noexcept;
 
     /// Shape of a binding under the present input shapes; -1 for what is not determined.
     TRT_DEPRECATED Dims getBindingDimensions(int32_t bindingIndex) const noexcept;
 
     /// Shape under the present input shapes; -1 for what is not determined, nbDims -1 for an unknown name.
-    Dims getTensorShape(const char* tensorName) const noexcept;
+    Dims getTensorShape(char const* tensorName) const noexcept;
 
     /// Values of an input shape tensor, copied from host memory.
-    TRT_DEPRECATED bool setInputShapeBinding(int32_t bindingIndex, const int32_t* data) noexcept;
+    TRT_DEPRECATED bool setInputShapeBinding(int32_t bindingIndex, int32_t const* data) noexcept;
 
     /// Copies the values of a shape tensor to data; false while they are not determined.
     TRT_DEPRECATED bool getShapeBinding(int32_t bindingIndex, int32_t* data) const noexcept;
@@ -694,31 +694,31 @@ public:
     bool reportToProfiler() const noexcept;
 
     /// Address of an input or output for enqueueV3(), aligned to 256 bytes; false for an unknown name.
-    bool setTensorAddress(const char* tensorName, void* data) noexcept;
+    bool setTensorAddress(char const* tensorName, void* data) noexcept;
 
     /// Address that was set, or nullptr.
-    const void* getTensorAddress(const char* tensorName) const noexcept;
+    void const* getTensorAddress(char const* tensorName) const noexcept;
 
     /// As setTensorAddress() for an input in memory that must not be written.
-    bool setInputTensorAddress(const char* tensorName, const void* data) noexcept;
+    bool setInputTensorAddress(char const* tensorName, void const* data) noexcept;
 
     /// Address of an output, or nullptr when it is not set or not an output.
-    void* getOutputTensorAddress(const char* tensorName) const noexcept;
+    void* getOutputTensorAddress(char const* tensorName) const noexcept;
 
     /// Computes shapes and values that follow from the present inputs. Gives the number of inputs that are not yet
     /// sufficiently set and writes up to nbMaxNames of their names; 0 means complete, negative another error.
-    int32_t inferShapes(int32_t nbMaxNames, const char** tensorNames) noexcept;
+    int32_t inferShapes(int32_t nbMaxNames, char const** tensorNames) noexcept;
 
     /// Event that enqueueV3() records when the inputs may be overwritten; nullptr for none.
     bool setInputConsumedEvent(cudaEvent_t event) noexcept;
     cudaEvent_t getInputConsumedEvent() const noexcept;
 
     /// Allocator of one output, used instead of its address; nullptr takes it away. False if not an output.
-    bool setOutputAllocator(const char* tensorName, IOutputAllocator* outputAllocator) noexcept;
-    IOutputAllocator* getOutputAllocator(const char* tensorName) const noexcept;
+    bool setOutputAllocator(char const* tensorName, IOutputAllocator* outputAllocator) noexcept;
+    IOutputAllocator* getOutputAllocator(char const* tensorName) const noexcept;
 
     /// Upper bound in bytes of an output under the present input shapes; negative when unknown.
-    int64_t getMaxOutputSize(const char* tensorName) const noexcept;
+    int64_t getMaxOutputSize(char const* tensorName) const noexcept;
 
     /// Source of scratch memory during a run; nullptr restores the engine's allocator.
     bool setTemporaryStorageAllocator(IGpuAllocator* allocator) noexcept;
@@ -759,14 +759,14 @@ public:
 
     /// Describe with the actual shapes of this context; nullptr for the engine alone. False for a context of another
     /// engine.
-    bool setExecutionContext(const IExecutionContext* context) noexcept;
-    const IExecutionContext* getExecutionContext() const noexcept;
+    bool setExecutionContext(IExecutionContext const* context) noexcept;
+    IExecutionContext const* getExecutionContext() const noexcept;
 
     /// Description of one layer, 0 to ICudaEngine::getNbLayers() - 1.
-    const char* getLayerInformation(int32_t layerIndex, LayerInformationFormat format) const noexcept;
+    char const* getLayerInformation(int32_t layerIndex, LayerInformationFormat format) const noexcept;
 
     /// Description of all layers and of the inputs and outputs.
-    const char* getEngineInformation(LayerInformationFormat format) const noexcept;
+    char const* getEngineInformation(LayerInformationFormat format) const noexcept;
 
     /// Recorder of the errors of this object; its reference count is raised until it is replaced. nullptr takes it
     /// away.

@@ -4,11 +4,12 @@
 #ifndef TENSORWRIGHT_NV_INFER_RUNTIME_COMMON_H
 #define TENSORWRIGHT_NV_INFER_RUNTIME_COMMON_H
 
-#include "NvInferVersion.h"
-
 #include <cstddef>
 #include <cstdint>
+
 #include <cuda_runtime_api.h>
+
+#include "NvInferVersion.h"
 
 // TRT_DEPRECATED stands before a declaration or after the class keyword. The enumerator form is apart because g++ takes
 // an attribute on an enumerator from version 6 on.
@@ -173,23 +174,23 @@ public:
     virtual int32_t getTensorRTVersion() const noexcept { return NV_TENSORRT_VERSION; }
 
     /// Name under which the creator is registered; equal to the creator's getPluginName().
-    virtual const AsciiChar* getPluginType() const noexcept = 0;
+    virtual AsciiChar const* getPluginType() const noexcept = 0;
 
     /// Version under which the creator is registered; equal to the creator's getPluginVersion().
-    virtual const AsciiChar* getPluginVersion() const noexcept = 0;
+    virtual AsciiChar const* getPluginVersion() const noexcept = 0;
 
     /// Number of output tensors, at least 1.
     virtual int32_t getNbOutputs() const noexcept = 0;
 
     /// Dimensions of output index, without the batch, from the dimensions of all inputs. Called while the network is
     /// defined.
-    virtual Dims getOutputDimensions(int32_t index, const Dims* inputs, int32_t nbInputDims) noexcept = 0;
+    virtual Dims getOutputDimensions(int32_t index, Dims const* inputs, int32_t nbInputDims) noexcept = 0;
 
     /// Whether the plugin takes this combination of type and format for its inputs and outputs.
     virtual bool supportsFormat(DataType type, PluginFormat format) const noexcept = 0;
 
     /// Tells the chosen type, format and dimensions (without the batch) before initialize().
-    virtual void configureWithFormat(const Dims* inputDims, int32_t nbInputs, const Dims* outputDims, int32_t nbOutputs,
+    virtual void configureWithFormat(Dims const* inputDims, int32_t nbInputs, Dims const* outputDims, int32_t nbOutputs,
                                      DataType type, PluginFormat format, int32_t maxBatchSize) noexcept = 0;
 
     /// Prepares execution, for example device memory. 0 means success.
@@ -202,7 +203,7 @@ public:
     virtual size_t getWorkspaceSize(int32_t maxBatchSize) const noexcept = 0;
 
     /// Puts the work on the stream. inputs, outputs and workspace are device addresses. 0 means success.
-    virtual int32_t enqueue(int32_t batchSize, const void* const* inputs, void* const* outputs, void* workspace,
+    virtual int32_t enqueue(int32_t batchSize, void const* const* inputs, void* const* outputs, void* workspace,
                             cudaStream_t stream) noexcept = 0;
 
     /// Bytes that serialize() writes.
@@ -218,16 +219,16 @@ public:
     virtual IPluginV2* clone() const noexcept = 0;
 
     /// Namespace of the creator, "" by default. The string must be copied or outlive the plugin.
-    virtual void setPluginNamespace(const AsciiChar* pluginNamespace) noexcept = 0;
-    virtual const AsciiChar* getPluginNamespace() const noexcept = 0;
+    virtual void setPluginNamespace(AsciiChar const* pluginNamespace) noexcept = 0;
+    virtual AsciiChar const* getPluginNamespace() const noexcept = 0;
 
     IPluginV2() = default;
     virtual ~IPluginV2() noexcept = default;
 
 protected:
-    IPluginV2(const IPluginV2&) = default;
+    IPluginV2(IPluginV2 const&) = default;
     IPluginV2(IPluginV2&&) = default;
-    IPluginV2& operator=(const IPluginV2&) & = default;
+    IPluginV2& operator=(IPluginV2 const&) & = default;
     IPluginV2& operator=(IPluginV2&&) & = default;
 };
 
@@ -236,19 +237,19 @@ class TRT_DEPRECATED TENSORRTAPI IPluginV2Ext : public IPluginV2
 {
 public:
     /// Type of output index, from the types of all inputs.
-    virtual DataType getOutputDataType(int32_t index, const DataType* inputTypes, int32_t nbInputs) const noexcept = 0;
+    virtual DataType getOutputDataType(int32_t index, DataType const* inputTypes, int32_t nbInputs) const noexcept = 0;
 
     /// Whether the output is the same for every batch element, given which inputs are.
-    virtual bool isOutputBroadcastAcrossBatch(int32_t outputIndex, const bool* inputIsBroadcasted,
+    virtual bool isOutputBroadcastAcrossBatch(int32_t outputIndex, bool const* inputIsBroadcasted,
                                               int32_t nbInputs) const noexcept = 0;
 
     /// Whether the plugin can read one copy of this input for the whole batch.
     virtual bool canBroadcastInputAcrossBatch(int32_t inputIndex) const noexcept = 0;
 
     /// Tells dimensions (without the batch), types, broadcast state and format before initialize().
-    virtual void configurePlugin(const Dims* inputDims, int32_t nbInputs, const Dims* outputDims, int32_t nbOutputs,
-                                 const DataType* inputTypes, const DataType* outputTypes, const bool* inputIsBroadcast,
-                                 const bool* outputIsBroadcast, PluginFormat floatFormat,
+    virtual void configurePlugin(Dims const* inputDims, int32_t nbInputs, Dims const* outputDims, int32_t nbOutputs,
+                                 DataType const* inputTypes, DataType const* outputTypes, bool const* inputIsBroadcast,
+                                 bool const* outputIsBroadcast, PluginFormat floatFormat,
                                  int32_t maxBatchSize) noexcept = 0;
 
     IPluginV2Ext() = default;
@@ -266,9 +267,9 @@ public:
     IPluginV2Ext* clone() const noexcept override = 0;
 
 protected:
-    IPluginV2Ext(const IPluginV2Ext&) = default;
+    IPluginV2Ext(IPluginV2Ext const&) = default;
     IPluginV2Ext(IPluginV2Ext&&) = default;
-    IPluginV2Ext& operator=(const IPluginV2Ext&) & = default;
+    IPluginV2Ext& operator=(IPluginV2Ext const&) & = default;
     IPluginV2Ext& operator=(IPluginV2Ext&&) & = default;
 
     int32_t getTensorRTVersion() const noexcept override
@@ -278,7 +279,7 @@ protected:
     }
 
     /// Replaced by configurePlugin().
-    void configureWithFormat(const Dims* /*inputDims*/, int32_t /*nbInputs*/, const Dims* /*outputDims*/,
+    void configureWithFormat(Dims const* /*inputDims*/, int32_t /*nbInputs*/, Dims const* /*outputDims*/,
                              int32_t /*nbOutputs*/, DataType /*type*/, PluginFormat /*format*/,
                              int32_t /*maxBatchSize*/) noexcept override
     {}
@@ -290,21 +291,21 @@ class TENSORRTAPI IPluginV2IOExt : public IPluginV2Ext
 {
 public:
     /// Tells the chosen description of every input and output before initialize().
-    virtual void configurePlugin(const PluginTensorDesc* in, int32_t nbInput, const PluginTensorDesc* out,
+    virtual void configurePlugin(PluginTensorDesc const* in, int32_t nbInput, PluginTensorDesc const* out,
                                  int32_t nbOutput) noexcept = 0;
 
     /// Whether the plugin takes inOut[pos], given that the descriptions before pos are accepted. Inputs come first;
     /// only inOut[0..pos] may be read.
-    virtual bool supportsFormatCombination(int32_t pos, const PluginTensorDesc* inOut, int32_t nbInputs,
+    virtual bool supportsFormatCombination(int32_t pos, PluginTensorDesc const* inOut, int32_t nbInputs,
                                            int32_t nbOutputs) const noexcept = 0;
 
     IPluginV2IOExt() = default;
     ~IPluginV2IOExt() noexcept override = default;
 
 protected:
-    IPluginV2IOExt(const IPluginV2IOExt&) = default;
+    IPluginV2IOExt(IPluginV2IOExt const&) = default;
     IPluginV2IOExt(IPluginV2IOExt&&) = default;
-    IPluginV2IOExt& operator=(const IPluginV2IOExt&) & = default;
+    IPluginV2IOExt& operator=(IPluginV2IOExt const&) & = default;
     IPluginV2IOExt& operator=(IPluginV2IOExt&&) & = default;
 
     int32_t getTensorRTVersion() const noexcept override
@@ -314,8 +315,8 @@ protected:
     }
 
 private:
-    void configurePlugin(const Dims*, int32_t, const Dims*, int32_t, const DataType*, const DataType*, const bool*,
-                         const bool*, PluginFormat, int32_t) noexcept final
+    void configurePlugin(Dims const*, int32_t, Dims const*, int32_t, DataType const*, DataType const*, bool const*,
+                         bool const*, PluginFormat, int32_t) noexcept final
     {}
 
     bool supportsFormat(DataType, PluginFormat) const noexcept final { return false; }
@@ -339,12 +340,12 @@ enum class PluginFieldType : int32_t
 class PluginField
 {
 public:
-    const AsciiChar* name; ///< Name of the parameter.
-    const void* data;      ///< First of length elements; null in the list of a creator's expected fields.
+    AsciiChar const* name; ///< Name of the parameter.
+    void const* data;      ///< First of length elements; null in the list of a creator's expected fields.
     PluginFieldType type;  ///< Type of an element.
     int32_t length;        ///< Number of elements at data.
 
-    PluginField(const AsciiChar* name_ = nullptr, const void* data_ = nullptr,
+    PluginField(AsciiChar const* name_ = nullptr, void const* data_ = nullptr,
                 PluginFieldType type_ = PluginFieldType::kUNKNOWN, int32_t length_ = 0) noexcept
         : name(name_), data(data_), type(type_), length(length_)
     {}
@@ -354,7 +355,7 @@ public:
 struct PluginFieldCollection
 {
     int32_t nbFields;          ///< Number of entries of fields.
-    const PluginField* fields; ///< First entry.
+    PluginField const* fields; ///< First entry.
 };
 
 /// Makes plugins of one type and version, from parameters or from the bytes of a plan.
@@ -365,31 +366,31 @@ public:
     virtual int32_t getTensorRTVersion() const noexcept { return NV_TENSORRT_VERSION; }
 
     /// Plugin type; with version and namespace it is the key in the registry.
-    virtual const AsciiChar* getPluginName() const noexcept = 0;
+    virtual AsciiChar const* getPluginName() const noexcept = 0;
 
-    virtual const AsciiChar* getPluginVersion() const noexcept = 0;
+    virtual AsciiChar const* getPluginVersion() const noexcept = 0;
 
     /// The parameters that createPlugin() understands.
-    virtual const PluginFieldCollection* getFieldNames() noexcept = 0;
+    virtual PluginFieldCollection const* getFieldNames() noexcept = 0;
 
     /// A new plugin from its parameters, or nullptr. name is the layer's name.
-    virtual IPluginV2* createPlugin(const AsciiChar* name, const PluginFieldCollection* fc) noexcept = 0;
+    virtual IPluginV2* createPlugin(AsciiChar const* name, PluginFieldCollection const* fc) noexcept = 0;
 
     /// A new plugin from what IPluginV2::serialize() wrote, or nullptr.
-    virtual IPluginV2* deserializePlugin(const AsciiChar* name, const void* serialData,
+    virtual IPluginV2* deserializePlugin(AsciiChar const* name, void const* serialData,
                                          size_t serialLength) noexcept = 0;
 
     /// Namespace that the creator hands to its plugins.
-    virtual void setPluginNamespace(const AsciiChar* pluginNamespace) noexcept = 0;
-    virtual const AsciiChar* getPluginNamespace() const noexcept = 0;
+    virtual void setPluginNamespace(AsciiChar const* pluginNamespace) noexcept = 0;
+    virtual AsciiChar const* getPluginNamespace() const noexcept = 0;
 
     IPluginCreator() = default;
     virtual ~IPluginCreator() noexcept = default;
 
 protected:
-    IPluginCreator(const IPluginCreator&) = default;
+    IPluginCreator(IPluginCreator const&) = default;
     IPluginCreator(IPluginCreator&&) = default;
-    IPluginCreator& operator=(const IPluginCreator&) & = default;
+    IPluginCreator& operator=(IPluginCreator const&) & = default;
     IPluginCreator& operator=(IPluginCreator&&) & = default;
 };
 
@@ -398,19 +399,19 @@ class TENSORRTAPI IPluginRegistry
 {
 public:
     /// Adds a creator, which must outlive the registration. False when the key is taken or incomplete.
-    virtual bool registerCreator(IPluginCreator& creator, const AsciiChar* pluginNamespace) noexcept = 0;
+    virtual bool registerCreator(IPluginCreator& creator, AsciiChar const* pluginNamespace) noexcept = 0;
 
     /// Array of all creators, owned by the registry; *numCreators becomes their number.
     virtual IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept = 0;
 
     /// The creator with this key, or nullptr.
-    virtual IPluginCreator* getPluginCreator(const AsciiChar* pluginName, const AsciiChar* pluginVersion,
-                                             const AsciiChar* pluginNamespace = "") noexcept = 0;
+    virtual IPluginCreator* getPluginCreator(AsciiChar const* pluginName, AsciiChar const* pluginVersion,
+                                             AsciiChar const* pluginNamespace = "") noexcept = 0;
 
     IPluginRegistry() = default;
-    IPluginRegistry(const IPluginRegistry&) = delete;
+    IPluginRegistry(IPluginRegistry const&) = delete;
     IPluginRegistry(IPluginRegistry&&) = delete;
-    IPluginRegistry& operator=(const IPluginRegistry&) & = delete;
+    IPluginRegistry& operator=(IPluginRegistry const&) & = delete;
     IPluginRegistry& operator=(IPluginRegistry&&) & = delete;
 
 protected:
@@ -422,7 +423,7 @@ public:
     virtual IErrorRecorder* getErrorRecorder() const noexcept = 0;
 
     /// Takes a creator out, for example before its library is unloaded. False when it is not there.
-    virtual bool deregisterCreator(const IPluginCreator& creator) noexcept = 0;
+    virtual bool deregisterCreator(IPluginCreator const& creator) noexcept = 0;
 };
 
 /// Property asked of an allocation.
@@ -470,9 +471,9 @@ public:
     }
 
 protected:
-    IGpuAllocator(const IGpuAllocator&) = default;
+    IGpuAllocator(IGpuAllocator const&) = default;
     IGpuAllocator(IGpuAllocator&&) = default;
-    IGpuAllocator& operator=(const IGpuAllocator&) & = default;
+    IGpuAllocator& operator=(IGpuAllocator const&) & = default;
     IGpuAllocator& operator=(IGpuAllocator&&) & = default;
 };
 
@@ -492,15 +493,15 @@ public:
     };
 
     /// Takes one message; msg is valid during the call only.
-    virtual void log(Severity severity, const AsciiChar* msg) noexcept = 0;
+    virtual void log(Severity severity, AsciiChar const* msg) noexcept = 0;
 
     ILogger() = default;
     virtual ~ILogger() noexcept = default;
 
 protected:
-    ILogger(const ILogger&) = default;
+    ILogger(ILogger const&) = default;
     ILogger(ILogger&&) = default;
-    ILogger& operator=(const ILogger&) & = default;
+    ILogger& operator=(ILogger const&) & = default;
     ILogger& operator=(ILogger&&) & = default;
 };
 
@@ -540,7 +541,7 @@ class TENSORRTAPI IErrorRecorder
 {
 public:
     /// Text of an error, null-terminated.
-    using ErrorDesc = const char*;
+    using ErrorDesc = char const*;
 
     /// Longest text in characters, without the terminator, that every recorder must keep.
     static constexpr size_t kMAX_DESC_LENGTH = 127;
@@ -576,9 +577,9 @@ public:
     virtual RefCount decRefCount() noexcept = 0;
 
 protected:
-    IErrorRecorder(const IErrorRecorder&) = default;
+    IErrorRecorder(IErrorRecorder const&) = default;
     IErrorRecorder(IErrorRecorder&&) = default;
-    IErrorRecorder& operator=(const IErrorRecorder&) & = default;
+    IErrorRecorder& operator=(IErrorRecorder const&) & = default;
     IErrorRecorder& operator=(IErrorRecorder&&) & = default;
 };
 

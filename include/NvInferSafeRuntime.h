@@ -3,10 +3,10 @@
 #ifndef TENSORWRIGHT_NV_INFER_SAFE_RUNTIME_H
 #define TENSORWRIGHT_NV_INFER_SAFE_RUNTIME_H
 
-#include "NvInferRuntimeCommon.h"
-
 #include <cstddef>
 #include <cstdint>
+
+#include "NvInferRuntimeCommon.h"
 
 #if defined(__GNUC__)
 // Deprecated names are declared with the help of other deprecated names; only uses in client code shall warn.
@@ -25,7 +25,7 @@ class TENSORRTAPI IRuntime
 {
 public:
     /// The engine in blob, or nullptr. blob may be freed after the call.
-    virtual ICudaEngine* deserializeCudaEngine(const void* blob, std::size_t size) noexcept = 0;
+    virtual ICudaEngine* deserializeCudaEngine(void const* blob, std::size_t size) noexcept = 0;
 
     /// Source of device memory for engines loaded after the call; nullptr restores the default.
     virtual void setGpuAllocator(IGpuAllocator* allocator) noexcept = 0;
@@ -37,9 +37,9 @@ public:
 
     IRuntime() = default;
     virtual ~IRuntime() noexcept = default;
-    IRuntime(const IRuntime&) = delete;
+    IRuntime(IRuntime const&) = delete;
     IRuntime(IRuntime&&) = delete;
-    IRuntime& operator=(const IRuntime&) & = delete;
+    IRuntime& operator=(IRuntime const&) & = delete;
     IRuntime& operator=(IRuntime&&) & = delete;
 };
 
@@ -51,10 +51,10 @@ public:
     TRT_DEPRECATED virtual std::int32_t getNbBindings() const noexcept = 0;
 
     /// Binding of a name in the first profile, or -1. Names of other profiles end in " [profile p]".
-    TRT_DEPRECATED virtual std::int32_t getBindingIndex(const AsciiChar* name) const noexcept = 0;
+    TRT_DEPRECATED virtual std::int32_t getBindingIndex(AsciiChar const* name) const noexcept = 0;
 
     /// Name of a binding, or nullptr for an index out of range.
-    TRT_DEPRECATED virtual const AsciiChar* getBindingName(std::int32_t bindingIndex) const noexcept = 0;
+    TRT_DEPRECATED virtual AsciiChar const* getBindingName(std::int32_t bindingIndex) const noexcept = 0;
 
     /// Whether the binding is an input.
     TRT_DEPRECATED virtual bool bindingIsInput(std::int32_t bindingIndex) const noexcept = 0;
@@ -85,7 +85,7 @@ public:
     TRT_DEPRECATED virtual std::int32_t getBindingVectorizedDim(std::int32_t bindingIndex) const noexcept = 0;
 
     /// Name of the network that the engine was built from.
-    virtual const AsciiChar* getName() const noexcept = 0;
+    virtual AsciiChar const* getName() const noexcept = 0;
 
     /// Recorder of the errors of this object; its reference count is raised until it is replaced. nullptr takes it
     /// away.
@@ -94,37 +94,37 @@ public:
 
     ICudaEngine() = default;
     virtual ~ICudaEngine() noexcept = default;
-    ICudaEngine(const ICudaEngine&) = delete;
+    ICudaEngine(ICudaEngine const&) = delete;
     ICudaEngine(ICudaEngine&&) = delete;
-    ICudaEngine& operator=(const ICudaEngine&) & = delete;
+    ICudaEngine& operator=(ICudaEngine const&) & = delete;
     ICudaEngine& operator=(ICudaEngine&&) & = delete;
 
     /// Dimensions of an input or output, -1 for those that vary; nbDims -1 for an unknown name.
-    virtual Dims getTensorShape(const AsciiChar* tensorName) const noexcept = 0;
+    virtual Dims getTensorShape(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Element type of an input or output; kFLOAT for an unknown name.
-    virtual DataType getTensorDataType(const AsciiChar* tensorName) const noexcept = 0;
+    virtual DataType getTensorDataType(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Input, output, or kNONE for an unknown name.
-    virtual TensorIOMode getTensorIOMode(const AsciiChar* tensorName) const noexcept = 0;
+    virtual TensorIOMode getTensorIOMode(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Bytes of one component of a vectorized format; -1 for an unknown name.
-    virtual std::int32_t getTensorBytesPerComponent(const AsciiChar* tensorName) const noexcept = 0;
+    virtual std::int32_t getTensorBytesPerComponent(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Vector length of the format, 1 without vectors; -1 for an unknown name.
-    virtual std::int32_t getTensorComponentsPerElement(const AsciiChar* tensorName) const noexcept = 0;
+    virtual std::int32_t getTensorComponentsPerElement(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Memory format; kLINEAR for an unknown name.
-    virtual TensorFormat getTensorFormat(const AsciiChar* tensorName) const noexcept = 0;
+    virtual TensorFormat getTensorFormat(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Dimension that the format splits into vectors, or -1.
-    virtual std::int32_t getTensorVectorizedDim(const AsciiChar* tensorName) const noexcept = 0;
+    virtual std::int32_t getTensorVectorizedDim(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Number of inputs and outputs.
     virtual std::int32_t getNbIOTensors() const noexcept = 0;
 
     /// Name of input or output index, inputs and outputs in engine order; nullptr out of range.
-    virtual const AsciiChar* getIOTensorName(std::int32_t index) const noexcept = 0;
+    virtual AsciiChar const* getIOTensorName(std::int32_t index) const noexcept = 0;
 };
 
 /// Counts of invalid results of a run.
@@ -138,11 +138,11 @@ struct FloatingPointErrorInformation
 class TENSORRTAPI IExecutionContext
 {
 public:
-    virtual const ICudaEngine& getEngine() const noexcept = 0;
+    virtual ICudaEngine const& getEngine() const noexcept = 0;
 
     /// Name of the context for tools; copied.
-    virtual void setName(const AsciiChar* name) noexcept = 0;
-    virtual const AsciiChar* getName() const noexcept = 0;
+    virtual void setName(AsciiChar const* name) noexcept = 0;
+    virtual AsciiChar const* getName() const noexcept = 0;
 
     /// Memory of at least getDeviceMemorySize() bytes, aligned to 256 bytes, for a context made without. Not changed
     /// while a run is in flight.
@@ -159,13 +159,13 @@ public:
     /// Puts a run of an explicit batch engine on the stream. inputConsumed, if given, is recorded when the inputs may
     /// be overwritten.
     TRT_DEPRECATED virtual bool enqueueV2(void* const* bindings, cudaStream_t stream,
-                                          const cudaEvent_t* inputConsumed) noexcept = 0;
+                                          cudaEvent_t const* inputConsumed) noexcept = 0;
 
     IExecutionContext() = default;
     virtual ~IExecutionContext() noexcept = default;
-    IExecutionContext(const IExecutionContext&) = delete;
+    IExecutionContext(IExecutionContext const&) = delete;
     IExecutionContext(IExecutionContext&&) = delete;
-    IExecutionContext& operator=(const IExecutionContext&) & = delete;
+    IExecutionContext& operator=(IExecutionContext const&) & = delete;
     IExecutionContext& operator=(IExecutionContext&&) & = delete;
 
     /// Device memory that receives the counts of a run; nullptr for none.
@@ -173,22 +173,22 @@ public:
     virtual FloatingPointErrorInformation* getErrorBuffer() const noexcept = 0;
 
     /// Strides in elements, or in vectors for vectorized formats; nbDims -1 for an unknown name.
-    virtual Dims getTensorStrides(const AsciiChar* tensorName) const noexcept = 0;
+    virtual Dims getTensorStrides(AsciiChar const* tensorName) const noexcept = 0;
 
     /// As setTensorAddress() for an input in memory that must not be written.
-    virtual bool setInputTensorAddress(const AsciiChar* tensorName, const void* data) noexcept = 0;
+    virtual bool setInputTensorAddress(AsciiChar const* tensorName, void const* data) noexcept = 0;
 
     /// Address of an output for enqueueV3(); false for an unknown name.
-    virtual bool setOutputTensorAddress(const AsciiChar* tensorName, void* data) noexcept = 0;
+    virtual bool setOutputTensorAddress(AsciiChar const* tensorName, void* data) noexcept = 0;
 
     /// Event that enqueueV3() records when the inputs may be overwritten; nullptr for none.
     virtual bool setInputConsumedEvent(cudaEvent_t event) noexcept = 0;
     virtual cudaEvent_t getInputConsumedEvent() const noexcept = 0;
 
-    virtual const void* getInputTensorAddress(const AsciiChar* tensorName) const noexcept = 0;
+    virtual void const* getInputTensorAddress(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Address of an output, or nullptr when it is not set or not an output.
-    virtual void* getOutputTensorAddress(const AsciiChar* tensorName) const noexcept = 0;
+    virtual void* getOutputTensorAddress(AsciiChar const* tensorName) const noexcept = 0;
 
     /// Puts a run on the stream with the tensor addresses that are set. False when a shape, address or allocator is
     /// missing.

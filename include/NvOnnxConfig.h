@@ -26,10 +26,10 @@ public:
     virtual void setModelDtype(nvinfer1::DataType) noexcept = 0;
     virtual nvinfer1::DataType getModelDtype() const noexcept = 0;
 
-    virtual const char* getModelFileName() const noexcept = 0;
+    virtual char const* getModelFileName() const noexcept = 0;
 
     /// Path of the ONNX file.
-    virtual void setModelFileName(const char* onnxFilename) noexcept = 0;
+    virtual void setModelFileName(char const* onnxFilename) noexcept = 0;
 
     virtual Verbosity getVerbosityLevel() const noexcept = 0;
 
@@ -41,15 +41,15 @@ public:
 
     virtual void setVerbosityLevel(Verbosity) noexcept = 0;
 
-    virtual const char* getTextFileName() const noexcept = 0;
+    virtual char const* getTextFileName() const noexcept = 0;
 
     /// File for a dump of the network without weights.
-    virtual void setTextFileName(const char* textFileName) noexcept = 0;
+    virtual void setTextFileName(char const* textFileName) noexcept = 0;
 
-    virtual const char* getFullTextFileName() const noexcept = 0;
+    virtual char const* getFullTextFileName() const noexcept = 0;
 
     /// File for a dump of the network with weights.
-    virtual void setFullTextFileName(const char* fullTextFileName) noexcept = 0;
+    virtual void setFullTextFileName(char const* fullTextFileName) noexcept = 0;
 
     virtual bool getPrintLayerInfo() const noexcept = 0;
 

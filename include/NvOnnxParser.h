@@ -3,10 +3,11 @@
 #ifndef TENSORWRIGHT_NV_ONNX_PARSER_H
 #define TENSORWRIGHT_NV_ONNX_PARSER_H
 
-#include "NvInfer.h"
+#include <vector>
 
 #include <stddef.h>
-#include <vector>
+
+#include "NvInfer.h"
 
 #define NV_ONNX_PARSER_MAJOR 0
 #define NV_ONNX_PARSER_MINOR 1
@@ -19,7 +20,7 @@
 #endif
 
 /// Version of this interface: major * 10000 + minor * 100 + patch.
-static const int NV_ONNX_PARSER_VERSION =
+static int const NV_ONNX_PARSER_VERSION =
     NV_ONNX_PARSER_MAJOR * 10000 + NV_ONNX_PARSER_MINOR * 100 + NV_ONNX_PARSER_PATCH;
 
 /// Node indices of a part of a model, and whether the parser supports it.
@@ -61,16 +62,16 @@ class TENSORRTAPI IParserError
 public:
     virtual ErrorCode code() const = 0;
 
-    virtual const char* desc() const = 0;
+    virtual char const* desc() const = 0;
 
     /// Source file of the parser in which the error arose.
-    virtual const char* file() const = 0;
+    virtual char const* file() const = 0;
 
     /// Line in that file.
     virtual int line() const = 0;
 
     /// Function in that file.
-    virtual const char* func() const = 0;
+    virtual char const* func() const = 0;
 
     /// Index of the node in the model, or -1.
     virtual int node() const = 0;
@@ -85,21 +86,21 @@ class TENSORRTAPI IParser
 public:
     /// Imports a serialized ModelProto. model_path is the model's own path; files with external weights are looked up
     /// beside it. False on error, see getError().
-    virtual bool parse(const void* serialized_onnx_model, size_t serialized_onnx_model_size,
-                       const char* model_path = nullptr) = 0;
+    virtual bool parse(void const* serialized_onnx_model, size_t serialized_onnx_model_size,
+                       char const* model_path = nullptr) = 0;
 
     /// Imports a model file; verbosity is the number of an ILogger::Severity.
-    virtual bool parseFromFile(const char* onnxModelFile, int verbosity) = 0;
+    virtual bool parseFromFile(char const* onnxModelFile, int verbosity) = 0;
 
     /// Whether the whole model can be imported; sub_graph_collection receives its supported and unsupported parts.
-    virtual bool supportsModel(const void* serialized_onnx_model, size_t serialized_onnx_model_size,
-                               SubGraphCollection_t& sub_graph_collection, const char* model_path = nullptr) = 0;
+    virtual bool supportsModel(void const* serialized_onnx_model, size_t serialized_onnx_model_size,
+                               SubGraphCollection_t& sub_graph_collection, char const* model_path = nullptr) = 0;
 
     /// As parse(), for a model whose weights stay in the caller's memory.
-    virtual bool parseWithWeightDescriptors(const void* serialized_onnx_model, size_t serialized_onnx_model_size) = 0;
+    virtual bool parseWithWeightDescriptors(void const* serialized_onnx_model, size_t serialized_onnx_model_size) = 0;
 
     /// Whether the parser knows the operator.
-    virtual bool supportsOperator(const char* op_name) const = 0;
+    virtual bool supportsOperator(char const* op_name) const = 0;
 
     /// Deletes the object; delete does the same.
     TRT_DEPRECATED virtual void destroy() = 0;
@@ -107,7 +108,7 @@ public:
     virtual int getNbErrors() const = 0;
 
     /// Error index, or nullptr out of range. Valid until clearErrors().
-    virtual const IParserError* getError(int index) const = 0;
+    virtual IParserError const* getError(int index) const = 0;
 
     virtual void clearErrors() = 0;
 

@@ -41,19 +41,19 @@ enum class FieldType : int32_t
 class TENSORRTAPI FieldMap
 {
 public:
-    const char* name;                     ///< Name of the parameter.
-    const void* data;                     ///< First of length elements.
+    char const* name;                     ///< Name of the parameter.
+    void const* data;                     ///< First of length elements.
     FieldType type = FieldType::kUNKNOWN; ///< Type of an element.
     int32_t length = 1;                   ///< Number of elements.
 
-    FieldMap(const char* name, const void* data, FieldType type, int32_t length = 1);
+    FieldMap(char const* name, void const* data, FieldType type, int32_t length = 1);
 };
 
 /// The parameters of a custom node.
 struct FieldCollection
 {
     int32_t nbFields;       ///< Number of entries of fields.
-    const FieldMap* fields; ///< First entry.
+    FieldMap const* fields; ///< First entry.
 };
 
 /// Imports UFF models.
@@ -61,17 +61,17 @@ class TENSORRTAPI IUffParser
 {
 public:
     /// Declares an input of the model before parsing; dimensions without the batch. False on error.
-    virtual bool registerInput(const char* inputName, nvinfer1::Dims inputDims, UffInputOrder inputOrder) noexcept = 0;
+    virtual bool registerInput(char const* inputName, nvinfer1::Dims inputDims, UffInputOrder inputOrder) noexcept = 0;
 
     /// Declares an output of the model before parsing. False on error.
-    virtual bool registerOutput(const char* outputName) noexcept = 0;
+    virtual bool registerOutput(char const* outputName) noexcept = 0;
 
     /// Imports a file. weightsType is the type that stored weights are converted to. False on error.
-    virtual bool parse(const char* file, nvinfer1::INetworkDefinition& network,
+    virtual bool parse(char const* file, nvinfer1::INetworkDefinition& network,
                        nvinfer1::DataType weightsType = nvinfer1::DataType::kFLOAT) noexcept = 0;
 
     /// As parse(), from memory.
-    virtual bool parseBuffer(const char* buffer, std::size_t size, nvinfer1::INetworkDefinition& network,
+    virtual bool parseBuffer(char const* buffer, std::size_t size, nvinfer1::INetworkDefinition& network,
                              nvinfer1::DataType weightsType = nvinfer1::DataType::kFLOAT) noexcept = 0;
 
     /// Deletes the object; delete does the same.
@@ -84,7 +84,7 @@ public:
     virtual int32_t getUffRequiredVersionPatch() noexcept = 0;
 
     /// Namespace in which plugins are looked up.
-    virtual void setPluginNamespace(const char* libNamespace) noexcept = 0;
+    virtual void setPluginNamespace(char const* libNamespace) noexcept = 0;
 
     virtual ~IUffParser() noexcept = default;
 

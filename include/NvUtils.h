@@ -15,11 +15,11 @@ namespace nvinfer1 {
 namespace utils {
 
 /// Transposes weights of nbDims dimensions shape by shapeOrder into data, which must hold all of input.
-TRT_DEPRECATED_API bool reshapeWeights(const Weights& input, const int32_t* shape, const int32_t* shapeOrder,
+TRT_DEPRECATED_API bool reshapeWeights(Weights const& input, int32_t const* shape, int32_t const* shapeOrder,
                                        void* data, int32_t nbDims) noexcept;
 
 /// Reorders num blocks of size bytes each in place: block i becomes block order[i].
-TRT_DEPRECATED_API bool reorderSubBuffers(void* input, const int32_t* order, int32_t num, int32_t size) noexcept;
+TRT_DEPRECATED_API bool reorderSubBuffers(void* input, int32_t const* order, int32_t num, int32_t size) noexcept;
 
 /// Transposes num matrices of height x width elements in place.
 TRT_DEPRECATED_API bool transposeSubBuffers(void* input, DataType type, int32_t num, int32_t height,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include <dlfcn.h>
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/source.h"

@@ -12,9 +12,8 @@
 #include <mutex>
 #include <thread>
 
-#include "kernels/cuda/common/source.h"
-
 #include "harness.h"
+#include "kernels/cuda/common/source.h"
 
 namespace bench {
 

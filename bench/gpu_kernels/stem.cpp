@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first convolution.
+#include "kernels/cuda/conv/stem.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "harness.h"
 #include "kernels/cuda/common/hopper.h"
-#include "kernels/cuda/conv/stem.h"
 
 namespace bench {
 

@@ -6,10 +6,6 @@
 //
 // Shows each <folder>/<digit>.pgm with what the engine reads in it, then counts how many of the held-back pictures
 // (<folder>/heldback_images.bin, heldback_labels.bin) it reads right, all of them in one batch.
-#include "NvInfer.h"
-#include "NvOnnxParser.h"
-#include "cuda_runtime_api.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,36 +17,40 @@
 #include <string>
 #include <vector>
 
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+#include "cuda_runtime_api.h"
+
 namespace {
 
-const int kSide = 8;               // pixels along each axis
-const int kPixels = kSide * kSide; // of one picture
-const int kClasses = 10;
-const int kMaxInk = 16; // a pixel is 0..16; the network takes pixel / 16
-const int kMaxBatch = 360;
+int const kSide = 8;               // pixels along each axis
+int const kPixels = kSide * kSide; // of one picture
+int const kClasses = 10;
+int const kMaxInk = 16; // a pixel is 0..16; the network takes pixel / 16
+int const kMaxBatch = 360;
 
 class Logger : public nvinfer1::ILogger
 {
 public:
-    void log(Severity severity, const char* text) noexcept override
+    void log(Severity severity, char const* text) noexcept override
     {
         if (severity <= Severity::kWARNING)
             std::fprintf(stderr, "%s\n", text);
     }
 };
 
-void require(bool holds, const std::string& what)
+void require(bool holds, std::string const& what)
 {
     if (!holds)
         throw std::runtime_error(what);
 }
 
-void requireCuda(cudaError_t status, const char* call)
+void requireCuda(cudaError_t status, char const* call)
 {
     require(status == cudaSuccess, std::string(call) + ": " + cudaGetErrorString(status));
 }
 
-std::vector<char> readFile(const std::string& path)
+std::vector<char> readFile(std::string const& path)
 {
     std::ifstream file(path.c_str(), std::ios::binary);
     require(file.good(), path + ": cannot be opened");
@@ -58,10 +58,10 @@ std::vector<char> readFile(const std::string& path)
 }
 
 // The pixels of a binary PGM as train.py writes it: "P5", 8, 8, 16, one white space, then one byte for each pixel.
-std::vector<uint8_t> readPicture(const std::string& path)
+std::vector<uint8_t> readPicture(std::string const& path)
 {
-    const std::vector<char> bytes = readFile(path);
-    const std::string header = "P5\n8 8\n16\n";
+    std::vector<char> const bytes = readFile(path);
+    std::string const header = "P5\n8 8\n16\n";
     require(bytes.size() == header.size() + kPixels && std::equal(header.begin(), header.end(), bytes.begin()),
             path + ": not a binary PGM of 8x8 pixels with values up to 16");
     return std::vector<uint8_t>(bytes.begin() + header.size(), bytes.end());
@@ -73,8 +73,8 @@ class DeviceBuffer
 public:
     explicit DeviceBuffer(size_t sizeBytes) { requireCuda(cudaMalloc(&data_, sizeBytes), "cudaMalloc"); }
     ~DeviceBuffer() { cudaFree(data_); }
-    DeviceBuffer(const DeviceBuffer&) = delete;
-    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    DeviceBuffer(DeviceBuffer const&) = delete;
+    DeviceBuffer& operator=(DeviceBuffer const&) = delete;
     void* data() const { return data_; }
 
 private:
@@ -86,8 +86,8 @@ class Stream
 public:
     Stream() { requireCuda(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
     ~Stream() { cudaStreamDestroy(stream_); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
+    Stream(Stream const&) = delete;
+    Stream& operator=(Stream const&) = delete;
     cudaStream_t get() const { return stream_; }
 
 private:
@@ -95,11 +95,11 @@ private:
 };
 
 // A serialized engine for 1 to kMaxBatch pictures.
-std::vector<char> buildPlan(const std::string& onnxPath, nvinfer1::ILogger& logger)
+std::vector<char> buildPlan(std::string const& onnxPath, nvinfer1::ILogger& logger)
 {
     std::unique_ptr<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
     require(builder != nullptr, "no builder");
-    const uint32_t flags = 1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+    uint32_t const flags = 1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
     std::unique_ptr<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(flags));
     std::unique_ptr<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
     require(parser->parseFromFile(onnxPath.c_str(), static_cast<int>(nvinfer1::ILogger::Severity::kWARNING)),
@@ -114,14 +114,14 @@ std::vector<char> buildPlan(const std::string& onnxPath, nvinfer1::ILogger& logg
 
     std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
     require(plan != nullptr, onnxPath + ": the engine cannot be built");
-    const char* bytes = static_cast<const char*>(plan->data());
+    char const* bytes = static_cast<char const*>(plan->data());
     return std::vector<char>(bytes, bytes + plan->size());
 }
 
 class Reader
 {
 public:
-    Reader(const std::vector<char>& plan, nvinfer1::ILogger& logger)
+    Reader(std::vector<char> const& plan, nvinfer1::ILogger& logger)
         : runtime_(nvinfer1::createInferRuntime(logger)), image_(sizeof(float) * kMaxBatch * kPixels),
           logits_(sizeof(float) * kMaxBatch * kClasses)
     {
@@ -136,9 +136,9 @@ public:
     }
 
     // pictures: [count, 8, 8] of 0..16. Returns the logits, [count, 10].
-    std::vector<float> read(const std::vector<uint8_t>& pictures)
+    std::vector<float> read(std::vector<uint8_t> const& pictures)
     {
-        const int count = static_cast<int>(pictures.size()) / kPixels;
+        int const count = static_cast<int>(pictures.size()) / kPixels;
         require(count >= 1 && count <= kMaxBatch, "1 to 360 pictures at once");
         std::vector<float> image(pictures.size());
         std::transform(pictures.begin(), pictures.end(), image.begin(),
@@ -168,13 +168,13 @@ private:
     Stream stream_;
 };
 
-int largest(const float* logits)
+int largest(float const* logits)
 {
     return static_cast<int>(std::max_element(logits, logits + kClasses) - logits);
 }
 
 // The softmax of one entry.
-double probability(const float* logits, int which)
+double probability(float const* logits, int which)
 {
     double sum = 0;
     for (int i = 0; i < kClasses; ++i)
@@ -182,37 +182,37 @@ double probability(const float* logits, int which)
     return 1 / sum;
 }
 
-void show(const std::vector<uint8_t>& picture)
+void show(std::vector<uint8_t> const& picture)
 {
-    const char shades[] = " .:-=+*#@"; // by two steps of ink
+    char const shades[] = " .:-=+*#@"; // by two steps of ink
     for (int y = 0; y < kSide; ++y) {
         std::fputs("    ", stdout);
         for (int x = 0; x < kSide; ++x) {
-            const char shade = shades[std::min<int>(picture[y * kSide + x], kMaxInk) / 2];
+            char const shade = shades[std::min<int>(picture[y * kSide + x], kMaxInk) / 2];
             std::printf("%c%c", shade, shade);
         }
         std::fputs("\n", stdout);
     }
 }
 
-void run(const std::string& folder, const std::vector<char>& plan, nvinfer1::ILogger& logger)
+void run(std::string const& folder, std::vector<char> const& plan, nvinfer1::ILogger& logger)
 {
     Reader reader(plan, logger);
     for (int digit = 0; digit < kClasses; ++digit) {
-        const std::string name = std::to_string(digit) + ".pgm";
-        const std::vector<uint8_t> picture = readPicture(folder + "/" + name);
-        const std::vector<float> logits = reader.read(picture);
-        const int guess = largest(logits.data());
+        std::string const name = std::to_string(digit) + ".pgm";
+        std::vector<uint8_t> const picture = readPicture(folder + "/" + name);
+        std::vector<float> const logits = reader.read(picture);
+        int const guess = largest(logits.data());
         show(picture);
         std::printf("%s: reads %d (%.1f %%)%s\n\n", name.c_str(), guess, 100 * probability(logits.data(), guess),
                     guess == digit ? "" : ", WRONG");
     }
 
-    const std::vector<char> images = readFile(folder + "/heldback_images.bin");
-    const std::vector<char> labels = readFile(folder + "/heldback_labels.bin");
+    std::vector<char> const images = readFile(folder + "/heldback_images.bin");
+    std::vector<char> const labels = readFile(folder + "/heldback_labels.bin");
     require(!labels.empty() && images.size() == labels.size() * kPixels,
             folder + ": heldback_images.bin and heldback_labels.bin do not belong together");
-    const std::vector<float> logits = reader.read(std::vector<uint8_t>(images.begin(), images.end()));
+    std::vector<float> const logits = reader.read(std::vector<uint8_t>(images.begin(), images.end()));
     int right = 0;
     for (size_t i = 0; i < labels.size(); ++i)
         right += largest(&logits[i * kClasses]) == labels[i];
@@ -230,9 +230,9 @@ int main(int argc, char** argv)
     }
     try {
         Logger logger;
-        const std::string folder = argv[1];
+        std::string const folder = argv[1];
         run(folder, argc == 3 ? readFile(argv[2]) : buildPlan(folder + "/digits.onnx", logger), logger);
-    } catch (const std::exception& error) {
+    } catch (std::exception const& error) {
         std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
         return 1;
     }

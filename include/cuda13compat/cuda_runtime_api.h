@@ -39,11 +39,12 @@ struct TensorwrightCudaDeviceProp : cudaDeviceProp
 inline cudaError_t cudaGetDeviceProperties(TensorwrightCudaDeviceProp* prop, int device)
 {
     cudaError_t status = cudaGetDeviceProperties(static_cast<cudaDeviceProp*>(prop), device);
-    struct
+    struct Field
     {
         int* value;
         cudaDeviceAttr attribute;
-    } const fields[] = {
+    };
+    Field const fields[] = {
         {&prop->clockRate, cudaDevAttrClockRate},
         {&prop->memoryClockRate, cudaDevAttrMemoryClockRate},
         {&prop->deviceOverlap, cudaDevAttrGpuOverlap},

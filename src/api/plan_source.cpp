@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/plan_source.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "device/large_pages.h"
 #include "plan/file.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <malloc.h>
 
 #include "api/engine.h"
 #include "api/io_formats.h"

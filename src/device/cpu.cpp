@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cpu.h"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cpuid.h>
 #include <cstdint>
 #include <cstring>
+
+#include <cpuid.h>
+#include <unistd.h>
 
 namespace tw::device {
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/thread_pool.h"
 
-#include <immintrin.h>
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +8,10 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
 
 namespace tw::device {
 

@@ -11,9 +11,9 @@ namespace tw::hostcuda {
 namespace {
 
 // Takes the capture off its streams and out of the list. Structure locked. The graph lives on in the returned pointer.
-void detach(const std::shared_ptr<Capture>& capture)
+void detach(std::shared_ptr<Capture> const& capture)
 {
-    for (const std::shared_ptr<Stream>& member : capture->members) {
+    for (std::shared_ptr<Stream> const& member : capture->members) {
         member->capture.reset();
         member->tips.clear();
         member->tipHandles.clear();
@@ -26,8 +26,8 @@ void detach(const std::shared_ptr<Capture>& capture)
 cudaError_t checkLegacyLocked(bool invalidate = true)
 {
     bool hit = false;
-    for (const std::shared_ptr<Capture>& capture : state().captures)
-        for (const std::shared_ptr<Stream>& member : capture->members)
+    for (std::shared_ptr<Capture> const& capture : state().captures)
+        for (std::shared_ptr<Stream> const& member : capture->members)
             if ((member->flags & cudaStreamNonBlocking) == 0) {
                 capture->invalid = capture->invalid || invalidate;
                 hit = true;
@@ -35,11 +35,11 @@ cudaError_t checkLegacyLocked(bool invalidate = true)
     return hit ? cudaErrorStreamCaptureImplicit : cudaSuccess;
 }
 
-void addAncestors(const Node* node, std::unordered_set<const Node*>& seen)
+void addAncestors(Node const* node, std::unordered_set<Node const*>& seen)
 {
-    std::vector<const Node*> open{node};
+    std::vector<Node const*> open{node};
     while (!open.empty()) {
-        const Node* const next = open.back();
+        Node const* const next = open.back();
         open.pop_back();
         if (seen.insert(next).second)
             open.insert(open.end(), next->deps.begin(), next->deps.end());
@@ -47,30 +47,30 @@ void addAncestors(const Node* node, std::unordered_set<const Node*>& seen)
 }
 
 // Every stream that joined must have been joined back: its last nodes lie before the origin's.
-bool isJoined(const Capture& capture)
+bool isJoined(Capture const& capture)
 {
-    std::unordered_set<const Node*> before;
-    for (const Node* tip : capture.members.front()->tips)
+    std::unordered_set<Node const*> before;
+    for (Node const* tip : capture.members.front()->tips)
         addAncestors(tip, before);
-    for (const std::shared_ptr<Stream>& member : capture.members)
-        for (const Node* tip : member->tips)
+    for (std::shared_ptr<Stream> const& member : capture.members)
+        for (Node const* tip : member->tips)
             if (!before.contains(tip))
                 return false;
     return true;
 }
 
 cudaError_t captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
-                        cudaGraph_t* graph, const cudaGraphNode_t** deps, std::size_t* numDeps)
+                        cudaGraph_t* graph, cudaGraphNode_t const** deps, std::size_t* numDeps)
 {
     if (status == nullptr)
         return cudaErrorInvalidValue;
-    const std::shared_ptr<Stream> stream = findStream(handle);
+    std::shared_ptr<Stream> const stream = findStream(handle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     State& s = state();
-    const std::lock_guard lock(s.structure);
+    std::lock_guard const lock(s.structure);
     if (stream->isLegacy)
-        if (const cudaError_t error = checkLegacyLocked(false); error != cudaSuccess)
+        if (cudaError_t const error = checkLegacyLocked(false); error != cudaSuccess)
             return error;
     *status = cudaStreamCaptureStatusNone;
     if (!stream->capture)
@@ -83,7 +83,7 @@ cudaError_t captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, un
     if (graph != nullptr)
         *graph = stream->capture->graph->handle;
     stream->tipHandles.clear();
-    for (const Node* tip : stream->tips)
+    for (Node const* tip : stream->tips)
         stream->tipHandles.push_back(tip->handle);
     if (deps != nullptr)
         *deps = stream->tipHandles.data();
@@ -94,32 +94,32 @@ cudaError_t captureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, un
 
 } // namespace
 
-cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, const WorkPtr& work,
-                            const std::shared_ptr<Graph>& child, CaptureStep& step)
+cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work,
+                            std::shared_ptr<Graph> const& child, CaptureStep& step)
 {
     step = CaptureStep::kNone;
     State& s = state();
-    const std::lock_guard lock(s.structure);
+    std::lock_guard const lock(s.structure);
     if (stream.isLegacy)
         return checkLegacyLocked();
     if (!stream.capture)
         return cudaSuccess;
     if (stream.capture->invalid)
         return cudaErrorStreamCaptureInvalidated;
-    const std::shared_ptr<Node> node = addNode(stream.capture->graph, type, work, stream.tips);
+    std::shared_ptr<Node> const node = addNode(stream.capture->graph, type, work, stream.tips);
     node->child = child;
     stream.tips.assign(1, node.get());
     step = CaptureStep::kRecorded;
     return cudaSuccess;
 }
 
-cudaError_t joinCapture(const std::shared_ptr<Stream>& stream, Event& event, bool& done)
+cudaError_t joinCapture(std::shared_ptr<Stream> const& stream, Event& event, bool& done)
 {
     done = true;
     State& s = state();
-    const std::lock_guard lock(s.structure);
-    const std::shared_ptr<Capture> target = event.capture.lock();
-    const bool active = event.captured && target && !target->members.empty();
+    std::lock_guard const lock(s.structure);
+    std::shared_ptr<Capture> const target = event.capture.lock();
+    bool const active = event.captured && target && !target->members.empty();
     if (stream->capture && stream->capture->invalid)
         return cudaErrorStreamCaptureInvalidated;
     if (!event.captured) {
@@ -151,17 +151,17 @@ cudaError_t joinCapture(const std::shared_ptr<Stream>& stream, Event& event, boo
         stream->capture = target;
         stream->tips.clear();
     }
-    for (const Node* tip : event.tips)
+    for (Node const* tip : event.tips)
         if (std::find(stream->tips.begin(), stream->tips.end(), tip) == stream->tips.end())
             stream->tips.push_back(tip);
     return cudaSuccess;
 }
 
-void endCaptureOf(const Stream& stream)
+void endCaptureOf(Stream const& stream)
 {
     std::shared_ptr<Capture> capture;
     {
-        const std::lock_guard lock(state().structure);
+        std::lock_guard const lock(state().structure);
         capture = stream.capture;
         if (!capture || capture->origin != &stream)
             return; // only the origin can end it; a joined stream stays a member until then
@@ -173,14 +173,14 @@ void endCaptureOf(const Stream& stream)
 cudaError_t checkUnsafeCall()
 {
     State& s = state();
-    const cudaStreamCaptureMode threadMode = s.thread().captureMode;
-    const std::lock_guard lock(s.structure);
+    cudaStreamCaptureMode const threadMode = s.thread().captureMode;
+    std::lock_guard const lock(s.structure);
     if (s.captures.empty() || threadMode == cudaStreamCaptureModeRelaxed)
         return cudaSuccess;
     bool hit = false;
-    for (const std::shared_ptr<Capture>& capture : s.captures) {
-        const bool mine = capture->thread == std::this_thread::get_id();
-        const bool forbids =
+    for (std::shared_ptr<Capture> const& capture : s.captures) {
+        bool const mine = capture->thread == std::this_thread::get_id();
+        bool const forbids =
             mine ? capture->mode != cudaStreamCaptureModeRelaxed
                  : threadMode == cudaStreamCaptureModeGlobal && capture->mode == cudaStreamCaptureModeGlobal;
         if (forbids) {
@@ -191,12 +191,12 @@ cudaError_t checkUnsafeCall()
     return hit ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
-cudaError_t checkStreamNotCapturing(const Stream& stream)
+cudaError_t checkStreamNotCapturing(Stream const& stream)
 {
     {
-        const std::lock_guard lock(state().structure);
+        std::lock_guard const lock(state().structure);
         if (stream.isLegacy)
-            if (const cudaError_t error = checkLegacyLocked(); error != cudaSuccess)
+            if (cudaError_t const error = checkLegacyLocked(); error != cudaSuccess)
                 return error;
         if (stream.capture) {
             stream.capture->invalid = true;
@@ -209,8 +209,8 @@ cudaError_t checkStreamNotCapturing(const Stream& stream)
 cudaError_t checkNothingCapturing()
 {
     State& s = state();
-    const std::lock_guard lock(s.structure);
-    for (const std::shared_ptr<Capture>& capture : s.captures)
+    std::lock_guard const lock(s.structure);
+    for (std::shared_ptr<Capture> const& capture : s.captures)
         capture->invalid = true;
     return s.captures.empty() ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
 }
@@ -218,8 +218,8 @@ cudaError_t checkNothingCapturing()
 cudaError_t checkLegacyStream()
 {
     {
-        const std::lock_guard lock(state().structure);
-        if (const cudaError_t error = checkLegacyLocked(); error != cudaSuccess)
+        std::lock_guard const lock(state().structure);
+        if (cudaError_t const error = checkLegacyLocked(); error != cudaSuccess)
             return error;
     }
     return checkUnsafeCall();
@@ -234,12 +234,12 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
     return call([&] {
         if (static_cast<unsigned>(mode) > static_cast<unsigned>(cudaStreamCaptureModeRelaxed))
             return cudaErrorInvalidValue;
-        const std::shared_ptr<Stream> stream = findStream(handle);
+        std::shared_ptr<Stream> const stream = findStream(handle);
         if (!stream)
             return cudaErrorInvalidResourceHandle;
         if (stream->isLegacy)
             return cudaErrorStreamCaptureUnsupported;
-        const std::shared_ptr<Graph> graph = makeGraph();
+        std::shared_ptr<Graph> const graph = makeGraph();
         auto capture = std::make_shared<Capture>();
         capture->mode = mode;
         capture->thread = std::this_thread::get_id();
@@ -248,7 +248,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
         capture->members.push_back(stream);
         State& s = state();
         {
-            const std::lock_guard lock(s.structure);
+            std::lock_guard const lock(s.structure);
             if (!stream->capture) {
                 capture->id = s.nextCaptureId++;
                 s.captures.push_back(capture);
@@ -268,14 +268,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph)
         if (graph == nullptr)
             return cudaErrorInvalidValue;
         *graph = nullptr;
-        const std::shared_ptr<Stream> stream = findStream(handle);
+        std::shared_ptr<Stream> const stream = findStream(handle);
         if (!stream)
             return cudaErrorInvalidResourceHandle;
         State& s = state();
         std::shared_ptr<Capture> capture; // declared before the lock: dies after it
         cudaError_t error = cudaSuccess;
         {
-            const std::lock_guard lock(s.structure);
+            std::lock_guard const lock(s.structure);
             capture = stream->capture;
             if (!capture)
                 return cudaErrorIllegalState;
@@ -324,14 +324,14 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 }
 
 cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                        cudaGraph_t* graph, const cudaGraphNode_t** deps, size_t* numDeps)
+                                        cudaGraph_t* graph, cudaGraphNode_t const** deps, size_t* numDeps)
 {
     return call([&] { return captureInfo(stream, status, id, graph, deps, numDeps); });
 }
 #else
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** deps,
-                                     const cudaGraphEdgeData** edgeData, size_t* numDeps)
+                                     cudaGraph_t* graph, cudaGraphNode_t const** deps,
+                                     cudaGraphEdgeData const** edgeData, size_t* numDeps)
 {
     return call([&] {
         if (edgeData != nullptr)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. Ranges inside memory that the stand-in knows are checked against its end; addresses it does not
 // know are taken as plain host memory, because a plugin may be given memory of the library itself.
+#include "copy.h"
+
 #include <cstring>
 
-#include "copy.h"
 #include "registry.h"
 #include "state.h"
 
@@ -11,12 +12,12 @@ namespace tw::hostcuda {
 namespace {
 
 // count bytes at ptr, of which the caller says that it is (side = device) or may be (host) device memory.
-cudaError_t checkRange(const void* ptr, std::size_t count, bool mustBeHost)
+cudaError_t checkRange(void const* ptr, std::size_t count, bool mustBeHost)
 {
     std::uintptr_t end = 0;
     if (ptr == nullptr || __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(ptr), count, &end))
         return cudaErrorInvalidValue;
-    const std::optional<Allocation> known = registry().find(ptr);
+    std::optional<Allocation> const known = registry().find(ptr);
     if (!known)
         return cudaSuccess;
     if (mustBeHost && known->kind == MemoryKind::kDevice)
@@ -35,7 +36,7 @@ cudaError_t checkDirection(cudaMemcpyKind kind, bool& hostDst, bool& hostSrc)
 }
 
 // Bytes from the first to the last that a box of rows touches.
-bool boxBytes(const Box& box, std::size_t pitch, std::size_t slicePitch, std::size_t& sizeBytes)
+bool boxBytes(Box const& box, std::size_t pitch, std::size_t slicePitch, std::size_t& sizeBytes)
 {
     std::size_t rows = 0;
     std::size_t slices = 0;
@@ -45,36 +46,36 @@ bool boxBytes(const Box& box, std::size_t pitch, std::size_t slicePitch, std::si
            !__builtin_add_overflow(sizeBytes, box.widthBytes, &sizeBytes);
 }
 
-bool isEmpty(const Box& box)
+bool isEmpty(Box const& box)
 {
     return box.widthBytes == 0 || box.height == 0 || box.depth == 0;
 }
 
 } // namespace
 
-cudaError_t makeCopy(void* dst, const void* src, std::size_t count, cudaMemcpyKind kind, Work& work)
+cudaError_t makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind, Work& work)
 {
     bool hostDst = false;
     bool hostSrc = false;
-    if (const cudaError_t error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
+    if (cudaError_t const error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
         return error;
     if (count == 0) {
         work = [] {};
         return cudaSuccess;
     }
-    if (const cudaError_t error = checkRange(dst, count, hostDst); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(dst, count, hostDst); error != cudaSuccess)
         return error;
-    if (const cudaError_t error = checkRange(src, count, hostSrc); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(src, count, hostSrc); error != cudaSuccess)
         return error;
     work = [=] { std::memmove(dst, src, count); };
     return cudaSuccess;
 }
 
-cudaError_t makeBoxCopy(const BoxCopy& copy, cudaMemcpyKind kind, Work& work)
+cudaError_t makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind, Work& work)
 {
     bool hostDst = false;
     bool hostSrc = false;
-    if (const cudaError_t error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
+    if (cudaError_t const error = checkDirection(kind, hostDst, hostSrc); error != cudaSuccess)
         return error;
     if (isEmpty(copy.box)) {
         work = [] {};
@@ -87,26 +88,26 @@ cudaError_t makeBoxCopy(const BoxCopy& copy, cudaMemcpyKind kind, Work& work)
     if (!boxBytes(copy.box, copy.dstPitch, copy.dstSlicePitch, dstBytes) ||
         !boxBytes(copy.box, copy.srcPitch, copy.srcSlicePitch, srcBytes))
         return cudaErrorInvalidValue;
-    if (const cudaError_t error = checkRange(copy.dst, dstBytes, hostDst); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(copy.dst, dstBytes, hostDst); error != cudaSuccess)
         return error;
-    if (const cudaError_t error = checkRange(copy.src, srcBytes, hostSrc); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(copy.src, srcBytes, hostSrc); error != cudaSuccess)
         return error;
     work = [copy] {
         for (std::size_t z = 0; z < copy.box.depth; ++z)
             for (std::size_t y = 0; y < copy.box.height; ++y)
                 std::memmove(static_cast<char*>(copy.dst) + z * copy.dstSlicePitch + y * copy.dstPitch,
-                             static_cast<const char*>(copy.src) + z * copy.srcSlicePitch + y * copy.srcPitch,
+                             static_cast<char const*>(copy.src) + z * copy.srcSlicePitch + y * copy.srcPitch,
                              copy.box.widthBytes);
     };
     return cudaSuccess;
 }
 
-cudaError_t make3DCopy(const cudaMemcpy3DParms& parms, Work& work)
+cudaError_t make3DCopy(cudaMemcpy3DParms const& parms, Work& work)
 {
     if (parms.srcArray != nullptr || parms.dstArray != nullptr)
         return cudaErrorNotSupported; // there are no arrays here
     BoxCopy copy;
-    const auto place = [](const cudaPitchedPtr& base, const cudaPos& pos, std::size_t& slicePitch,
+    auto const place = [](cudaPitchedPtr const& base, cudaPos const& pos, std::size_t& slicePitch,
                           std::size_t& offset) {
         std::size_t slice = 0;
         std::size_t row = 0;
@@ -128,14 +129,14 @@ cudaError_t make3DCopy(const cudaMemcpy3DParms& parms, Work& work)
         __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(parms.srcPtr.ptr), srcOffset, &src))
         return cudaErrorInvalidValue;
     copy.dst = reinterpret_cast<void*>(dst);
-    copy.src = reinterpret_cast<const void*>(src);
+    copy.src = reinterpret_cast<void const*>(src);
     copy.dstPitch = parms.dstPtr.pitch;
     copy.srcPitch = parms.srcPtr.pitch;
     return makeBoxCopy(copy, parms.kind, work);
 }
 
 cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
-                     unsigned int elementBytes, const Box& box, Work& work)
+                     unsigned int elementBytes, Box const& box, Work& work)
 {
     if (elementBytes != 1 && elementBytes != 2 && elementBytes != 4)
         return cudaErrorInvalidValue;
@@ -148,7 +149,7 @@ cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsig
     std::size_t sizeBytes = 0;
     if (!boxBytes(box, pitch, slicePitch, sizeBytes))
         return cudaErrorInvalidValue;
-    if (const cudaError_t error = checkRange(dst, sizeBytes, false); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(dst, sizeBytes, false); error != cudaSuccess)
         return error;
     work = [=] {
         for (std::size_t z = 0; z < box.depth; ++z)
@@ -169,7 +170,7 @@ namespace {
 // A synchronous call is work on the legacy stream; it is also a wait, which captures can forbid.
 cudaError_t runNow(Work work)
 {
-    if (const cudaError_t error = checkLegacyStream(); error != cudaSuccess)
+    if (cudaError_t const error = checkLegacyStream(); error != cudaSuccess)
         return error;
     return submit(nullptr, cudaGraphNodeTypeMemcpy, std::move(work));
 }
@@ -184,83 +185,83 @@ cudaError_t checkDevices(int a, int b)
 
 using namespace tw::hostcuda;
 
-cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind)
+cudaError_t cudaMemcpy(void* dst, void const* src, size_t count, cudaMemcpyKind kind)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = makeCopy(dst, src, count, kind, work);
+        cudaError_t const error = makeCopy(dst, src, count, kind, work);
         return error != cudaSuccess ? error : runNow(std::move(work));
     });
 }
 
-cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void* dst, void const* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = makeCopy(dst, src, count, kind, work);
+        cudaError_t const error = makeCopy(dst, src, count, kind, work);
         return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
 
-cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count)
+cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, void const* src, int srcDevice, size_t count)
 {
     return call([&] {
         Work work;
-        if (const cudaError_t error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
+        if (cudaError_t const error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
             return error;
-        const cudaError_t error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
+        cudaError_t const error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
         return error != cudaSuccess ? error : runNow(std::move(work));
     });
 }
 
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, void const* src, int srcDevice, size_t count,
                                 cudaStream_t stream)
 {
     return call([&] {
         Work work;
-        if (const cudaError_t error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
+        if (cudaError_t const error = checkDevices(dstDevice, srcDevice); error != cudaSuccess)
             return error;
-        const cudaError_t error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
+        cudaError_t const error = makeCopy(dst, src, count, cudaMemcpyDeviceToDevice, work);
         return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
 
-cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width, size_t height,
+cudaError_t cudaMemcpy2D(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width, size_t height,
                          cudaMemcpyKind kind)
 {
     return call([&] {
         Work work;
-        const BoxCopy copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
-        const cudaError_t error = makeBoxCopy(copy, kind, work);
+        BoxCopy const copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
+        cudaError_t const error = makeBoxCopy(copy, kind, work);
         return error != cudaSuccess ? error : runNow(std::move(work));
     });
 }
 
-cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width, size_t height,
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width, size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream)
 {
     return call([&] {
         Work work;
-        const BoxCopy copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
-        const cudaError_t error = makeBoxCopy(copy, kind, work);
+        BoxCopy const copy{dst, dstPitch, 0, src, srcPitch, 0, {width, height, 1}};
+        cudaError_t const error = makeBoxCopy(copy, kind, work);
         return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
 
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parms)
+cudaError_t cudaMemcpy3D(cudaMemcpy3DParms const* parms)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
+        cudaError_t const error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
         return error != cudaSuccess ? error : runNow(std::move(work));
     });
 }
 
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parms, cudaStream_t stream)
+cudaError_t cudaMemcpy3DAsync(cudaMemcpy3DParms const* parms, cudaStream_t stream)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
+        cudaError_t const error = parms == nullptr ? cudaErrorInvalidValue : make3DCopy(*parms, work);
         return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
@@ -287,7 +288,7 @@ cudaError_t cudaMemset2DAsync(void* ptr, size_t pitch, int value, size_t width, 
 
 namespace {
 
-cudaError_t make3DFill(const cudaPitchedPtr& pitched, int value, const cudaExtent& extent, Work& work)
+cudaError_t make3DFill(cudaPitchedPtr const& pitched, int value, cudaExtent const& extent, Work& work)
 {
     std::size_t slicePitch = 0;
     if (__builtin_mul_overflow(pitched.pitch, pitched.ysize, &slicePitch))
@@ -302,7 +303,7 @@ cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int value, cudaExtent extent)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = make3DFill(pitched, value, extent, work);
+        cudaError_t const error = make3DFill(pitched, value, extent, work);
         return error != cudaSuccess ? error : runNow(std::move(work));
     });
 }
@@ -311,7 +312,7 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int value, cudaExtent exte
 {
     return call([&] {
         Work work;
-        const cudaError_t error = make3DFill(pitched, value, extent, work);
+        cudaError_t const error = make3DFill(pitched, value, extent, work);
         return error != cudaSuccess ? error : submit(stream, cudaGraphNodeTypeMemset, std::move(work));
     });
 }

@@ -20,17 +20,17 @@ struct BoxCopy
     void* dst = nullptr;
     std::size_t dstPitch = 0;
     std::size_t dstSlicePitch = 0;
-    const void* src = nullptr;
+    void const* src = nullptr;
     std::size_t srcPitch = 0;
     std::size_t srcSlicePitch = 0;
     Box box;
 };
 
 // Each checks its arguments and, on success, sets work.
-cudaError_t makeCopy(void* dst, const void* src, std::size_t count, cudaMemcpyKind kind, Work& work);
-cudaError_t makeBoxCopy(const BoxCopy& copy, cudaMemcpyKind kind, Work& work);
-cudaError_t make3DCopy(const cudaMemcpy3DParms& parms, Work& work);
+cudaError_t makeCopy(void* dst, void const* src, std::size_t count, cudaMemcpyKind kind, Work& work);
+cudaError_t makeBoxCopy(BoxCopy const& copy, cudaMemcpyKind kind, Work& work);
+cudaError_t make3DCopy(cudaMemcpy3DParms const& parms, Work& work);
 cudaError_t makeFill(void* dst, std::size_t pitch, std::size_t slicePitch, unsigned int value,
-                     unsigned int elementBytes, const Box& box, Work& work);
+                     unsigned int elementBytes, Box const& box, Work& work);
 
 } // namespace tw::hostcuda

@@ -72,7 +72,7 @@ cudaError_t cudaSetValidDevices(int* devices, int count)
     });
 }
 
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* prop)
+cudaError_t cudaChooseDevice(int* device, cudaDeviceProp const* prop)
 {
     return call([&] { return prop == nullptr ? cudaErrorInvalidValue : setTo(device, 0); });
 }
@@ -108,7 +108,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device)
 {
     return call([&] {
         cudaDeviceProp whole;
-        const cudaError_t error = prop == nullptr ? cudaErrorInvalidValue : fillProperties(whole, device);
+        cudaError_t const error = prop == nullptr ? cudaErrorInvalidValue : fillProperties(whole, device);
         if (error == cudaSuccess)
             std::memcpy(static_cast<void*>(prop), &whole, offsetof(cudaDeviceProp, hostRegisterSupported));
         return error;
@@ -150,7 +150,7 @@ cudaError_t cudaDeviceReset()
         State& s = state();
         (void)checkNothingCapturing(); // captures end invalid
         waitForDevice();
-        for (const std::shared_ptr<Stream>& stream : allStreams())
+        for (std::shared_ptr<Stream> const& stream : allStreams())
             endCaptureOf(*stream);
         s.streams.removeAll();
         s.events.removeAll();
@@ -229,7 +229,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* busId, int length, int device)
     });
 }
 
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* busId)
+cudaError_t cudaDeviceGetByPCIBusId(int* device, char const* busId)
 {
     return call([&] {
         if (device == nullptr || busId == nullptr)

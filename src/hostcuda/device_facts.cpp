@@ -2,13 +2,13 @@
 // The machine's CPU, described in the words that CUDA has for a GPU.
 #include "device_facts.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <string>
+
+#include <sched.h>
 
 #include "registry.h"
 
@@ -39,7 +39,7 @@ struct Facts
     std::size_t memoryBytes = 0;
 };
 
-int readInt(const char* path)
+int readInt(char const* path)
 {
     int value = 0;
     if (std::FILE* file = std::fopen(path, "re")) {
@@ -51,12 +51,12 @@ int readInt(const char* path)
 }
 
 // The value behind "key : value" in /proc/cpuinfo, or null.
-const char* valueOf(const char* line, const char* key)
+char const* valueOf(char const* line, char const* key)
 {
-    const std::size_t length = std::strlen(key);
+    std::size_t const length = std::strlen(key);
     if (std::strncmp(line, key, length) != 0)
         return nullptr;
-    const char* colon = std::strchr(line, ':');
+    char const* colon = std::strchr(line, ':');
     return colon != nullptr && colon[1] == ' ' ? colon + 2 : nullptr;
 }
 
@@ -68,10 +68,10 @@ Facts readFacts()
         char line[512];
         bool named = false;
         while (std::fgets(line, sizeof(line), file) != nullptr) {
-            if (const char* value = valueOf(line, "model name"); value != nullptr && !named) {
+            if (char const* value = valueOf(line, "model name"); value != nullptr && !named) {
                 facts.name.assign(value, std::strcspn(value, "\n"));
                 named = true;
-            } else if (const char* clock = valueOf(line, "cpu MHz"); clock != nullptr && mhz == 0) {
+            } else if (char const* clock = valueOf(line, "cpu MHz"); clock != nullptr && mhz == 0) {
                 if (std::sscanf(clock, "%lf", &mhz) != 1)
                     mhz = 0;
             }
@@ -89,9 +89,9 @@ Facts readFacts()
     return facts;
 }
 
-const Facts& facts()
+Facts const& facts()
 {
-    static const Facts& instance = *new Facts(readFacts());
+    static Facts const& instance = *new Facts(readFacts());
     return instance;
 }
 
@@ -101,13 +101,13 @@ cudaError_t fillProperties(cudaDeviceProp& prop, int device)
 {
     if (device != 0)
         return cudaErrorInvalidDevice;
-    const Facts& f = facts();
+    Facts const& f = facts();
     std::memset(&prop, 0, sizeof(prop));
     std::snprintf(prop.name, sizeof(prop.name), "%s", f.name.c_str());
     // The same machine gives the same id: FNV-1a of the name, twice.
     unsigned long long hash = 14695981039346656037ull;
     for (std::size_t i = 0; i < sizeof(prop.uuid.bytes); ++i) {
-        for (const char c : f.name)
+        for (char const c : f.name)
             hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
         prop.uuid.bytes[i] = static_cast<char>(hash >> 56);
     }

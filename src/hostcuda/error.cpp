@@ -14,8 +14,8 @@ namespace {
 struct ErrorText
 {
     cudaError_t code;
-    const char* name;
-    const char* text;
+    char const* name;
+    char const* text;
 };
 
 #define TW_ERROR(code, text)                                                                                           \
@@ -169,12 +169,12 @@ constexpr ErrorText kOtherErrors[] = {
 };
 #undef TW_OTHER
 
-const ErrorText* find(cudaError_t code)
+ErrorText const* find(cudaError_t code)
 {
-    for (const ErrorText& entry : kErrors)
+    for (ErrorText const& entry : kErrors)
         if (entry.code == code)
             return &entry;
-    for (const ErrorText& entry : kOtherErrors)
+    for (ErrorText const& entry : kOtherErrors)
         if (entry.code == code)
             return &entry;
     return nullptr;
@@ -187,7 +187,7 @@ using namespace tw::hostcuda;
 
 cudaError_t cudaGetLastError()
 {
-    const cudaError_t error = lastError();
+    cudaError_t const error = lastError();
     lastError() = cudaSuccess;
     return error;
 }
@@ -197,14 +197,14 @@ cudaError_t cudaPeekAtLastError()
     return lastError();
 }
 
-const char* cudaGetErrorName(cudaError_t error)
+char const* cudaGetErrorName(cudaError_t error)
 {
-    const ErrorText* entry = find(error);
+    ErrorText const* entry = find(error);
     return entry != nullptr ? entry->name : "unrecognized error code";
 }
 
-const char* cudaGetErrorString(cudaError_t error)
+char const* cudaGetErrorString(cudaError_t error)
 {
-    const ErrorText* entry = find(error);
+    ErrorText const* entry = find(error);
     return entry != nullptr ? entry->text : "unrecognized error code";
 }

@@ -11,7 +11,7 @@ namespace {
 cudaError_t createEvent(cudaEvent_t* event, unsigned int flags)
 {
     constexpr unsigned int kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
-    const bool shared = (flags & cudaEventInterprocess) != 0;
+    bool const shared = (flags & cudaEventInterprocess) != 0;
     if (event == nullptr || (flags & ~kKnown) != 0 || (shared && (flags & cudaEventDisableTiming) == 0))
         return cudaErrorInvalidValue;
     auto object = std::make_shared<Event>();
@@ -23,20 +23,20 @@ cudaError_t createEvent(cudaEvent_t* event, unsigned int flags)
 // An event whose last record is part of a capture stands for no real moment. Asking spoils the capture.
 cudaError_t checkNotCaptured(Event& event)
 {
-    const std::lock_guard lock(state().structure);
+    std::lock_guard const lock(state().structure);
     if (!event.captured)
         return cudaSuccess;
-    if (const std::shared_ptr<Capture> capture = event.capture.lock())
+    if (std::shared_ptr<Capture> const capture = event.capture.lock())
         capture->invalid = true;
     return cudaErrorCapturedEvent;
 }
 
 } // namespace
 
-Work makeStamp(const std::shared_ptr<Event>& event)
+Work makeStamp(std::shared_ptr<Event> const& event)
 {
     return [event] {
-        const std::lock_guard lock(state().structure);
+        std::lock_guard const lock(state().structure);
         event->recorded = true;
         event->captured = false;
         event->capture.reset();
@@ -50,14 +50,14 @@ cudaError_t recordEvent(cudaEvent_t handle, cudaStream_t streamHandle, unsigned 
     if ((flags & ~static_cast<unsigned int>(cudaEventRecordExternal)) != 0)
         return cudaErrorInvalidValue;
     State& s = state();
-    const std::shared_ptr<Event> event = s.events.find(handle);
-    const std::shared_ptr<Stream> stream = findStream(streamHandle);
+    std::shared_ptr<Event> const event = s.events.find(handle);
+    std::shared_ptr<Stream> const stream = findStream(streamHandle);
     if (!event || !stream)
         return cudaErrorInvalidResourceHandle;
     if ((flags & cudaEventRecordExternal) == 0) {
         if (HostFunctionScope::active())
             return cudaErrorNotPermitted;
-        const std::lock_guard lock(s.structure);
+        std::lock_guard const lock(s.structure);
         if (stream->capture) {
             if (stream->capture->invalid)
                 return cudaErrorStreamCaptureInvalidated;
@@ -75,13 +75,13 @@ cudaError_t waitEvent(cudaStream_t streamHandle, cudaEvent_t handle, unsigned in
 {
     if ((flags & ~static_cast<unsigned int>(cudaEventWaitExternal)) != 0)
         return cudaErrorInvalidValue;
-    const std::shared_ptr<Event> event = state().events.find(handle);
-    const std::shared_ptr<Stream> stream = findStream(streamHandle);
+    std::shared_ptr<Event> const event = state().events.find(handle);
+    std::shared_ptr<Stream> const stream = findStream(streamHandle);
     if (!event || !stream)
         return cudaErrorInvalidResourceHandle;
     if ((flags & cudaEventWaitExternal) == 0) {
         bool done = false;
-        const cudaError_t error = joinCapture(stream, *event, done);
+        cudaError_t const error = joinCapture(stream, *event, done);
         if (error != cudaSuccess || done)
             return error;
     }
@@ -126,10 +126,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     return call([&] {
-        const std::shared_ptr<Event> object = state().events.find(event);
+        std::shared_ptr<Event> const object = state().events.find(event);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        const cudaError_t error = checkNotCaptured(*object);
+        cudaError_t const error = checkNotCaptured(*object);
         return error != cudaSuccess ? error : checkUnsafeCall();
     });
 }
@@ -139,10 +139,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return call([&] {
         if (HostFunctionScope::active())
             return cudaErrorNotPermitted;
-        const std::shared_ptr<Event> object = state().events.find(event);
+        std::shared_ptr<Event> const object = state().events.find(event);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        const cudaError_t error = checkNotCaptured(*object);
+        cudaError_t const error = checkNotCaptured(*object);
         return error != cudaSuccess ? error : checkUnsafeCall();
     });
 }
@@ -153,14 +153,14 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end)
         if (ms == nullptr)
             return cudaErrorInvalidValue;
         State& s = state();
-        const std::shared_ptr<Event> first = s.events.find(start);
-        const std::shared_ptr<Event> second = s.events.find(end);
+        std::shared_ptr<Event> const first = s.events.find(start);
+        std::shared_ptr<Event> const second = s.events.find(end);
         if (!first || !second || ((first->flags | second->flags) & cudaEventDisableTiming) != 0)
             return cudaErrorInvalidResourceHandle;
         for (Event* event : {first.get(), second.get()})
-            if (const cudaError_t error = checkNotCaptured(*event); error != cudaSuccess)
+            if (cudaError_t const error = checkNotCaptured(*event); error != cudaSuccess)
                 return error;
-        const std::lock_guard lock(s.structure);
+        std::lock_guard const lock(s.structure);
         if (!first->recorded || !second->recorded)
             return cudaErrorInvalidResourceHandle;
         *ms = std::chrono::duration<float, std::milli>(second->stamp - first->stamp).count();

@@ -18,8 +18,8 @@ std::shared_ptr<Graph> makeGraph()
     return graph;
 }
 
-std::shared_ptr<Node> addNode(const std::shared_ptr<Graph>& graph, cudaGraphNodeType type, WorkPtr work,
-                              std::vector<const Node*> deps)
+std::shared_ptr<Node> addNode(std::shared_ptr<Graph> const& graph, cudaGraphNodeType type, WorkPtr work,
+                              std::vector<Node const*> deps)
 {
     auto node = std::make_shared<Node>();
     node->type = type;
@@ -31,16 +31,16 @@ std::shared_ptr<Node> addNode(const std::shared_ptr<Graph>& graph, cudaGraphNode
     return node;
 }
 
-void forgetGraph(const std::shared_ptr<Graph>& graph)
+void forgetGraph(std::shared_ptr<Graph> const& graph)
 {
     State& s = state();
     s.graphs.remove(graph->handle);
     std::vector<std::shared_ptr<Node>> nodes; // dies outside of the lock, with what the closures hold
     {
-        const std::lock_guard lock(s.structure);
+        std::lock_guard const lock(s.structure);
         nodes = graph->nodes;
     }
-    for (const std::shared_ptr<Node>& node : nodes)
+    for (std::shared_ptr<Node> const& node : nodes)
         s.nodes.remove(node->handle);
 }
 
@@ -51,18 +51,18 @@ constexpr std::size_t kMaxSteps = std::size_t{1} << 20;
 
 } // namespace
 
-bool flatten(const Graph& graph, std::vector<const Node*>& order)
+bool flatten(Graph const& graph, std::vector<Node const*>& order)
 {
     // Kahn's order; of the nodes that are ready the one made first goes first, so a captured graph keeps its order.
-    std::unordered_map<const Node*, std::size_t> index;
+    std::unordered_map<Node const*, std::size_t> index;
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
         index.emplace(graph.nodes[i].get(), i);
     std::vector<std::size_t> waiting(graph.nodes.size(), 0);
     std::vector<std::vector<std::size_t>> users(graph.nodes.size());
     std::vector<std::size_t> ready; // min-heap of indices
-    const auto later = [](std::size_t a, std::size_t b) { return a > b; };
+    auto const later = [](std::size_t a, std::size_t b) { return a > b; };
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-        for (const Node* dep : graph.nodes[i]->deps)
+        for (Node const* dep : graph.nodes[i]->deps)
             users[index.at(dep)].push_back(i);
         waiting[i] = graph.nodes[i]->deps.size();
         if (waiting[i] == 0)
@@ -71,16 +71,16 @@ bool flatten(const Graph& graph, std::vector<const Node*>& order)
     std::size_t done = 0;
     while (!ready.empty()) {
         std::pop_heap(ready.begin(), ready.end(), later);
-        const std::size_t i = ready.back();
+        std::size_t const i = ready.back();
         ready.pop_back();
         ++done;
-        const Node& node = *graph.nodes[i];
+        Node const& node = *graph.nodes[i];
         if (order.size() >= kMaxSteps)
             return false;
         order.push_back(&node);
         if (node.child && !flatten(*node.child, order))
             return false;
-        for (const std::size_t user : users[i])
+        for (std::size_t const user : users[i])
             if (--waiting[user] == 0) {
                 ready.push_back(user);
                 std::push_heap(ready.begin(), ready.end(), later);
@@ -92,17 +92,17 @@ bool flatten(const Graph& graph, std::vector<const Node*>& order)
 namespace {
 
 // A child graph holds a copy of its graph, taken when it is added; depth is limited by how often a client did that.
-std::shared_ptr<Graph> cloneLocked(const Graph& original)
+std::shared_ptr<Graph> cloneLocked(Graph const& original)
 {
     std::shared_ptr<Graph> clone = makeGraph();
-    std::unordered_map<const Node*, const Node*> copies;
-    for (const std::shared_ptr<Node>& node : original.nodes) {
-        const std::shared_ptr<Node> copy = addNode(clone, node->type, node->work, {});
+    std::unordered_map<Node const*, Node const*> copies;
+    for (std::shared_ptr<Node> const& node : original.nodes) {
+        std::shared_ptr<Node> const copy = addNode(clone, node->type, node->work, {});
         copy->child = node->child; // never changes once it is a child
         copies.emplace(node.get(), copy.get());
     }
     for (std::size_t i = 0; i < original.nodes.size(); ++i)
-        for (const Node* dep : original.nodes[i]->deps)
+        for (Node const* dep : original.nodes[i]->deps)
             clone->nodes[i]->deps.push_back(copies.at(dep));
     return clone;
 }
@@ -110,34 +110,34 @@ std::shared_ptr<Graph> cloneLocked(const Graph& original)
 // Deeper nesting of child graphs is refused: unrolling them recurses.
 constexpr int kMaxNesting = 64;
 
-int nesting(const Graph& graph)
+int nesting(Graph const& graph)
 {
     int depth = 0;
-    for (const std::shared_ptr<Node>& node : graph.nodes)
+    for (std::shared_ptr<Node> const& node : graph.nodes)
         if (node->child)
             depth = std::max(depth, node->child->nesting);
     return depth + 1;
 }
 
-cudaError_t add(cudaGraphNode_t* handle, cudaGraph_t graphHandle, const cudaGraphNode_t* deps, std::size_t numDeps,
+cudaError_t add(cudaGraphNode_t* handle, cudaGraph_t graphHandle, cudaGraphNode_t const* deps, std::size_t numDeps,
                 cudaGraphNodeType type, Work work, std::shared_ptr<Graph> child = nullptr)
 {
     if (handle == nullptr || (deps == nullptr && numDeps != 0))
         return cudaErrorInvalidValue;
     State& s = state();
-    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
     if (!graph)
         return cudaErrorInvalidValue;
-    WorkPtr shared = work ? std::make_shared<const Work>(std::move(work)) : nullptr;
-    const std::lock_guard lock(s.structure);
-    std::vector<const Node*> nodes;
+    WorkPtr shared = work ? std::make_shared<Work const>(std::move(work)) : nullptr;
+    std::lock_guard const lock(s.structure);
+    std::vector<Node const*> nodes;
     for (std::size_t i = 0; i < numDeps; ++i) {
-        const std::shared_ptr<Node> dep = s.nodes.find(deps[i]);
+        std::shared_ptr<Node> const dep = s.nodes.find(deps[i]);
         if (!dep || dep->graph.lock() != graph || std::find(nodes.begin(), nodes.end(), dep.get()) != nodes.end())
             return cudaErrorInvalidValue;
         nodes.push_back(dep.get());
     }
-    const std::shared_ptr<Node> node = addNode(graph, type, std::move(shared), std::move(nodes));
+    std::shared_ptr<Node> const node = addNode(graph, type, std::move(shared), std::move(nodes));
     node->child = std::move(child);
     *handle = node->handle;
     return cudaSuccess;
@@ -148,13 +148,13 @@ template <class Keep>
 cudaError_t listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size_t* numNodes, Keep&& keep)
 {
     State& s = state();
-    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
     if (!graph || numNodes == nullptr)
         return cudaErrorInvalidValue;
-    const std::lock_guard lock(s.structure);
-    const std::size_t room = nodes != nullptr ? *numNodes : 0;
+    std::lock_guard const lock(s.structure);
+    std::size_t const room = nodes != nullptr ? *numNodes : 0;
     std::size_t count = 0;
-    for (const std::shared_ptr<Node>& node : graph->nodes)
+    for (std::shared_ptr<Node> const& node : graph->nodes)
         if (keep(*node)) {
             if (nodes != nullptr && count < room)
                 nodes[count] = node->handle;
@@ -166,19 +166,19 @@ cudaError_t listNodes(cudaGraph_t graphHandle, cudaGraphNode_t* nodes, std::size
     return cudaSuccess;
 }
 
-cudaError_t addDependencies(cudaGraph_t graphHandle, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+cudaError_t addDependencies(cudaGraph_t graphHandle, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
                             std::size_t count)
 {
     State& s = state();
-    const std::shared_ptr<Graph> graph = s.graphs.find(graphHandle);
+    std::shared_ptr<Graph> const graph = s.graphs.find(graphHandle);
     if (!graph || (count != 0 && (from == nullptr || to == nullptr)))
         return cudaErrorInvalidValue;
-    const std::lock_guard lock(s.structure);
-    std::vector<std::pair<Node*, const Node*>> edges;
+    std::lock_guard const lock(s.structure);
+    std::vector<std::pair<Node*, Node const*>> edges;
     std::vector<std::shared_ptr<Node>> keep;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::shared_ptr<Node> first = s.nodes.find(from[i]);
-        const std::shared_ptr<Node> second = s.nodes.find(to[i]);
+        std::shared_ptr<Node> const first = s.nodes.find(from[i]);
+        std::shared_ptr<Node> const second = s.nodes.find(to[i]);
         if (!first || !second || first == second || first->graph.lock() != graph || second->graph.lock() != graph)
             return cudaErrorInvalidValue;
         if (std::find(second->deps.begin(), second->deps.end(), first.get()) != second->deps.end())
@@ -186,7 +186,7 @@ cudaError_t addDependencies(cudaGraph_t graphHandle, const cudaGraphNode_t* from
         edges.emplace_back(second.get(), first.get());
         keep.push_back(second);
     }
-    for (const auto& [user, dep] : edges)
+    for (auto const& [user, dep] : edges)
         if (std::find(user->deps.begin(), user->deps.end(), dep) == user->deps.end())
             user->deps.push_back(dep);
     return cudaSuccess;
@@ -195,11 +195,11 @@ cudaError_t addDependencies(cudaGraph_t graphHandle, const cudaGraphNode_t* from
 cudaError_t nodeDependencies(cudaGraphNode_t handle, cudaGraphNode_t* deps, std::size_t* numDeps)
 {
     State& s = state();
-    const std::shared_ptr<Node> node = s.nodes.find(handle);
+    std::shared_ptr<Node> const node = s.nodes.find(handle);
     if (!node || numDeps == nullptr)
         return cudaErrorInvalidValue;
-    const std::lock_guard lock(s.structure);
-    const std::size_t count = node->deps.size();
+    std::lock_guard const lock(s.structure);
+    std::size_t const count = node->deps.size();
     if (deps == nullptr) {
         *numDeps = count;
         return cudaSuccess;
@@ -228,7 +228,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags)
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     return call([&] {
-        const std::shared_ptr<Graph> object = state().graphs.find(graph);
+        std::shared_ptr<Graph> const object = state().graphs.find(graph);
         if (!object)
             return cudaErrorInvalidValue;
         forgetGraph(object);
@@ -240,55 +240,55 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original)
 {
     return call([&] {
         State& s = state();
-        const std::shared_ptr<Graph> object = s.graphs.find(original);
+        std::shared_ptr<Graph> const object = s.graphs.find(original);
         if (clone == nullptr || !object)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(s.structure);
+        std::lock_guard const lock(s.structure);
         *clone = cloneLocked(*object)->handle;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps, size_t numDeps)
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps)
 {
     return call([&] { return add(node, graph, deps, numDeps, cudaGraphNodeTypeEmpty, nullptr); });
 }
 
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps, size_t numDeps,
-                                 const cudaHostNodeParams* params)
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps, size_t numDeps,
+                                 cudaHostNodeParams const* params)
 {
     return call([&] {
         if (params == nullptr || params->fn == nullptr)
             return cudaErrorInvalidValue;
         return add(node, graph, deps, numDeps, cudaGraphNodeTypeHost, [fn = params->fn, userData = params->userData] {
-            const HostFunctionScope scope;
+            HostFunctionScope const scope;
             fn(userData);
         });
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                   size_t numDeps, const cudaMemcpy3DParms* params)
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                   size_t numDeps, cudaMemcpy3DParms const* params)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = params == nullptr ? cudaErrorInvalidValue : make3DCopy(*params, work);
+        cudaError_t const error = params == nullptr ? cudaErrorInvalidValue : make3DCopy(*params, work);
         return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                     size_t numDeps, void* dst, const void* src, size_t count, cudaMemcpyKind kind)
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                     size_t numDeps, void* dst, void const* src, size_t count, cudaMemcpyKind kind)
 {
     return call([&] {
         Work work;
-        const cudaError_t error = makeCopy(dst, src, count, kind, work);
+        cudaError_t const error = makeCopy(dst, src, count, kind, work);
         return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemcpy, std::move(work));
     });
 }
 
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                   size_t numDeps, const cudaMemsetParams* params)
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                   size_t numDeps, cudaMemsetParams const* params)
 {
     return call([&] {
         if (params == nullptr)
@@ -297,23 +297,23 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, con
         if (__builtin_mul_overflow(params->width, std::size_t{params->elementSize}, &box.widthBytes))
             return cudaErrorInvalidValue;
         Work work;
-        const cudaError_t error =
+        cudaError_t const error =
             makeFill(params->dst, params->pitch, 0, params->value, params->elementSize, box, work);
         return error != cudaSuccess ? error : add(node, graph, deps, numDeps, cudaGraphNodeTypeMemset, std::move(work));
     });
 }
 
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                        size_t numDeps, cudaGraph_t child)
 {
     return call([&] {
         State& s = state();
-        const std::shared_ptr<Graph> object = s.graphs.find(child);
+        std::shared_ptr<Graph> const object = s.graphs.find(child);
         if (!object)
             return cudaErrorInvalidValue;
         std::shared_ptr<Graph> copy;
         {
-            const std::lock_guard lock(s.structure);
+            std::lock_guard const lock(s.structure);
             copy = cloneLocked(*object);
             copy->nesting = nesting(*copy);
         }
@@ -324,18 +324,18 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
     });
 }
 
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                         size_t numDeps, cudaEvent_t event)
 {
     return call([&] {
-        const std::shared_ptr<Event> object = state().events.find(event);
+        std::shared_ptr<Event> const object = state().events.find(event);
         if (!object)
             return cudaErrorInvalidValue;
         return add(node, graph, deps, numDeps, cudaGraphNodeTypeEventRecord, makeStamp(object));
     });
 }
 
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                       size_t numDeps, cudaEvent_t event)
 {
     return call([&] {
@@ -347,18 +347,18 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, 
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
 {
-    return call([&] { return listNodes(graph, nodes, numNodes, [](const Node&) { return true; }); });
+    return call([&] { return listNodes(graph, nodes, numNodes, [](Node const&) { return true; }); });
 }
 
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes)
 {
-    return call([&] { return listNodes(graph, nodes, numNodes, [](const Node& node) { return node.deps.empty(); }); });
+    return call([&] { return listNodes(graph, nodes, numNodes, [](Node const& node) { return node.deps.empty(); }); });
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type)
 {
     return call([&] {
-        const std::shared_ptr<Node> object = state().nodes.find(node);
+        std::shared_ptr<Node> const object = state().nodes.find(node);
         if (!object || type == nullptr)
             return cudaErrorInvalidValue;
         *type = object->type;
@@ -366,24 +366,24 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type)
     });
 }
 
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int)
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, char const* path, unsigned int)
 {
     return call([&] {
         State& s = state();
-        const std::shared_ptr<Graph> object = s.graphs.find(graph);
+        std::shared_ptr<Graph> const object = s.graphs.find(graph);
         if (!object || path == nullptr)
             return cudaErrorInvalidValue;
         std::string text = "digraph cuda {\n";
         {
-            const std::lock_guard lock(s.structure);
-            std::unordered_map<const Node*, std::size_t> index;
+            std::lock_guard const lock(s.structure);
+            std::unordered_map<Node const*, std::size_t> index;
             for (std::size_t i = 0; i < object->nodes.size(); ++i) {
-                const Node& node = *object->nodes[i];
+                Node const& node = *object->nodes[i];
                 index.emplace(&node, i);
                 text += "  n" + std::to_string(i) + " [label=\"type " + std::to_string(node.type) + "\"];\n";
             }
-            for (const std::shared_ptr<Node>& node : object->nodes)
-                for (const Node* dep : node->deps)
+            for (std::shared_ptr<Node> const& node : object->nodes)
+                for (Node const* dep : node->deps)
                     text +=
                         "  n" + std::to_string(index.at(dep)) + " -> n" + std::to_string(index.at(node.get())) + ";\n";
         }
@@ -391,13 +391,13 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
         std::FILE* file = std::fopen(path, "we");
         if (file == nullptr)
             return cudaErrorOperatingSystem;
-        const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+        bool const written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
         return std::fclose(file) == 0 && written ? cudaSuccess : cudaErrorOperatingSystem;
     });
 }
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
                                      size_t numDeps)
 {
     return call([&] { return addDependencies(graph, from, to, numDeps); });
@@ -408,8 +408,8 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
     return call([&] { return nodeDependencies(node, deps, numDeps); });
 }
 #else
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                                     const cudaGraphEdgeData* edgeData, size_t numDeps)
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from, cudaGraphNode_t const* to,
+                                     cudaGraphEdgeData const* edgeData, size_t numDeps)
 {
     return call([&] {
         // Only plain edges: a programmatic one names a port of a kernel, and there are no kernels.
@@ -424,7 +424,7 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
                                          size_t* numDeps)
 {
     return call([&] {
-        const cudaError_t error = nodeDependencies(node, deps, numDeps);
+        cudaError_t const error = nodeDependencies(node, deps, numDeps);
         if (error == cudaSuccess && deps != nullptr && edgeData != nullptr)
             std::fill_n(edgeData, *numDeps, cudaGraphEdgeData{});
         return error;

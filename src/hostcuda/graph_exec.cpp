@@ -25,11 +25,11 @@ struct Exec
     std::recursive_mutex order; // held while it runs: CUDA runs an executable graph once at a time
     std::atomic<std::thread::id> runner{};
     std::mutex stepsMutex;
-    std::shared_ptr<const Steps> steps;
+    std::shared_ptr<Steps const> steps;
 
-    std::shared_ptr<const Steps> current()
+    std::shared_ptr<Steps const> current()
     {
-        const std::lock_guard lock(stepsMutex);
+        std::lock_guard const lock(stepsMutex);
         return steps;
     }
 };
@@ -41,25 +41,25 @@ HandleTable<Exec>& execs()
     return state().execs;
 }
 
-cudaError_t makeSteps(cudaGraph_t handle, std::shared_ptr<const Steps>& result)
+cudaError_t makeSteps(cudaGraph_t handle, std::shared_ptr<Steps const>& result)
 {
     State& s = state();
-    const std::shared_ptr<Graph> graph = s.graphs.find(handle);
+    std::shared_ptr<Graph> const graph = s.graphs.find(handle);
     if (!graph)
         return cudaErrorInvalidValue;
     auto steps = std::make_shared<Steps>();
-    const std::lock_guard lock(s.structure);
-    for (const std::shared_ptr<Capture>& capture : s.captures)
+    std::lock_guard const lock(s.structure);
+    for (std::shared_ptr<Capture> const& capture : s.captures)
         if (capture->graph == graph)
             return cudaErrorInvalidValue; // still being captured
-    std::vector<const Node*> order;
+    std::vector<Node const*> order;
     if (!flatten(*graph, order))
         return cudaErrorInvalidValue; // a cycle
-    std::unordered_map<const Node*, std::size_t> place;
-    for (const Node* node : order) {
+    std::unordered_map<Node const*, std::size_t> place;
+    for (Node const* node : order) {
         Step step{node->type, node->work, {}};
-        for (const Node* dep : node->deps)
-            if (const auto it = place.find(dep); it != place.end())
+        for (Node const* dep : node->deps)
+            if (auto const it = place.find(dep); it != place.end())
                 step.deps.push_back(it->second);
         std::sort(step.deps.begin(), step.deps.end());
         place[node] = steps->size();
@@ -81,7 +81,7 @@ cudaError_t instantiate(cudaGraphExec_t* handle, cudaGraph_t graph, unsigned lon
         return cudaErrorInvalidValue;
     auto exec = std::make_shared<Exec>();
     exec->flags = flags;
-    if (const cudaError_t error = makeSteps(graph, exec->steps); error != cudaSuccess)
+    if (cudaError_t const error = makeSteps(graph, exec->steps); error != cudaSuccess)
         return error;
     *handle = execs().add<cudaGraphExec_t>(std::move(exec));
     return cudaSuccess;
@@ -92,17 +92,17 @@ class ExecTurn
 public:
     explicit ExecTurn(Exec& exec) : exec_(exec), lock_(exec.order) { exec_.runner = std::this_thread::get_id(); }
     ~ExecTurn() { exec_.runner = std::thread::id{}; }
-    ExecTurn(const ExecTurn&) = delete;
-    ExecTurn& operator=(const ExecTurn&) = delete;
+    ExecTurn(ExecTurn const&) = delete;
+    ExecTurn& operator=(ExecTurn const&) = delete;
 
 private:
     Exec& exec_;
     std::lock_guard<std::recursive_mutex> lock_;
 };
 
-void run(const Steps& steps)
+void run(Steps const& steps)
 {
-    for (const Step& step : steps)
+    for (Step const& step : steps)
         if (step.work)
             (*step.work)();
 }
@@ -111,28 +111,28 @@ cudaError_t launch(cudaGraphExec_t handle, cudaStream_t streamHandle)
 {
     if (HostFunctionScope::active())
         return cudaErrorNotPermitted;
-    const std::shared_ptr<Exec> exec = execs().find(handle);
+    std::shared_ptr<Exec> const exec = execs().find(handle);
     if (!exec)
         return cudaErrorInvalidValue;
     if (exec->runner.load() == std::this_thread::get_id())
         return cudaErrorIllegalState; // launched by one of its own steps
-    const std::shared_ptr<Stream> stream = findStream(streamHandle);
+    std::shared_ptr<Stream> const stream = findStream(streamHandle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     // In a capture the launch is a node that runs the steps as they are now.
-    const auto steps = exec->current();
-    const WorkPtr work = std::make_shared<const Work>([exec, steps] {
+    auto const steps = exec->current();
+    WorkPtr const work = std::make_shared<Work const>([exec, steps] {
         if (exec->runner.load() == std::this_thread::get_id())
             return;
-        const ExecTurn turn(*exec);
+        ExecTurn const turn(*exec);
         run(*steps);
     });
     CaptureStep step = CaptureStep::kNone;
-    if (const cudaError_t error = recordInCapture(*stream, cudaGraphNodeTypeGraph, work, nullptr, step);
+    if (cudaError_t const error = recordInCapture(*stream, cudaGraphNodeTypeGraph, work, nullptr, step);
         error != cudaSuccess)
         return error;
     if (step == CaptureStep::kNone) {
-        const StreamTurn turn(*stream);
+        StreamTurn const turn(*stream);
         (*work)();
     }
     return cudaSuccess;
@@ -141,13 +141,13 @@ cudaError_t launch(cudaGraphExec_t handle, cudaStream_t streamHandle)
 cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdateResult& result)
 {
     result = cudaGraphExecUpdateError;
-    const std::shared_ptr<Exec> exec = execs().find(handle);
+    std::shared_ptr<Exec> const exec = execs().find(handle);
     if (!exec)
         return cudaErrorInvalidValue;
-    std::shared_ptr<const Steps> steps;
-    if (const cudaError_t error = makeSteps(graph, steps); error != cudaSuccess)
+    std::shared_ptr<Steps const> steps;
+    if (cudaError_t const error = makeSteps(graph, steps); error != cudaSuccess)
         return error;
-    const auto old = exec->current();
+    auto const old = exec->current();
     result = cudaGraphExecUpdateErrorTopologyChanged;
     if (old->size() != steps->size())
         return cudaErrorGraphExecUpdateFailure;
@@ -160,7 +160,7 @@ cudaError_t update(cudaGraphExec_t handle, cudaGraph_t graph, cudaGraphExecUpdat
         }
     }
     {
-        const std::lock_guard lock(exec->stepsMutex);
+        std::lock_guard const lock(exec->stepsMutex);
         exec->steps = std::move(steps);
     }
     result = cudaGraphExecUpdateSuccess;
@@ -196,7 +196,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 {
     return call([&] {
         cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
-        const cudaError_t error = update(exec, graph, outcome);
+        cudaError_t const error = update(exec, graph, outcome);
         if (errorNode != nullptr)
             *errorNode = nullptr;
         if (result != nullptr)
@@ -216,7 +216,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
         if (params == nullptr)
             return cudaErrorInvalidValue;
         params->errNode_out = nullptr;
-        const cudaError_t error = instantiate(exec, graph, params->flags);
+        cudaError_t const error = instantiate(exec, graph, params->flags);
         params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
         return error;
     });
@@ -225,7 +225,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags)
 {
     return call([&] {
-        const std::shared_ptr<Exec> object = execs().find(exec);
+        std::shared_ptr<Exec> const object = execs().find(exec);
         if (!object || flags == nullptr)
             return cudaErrorInvalidValue;
         *flags = object->flags;
@@ -237,7 +237,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 {
     return call([&] {
         cudaGraphExecUpdateResult outcome = cudaGraphExecUpdateError;
-        const cudaError_t error = update(exec, graph, outcome);
+        cudaError_t const error = update(exec, graph, outcome);
         if (info != nullptr)
             *info = cudaGraphExecUpdateResultInfo{outcome, nullptr, nullptr};
         return error;

@@ -31,24 +31,24 @@ public:
     template <class Handle>
     Handle add(std::shared_ptr<T> object)
     {
-        const std::unique_lock lock(mutex_);
+        std::unique_lock const lock(mutex_);
         next_ += 16;
         live_.emplace(next_, std::move(object));
         return reinterpret_cast<Handle>(next_);
     }
 
-    std::shared_ptr<T> find(const void* handle) const
+    std::shared_ptr<T> find(void const* handle) const
     {
-        const std::shared_lock lock(mutex_);
-        const auto it = live_.find(reinterpret_cast<std::uint64_t>(handle));
+        std::shared_lock const lock(mutex_);
+        auto const it = live_.find(reinterpret_cast<std::uint64_t>(handle));
         return it == live_.end() ? nullptr : it->second;
     }
 
     // Null when there is no such handle, e.g. at the second destruction.
-    std::shared_ptr<T> remove(const void* handle)
+    std::shared_ptr<T> remove(void const* handle)
     {
-        const std::unique_lock lock(mutex_);
-        const auto it = live_.find(reinterpret_cast<std::uint64_t>(handle));
+        std::unique_lock const lock(mutex_);
+        auto const it = live_.find(reinterpret_cast<std::uint64_t>(handle));
         if (it == live_.end())
             return nullptr;
         std::shared_ptr<T> object = std::move(it->second);
@@ -58,10 +58,10 @@ public:
 
     std::vector<std::shared_ptr<T>> all() const
     {
-        const std::shared_lock lock(mutex_);
+        std::shared_lock const lock(mutex_);
         std::vector<std::shared_ptr<T>> objects;
         objects.reserve(live_.size());
-        for (const auto& entry : live_)
+        for (auto const& entry : live_)
             objects.push_back(entry.second);
         return objects;
     }
@@ -70,7 +70,7 @@ public:
     std::vector<std::shared_ptr<T>> removeAll()
     {
         std::vector<std::shared_ptr<T>> objects = all();
-        const std::unique_lock lock(mutex_);
+        std::unique_lock const lock(mutex_);
         live_.clear();
         return objects;
     }

@@ -72,10 +72,10 @@ struct TwHostCudaTable
     int (*synchronize)(CUstream_st* stream);
 
     // Fills *info; an unknown address is no error.
-    int (*pointerInfo)(const void* ptr, TwHostCudaPointer* info);
+    int (*pointerInfo)(void const* ptr, TwHostCudaPointer* info);
 };
 
 // Exported by the shared libraries; this declaration gives the symbol C linkage and its type.
-extern const TwHostCudaTable twHostCuda;
+extern TwHostCudaTable const twHostCuda;
 
 } // extern "C"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation: "device" memory is host memory, aligned and, above 2 MiB, on huge pages where the system has them.
-#include <sys/mman.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include <sys/mman.h>
 
 #include "registry.h"
 #include "state.h"
@@ -21,13 +21,13 @@ constexpr std::size_t kCheckedBytes = std::size_t{64} << 20;
 constexpr std::size_t kPitchAlignment = 512;
 
 // The first number in a file such as /sys/fs/cgroup/memory.max; 0 for "max", an absent file or nonsense.
-std::size_t numberIn(const char* path)
+std::size_t numberIn(char const* path)
 {
     std::FILE* file = std::fopen(path, "re");
     if (file == nullptr)
         return 0;
     unsigned long long value = 0;
-    const int fields = std::fscanf(file, "%llu", &value);
+    int const fields = std::fscanf(file, "%llu", &value);
     std::fclose(file);
     return fields == 1 ? static_cast<std::size_t>(value) : 0;
 }
@@ -45,7 +45,7 @@ cudaError_t hostAllocate(void** ptr, std::size_t sizeBytes, unsigned int flags)
     constexpr unsigned int kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     if (ptr == nullptr || (flags & ~kKnown) != 0)
         return cudaErrorInvalidValue;
-    if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+    if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
         return error;
     return allocate(ptr, sizeBytes, MemoryKind::kHost, flags);
 }
@@ -66,18 +66,18 @@ MachineMemory machineMemory()
         }
         std::fclose(file);
     }
-    const std::size_t limit = numberIn("/sys/fs/cgroup/memory.max");
+    std::size_t const limit = numberIn("/sys/fs/cgroup/memory.max");
     if (limit != 0 && limit < memory.totalBytes) {
-        const std::size_t used = numberIn("/sys/fs/cgroup/memory.current");
+        std::size_t const used = numberIn("/sys/fs/cgroup/memory.current");
         memory.totalBytes = limit;
-        const std::size_t left = used < limit ? limit - used : 0;
+        std::size_t const left = used < limit ? limit - used : 0;
         if (left < memory.freeBytes)
             memory.freeBytes = left;
     }
     return memory;
 }
 
-cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, const void* pool,
+cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool,
                      bool fromGraph)
 {
     *ptr = nullptr;
@@ -85,17 +85,17 @@ cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigne
         return cudaSuccess;
     // Linux would promise memory that it does not have; CUDA clients expect the refusal here and not a kill later.
     if (sizeBytes >= kCheckedBytes) {
-        const MachineMemory memory = machineMemory();
+        MachineMemory const memory = machineMemory();
         if (memory.totalBytes != 0 && sizeBytes > memory.freeBytes)
             return cudaErrorMemoryAllocation;
     }
-    const bool huge = sizeBytes > kHugePageBytes;
+    bool const huge = sizeBytes > kHugePageBytes;
     void* block = nullptr;
     if (posix_memalign(&block, huge ? kHugePageBytes : kAlignment, sizeBytes) != 0)
         return cudaErrorMemoryAllocation;
     if (huge)
         madvise(block, sizeBytes, MADV_HUGEPAGE); // advice only: refusal costs speed, nothing else
-    const Allocation entry{reinterpret_cast<std::uintptr_t>(block), sizeBytes, kind, flags, pool, fromGraph};
+    Allocation const entry{reinterpret_cast<std::uintptr_t>(block), sizeBytes, kind, flags, pool, fromGraph};
     if (!registry().add(entry)) {
         // A range that the client registered and then gave back to the system without cudaHostUnregister.
         std::free(block);
@@ -115,7 +115,7 @@ cudaError_t release(void* ptr, MemoryKind kind)
 
 void freeAllMemory()
 {
-    for (const Allocation& allocation : registry().removeAll())
+    for (Allocation const& allocation : registry().removeAll())
         if (allocation.kind != MemoryKind::kRegistered)
             std::free(reinterpret_cast<void*>(allocation.base));
 }
@@ -129,7 +129,7 @@ cudaError_t cudaMemGetInfo(size_t* freeBytes, size_t* totalBytes)
     return call([&] {
         if (freeBytes == nullptr || totalBytes == nullptr)
             return cudaErrorInvalidValue;
-        const MachineMemory memory = machineMemory();
+        MachineMemory const memory = machineMemory();
         *freeBytes = memory.freeBytes;
         *totalBytes = memory.totalBytes;
         return cudaSuccess;
@@ -141,7 +141,7 @@ cudaError_t cudaMalloc(void** ptr, size_t sizeBytes)
     return call([&] {
         if (ptr == nullptr)
             return cudaErrorInvalidValue;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         return allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
     });
@@ -152,7 +152,7 @@ cudaError_t cudaMallocManaged(void** ptr, size_t sizeBytes, unsigned int flags)
     return call([&] {
         if (ptr == nullptr || sizeBytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
             return cudaErrorInvalidValue;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         return allocate(ptr, sizeBytes, MemoryKind::kManaged, flags);
     });
@@ -167,9 +167,9 @@ cudaError_t cudaMallocPitch(void** ptr, size_t* pitch, size_t widthBytes, size_t
         std::size_t sizeBytes = 0;
         if (!roundUp(widthBytes, kPitchAlignment, rowBytes) || __builtin_mul_overflow(rowBytes, height, &sizeBytes))
             return cudaErrorMemoryAllocation;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
-        const cudaError_t error = allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
+        cudaError_t const error = allocate(ptr, sizeBytes, MemoryKind::kDevice, 0);
         if (error == cudaSuccess)
             *pitch = rowBytes;
         return error;
@@ -187,10 +187,10 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent)
             __builtin_mul_overflow(rowBytes, extent.height, &sizeBytes) ||
             __builtin_mul_overflow(sizeBytes, extent.depth, &sizeBytes))
             return cudaErrorMemoryAllocation;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         void* ptr = nullptr;
-        const cudaError_t error = allocate(&ptr, sizeBytes, MemoryKind::kDevice, 0);
+        cudaError_t const error = allocate(&ptr, sizeBytes, MemoryKind::kDevice, 0);
         if (error == cudaSuccess)
             *pitched = cudaPitchedPtr{ptr, rowBytes, extent.width, extent.height};
         return error;
@@ -202,7 +202,7 @@ cudaError_t cudaFree(void* ptr)
     return call([&] {
         if (ptr == nullptr)
             return cudaSuccess;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         waitForDevice(); // CUDA frees only what no stream still uses
         if (release(ptr, MemoryKind::kDevice) == cudaSuccess)
@@ -226,7 +226,7 @@ cudaError_t cudaFreeHost(void* ptr)
     return call([&] {
         if (ptr == nullptr)
             return cudaSuccess;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         waitForDevice();
         return release(ptr, MemoryKind::kHost);
@@ -238,11 +238,11 @@ cudaError_t cudaHostRegister(void* ptr, size_t sizeBytes, unsigned int flags)
     return call([&] {
         constexpr unsigned int kKnown =
             cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
-        const std::uintptr_t base = reinterpret_cast<std::uintptr_t>(ptr);
+        std::uintptr_t const base = reinterpret_cast<std::uintptr_t>(ptr);
         std::uintptr_t end = 0;
         if (ptr == nullptr || sizeBytes == 0 || (flags & ~kKnown) != 0 || __builtin_add_overflow(base, sizeBytes, &end))
             return cudaErrorInvalidValue;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         if (!registry().add(Allocation{base, sizeBytes, MemoryKind::kRegistered, flags}))
             return cudaErrorHostMemoryAlreadyRegistered;
@@ -255,7 +255,7 @@ cudaError_t cudaHostUnregister(void* ptr)
     return call([&] {
         if (ptr == nullptr)
             return cudaErrorInvalidValue;
-        if (const cudaError_t error = checkUnsafeCall(); error != cudaSuccess)
+        if (cudaError_t const error = checkUnsafeCall(); error != cudaSuccess)
             return error;
         return registry().remove(ptr, MemoryKind::kRegistered) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
     });
@@ -267,7 +267,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int fla
         if (device == nullptr || flags != 0)
             return cudaErrorInvalidValue;
         *device = nullptr;
-        const std::optional<Allocation> known = registry().find(host);
+        std::optional<Allocation> const known = registry().find(host);
         if (!known || known->kind == MemoryKind::kDevice)
             return cudaErrorInvalidValue;
         *device = host; // one address space
@@ -278,7 +278,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int fla
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* host)
 {
     return call([&] {
-        const std::optional<Allocation> known = registry().find(host);
+        std::optional<Allocation> const known = registry().find(host);
         if (flags == nullptr || !known || (known->kind != MemoryKind::kHost && known->kind != MemoryKind::kRegistered))
             return cudaErrorInvalidValue;
         *flags = known->flags | cudaHostAllocMapped; // with one address space all of it is mapped
@@ -286,7 +286,7 @@ cudaError_t cudaHostGetFlags(unsigned int* flags, void* host)
     });
 }
 
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* ptr)
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void const* ptr)
 {
     return call([&] {
         if (attributes == nullptr || ptr == nullptr)
@@ -295,7 +295,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
         void* const address = const_cast<void*>(ptr);
         attributes->hostPointer = address;
         attributes->device = cudaInvalidDeviceId;
-        const std::optional<Allocation> known = registry().find(ptr);
+        std::optional<Allocation> const known = registry().find(ptr);
         if (!known)
             return cudaSuccess; // cudaMemoryTypeUnregistered
         attributes->device = 0;
@@ -319,20 +319,20 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 namespace {
 
-cudaError_t checkRange(const void* ptr, std::size_t count)
+cudaError_t checkRange(void const* ptr, std::size_t count)
 {
-    const std::optional<Allocation> known = registry().find(ptr);
+    std::optional<Allocation> const known = registry().find(ptr);
     if (!known)
         return cudaErrorInvalidValue;
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(ptr) - known->base;
+    std::size_t const offset = reinterpret_cast<std::uintptr_t>(ptr) - known->base;
     return count <= known->sizeBytes - offset ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t prefetch(const void* ptr, std::size_t count, int device, cudaStream_t stream)
+cudaError_t prefetch(void const* ptr, std::size_t count, int device, cudaStream_t stream)
 {
     if (device != 0 && device != cudaCpuDeviceId)
         return cudaErrorInvalidDevice;
-    if (const cudaError_t error = checkRange(ptr, count); error != cudaSuccess)
+    if (cudaError_t const error = checkRange(ptr, count); error != cudaSuccess)
         return error;
     return submit(stream, cudaGraphNodeTypeEmpty, [] {}); // it is where it must be
 }
@@ -340,17 +340,17 @@ cudaError_t prefetch(const void* ptr, std::size_t count, int device, cudaStream_
 } // namespace
 
 #if TW_CUDART_MAJOR < 13
-cudaError_t cudaMemPrefetchAsync(const void* ptr, size_t count, int device, cudaStream_t stream)
+cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, int device, cudaStream_t stream)
 {
     return call([&] { return prefetch(ptr, count, device, stream); });
 }
 
-cudaError_t cudaMemAdvise(const void* ptr, size_t count, cudaMemoryAdvise, int)
+cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, int)
 {
     return call([&] { return checkRange(ptr, count); });
 }
 #else
-cudaError_t cudaMemPrefetchAsync(const void* ptr, size_t count, cudaMemLocation location, unsigned int flags,
+cudaError_t cudaMemPrefetchAsync(void const* ptr, size_t count, cudaMemLocation location, unsigned int flags,
                                  cudaStream_t stream)
 {
     return call([&] {
@@ -360,7 +360,7 @@ cudaError_t cudaMemPrefetchAsync(const void* ptr, size_t count, cudaMemLocation 
     });
 }
 
-cudaError_t cudaMemAdvise(const void* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation)
+cudaError_t cudaMemAdvise(void const* ptr, size_t count, cudaMemoryAdvise, cudaMemLocation)
 {
     return call([&] { return checkRange(ptr, count); });
 }

@@ -36,7 +36,7 @@ std::shared_ptr<Pool> makePool()
 
 std::shared_ptr<Pool> defaultPool()
 {
-    const std::lock_guard lock(state().defaultPools);
+    std::lock_guard const lock(state().defaultPools);
     if (!state().defaultPool)
         state().defaultPool = makePool();
     return state().defaultPool;
@@ -45,7 +45,7 @@ std::shared_ptr<Pool> defaultPool()
 std::shared_ptr<Pool> currentPool()
 {
     {
-        const std::lock_guard lock(state().defaultPools);
+        std::lock_guard const lock(state().defaultPools);
         if (state().currentPool)
             return state().currentPool;
     }
@@ -54,7 +54,7 @@ std::shared_ptr<Pool> currentPool()
 
 void count(Pool& pool, std::size_t sizeBytes)
 {
-    const std::lock_guard lock(pool.mutex);
+    std::lock_guard const lock(pool.mutex);
     pool.used += sizeBytes;
     if (pool.used > pool.usedHigh)
         pool.usedHigh = pool.used;
@@ -63,11 +63,11 @@ void count(Pool& pool, std::size_t sizeBytes)
 // Device memory of whatever pool; the pool may be gone by now.
 cudaError_t releaseCounted(void* ptr)
 {
-    const std::optional<Allocation> known = registry().find(ptr);
-    if (const cudaError_t error = release(ptr, MemoryKind::kDevice); error != cudaSuccess)
+    std::optional<Allocation> const known = registry().find(ptr);
+    if (cudaError_t const error = release(ptr, MemoryKind::kDevice); error != cudaSuccess)
         return error;
-    if (const std::shared_ptr<Pool> pool = known ? pools().find(known->pool) : nullptr) {
-        const std::lock_guard lock(pool->mutex);
+    if (std::shared_ptr<Pool> const pool = known ? pools().find(known->pool) : nullptr) {
+        std::lock_guard const lock(pool->mutex);
         pool->used -= std::min<unsigned long long>(pool->used, known->sizeBytes);
     }
     return cudaSuccess;
@@ -84,17 +84,17 @@ cudaError_t allocateFrom(Pool& pool, void** ptr, std::size_t sizeBytes, cudaStre
 {
     if (ptr == nullptr || sizeBytes == 0)
         return cudaErrorInvalidValue;
-    const std::shared_ptr<Stream> stream = findStream(streamHandle);
+    std::shared_ptr<Stream> const stream = findStream(streamHandle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     bool capturing = false;
     {
-        const std::lock_guard lock(state().structure);
+        std::lock_guard const lock(state().structure);
         capturing = stream->capture != nullptr;
     }
     *ptr = nullptr;
     void* block = nullptr;
-    const cudaError_t error = allocate(&block, sizeBytes, MemoryKind::kDevice, 0, pool.handle, capturing);
+    cudaError_t const error = allocate(&block, sizeBytes, MemoryKind::kDevice, 0, pool.handle, capturing);
     if (error != cudaSuccess)
         return error;
     count(pool, sizeBytes);
@@ -105,7 +105,7 @@ cudaError_t allocateFrom(Pool& pool, void** ptr, std::size_t sizeBytes, cudaStre
         owner->ptr = block;
         work = [owner] {};
     }
-    const cudaError_t submitted = submit(streamHandle, cudaGraphNodeTypeMemAlloc, std::move(work));
+    cudaError_t const submitted = submit(streamHandle, cudaGraphNodeTypeMemAlloc, std::move(work));
     if (submitted == cudaSuccess)
         *ptr = block;
     else if (!capturing)
@@ -117,7 +117,7 @@ cudaError_t freeInOrder(void* ptr, cudaStream_t stream)
 {
     if (ptr == nullptr)
         return cudaSuccess;
-    const std::optional<Allocation> known = registry().find(ptr);
+    std::optional<Allocation> const known = registry().find(ptr);
     if (!known || known->base != reinterpret_cast<std::uintptr_t>(ptr) || known->kind != MemoryKind::kDevice)
         return cudaErrorInvalidValue;
     if (known->fromGraph) // the graph owns it; the node marks the place
@@ -125,7 +125,7 @@ cudaError_t freeInOrder(void* ptr, cudaStream_t stream)
     return submit(stream, cudaGraphNodeTypeMemFree, [ptr] { (void)releaseCounted(ptr); });
 }
 
-cudaError_t setPool(cudaMemPool_t* out, const std::shared_ptr<Pool>& pool, int device)
+cudaError_t setPool(cudaMemPool_t* out, std::shared_ptr<Pool> const& pool, int device)
 {
     if (out == nullptr)
         return cudaErrorInvalidValue;
@@ -139,8 +139,8 @@ cudaError_t setPool(cudaMemPool_t* out, const std::shared_ptr<Pool>& pool, int d
 
 void forgetPools()
 {
-    const auto all = pools().removeAll();
-    const std::lock_guard lock(state().defaultPools);
+    auto const all = pools().removeAll();
+    std::lock_guard const lock(state().defaultPools);
     state().defaultPool.reset();
     state().currentPool.reset();
 }
@@ -157,7 +157,7 @@ cudaError_t cudaMallocAsync(void** ptr, size_t sizeBytes, cudaStream_t stream)
 cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream)
 {
     return call([&] {
-        const std::shared_ptr<Pool> object = pools().find(pool);
+        std::shared_ptr<Pool> const object = pools().find(pool);
         return object ? allocateFrom(*object, ptr, sizeBytes, stream) : cudaErrorInvalidValue;
     });
 }
@@ -167,7 +167,7 @@ cudaError_t cudaFreeAsync(void* ptr, cudaStream_t stream)
     return call([&] { return freeInOrder(ptr, stream); });
 }
 
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props)
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, cudaMemPoolProps const* props)
 {
     return call([&] {
         if (pool == nullptr || props == nullptr || props->allocType != cudaMemAllocationTypePinned)
@@ -184,10 +184,10 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
     return call([&] {
         if (pool == defaultPool()->handle)
             return cudaErrorInvalidValue;
-        const std::shared_ptr<Pool> object = pools().remove(pool);
+        std::shared_ptr<Pool> const object = pools().remove(pool);
         if (!object)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(state().defaultPools);
+        std::lock_guard const lock(state().defaultPools);
         if (state().currentPool == object)
             state().currentPool.reset();
         return cudaSuccess;
@@ -202,22 +202,22 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t)
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value)
 {
     return call([&] {
-        const std::shared_ptr<Pool> object = pools().find(pool);
+        std::shared_ptr<Pool> const object = pools().find(pool);
         if (!object || value == nullptr)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(object->mutex);
+        std::lock_guard const lock(object->mutex);
         switch (attr) {
         case cudaMemPoolReuseFollowEventDependencies:
         case cudaMemPoolReuseAllowOpportunistic:
         case cudaMemPoolReuseAllowInternalDependencies:
-            object->reuse[attr - cudaMemPoolReuseFollowEventDependencies] = *static_cast<const int*>(value);
+            object->reuse[attr - cudaMemPoolReuseFollowEventDependencies] = *static_cast<int const*>(value);
             return cudaSuccess;
         case cudaMemPoolAttrReleaseThreshold:
-            object->releaseThreshold = *static_cast<const unsigned long long*>(value);
+            object->releaseThreshold = *static_cast<unsigned long long const*>(value);
             return cudaSuccess;
         case cudaMemPoolAttrUsedMemHigh:
         case cudaMemPoolAttrReservedMemHigh:
-            if (*static_cast<const unsigned long long*>(value) != 0)
+            if (*static_cast<unsigned long long const*>(value) != 0)
                 return cudaErrorInvalidValue; // a high mark can only be reset
             object->usedHigh = object->used;
             return cudaSuccess;
@@ -230,10 +230,10 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value)
 {
     return call([&] {
-        const std::shared_ptr<Pool> object = pools().find(pool);
+        std::shared_ptr<Pool> const object = pools().find(pool);
         if (!object || value == nullptr)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(object->mutex);
+        std::lock_guard const lock(object->mutex);
         switch (attr) {
         case cudaMemPoolReuseFollowEventDependencies:
         case cudaMemPoolReuseAllowOpportunistic:
@@ -257,10 +257,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
     });
 }
 
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t numEntries)
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, cudaMemAccessDesc const* list, size_t numEntries)
 {
     return call([&] {
-        const bool valid = pools().find(pool) != nullptr && (list != nullptr || numEntries == 0);
+        bool const valid = pools().find(pool) != nullptr && (list != nullptr || numEntries == 0);
         return valid ? cudaSuccess : cudaErrorInvalidValue; // host and device see the same memory anyway
     });
 }
@@ -280,10 +280,10 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
     return call([&] {
         if (device != 0)
             return cudaErrorInvalidDevice;
-        const std::shared_ptr<Pool> object = pools().find(pool);
+        std::shared_ptr<Pool> const object = pools().find(pool);
         if (!object)
             return cudaErrorInvalidValue;
-        const std::lock_guard lock(state().defaultPools);
+        std::lock_guard const lock(state().defaultPools);
         state().currentPool = object;
         return cudaSuccess;
     });

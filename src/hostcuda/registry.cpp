@@ -7,14 +7,14 @@
 
 namespace tw::hostcuda {
 
-bool Registry::add(const Allocation& allocation)
+bool Registry::add(Allocation const& allocation)
 {
-    const std::unique_lock lock(mutex_);
-    const auto next = byBase_.lower_bound(allocation.base);
+    std::unique_lock const lock(mutex_);
+    auto const next = byBase_.lower_bound(allocation.base);
     if (next != byBase_.end() && next->first - allocation.base < allocation.sizeBytes)
         return false;
     if (next != byBase_.begin()) {
-        const Allocation& before = std::prev(next)->second;
+        Allocation const& before = std::prev(next)->second;
         if (allocation.base - before.base < before.sizeBytes)
             return false;
     }
@@ -22,21 +22,21 @@ bool Registry::add(const Allocation& allocation)
     return true;
 }
 
-std::optional<Allocation> Registry::remove(const void* ptr, MemoryKind kind)
+std::optional<Allocation> Registry::remove(void const* ptr, MemoryKind kind)
 {
-    const std::unique_lock lock(mutex_);
-    const auto it = byBase_.find(reinterpret_cast<std::uintptr_t>(ptr));
+    std::unique_lock const lock(mutex_);
+    auto const it = byBase_.find(reinterpret_cast<std::uintptr_t>(ptr));
     if (it == byBase_.end() || it->second.kind != kind)
         return std::nullopt;
-    const Allocation allocation = it->second;
+    Allocation const allocation = it->second;
     byBase_.erase(it);
     return allocation;
 }
 
-std::optional<Allocation> Registry::find(const void* ptr) const
+std::optional<Allocation> Registry::find(void const* ptr) const
 {
-    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(ptr);
-    const std::shared_lock lock(mutex_);
+    std::uintptr_t const address = reinterpret_cast<std::uintptr_t>(ptr);
+    std::shared_lock const lock(mutex_);
     auto it = byBase_.upper_bound(address);
     if (it == byBase_.begin())
         return std::nullopt;
@@ -48,10 +48,10 @@ std::optional<Allocation> Registry::find(const void* ptr) const
 
 std::vector<Allocation> Registry::removeAll()
 {
-    const std::unique_lock lock(mutex_);
+    std::unique_lock const lock(mutex_);
     std::vector<Allocation> all;
     all.reserve(byBase_.size());
-    for (const auto& entry : byBase_)
+    for (auto const& entry : byBase_)
         all.push_back(entry.second);
     byBase_.clear();
     return all;

@@ -27,7 +27,7 @@ struct Allocation
     std::size_t sizeBytes = 0;
     MemoryKind kind = MemoryKind::kDevice;
     unsigned int flags = 0;
-    const void* pool = nullptr; // handle of the pool that it came from
+    void const* pool = nullptr; // handle of the pool that it came from
     bool fromGraph = false;     // made by a cudaMallocAsync that was captured
 };
 
@@ -35,11 +35,11 @@ class Registry
 {
 public:
     // False if the range touches a known one.
-    bool add(const Allocation& allocation);
+    bool add(Allocation const& allocation);
     // The allocation that starts at ptr, if it is of this kind, is removed and returned.
-    std::optional<Allocation> remove(const void* ptr, MemoryKind kind);
+    std::optional<Allocation> remove(void const* ptr, MemoryKind kind);
     // The allocation that holds the address.
-    std::optional<Allocation> find(const void* ptr) const;
+    std::optional<Allocation> find(void const* ptr) const;
     std::vector<Allocation> removeAll();
 
 private:
@@ -50,7 +50,7 @@ private:
 Registry& registry();
 
 // Allocation and release without capture checks. Zero bytes give a null pointer.
-cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, const void* pool = nullptr,
+cudaError_t allocate(void** ptr, std::size_t sizeBytes, MemoryKind kind, unsigned int flags, void const* pool = nullptr,
                      bool fromGraph = false);
 cudaError_t release(void* ptr, MemoryKind kind);
 

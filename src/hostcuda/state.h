@@ -23,7 +23,7 @@ namespace tw::hostcuda {
 
 // One step of a stream. Shared between a graph, its clones and its executables: the last owner destroys what it holds.
 using Work = std::function<void()>;
-using WorkPtr = std::shared_ptr<const Work>;
+using WorkPtr = std::shared_ptr<Work const>;
 
 struct Graph;
 
@@ -33,7 +33,7 @@ struct Node
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     WorkPtr work;                  // null: nothing to run
     std::shared_ptr<Graph> child;  // of a cudaGraphNodeTypeGraph
-    std::vector<const Node*> deps; // nodes of the same graph
+    std::vector<Node const*> deps; // nodes of the same graph
     std::weak_ptr<Graph> graph;
 };
 
@@ -51,7 +51,7 @@ struct Capture
     unsigned long long id = 0;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
     std::thread::id thread;
-    const Stream* origin = nullptr;
+    Stream const* origin = nullptr;
     bool invalid = false;
     std::shared_ptr<Graph> graph;
     std::vector<std::shared_ptr<Stream>> members; // origin first; others join by waiting for a captured event
@@ -67,7 +67,7 @@ struct Stream
     std::recursive_mutex order; // held while the stream's work runs
 
     std::shared_ptr<Capture> capture;        // guarded by State::structure
-    std::vector<const Node*> tips;           // what the next captured node depends on; the same guard
+    std::vector<Node const*> tips;           // what the next captured node depends on; the same guard
     std::vector<cudaGraphNode_t> tipHandles; // the last answer of cudaStreamGetCaptureInfo
 };
 
@@ -79,7 +79,7 @@ struct Event
     bool captured = false; // last recorded into a capture
     std::chrono::steady_clock::time_point stamp{};
     std::weak_ptr<Capture> capture;
-    std::vector<const Node*> tips;
+    std::vector<Node const*> tips;
 };
 
 struct Exec; // graph_exec.cpp
@@ -137,7 +137,7 @@ cudaError_t call(Body&& body) noexcept
     cudaError_t error = cudaErrorUnknown;
     try {
         error = body();
-    } catch (const std::bad_alloc&) {
+    } catch (std::bad_alloc const&) {
         error = cudaErrorMemoryAllocation;
     } catch (...) {
     }
@@ -162,8 +162,8 @@ class StreamTurn
 public:
     explicit StreamTurn(Stream& stream);
     ~StreamTurn();
-    StreamTurn(const StreamTurn&) = delete;
-    StreamTurn& operator=(const StreamTurn&) = delete;
+    StreamTurn(StreamTurn const&) = delete;
+    StreamTurn& operator=(StreamTurn const&) = delete;
 
 private:
     Stream& stream_;
@@ -178,8 +178,8 @@ class HostFunctionScope
 public:
     HostFunctionScope();
     ~HostFunctionScope();
-    HostFunctionScope(const HostFunctionScope&) = delete;
-    HostFunctionScope& operator=(const HostFunctionScope&) = delete;
+    HostFunctionScope(HostFunctionScope const&) = delete;
+    HostFunctionScope& operator=(HostFunctionScope const&) = delete;
     static bool active();
 };
 
@@ -196,21 +196,21 @@ enum class CaptureStep
 
 // kRecorded if the stream captures and now holds the node; kNone if the work is to run now. child: for a captured graph
 // launch. Errors: the capture is invalid, or the legacy stream is used beside a capturing blocking stream.
-cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, const WorkPtr& work,
-                            const std::shared_ptr<Graph>& child, CaptureStep& step);
+cudaError_t recordInCapture(Stream& stream, cudaGraphNodeType type, WorkPtr const& work,
+                            std::shared_ptr<Graph> const& child, CaptureStep& step);
 
 // cudaStreamWaitEvent as far as captures go: the stream joins the event's capture or the call is refused. done: nothing
 // is left to do. Otherwise neither side captures.
-cudaError_t joinCapture(const std::shared_ptr<Stream>& stream, Event& event, bool& done);
+cudaError_t joinCapture(std::shared_ptr<Stream> const& stream, Event& event, bool& done);
 
 // Drops the capture that began on this stream, if any: the stream is being destroyed.
-void endCaptureOf(const Stream& stream);
+void endCaptureOf(Stream const& stream);
 
 // A call that may touch other threads' streams (allocation, query, synchronous copy): refused while a capture forbids
 // it, which invalidates that capture.
 cudaError_t checkUnsafeCall();
 // A call that waits for or asks about this stream.
-cudaError_t checkStreamNotCapturing(const Stream& stream);
+cudaError_t checkStreamNotCapturing(Stream const& stream);
 // A call that waits for the whole device.
 cudaError_t checkNothingCapturing();
 // A synchronous call on the legacy stream.
@@ -220,18 +220,18 @@ cudaError_t checkLegacyStream();
 
 cudaError_t recordEvent(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
 cudaError_t waitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
-Work makeStamp(const std::shared_ptr<Event>& event);
+Work makeStamp(std::shared_ptr<Event> const& event);
 
 // ---- graphs (graph.cpp) ----
 
 std::shared_ptr<Graph> makeGraph();
 // Appends to a graph; structure must be locked.
-std::shared_ptr<Node> addNode(const std::shared_ptr<Graph>& graph, cudaGraphNodeType type, WorkPtr work,
-                              std::vector<const Node*> deps);
+std::shared_ptr<Node> addNode(std::shared_ptr<Graph> const& graph, cudaGraphNodeType type, WorkPtr work,
+                              std::vector<Node const*> deps);
 // Takes the graph's and its nodes' handles out of the tables; the objects stay with their owners.
-void forgetGraph(const std::shared_ptr<Graph>& graph);
+void forgetGraph(std::shared_ptr<Graph> const& graph);
 // The steps in an order that respects the dependencies, child graphs unrolled; false for a cycle. Structure locked.
-bool flatten(const Graph& graph, std::vector<const Node*>& order);
+bool flatten(Graph const& graph, std::vector<Node const*>& order);
 void forgetExecs();
 
 // ---- memory (memory.cpp, registry.cpp) ----

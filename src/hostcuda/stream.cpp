@@ -28,8 +28,8 @@ std::shared_ptr<Stream> perThreadStream()
     if (!mine) {
         auto stream = makeStream(cudaStreamDefault, 0);
         stream->handle = cudaStreamPerThread;
-        const std::lock_guard lock(s.structure);
-        std::erase_if(s.perThread, [](const std::weak_ptr<Stream>& entry) { return entry.expired(); });
+        std::lock_guard const lock(s.structure);
+        std::erase_if(s.perThread, [](std::weak_ptr<Stream> const& entry) { return entry.expired(); });
         s.perThread.push_back(stream);
         mine = std::move(stream);
     }
@@ -63,8 +63,8 @@ std::vector<std::shared_ptr<Stream>> allStreams()
     State& s = state();
     std::vector<std::shared_ptr<Stream>> streams = s.streams.all();
     streams.push_back(s.legacy);
-    const std::lock_guard lock(s.structure);
-    for (const std::weak_ptr<Stream>& entry : s.perThread)
+    std::lock_guard const lock(s.structure);
+    for (std::weak_ptr<Stream> const& entry : s.perThread)
         if (std::shared_ptr<Stream> stream = entry.lock())
             streams.push_back(std::move(stream));
     return streams;
@@ -113,14 +113,14 @@ void waitIdle(Stream& stream)
     // thread's stream from here could be mutual.
     if (insideWork())
         return;
-    const std::lock_guard turn(stream.order);
+    std::lock_guard const turn(stream.order);
 }
 
 void waitForDevice()
 {
     if (insideWork())
         return;
-    for (const std::shared_ptr<Stream>& stream : allStreams())
+    for (std::shared_ptr<Stream> const& stream : allStreams())
         waitIdle(*stream);
 }
 
@@ -128,15 +128,15 @@ cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, Work work)
 {
     if (HostFunctionScope::active())
         return cudaErrorNotPermitted;
-    const std::shared_ptr<Stream> stream = findStream(handle);
+    std::shared_ptr<Stream> const stream = findStream(handle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    const WorkPtr shared = std::make_shared<const Work>(std::move(work));
+    WorkPtr const shared = std::make_shared<Work const>(std::move(work));
     CaptureStep step = CaptureStep::kNone;
-    if (const cudaError_t error = recordInCapture(*stream, type, shared, nullptr, step); error != cudaSuccess)
+    if (cudaError_t const error = recordInCapture(*stream, type, shared, nullptr, step); error != cudaSuccess)
         return error;
     if (step == CaptureStep::kNone) {
-        const StreamTurn turn(*stream);
+        StreamTurn const turn(*stream);
         (*shared)();
     }
     return cudaSuccess;
@@ -177,11 +177,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return call([&] {
         State& s = state();
         // The default streams are in no table, so they cannot be destroyed.
-        const std::shared_ptr<Stream> object = s.streams.remove(stream);
+        std::shared_ptr<Stream> const object = s.streams.remove(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
         {
-            const std::lock_guard lock(s.structure);
+            std::lock_guard const lock(s.structure);
             if (object->capture)
                 object->capture->invalid = true;
         }
@@ -193,7 +193,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority)
 {
     return call([&] {
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
         if (priority == nullptr)
@@ -206,7 +206,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority)
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)
 {
     return call([&] {
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
         if (flags == nullptr)
@@ -220,7 +220,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 {
     return call([&] {
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
         if (id == nullptr)
@@ -250,10 +250,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return call([&] {
         if (HostFunctionScope::active())
             return cudaErrorNotPermitted;
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
             return error;
         waitIdle(*object);
         return cudaSuccess;
@@ -263,10 +263,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     return call([&] {
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
             return error;
         if (!object->order.try_lock())
             return cudaErrorNotReady; // another thread runs work on it
@@ -280,7 +280,7 @@ cudaError_t cudaDeviceSynchronize()
     return call([&] {
         if (HostFunctionScope::active())
             return cudaErrorNotPermitted;
-        if (const cudaError_t error = checkNothingCapturing(); error != cudaSuccess)
+        if (cudaError_t const error = checkNothingCapturing(); error != cudaSuccess)
             return error;
         waitForDevice();
         return cudaSuccess;
@@ -293,13 +293,13 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     return call([&] {
         if (callback == nullptr || flags != 0)
             return cudaErrorInvalidValue;
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        if (const cudaError_t error = checkStreamNotCapturing(*object); error != cudaSuccess)
+        if (cudaError_t const error = checkStreamNotCapturing(*object); error != cudaSuccess)
             return error; // CUDA has no graph node for these callbacks
         return submit(stream, cudaGraphNodeTypeHost, [=] {
-            const HostFunctionScope scope;
+            HostFunctionScope const scope;
             callback(stream, cudaSuccess, userData);
         });
     });
@@ -311,7 +311,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userD
         if (fn == nullptr)
             return cudaErrorInvalidValue;
         return submit(stream, cudaGraphNodeTypeHost, [=] {
-            const HostFunctionScope scope;
+            HostFunctionScope const scope;
             fn(userData);
         });
     });

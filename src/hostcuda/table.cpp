@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door for libnvinfer.
 #include "host_cuda_table.h"
-
 #include "registry.h"
 #include "state.h"
 
@@ -14,7 +13,7 @@ int quietly(Body&& body) noexcept
 {
     try {
         return static_cast<int>(body());
-    } catch (const std::bad_alloc&) {
+    } catch (std::bad_alloc const&) {
         return static_cast<int>(cudaErrorMemoryAllocation);
     } catch (...) {
         return static_cast<int>(cudaErrorUnknown);
@@ -31,8 +30,8 @@ public:
         if (destroyArg_ != nullptr)
             destroyArg_(arg_);
     }
-    Foreign(const Foreign&) = delete;
-    Foreign& operator=(const Foreign&) = delete;
+    Foreign(Foreign const&) = delete;
+    Foreign& operator=(Foreign const&) = delete;
     void run() const { fn_(arg_); }
 
 private:
@@ -43,9 +42,9 @@ private:
 
 int enqueue(CUstream_st* stream, void (*fn)(void*), void* arg, void (*destroyArg)(void*))
 {
-    std::shared_ptr<const Foreign> work;
-    const int made = quietly([&] {
-        work = std::make_shared<const Foreign>(fn, arg, destroyArg);
+    std::shared_ptr<Foreign const> work;
+    int const made = quietly([&] {
+        work = std::make_shared<Foreign const>(fn, arg, destroyArg);
         return cudaSuccess;
     });
     if (made != cudaSuccess) {
@@ -66,10 +65,10 @@ int isCapturing(CUstream_st* stream, int* capturing)
     return quietly([&] {
         if (capturing == nullptr)
             return cudaErrorInvalidValue;
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        const std::lock_guard lock(state().structure);
+        std::lock_guard const lock(state().structure);
         *capturing = object->capture ? 1 : 0;
         return cudaSuccess;
     });
@@ -88,23 +87,23 @@ int waitEventQuietly(CUstream_st* stream, CUevent_st* event)
 int synchronize(CUstream_st* stream)
 {
     return quietly([&] {
-        const std::shared_ptr<Stream> object = findStream(stream);
+        std::shared_ptr<Stream> const object = findStream(stream);
         if (!object)
             return cudaErrorInvalidResourceHandle;
-        const cudaError_t error = checkStreamNotCapturing(*object);
+        cudaError_t const error = checkStreamNotCapturing(*object);
         if (error == cudaSuccess)
             waitIdle(*object);
         return error;
     });
 }
 
-int pointerInfo(const void* ptr, TwHostCudaPointer* info)
+int pointerInfo(void const* ptr, TwHostCudaPointer* info)
 {
     return quietly([&] {
         if (info == nullptr)
             return cudaErrorInvalidValue;
         *info = TwHostCudaPointer{kTwHostCudaUnknown, 0, nullptr, 0};
-        const std::optional<Allocation> known = registry().find(ptr);
+        std::optional<Allocation> const known = registry().find(ptr);
         if (!known)
             return cudaSuccess;
         info->base = reinterpret_cast<void*>(known->base);

@@ -14,88 +14,88 @@ cudaError_t notSupported() noexcept
 
 } // namespace
 
-cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t)
+cudaError_t cudaLaunchKernel(void const*, dim3, dim3, void**, size_t, cudaStream_t)
 {
     return notSupported();
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t)
+cudaError_t cudaLaunchCooperativeKernel(void const*, dim3, dim3, void**, size_t, cudaStream_t)
 {
     return notSupported();
 }
 
 #if TW_CUDART_MAJOR >= 12
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**)
+cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const*, void const*, void**)
 {
     return notSupported();
 }
 #endif
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
-                                   const cudaKernelNodeParams*)
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t*, cudaGraph_t, cudaGraphNode_t const*, size_t,
+                                   cudaKernelNodeParams const*)
 {
     return notSupported();
 }
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*)
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, void const*)
 {
     return notSupported();
 }
 
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int)
+cudaError_t cudaFuncSetAttribute(void const*, cudaFuncAttribute, int)
 {
     return notSupported();
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache)
+cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache)
 {
     return notSupported();
 }
 
-cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig)
+cudaError_t cudaFuncSetSharedMemConfig(void const*, cudaSharedMemConfig)
 {
     return notSupported();
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, size_t)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, void const*, int, size_t)
 {
     return notSupported();
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int*, const void*, int, size_t, unsigned int)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int*, void const*, int, size_t, unsigned int)
 {
     return notSupported();
 }
 
-cudaError_t cudaGetSymbolAddress(void**, const void*)
+cudaError_t cudaGetSymbolAddress(void**, void const*)
 {
     return notSupported();
 }
 
-cudaError_t cudaGetSymbolSize(size_t*, const void*)
+cudaError_t cudaGetSymbolSize(size_t*, void const*)
 {
     return notSupported();
 }
 
-cudaError_t cudaMemcpyToSymbol(const void*, const void*, size_t, size_t, cudaMemcpyKind)
+cudaError_t cudaMemcpyToSymbol(void const*, void const*, size_t, size_t, cudaMemcpyKind)
 {
     return notSupported();
 }
 
-cudaError_t cudaMemcpyFromSymbol(void*, const void*, size_t, size_t, cudaMemcpyKind)
+cudaError_t cudaMemcpyFromSymbol(void*, void const*, size_t, size_t, cudaMemcpyKind)
 {
     return notSupported();
 }
 
 #if TW_CUDART_MAJOR == 11
-cudaError_t cudaGetDriverEntryPoint(const char*, void** fn, unsigned long long)
+cudaError_t cudaGetDriverEntryPoint(char const*, void** fn, unsigned long long)
 {
     if (fn != nullptr)
         *fn = nullptr;
     return notSupported();
 }
 #else
-cudaError_t cudaGetDriverEntryPoint(const char*, void** fn, unsigned long long, cudaDriverEntryPointQueryResult* status)
+cudaError_t cudaGetDriverEntryPoint(char const*, void** fn, unsigned long long, cudaDriverEntryPointQueryResult* status)
 {
     if (fn != nullptr)
         *fn = nullptr;
@@ -143,11 +143,11 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 
 void __cudaUnregisterFatBinary(void**) {}
 
-void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*, dim3*, int*) {}
+void __cudaRegisterFunction(void**, char const*, char*, char const*, int, uint3*, uint3*, dim3*, dim3*, int*) {}
 
-void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+void __cudaRegisterVar(void**, char*, char*, char const*, int, size_t, int, int) {}
 
-void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int) {}
+void __cudaRegisterManagedVar(void**, void**, char*, char const*, int, size_t, int, int) {}
 
 char __cudaInitModule(void**)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImportContext: constants and the layers that importers combine.
-#include "onnx/importer.h"
-
-#include "onnx/model.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "onnx/importer.h"
+#include "onnx/model.h"
 
 namespace tw::onnx {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImportContext: the node's attributes, inputs, outputs and errors. Network building is in build.cpp, sizes in
 // sizes.cpp.
-#include "onnx/importer.h"
-
-#include "onnx/model.h"
-#include "tw_onnx.pb.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "onnx/importer.h"
+#include "onnx/model.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::onnx {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/fold.h"
 
-#include "onnx/fold_parts.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "onnx/fold_parts.h"
 
 namespace tw::onnx {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/fold_parts.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "onnx/fold_parts.h"
 
 namespace tw::onnx {
 

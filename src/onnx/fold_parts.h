@@ -2,11 +2,11 @@
 // What the rules of fold.cpp and fold_arithmetic.cpp share: constants read through an index map.
 #pragma once
 
-#include "onnx/fold.h"
-#include "onnx/weights.h"
-
 #include <cstring>
 #include <optional>
+
+#include "onnx/fold.h"
+#include "onnx/weights.h"
 
 namespace tw::onnx {
 

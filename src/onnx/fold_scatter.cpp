@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/fold_parts.h"
-
 #include <algorithm>
+
+#include "onnx/fold_parts.h"
 
 namespace tw::onnx {
 

@@ -14,14 +14,14 @@
 // Types are those of nvinfer1: INT64 arrives as kINT32 (clamped), DOUBLE as kFLOAT, UINT8 weights as kINT32.
 #pragma once
 
-#include "NvInfer.h"
-#include "NvOnnxParser.h"
-
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
 
 namespace tw_onnx {
 class AttributeProto;

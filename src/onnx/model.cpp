@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/model.h"
 
-#include "onnx/fold.h"
-#include "tw_onnx.pb.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "onnx/fold.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::onnx {
 

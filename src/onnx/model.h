@@ -2,15 +2,15 @@
 // Imports one ModelProto into a network: order of nodes, names, weights, folding, errors.
 #pragma once
 
-#include "onnx/importer.h"
-#include "onnx/weights.h"
-
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "onnx/importer.h"
+#include "onnx/weights.h"
 
 namespace tw_onnx {
 class GraphProto;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // IParser: the published object round ModelImporter. Exceptions end here.
-#include "onnx/model.h"
-#include "tw_onnx.pb.h"
-
 #include <algorithm>
 #include <climits>
 #include <cstdio>
@@ -15,6 +12,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "onnx/model.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::onnx {
 

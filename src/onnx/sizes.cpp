@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImportContext: arithmetic on the numbers of shapes, folded where both sides are known.
-#include "onnx/importer.h"
-
-#include "onnx/model.h"
-
 #include <algorithm>
+
+#include "onnx/importer.h"
+#include "onnx/model.h"
 
 namespace tw::onnx {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/weights.h"
 
-#include "tw_onnx.pb.h"
-
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +10,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tw_onnx.pb.h"
 
 namespace tw::onnx {
 

@@ -3,12 +3,12 @@
 // each.
 #pragma once
 
-#include "onnx/importer.h"
-
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "onnx/importer.h"
 
 namespace tw_onnx {
 class TensorProto;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UFF parser object. Importing comes later: every parse fails with an error line that says so.
+#include <new>
+
 #include "NvUffParser.h"
 #include "parsers/report.h"
-
-#include <new>
 
 namespace {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/bench.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+
+#include <time.h>
 
 namespace tw::tune {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Factories and what they make: null and foreign arguments, inherited recorders, who outlives whom, delete and
 // destroy().
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "api/client.h"
 

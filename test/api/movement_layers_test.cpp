@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings and rules of the public layers that move elements (shuffle, slice, gather, shape) and of the matrix
 // products.
-#include "api/network.h"
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "api/client.h"
+#include "api/network.h"
 #include "base/tensor.h"
 #include "interp/interp.h"
 

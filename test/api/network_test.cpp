@@ -2,9 +2,9 @@
 // What every network does, whatever its layers: inputs, outputs, names, changes after a question, wrong use.
 #include "api/network.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "api/client.h"
 

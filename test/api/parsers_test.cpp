@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The old parsers and the plugin library: their objects live and die by the rules, and say what they cannot do yet.
-#include <gtest/gtest.h>
-
 #include <memory>
+
+#include <gtest/gtest.h>
 
 #include "NvCaffeParser.h"
 #include "NvInferPlugin.h"

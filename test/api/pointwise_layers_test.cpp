@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings and rules of the public layers that work element by element, of concatenation, fill, one-hot and constants.
-#include "api/network.h"
-
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "api/client.h"
+#include "api/network.h"
 
 using namespace nvinfer1;
 using namespace tw::test;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/plugin_registry.h"
+#include <thread>
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "api/client.h"
 #include "api/entry.h"
+#include "api/plugin_registry.h"
 
 using namespace nvinfer1;
 using namespace tw::test;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of stubs (src/api/stubs.def) against the allowed one (stubs_allowed.txt): no feature that may not be
 // missing, and for each feature exactly as many calls as the file says, so that the list only gets shorter.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "api/client.h"
 #include "api/network.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/timing_cache.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "api/client.h"
 #include "api/config.h"

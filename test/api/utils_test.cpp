@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "NvUtils.h"
-
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include "NvUtils.h"
 
 using namespace nvinfer1;
 

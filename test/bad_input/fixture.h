@@ -2,11 +2,11 @@
 // A client with logger and recorder that checks what it is told when it is refused.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "NvInfer.h"
 #include "NvOnnxParser.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX files that are damaged, hostile or point outside their folder.
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <iterator>
 #include <random>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bad_input/fixture.h"
 #include "tw_onnx.pb.h"

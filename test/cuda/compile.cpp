@@ -18,11 +18,10 @@
 
 #include <dlfcn.h>
 
+#include "cuda_cases.h"
 #include "device/cuda/target.h"
 #include "kernels/cuda/common/source.h"
 #include "kernels/cuda/rates/rates.h"
-
-#include "cuda_cases.h"
 
 namespace {
 

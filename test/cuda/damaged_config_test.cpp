@@ -3,9 +3,8 @@
 // numbers are. There is no compiler here, so nothing that is written gets compiled.
 #include <gtest/gtest.h>
 
-#include "device/cuda/target.h"
-
 #include "cuda_cases.h"
+#include "device/cuda/target.h"
 
 namespace tw::test {
 

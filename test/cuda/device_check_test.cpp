@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tuner does with kernels on a GPU, on a driver whose GPU is a double (driver_double.cpp): planted faults are
 // refused there as on the CPU, and drivers and GPUs that are too old are named.
-#include <dlfcn.h>
 #include <filesystem>
+
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -2,6 +2,7 @@
 // Whole builds on a GPU that is a double (driver_double.cpp). Kernels do nothing there, and checks refuse them; a
 // provider brings tactics that run the reference on the double's memory, which is the host's.
 #include <algorithm>
+
 #include <dlfcn.h>
 
 #include "builder/build.h"

@@ -2,6 +2,7 @@
 // Images of generated kernels on a driver whose GPU is a double and a compiler that compiles nothing: layers that
 // differ in little have images of their own, and none is loaded for another layer.
 #include <cstdlib>
+
 #include <dlfcn.h>
 
 #include "builder/build.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix, convolution and attention kernels: what they refuse, how they are launched, and that NVRTC makes device
 // code of them without spilled registers. bench_gpu_kernels runs them where a GPU is.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/tf32.h"
 #include "device/cuda/compiler.h"

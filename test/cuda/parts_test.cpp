@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs neither GPU nor NVRTC.
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <random>
 #include <string_view>
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/check.h"

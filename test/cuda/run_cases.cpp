@@ -10,12 +10,11 @@
 #include <map>
 #include <thread>
 
+#include "cuda_cases.h"
 #include "device/cuda/target.h"
 #include "tactic/convert_format.h"
 #include "tactic/cuda_library.h"
 #include "tactic/parts.h"
-
-#include "cuda_cases.h"
 
 namespace {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/large_pages.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace tw::device {
 

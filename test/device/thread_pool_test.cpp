@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/thread_pool.h"
 
-#include <gtest/gtest.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +8,10 @@
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "support/forked.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine on a GPU in a program that uses the CUDA runtime: streams, events, capture, allocators, profiler, contexts
 // side by side. Exit status 77, with the reason: there is no GPU, so nothing could be tried.
-#include <cuda_runtime_api.h>
-
-#include <NvInfer.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +9,9 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <NvInfer.h>
+#include <cuda_runtime_api.h>
 
 namespace {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines on GPUs that are doubles (test/cuda/driver_double.cpp): kernels do nothing there, but where memory comes
 // from, in which context work is done, what a stream gets and what is said when something fails is as on others.
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
 
 #include "NvInfer.h"
 #include "api/client.h"

@@ -301,14 +301,15 @@ TEST_F(Inspected, ReduceAndTopK)
 // Readers look the words up in a table.
 TEST_F(Inspected, WordsForLinearTensors)
 {
-    struct
+    struct Row
     {
         char const* name;
         DataType type;
         char const* words;
-    } const table[] = {{"f", DataType::kFLOAT, "Row major linear FP32"},
-                       {"i", DataType::kINT32, "Row major linear Int32"},
-                       {"b", DataType::kBOOL, "Row major linear BOOL"}};
+    };
+    Row const table[] = {{"f", DataType::kFLOAT, "Row major linear FP32"},
+                         {"i", DataType::kINT32, "Row major linear Int32"},
+                         {"b", DataType::kBOOL, "Row major linear BOOL"}};
     for (auto const& row : table) {
         ITensor* x = m.input(row.name, {3, 5}, row.type);
         IShuffleLayer* s = m.network->addShuffle(*x);

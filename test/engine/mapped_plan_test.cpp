@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans in mapped files: the engine does not need the client's mapping once it is loaded. Weights that lie as kernels
 // read them stay in the file, which may be replaced or removed; other engines do not need the file. serialize() does.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+
+#include <sys/mman.h>
 
 #include "engine/engines.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine and the threads of its process: after fork, beside another process on the same CPUs, with several contexts
 // at once, and what setMaxThreads limits.
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +11,8 @@
 #include <thread>
 
 #include <cuda_runtime_api.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include "base/sanitizers.h"
 #include "engine/engines.h"

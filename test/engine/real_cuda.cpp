@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CPU engine in a process with the real CUDA runtime and a GPU: which memory it takes, how it keeps the order of a
 // stream, what it refuses. Exit status 77, with the reason: there is no GPU, so nothing could be tried.
-#include <cuda_runtime_api.h>
-
-#include <NvInfer.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <NvInfer.h>
+#include <cuda_runtime_api.h>
 
 namespace {
 

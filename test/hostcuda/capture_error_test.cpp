@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUDA's programming guide forbids during capture: the error of each breach, and that it spoils the capture.
-#include "check.h"
-
 #include <functional>
 #include <thread>
+
+#include "check.h"
 
 namespace {
 
 void nothing(void*) {}
 
 // Begins a capture, does something that CUDA forbids, and expects its error and the capture's end by it.
-void expectInvalidated(cudaError_t wanted, const std::function<cudaError_t(cudaStream_t)>& breach,
+void expectInvalidated(cudaError_t wanted, std::function<cudaError_t(cudaStream_t)> const& breach,
                        unsigned int streamFlags = cudaStreamNonBlocking,
                        cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal)
 {
-    const TestStream stream(streamFlags);
+    TestStream const stream(streamFlags);
     ASSERT_OK(cudaStreamBeginCapture(stream, mode));
     ASSERT_OK(cudaLaunchHostFunc(stream, nothing, nullptr));
     EXPECT_CUDA(wanted, breach(stream));
@@ -39,7 +39,7 @@ TEST(CaptureError, WaitingForAnythingCaptured)
         return cudaStreamAddCallback(
             s, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0);
     });
-    const TestEvent event;
+    TestEvent const event;
     expectInvalidated(cudaErrorCapturedEvent, [&](cudaStream_t s) {
         EXPECT_OK(cudaEventRecord(event, s));
         return cudaEventSynchronize(event);
@@ -56,7 +56,7 @@ TEST(CaptureError, UnsafeCallsFollowTheMode)
         cudaStreamCaptureModeThreadLocal);
 
     // Relaxed: allowed.
-    const TestStream stream;
+    TestStream const stream;
     cudaGraph_t graph = nullptr;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     EXPECT_OK(cudaMalloc(&ptr, 8));
@@ -65,7 +65,7 @@ TEST(CaptureError, UnsafeCallsFollowTheMode)
     ASSERT_OK(cudaGraphDestroy(graph));
 
     // Thread-local: other threads are free; global: they are not, unless they exchanged their mode.
-    const auto elsewhere = [](bool relax) {
+    auto const elsewhere = [](bool relax) {
         cudaError_t error = cudaSuccess;
         std::thread([&] {
             cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -103,7 +103,7 @@ TEST(CaptureError, LegacyStreamBesideABlockingOne)
         cudaErrorStreamCaptureImplicit, [&](cudaStream_t) { return cudaMemset(&a, 0, 4); }, cudaStreamDefault,
         cudaStreamCaptureModeRelaxed);
     // A non-blocking stream has nothing to do with the legacy stream.
-    const TestStream stream;
+    TestStream const stream;
     cudaGraph_t graph = nullptr;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     EXPECT_OK(cudaMemcpyAsync(&a, &b, 4, cudaMemcpyHostToHost, nullptr));
@@ -116,10 +116,10 @@ TEST(CaptureError, LegacyStreamBesideABlockingOne)
 
 TEST(CaptureError, DependenceOnWorkOutside)
 {
-    const TestEvent outside;
+    TestEvent const outside;
     ASSERT_OK(cudaEventRecord(outside));
     expectInvalidated(cudaErrorStreamCaptureIsolation, [&](cudaStream_t s) { return cudaStreamWaitEvent(s, outside); });
-    const TestEvent inside;
+    TestEvent const inside;
     expectInvalidated(cudaErrorStreamCaptureImplicit, [&](cudaStream_t s) {
         EXPECT_OK(cudaEventRecord(inside, s));
         return cudaStreamWaitEvent(nullptr, inside);
@@ -128,8 +128,8 @@ TEST(CaptureError, DependenceOnWorkOutside)
 
 TEST(CaptureError, TwoCapturesMeet)
 {
-    const TestStream other;
-    const TestEvent event;
+    TestStream const other;
+    TestEvent const event;
     ASSERT_OK(cudaStreamBeginCapture(other, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaEventRecord(event, other));
     expectInvalidated(cudaErrorStreamCaptureMerge, [&](cudaStream_t s) { return cudaStreamWaitEvent(s, event); });
@@ -141,9 +141,9 @@ TEST(CaptureError, TwoCapturesMeet)
 
 TEST(CaptureError, AStreamIsNotJoinedBack)
 {
-    const TestStream first;
-    const TestStream second;
-    const TestEvent fork;
+    TestStream const first;
+    TestStream const second;
+    TestEvent const fork;
     cudaGraph_t graph = nullptr;
     ASSERT_OK(cudaStreamBeginCapture(first, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaEventRecord(fork, first));
@@ -163,7 +163,7 @@ TEST(CaptureError, AStreamIsNotJoinedBack)
 
 TEST(CaptureError, WrongStateOrThread)
 {
-    const TestStream stream;
+    TestStream const stream;
     cudaGraph_t graph = nullptr;
     EXPECT_CUDA(cudaErrorIllegalState, cudaStreamEndCapture(stream, &graph));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaStreamEndCapture(stream, nullptr));
@@ -183,7 +183,7 @@ TEST(CaptureError, StreamDestroyedUnderWay)
 {
     cudaStream_t first = nullptr;
     cudaStream_t second = nullptr;
-    const TestEvent fork;
+    TestEvent const fork;
     ASSERT_OK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
     ASSERT_OK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
     ASSERT_OK(cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));

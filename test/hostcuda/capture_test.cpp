@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <cstring>
 #include <vector>
+
+#include "check.h"
 
 namespace {
 
@@ -23,7 +23,7 @@ cudaGraphExec_t finish(cudaStream_t stream)
 
 TEST(Capture, RecordsAndReplays)
 {
-    const TestStream stream;
+    TestStream const stream;
     int input = 1;
     int output = 0;
     int calls = 0;
@@ -39,7 +39,7 @@ TEST(Capture, RecordsAndReplays)
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     ASSERT_OK(cudaStreamIsCapturing(stream, &status));
     EXPECT_EQ(status, cudaStreamCaptureStatusActive);
-    const cudaGraphExec_t exec = finish(stream);
+    cudaGraphExec_t const exec = finish(stream);
     ASSERT_OK(cudaStreamIsCapturing(stream, &status));
     EXPECT_EQ(status, cudaStreamCaptureStatusNone);
     for (int i = 1; i <= 3; ++i) {
@@ -57,10 +57,10 @@ TEST(Capture, RecordsAndReplays)
 
 TEST(Capture, ForksAndJoinsThroughEvents)
 {
-    const TestStream first;
-    const TestStream second;
-    const TestEvent fork;
-    const TestEvent join;
+    TestStream const first;
+    TestStream const second;
+    TestEvent const fork;
+    TestEvent const join;
     int a = 0;
     int b = 0;
     ASSERT_OK(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
@@ -75,7 +75,7 @@ TEST(Capture, ForksAndJoinsThroughEvents)
     ASSERT_OK(cudaEventRecord(join, second));
     ASSERT_OK(cudaStreamWaitEvent(first, join));
     ASSERT_OK(cudaLaunchHostFunc(first, increment, &a));
-    const cudaGraphExec_t exec = finish(first);
+    cudaGraphExec_t const exec = finish(first);
     ASSERT_OK(cudaStreamIsCapturing(second, &status));
     EXPECT_EQ(status, cudaStreamCaptureStatusNone);
     ASSERT_OK(cudaGraphLaunch(exec, second));
@@ -86,7 +86,7 @@ TEST(Capture, ForksAndJoinsThroughEvents)
 
 TEST(Capture, ShowsItsGraph)
 {
-    const TestStream stream;
+    TestStream const stream;
     int calls = 0;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaLaunchHostFunc(stream, increment, &calls));
@@ -94,7 +94,7 @@ TEST(Capture, ShowsItsGraph)
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
     cudaGraph_t seen = nullptr;
-    const cudaGraphNode_t* deps = nullptr;
+    cudaGraphNode_t const* deps = nullptr;
     std::size_t numDeps = 0;
     ASSERT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &seen, &deps, &numDeps));
     EXPECT_EQ(status, cudaStreamCaptureStatusActive);
@@ -132,15 +132,15 @@ TEST(Capture, ShowsItsGraph)
 
 TEST(Capture, EventsMarkPlacesAndExternalOnesAreStamped)
 {
-    const TestStream stream;
-    const TestEvent inside;
-    const TestEvent start;
-    const TestEvent end;
+    TestStream const stream;
+    TestEvent const inside;
+    TestEvent const start;
+    TestEvent const end;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaEventRecordWithFlags(start, stream, cudaEventRecordExternal));
     ASSERT_OK(cudaEventRecord(inside, stream));
     ASSERT_OK(cudaEventRecordWithFlags(end, stream, cudaEventRecordExternal));
-    const cudaGraphExec_t exec = finish(stream);
+    cudaGraphExec_t const exec = finish(stream);
     float ms = -1;
     EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaEventElapsedTime(&ms, start, end)); // not launched yet
     ASSERT_OK(cudaGraphLaunch(exec, stream));
@@ -156,16 +156,16 @@ TEST(Capture, EventsMarkPlacesAndExternalOnesAreStamped)
 
 TEST(Capture, TakesGraphLaunchesAsChildren)
 {
-    const TestStream stream;
+    TestStream const stream;
     int calls = 0;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaLaunchHostFunc(stream, increment, &calls));
-    const cudaGraphExec_t inner = finish(stream);
+    cudaGraphExec_t const inner = finish(stream);
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     ASSERT_OK(cudaGraphLaunch(inner, stream));
     ASSERT_OK(cudaGraphLaunch(inner, stream));
     EXPECT_EQ(calls, 0);
-    const cudaGraphExec_t outer = finish(stream);
+    cudaGraphExec_t const outer = finish(stream);
     ASSERT_OK(cudaGraphExecDestroy(inner)); // held by the outer one
     ASSERT_OK(cudaGraphLaunch(outer, stream));
     EXPECT_EQ(calls, 2);
@@ -174,7 +174,7 @@ TEST(Capture, TakesGraphLaunchesAsChildren)
 
 TEST(Capture, KeepsMemoryOfCapturedAllocations)
 {
-    const TestStream stream;
+    TestStream const stream;
     int* scratch = nullptr;
     int input = 5;
     int output = 0;
@@ -183,7 +183,7 @@ TEST(Capture, KeepsMemoryOfCapturedAllocations)
     ASSERT_OK(cudaMemcpyAsync(scratch, &input, sizeof(int), cudaMemcpyHostToDevice, stream));
     ASSERT_OK(cudaMemcpyAsync(&output, scratch, sizeof(int), cudaMemcpyDeviceToHost, stream));
     ASSERT_OK(cudaFreeAsync(scratch, stream));
-    const cudaGraphExec_t exec = finish(stream);
+    cudaGraphExec_t const exec = finish(stream);
     for (int i = 0; i < 3; ++i) {
         input = i;
         ASSERT_OK(cudaGraphLaunch(exec, stream));

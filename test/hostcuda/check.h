@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 
 // Names instead of numbers in failures.
 inline ::testing::AssertionResult is(cudaError_t wanted, cudaError_t got)

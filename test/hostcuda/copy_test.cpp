@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <numeric>
 #include <vector>
+
+#include "check.h"
 
 namespace {
 
@@ -11,7 +11,7 @@ TEST(Copy, GoesThroughDeviceAndBack)
     std::vector<int> source(1000);
     std::iota(source.begin(), source.end(), 0);
     std::vector<int> result(1000);
-    const std::size_t bytes = source.size() * sizeof(int);
+    std::size_t const bytes = source.size() * sizeof(int);
     int* a = nullptr;
     int* b = nullptr;
     ASSERT_OK(cudaMalloc(&a, bytes));
@@ -62,7 +62,7 @@ TEST(Copy, KeepsToItsRows)
     ASSERT_OK(cudaMemcpy2D(device, pitch, source.data(), kWidth, kWidth, kHeight, cudaMemcpyHostToDevice));
     EXPECT_EQ(device[kWidth], 99); // the gap is untouched
     std::vector<char> result(kWidth * kHeight);
-    const TestStream stream;
+    TestStream const stream;
     ASSERT_OK(cudaMemcpy2DAsync(result.data(), kWidth, device, pitch, kWidth, kHeight, cudaMemcpyDeviceToHost, stream));
     EXPECT_EQ(result, source);
     EXPECT_CUDA(cudaErrorInvalidPitchValue,
@@ -87,7 +87,7 @@ TEST(Copy, MovesBoxes)
     parms.extent = cudaExtent{4, 2, 2};
     parms.kind = cudaMemcpyHostToDevice;
     ASSERT_OK(cudaMemcpy3D(&parms));
-    const char* const bytes = static_cast<char*>(device.ptr);
+    char const* const bytes = static_cast<char*>(device.ptr);
     for (int z = 0; z < 2; ++z)
         for (int y = 0; y < 2; ++y)
             for (int x = 0; x < 4; ++x)

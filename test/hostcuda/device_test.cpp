@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <cstring>
+
+#include "check.h"
 
 namespace {
 
@@ -31,7 +31,7 @@ TEST(Device, AttributesAgreeWithProperties)
 {
     cudaDeviceProp prop;
     ASSERT_OK(cudaGetDeviceProperties(&prop, 0));
-    const auto value = [](cudaDeviceAttr attr) {
+    auto const value = [](cudaDeviceAttr attr) {
         int answer = -99;
         EXPECT_OK(cudaDeviceGetAttribute(&answer, attr, 0));
         return answer;
@@ -87,7 +87,7 @@ TEST(Device, SaysItsVersion)
 
 TEST(Device, RunsNoKernels)
 {
-    const auto kernel = reinterpret_cast<const void*>(&cudaGetLastError);
+    auto const kernel = reinterpret_cast<void const*>(&cudaGetLastError);
     EXPECT_CUDA(cudaErrorNotSupported, cudaLaunchKernel(kernel, dim3(1), dim3(1), nullptr, 0, nullptr));
     cudaFuncAttributes attributes;
     EXPECT_CUDA(cudaErrorNotSupported, cudaFuncGetAttributes(&attributes, kernel));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <chrono>
 #include <thread>
+
+#include "check.h"
 
 namespace {
 
@@ -15,14 +15,14 @@ void nap(void*)
 
 TEST(Event, MeasuresWhatLiesBetween)
 {
-    const TestStream stream;
-    const TestEvent start;
-    const TestEvent end;
-    const auto before = std::chrono::steady_clock::now();
+    TestStream const stream;
+    TestEvent const start;
+    TestEvent const end;
+    auto const before = std::chrono::steady_clock::now();
     ASSERT_OK(cudaEventRecord(start, stream));
     ASSERT_OK(cudaLaunchHostFunc(stream, nap, nullptr));
     ASSERT_OK(cudaEventRecord(end, stream));
-    const std::chrono::duration<float, std::milli> whole = std::chrono::steady_clock::now() - before;
+    std::chrono::duration<float, std::milli> const whole = std::chrono::steady_clock::now() - before;
     float ms = 0;
     ASSERT_OK(cudaEventElapsedTime(&ms, start, end));
     EXPECT_GE(ms, kSleepMs);
@@ -36,8 +36,8 @@ TEST(Event, MeasuresWhatLiesBetween)
 
 TEST(Event, RecordsAgain)
 {
-    const TestEvent start;
-    const TestEvent end;
+    TestEvent const start;
+    TestEvent const end;
     ASSERT_OK(cudaEventRecord(end));
     ASSERT_OK(cudaEventRecord(start));
     ASSERT_OK(cudaEventRecord(end));
@@ -48,9 +48,9 @@ TEST(Event, RecordsAgain)
 
 TEST(Event, NeverRecordedIsCompleteButHasNoTime)
 {
-    const TestEvent a;
-    const TestEvent b;
-    const TestStream stream;
+    TestEvent const a;
+    TestEvent const b;
+    TestStream const stream;
     float ms = 0;
     EXPECT_OK(cudaEventQuery(a));
     EXPECT_OK(cudaEventSynchronize(a));
@@ -60,8 +60,8 @@ TEST(Event, NeverRecordedIsCompleteButHasNoTime)
 
 TEST(Event, WithoutTimingHasNoTime)
 {
-    const TestEvent timed;
-    const TestEvent untimed(cudaEventDisableTiming);
+    TestEvent const timed;
+    TestEvent const untimed(cudaEventDisableTiming);
     ASSERT_OK(cudaEventRecord(timed));
     ASSERT_OK(cudaEventRecord(untimed));
     float ms = 0;
@@ -75,7 +75,7 @@ TEST(Event, RefusesUnknownFlags)
     EXPECT_CUDA(cudaErrorInvalidValue, cudaEventCreateWithFlags(&event, 0x40));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaEventCreateWithFlags(&event, cudaEventInterprocess));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaEventCreate(nullptr));
-    const TestEvent known;
+    TestEvent const known;
     EXPECT_CUDA(cudaErrorInvalidValue, cudaEventRecordWithFlags(known, nullptr, 8));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaStreamWaitEvent(nullptr, known, 8));
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // __half against an independent reading of binary16: a value is sign * (1 + f/1024) * 2^(e-15), or f * 2^-24 for e = 0.
-#include "check.h"
-
-#include <cuda_fp16.h>
-
 #include <cmath>
 #include <limits>
 #include <sstream>
+
+#include <cuda_fp16.h>
+
+#include "check.h"
 
 namespace {
 
 double valueOf(unsigned bits)
 {
-    const int e = static_cast<int>(bits >> 10 & 31);
-    const double f = bits & 1023;
-    const double size = e == 0 ? std::ldexp(f, -24) : std::ldexp(1024 + f, e - 25);
+    int const e = static_cast<int>(bits >> 10 & 31);
+    double const f = bits & 1023;
+    double const size = e == 0 ? std::ldexp(f, -24) : std::ldexp(1024 + f, e - 25);
     return (bits & 0x8000) != 0 ? -size : size;
 }
 
 TEST(Half, ConvertsEveryValueToFloatAndBack)
 {
     for (unsigned bits = 0; bits < 0x10000; ++bits) {
-        const __half h = __ushort_as_half(static_cast<unsigned short>(bits));
-        const float f = h;
+        __half const h = __ushort_as_half(static_cast<unsigned short>(bits));
+        float const f = h;
         if ((bits & 0x7c00) == 0x7c00) {
             if ((bits & 0x3ff) != 0) {
                 EXPECT_TRUE(std::isnan(f));
@@ -43,16 +43,16 @@ TEST(Half, RoundsToNearestEven)
 {
     // Between each pair of neighbours: the middle goes to the even one, a hair beside it to the nearer one.
     for (unsigned bits = 0; bits < 0x7bff; ++bits) {
-        const float low = static_cast<float>(valueOf(bits));
-        const float high = static_cast<float>(valueOf(bits + 1));
-        const float middle = (low + high) / 2; // exact in float
-        const unsigned even = (bits & 1) == 0 ? bits : bits + 1;
+        float const low = static_cast<float>(valueOf(bits));
+        float const high = static_cast<float>(valueOf(bits + 1));
+        float const middle = (low + high) / 2; // exact in float
+        unsigned const even = (bits & 1) == 0 ? bits : bits + 1;
         ASSERT_EQ(__half_as_ushort(__float2half(middle)), even) << bits;
         ASSERT_EQ(__half_as_ushort(__float2half(-middle)), even | 0x8000) << bits;
         ASSERT_EQ(__half_as_ushort(__float2half(std::nextafter(middle, 0.f))), bits);
         ASSERT_EQ(__half_as_ushort(__float2half(std::nextafter(middle, 1e30f))), bits + 1);
         // A double just beside the middle must not be rounded twice.
-        const double d = middle;
+        double const d = middle;
         ASSERT_EQ(__half_as_ushort(__half(std::nextafter(d, 0.0))), bits);
         ASSERT_EQ(__half_as_ushort(__half(std::nextafter(d, 1e30))), bits + 1);
         ASSERT_EQ(__half_as_ushort(__half(-std::nextafter(d, 1e30))), (bits + 1) | 0x8000);
@@ -68,7 +68,7 @@ TEST(Half, RoundsToNearestEven)
 TEST(Half, ComputesAndMixesWithNumbers)
 {
     __half h = 1.5f;
-    const __half k = __half(2);
+    __half const k = __half(2);
     h += k;
     EXPECT_EQ(static_cast<float>(h), 3.5f);
     EXPECT_EQ(static_cast<float>(h * k), 7.f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs built by hand.
-#include "check.h"
-
 #include <vector>
+
+#include "check.h"
 
 namespace {
 
@@ -14,13 +14,13 @@ struct Step
 
 void append(void* data)
 {
-    const auto* step = static_cast<Step*>(data);
+    auto const* step = static_cast<Step*>(data);
     step->log->push_back(step->value);
 }
 
-cudaGraphNode_t addStep(cudaGraph_t graph, Step& step, const std::vector<cudaGraphNode_t>& deps = {})
+cudaGraphNode_t addStep(cudaGraph_t graph, Step& step, std::vector<cudaGraphNode_t> const& deps = {})
 {
-    const cudaHostNodeParams params{append, &step};
+    cudaHostNodeParams const params{append, &step};
     cudaGraphNode_t node = nullptr;
     EXPECT_OK(cudaGraphAddHostNode(&node, graph, deps.data(), deps.size(), &params));
     return node;
@@ -32,11 +32,11 @@ TEST(Graph, RunsInOrderOfDependence)
     Step steps[3] = {{&log, 0}, {&log, 1}, {&log, 2}};
     cudaGraph_t graph = nullptr;
     ASSERT_OK(cudaGraphCreate(&graph, 0));
-    const cudaGraphNode_t last = addStep(graph, steps[2]);
-    const cudaGraphNode_t middle = addStep(graph, steps[1]);
-    const cudaGraphNode_t first = addStep(graph, steps[0]);
-    const cudaGraphNode_t from[] = {first, middle};
-    const cudaGraphNode_t to[] = {middle, last};
+    cudaGraphNode_t const last = addStep(graph, steps[2]);
+    cudaGraphNode_t const middle = addStep(graph, steps[1]);
+    cudaGraphNode_t const first = addStep(graph, steps[0]);
+    cudaGraphNode_t const from[] = {first, middle};
+    cudaGraphNode_t const to[] = {middle, last};
     ASSERT_OK(cudaGraphAddDependencies(graph, from, to, 2));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, from, to, 1)); // there already
     cudaGraphExec_t exec = nullptr;
@@ -120,7 +120,7 @@ TEST(Graph, IsUpdatedOnlyByItsLike)
     ASSERT_OK(cudaGraphLaunch(exec, nullptr));
     EXPECT_EQ(log, (std::vector<int>{2}));
     ASSERT_OK(cudaGraphExecDestroy(exec));
-    for (const cudaGraph_t graph : {first, second, other})
+    for (cudaGraph_t const graph : {first, second, other})
         ASSERT_OK(cudaGraphDestroy(graph));
     (void)cudaGetLastError();
 }
@@ -139,7 +139,7 @@ TEST(Graph, RefusesChildrenThatMultiplyWithoutEnd)
     }
     cudaGraphExec_t exec = nullptr;
     EXPECT_CUDA(cudaErrorInvalidValue, cudaGraphInstantiate(&exec, levels.back(), 0));
-    for (const cudaGraph_t graph : levels)
+    for (cudaGraph_t const graph : levels)
         ASSERT_OK(cudaGraphDestroy(graph));
     (void)cudaGetLastError();
 }

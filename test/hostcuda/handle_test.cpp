@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles that are stale, foreign or of another kind give an error and nothing else.
-#include "check.h"
-
 #include <thread>
+
+#include "check.h"
 
 namespace {
 
@@ -15,8 +15,8 @@ TEST(Handle, IsFoundOutAfterItsDestruction)
     ASSERT_OK(cudaStreamDestroy(stream));
     ASSERT_OK(cudaEventDestroy(event));
     // New handles are new numbers.
-    const TestStream other;
-    const TestEvent otherEvent;
+    TestStream const other;
+    TestEvent const otherEvent;
     EXPECT_NE(other.handle, stream);
     EXPECT_NE(otherEvent.handle, event);
     EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaStreamDestroy(stream));
@@ -30,8 +30,8 @@ TEST(Handle, IsFoundOutAfterItsDestruction)
 
 TEST(Handle, OfAnotherKindIsRefused)
 {
-    const TestStream stream;
-    const TestEvent event;
+    TestStream const stream;
+    TestEvent const event;
     int local = 0;
     EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(event.handle)));
     EXPECT_CUDA(cudaErrorInvalidResourceHandle, cudaEventQuery(reinterpret_cast<cudaEvent_t>(stream.handle)));

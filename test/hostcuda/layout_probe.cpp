@@ -2,11 +2,11 @@
 // Compiled once with our headers for each CUDA major and, where there is a CUDA 13 toolkit, with its headers: do
 // library and headers agree on structs, numbers and signatures? Guard bytes behind each struct show a library that
 // writes more than the header's size.
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+
+#include <cuda_runtime.h>
 
 #if defined(TW_TOOLKIT_HEADERS) && defined(TENSORWRIGHT_HOSTCUDA)
 #error "these are not the toolkit's headers"
@@ -16,7 +16,7 @@ namespace {
 
 int failures = 0;
 
-void expect(bool good, const char* what)
+void expect(bool good, char const* what)
 {
     if (!good) {
         std::printf("wrong: %s\n", what);
@@ -24,7 +24,7 @@ void expect(bool good, const char* what)
     }
 }
 
-void expectOk(cudaError_t error, const char* what)
+void expectOk(cudaError_t error, char const* what)
 {
     expect(error == cudaSuccess, what);
 }
@@ -40,7 +40,7 @@ struct Guarded
     Guarded() { std::memset(static_cast<void*>(this), 0xa5, sizeof(*this)); }
     bool intact() const
     {
-        for (const unsigned char byte : guard)
+        for (unsigned char const byte : guard)
             if (byte != 0xa5)
                 return false;
         return true;
@@ -61,7 +61,7 @@ void properties()
     static_assert(sizeof(cudaDeviceProp) == kSize, "the published size");
     Guarded<cudaDeviceProp> g;
     OK(cudaGetDeviceProperties(&g.value, 0));
-    const cudaDeviceProp& p = g.value;
+    cudaDeviceProp const& p = g.value;
     EXPECT(g.intact());
     // First and last fields, both sides of every field that came or went, and each against its attribute.
     EXPECT(std::strlen(p.name) > 0 && std::strlen(p.name) < sizeof(p.name));
@@ -157,10 +157,10 @@ void graphs()
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
     cudaGraph_t seen = nullptr;
-    const cudaGraphNode_t* deps = nullptr;
+    cudaGraphNode_t const* deps = nullptr;
     std::size_t numDeps = 99;
 #if CUDART_VERSION >= 13000
-    const cudaGraphEdgeData* edges = nullptr;
+    cudaGraphEdgeData const* edges = nullptr;
     OK(cudaStreamGetCaptureInfo(stream, &status, &id, &seen, &deps, &edges, &numDeps));
 #elif CUDART_VERSION >= 12000
     OK(cudaStreamGetCaptureInfo(stream, &status, &id, &seen, &deps, &numDeps));
@@ -224,7 +224,7 @@ void versions()
     EXPECT(version / 1000 == CUDART_VERSION / 1000);
     void* fn = nullptr;
 #if CUDART_VERSION >= 13000
-    EXPECT(cudaLaunchKernel(reinterpret_cast<const void*>(&fn), dim3(1), dim3(1), nullptr, 0, nullptr) ==
+    EXPECT(cudaLaunchKernel(reinterpret_cast<void const*>(&fn), dim3(1), dim3(1), nullptr, 0, nullptr) ==
            cudaErrorNotSupported);
 #endif
     EXPECT(cudaSetDevice(9) == cudaErrorInvalidDevice);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "check.h"
+
 namespace {
 
-cudaPointerAttributes attributesOf(const void* ptr)
+cudaPointerAttributes attributesOf(void const* ptr)
 {
     cudaPointerAttributes attributes;
     std::memset(&attributes, 0xff, sizeof(attributes));
@@ -17,7 +17,7 @@ cudaPointerAttributes attributesOf(const void* ptr)
 
 TEST(Memory, IsAlignedAndWritable)
 {
-    for (const std::size_t size : {std::size_t{1}, std::size_t{63}, std::size_t{4096}, (std::size_t{2} << 20) - 1,
+    for (std::size_t const size : {std::size_t{1}, std::size_t{63}, std::size_t{4096}, (std::size_t{2} << 20) - 1,
                                    std::size_t{2} << 20, (std::size_t{5} << 20) + 3}) {
         char* ptr = nullptr;
         ASSERT_OK(cudaMalloc(&ptr, size));
@@ -135,7 +135,7 @@ TEST(Memory, PoolsCountWhatIsUsed)
 {
     cudaMemPool_t pool = nullptr;
     ASSERT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
-    const TestStream stream;
+    TestStream const stream;
     unsigned long long before = 0;
     unsigned long long during = 0;
     unsigned long long after = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <vector>
+
+#include "check.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ struct Log
 
 void append(void* data)
 {
-    const auto* entry = static_cast<Log::Entry*>(data);
+    auto const* entry = static_cast<Log::Entry*>(data);
     entry->log->values.push_back(entry->value);
 }
 
@@ -36,7 +36,7 @@ void appendCallback(cudaStream_t, cudaError_t status, void* data)
 
 TEST(Stream, RunsInOrderBeforeTheCallReturns)
 {
-    const TestStream stream;
+    TestStream const stream;
     Log log;
     ASSERT_OK(cudaLaunchHostFunc(stream, append, log.entry(1)));
     EXPECT_EQ(log.values.size(), 1u);
@@ -54,10 +54,10 @@ TEST(Stream, RunsInOrderBeforeTheCallReturns)
 
 TEST(Stream, OrdersCopiesAmongStreamsThroughEvents)
 {
-    const TestStream first;
-    const TestStream second;
-    const TestEvent ready;
-    const int source = 42;
+    TestStream const first;
+    TestStream const second;
+    TestEvent const ready;
+    int const source = 42;
     int* device = nullptr;
     int result = 0;
     ASSERT_OK(cudaMalloc(&device, sizeof(int)));
@@ -103,7 +103,7 @@ void callsCuda(void* data)
 
 TEST(Stream, RefusesCallsInsideHostFunctions)
 {
-    const TestStream stream;
+    TestStream const stream;
     std::vector<cudaError_t> results;
     ASSERT_OK(cudaLaunchHostFunc(stream, callsCuda, &results));
     EXPECT_EQ(results, (std::vector<cudaError_t>(3, cudaErrorNotPermitted)));
@@ -116,7 +116,7 @@ void throws(void*)
 
 TEST(Stream, LetsNoExceptionOut)
 {
-    const TestStream stream;
+    TestStream const stream;
     EXPECT_CUDA(cudaErrorUnknown, cudaLaunchHostFunc(stream, throws, nullptr));
     EXPECT_CUDA(cudaErrorUnknown, cudaGetLastError());
     EXPECT_OK(cudaStreamSynchronize(stream)); // the turn was given back

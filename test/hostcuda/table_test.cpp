@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door that libnvinfer uses.
-#include "check.h"
-
 #include <dlfcn.h>
 
+#include "check.h"
 #include "hostcuda/host_cuda_table.h"
 
 namespace {
 
-const TwHostCudaTable& table()
+TwHostCudaTable const& table()
 {
-    static const auto* found = static_cast<const TwHostCudaTable*>(dlsym(RTLD_DEFAULT, "twHostCuda"));
+    static auto const* found = static_cast<TwHostCudaTable const*>(dlsym(RTLD_DEFAULT, "twHostCuda"));
     EXPECT_NE(found, nullptr);
     return *found;
 }
@@ -48,7 +47,7 @@ TEST(Table, SaysItsVersionAndSize)
 
 TEST(Table, RunsWorkAtOnce)
 {
-    const TestStream stream;
+    TestStream const stream;
     char byte = 0;
     Job job;
     job.stream = stream;
@@ -67,7 +66,7 @@ TEST(Table, RunsWorkAtOnce)
 
 TEST(Table, RecordsWorkIntoACaptureAndOwnsItsArgument)
 {
-    const TestStream stream;
+    TestStream const stream;
     Job job;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     EXPECT_EQ(table().enqueue(stream, run, &job, destroy), 0);
@@ -98,7 +97,7 @@ TEST(Table, GivesTheArgumentBackWhenItFails)
     EXPECT_EQ(job.destroyed, 2);
     EXPECT_EQ(job.runs, 0);
 
-    const TestStream stream;
+    TestStream const stream;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     EXPECT_EQ(table().synchronize(stream), cudaErrorStreamCaptureUnsupported);
     EXPECT_EQ(table().enqueue(stream, run, &job, destroy), cudaErrorStreamCaptureInvalidated);
@@ -113,7 +112,7 @@ TEST(Table, DropsWorkOfAnAbandonedCapture)
 {
     Job job;
     {
-        const TestStream stream;
+        TestStream const stream;
         ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
         EXPECT_EQ(table().enqueue(stream, run, &job, destroy), 0);
     }
@@ -123,9 +122,9 @@ TEST(Table, DropsWorkOfAnAbandonedCapture)
 
 TEST(Table, RecordsEventsAndKnowsPointers)
 {
-    const TestStream stream;
-    const TestEvent start;
-    const TestEvent end;
+    TestStream const stream;
+    TestEvent const start;
+    TestEvent const end;
     EXPECT_EQ(table().recordEvent(start, stream), 0);
     EXPECT_EQ(table().waitEvent(stream, start), 0);
     EXPECT_EQ(table().recordEvent(end, stream), 0);
@@ -156,7 +155,7 @@ struct SelfLaunch
 
 TEST(Table, WorkCannotLaunchTheGraphThatRunsIt)
 {
-    const TestStream stream;
+    TestStream const stream;
     SelfLaunch self;
     self.stream = stream;
     ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));

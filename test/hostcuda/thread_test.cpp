@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
-
 #include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
+
+#include "check.h"
 
 namespace {
 
@@ -38,7 +38,7 @@ void visit(void* data)
 
 TEST(Thread, WorkOfOneStreamNeverOverlaps)
 {
-    const TestStream stream;
+    TestStream const stream;
     Shared shared;
     inThreads([&](int) {
         for (int i = 0; i < 2000; ++i)
@@ -53,7 +53,7 @@ TEST(Thread, OneExecutableGraphRunsOnceAtATime)
     Shared shared;
     cudaGraphExec_t exec = nullptr;
     {
-        const TestStream stream;
+        TestStream const stream;
         cudaGraph_t graph = nullptr;
         ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
         ASSERT_OK(cudaLaunchHostFunc(stream, visit, &shared));
@@ -62,7 +62,7 @@ TEST(Thread, OneExecutableGraphRunsOnceAtATime)
         ASSERT_OK(cudaGraphDestroy(graph));
     }
     inThreads([&](int) {
-        const TestStream mine;
+        TestStream const mine;
         for (int i = 0; i < 1000; ++i)
             EXPECT_OK(cudaGraphLaunch(exec, mine));
     });
@@ -89,8 +89,8 @@ TEST(Thread, EverythingAtOnce)
     });
     inThreads([&](int id) {
         for (int i = 0; i < 200; ++i) {
-            const TestStream stream;
-            const TestEvent event;
+            TestStream const stream;
+            TestEvent const event;
             int* device = nullptr;
             int value = id * 1000 + i;
             int result = -1;
@@ -131,7 +131,7 @@ void waitAtGate(void* data)
 
 TEST(Thread, QueryTellsOfAnotherThreadsWork)
 {
-    const TestStream stream;
+    TestStream const stream;
     Gate gate;
     std::thread worker([&] { EXPECT_OK(cudaLaunchHostFunc(stream, waitAtGate, &gate)); });
     while (!gate.entered)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include "ir/dim.h"
 
 #include <random>
 
-#include "ir/dim.h"
+#include <gtest/gtest.h>
 
 namespace tw::ir {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/graph.h"
+
 #include <gtest/gtest.h>
 
-#include "ir/graph.h"
 #include "ir/op_def.h"
 #include "ir/text.h"
 #include "ops/shuffle/op.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include "ir/text.h"
 
 #include <cstring>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "ir/op_def.h"
-#include "ir/text.h"
 #include "support/op_case.h"
 #include "tactic/registry.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/jit/emitter.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace tw::kernels::jit {
 

@@ -4,11 +4,11 @@
 // memory.
 #include "kernels/cpu/gemm_jit.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "device/cpu.h"
 

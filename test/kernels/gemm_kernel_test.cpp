@@ -4,13 +4,13 @@
 // at afterwards.
 #include "kernels/cpu/jit/gemm_kernel.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "device/cpu.h"
 #include "families/elementwise/activate.h"

@@ -3,10 +3,10 @@
 // products, parts in any order; guards round c.
 #include "kernels/cpu/gemv_jit.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "device/cpu.h"
 #include "device/large_pages.h"

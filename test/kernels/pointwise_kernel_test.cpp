@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emitted expressions: rows, steps, tails, stores past the caches, and programs that are refused. What each step
 // computes is checked by the cases of the op `pointwise`.
-#include "kernels/cpu/jit/pointwise.h"
-
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <memory>
 
+#include <gtest/gtest.h>
+
 #include "device/cpu.h"
+#include "kernels/cpu/jit/pointwise.h"
 
 namespace tw::test {
 

@@ -6,8 +6,6 @@
 // an excluded case passes (the exclusion is stale), crashes or runs out of time, when an exclusion matches no case or
 // its reason does not hold for the model, and when a count falls below its floor. --filter looks at some cases and
 // checks no floors.
-#include "case_run.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,6 +21,8 @@
 #include <fnmatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "case_run.h"
 
 namespace {
 

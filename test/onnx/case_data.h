@@ -2,12 +2,12 @@
 // Recorded tensors of the ONNX cases and how they compare.
 #pragma once
 
-#include "NvInfer.h"
-#include "tw_onnx.pb.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "NvInfer.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::test {
 

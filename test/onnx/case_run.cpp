@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "case_run.h"
 
-#include "NvInfer.h"
-#include "NvOnnxParser.h"
-#include "case_data.h"
-#include "cuda_runtime_api.h"
-
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -14,6 +9,11 @@
 #include <stdexcept>
 
 #include <sys/stat.h>
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+#include "case_data.h"
+#include "cuda_runtime_api.h"
 
 namespace tw::test {
 

@@ -2,16 +2,16 @@
 // What tests of the parser share: a builder with its logger, and models made with the schema's own classes.
 #pragma once
 
-#include "NvInfer.h"
-#include "NvOnnxParser.h"
-#include "tw_onnx.pb.h"
-
 #include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::test {
 

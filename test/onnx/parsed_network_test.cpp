@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parser makes of a model: names, outputs, and the layers behind nodes whose meaning has edges.
-#include "models.h"
+#include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
+#include "models.h"
 
 using namespace tw::test;
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parser as a program sees it: errors, hostile models, weights, names. Models are made here, with the schema's own
 // classes.
-#include "models.h"
-
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -13,8 +9,11 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "models.h"
 
 namespace {
 
@@ -146,12 +145,13 @@ TEST(OnnxParser, ImplicitBatchIsRefused)
 
 TEST(OnnxParser, BrokenGraphs)
 {
-    struct
+    struct Case
     {
         char const* what;
         std::function<void(ModelProto&)> change;
         ErrorCode code;
-    } const cases[]{
+    };
+    Case const cases[]{
         {"no graph", [](ModelProto& m) { m.clear_graph(); }, ErrorCode::kINVALID_GRAPH},
         {"no operator set", [](ModelProto& m) { m.clear_opset_import(); }, ErrorCode::kINVALID_GRAPH},
         {"which no node", [](ModelProto& m) { m.mutable_graph()->mutable_node(0)->set_input(0, "z"); },
@@ -373,11 +373,12 @@ TEST(OnnxParser, ExternalWeights)
         Fixture f;
         EXPECT_TRUE(f.parse(m, path.c_str())) << f.error();
     }
-    struct
+    struct BadFile
     {
         ModelProto model;
         char const* what;
-    } const bad[]{
+    };
+    BadFile const bad[]{
         {externalModel("../out.bin"), "outside"},
         {externalModel("x/../../out.bin"), "outside"},
         {externalModel(folder / "in/w.bin"), "outside"},

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference. TW_TACTIC, a tactic's
 // name or one with *, takes these tactics alone.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string_view>
+
+#include <gtest/gtest.h>
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions between channel slices of wider tensors, as concatenations without copies make them, with work shared
 // out in a strange order: what lies in the other channels is neither read nor written.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "interp/interp.h"
 #include "ops/convolution/op.h"

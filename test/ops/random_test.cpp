@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random shapes and attributes of every op with a cases_random.cpp: by the seed of the day, so that every day other sizes
 // are met. A failure names the seed: TW_TEST_SEED repeats it. TW_TEST_COUNT: cases of each op.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+
+#include <gtest/gtest.h>
 
 #include "cases/draw.h"
 #include "ops/run_case.h"

@@ -2,9 +2,9 @@
 // What Winograd's convolution costs in accuracy: errors of larger layers against the double-precision reference.
 #include "families/convolution/winograd.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"

@@ -114,7 +114,8 @@ TEST(RemoveIdentities, ShufflesJoin)
         char const* name;
         ops::shuffle::Attrs first, second;
         size_t nodes;
-    } const cases[] = {
+    };
+    Case const cases[] = {
         {"back and forth", transpose({0, 2, 1}), transpose({0, 2, 1}), 1},
         {"transposes", transpose({1, 2, 0}), transpose({1, 0, 2}), 2},
         {"reshapes", reshape({6, 4}), reshape({3, 8}), 2},

@@ -6,12 +6,13 @@
 //   half         FP16 is permitted                                 refittable
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds
+#include "ir/text.h"
+
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
 
-#include "ir/text.h"
 #include "pass_test.h"
 
 namespace tw::test {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged and hostile plans: an error that says what is wrong, whatever the bytes.
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "plan/file.h"
 #include "plan/network.h"

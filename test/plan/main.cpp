@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "plan/network.h"
 

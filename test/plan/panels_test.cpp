@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in panels: the order itself, plans that hold it, engines that use it or undo it.
-#include <gtest/gtest.h>
-
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "families/convolution/winograd.h"
 #include "kernels/cpu/jit/emitter.h"
@@ -97,10 +97,11 @@ plan::Contents convolutions()
     ir::Graph g;
     g.name = "convolutions";
     ir::Value* x = g.addInput("x", DataType::kFloat, {1, 18, 12, 12});
-    struct
+    struct Layer
     {
         int64_t k, window, stride;
-    } const layers[] = {{32, 3, 1}, {64, 3, 2}, {48, 1, 1}};
+    };
+    Layer const layers[] = {{32, 3, 1}, {64, 3, 2}, {48, 1, 1}};
     int64_t c = 18;
     for (auto const& l : layers) {
         std::string const name = "conv" + std::to_string(c);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+
+#include <gtest/gtest.h>
 
 #include "base/hash.h"
 #include "device/thread_pool.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A constant that several layers read: once in the plan, and in an engine once in each form that kernels read.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstring>
 #include <fstream>
+
+#include <gtest/gtest.h>
 
 #include "device/thread_pool.h"
 #include "interp/interp.h"

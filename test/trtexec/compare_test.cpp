@@ -3,22 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <gtest/gtest.h>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 namespace tw::trtexec {
 namespace {
 
-RecordedTensor floats(const std::vector<float>& values)
+RecordedTensor floats(std::vector<float> const& values)
 {
     RecordedTensor t;
     t.dims = {static_cast<int64_t>(values.size())};
     t.data.resize(values.size() * sizeof(float));
-    std::copy_n(reinterpret_cast<const std::byte*>(values.data()), t.data.size(), t.data.begin());
+    std::copy_n(reinterpret_cast<std::byte const*>(values.data()), t.data.size(), t.data.begin());
     return t;
 }
 
-Comparison run(const std::vector<double>& out, const std::vector<float>& ref, Tolerance t = {})
+Comparison run(std::vector<double> const& out, std::vector<float> const& ref, Tolerance t = {})
 {
     return compareTensors(out, floats(ref), t);
 }
@@ -28,7 +29,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(Compare, Equal)
 {
-    const Comparison c = run({1, -2, 3}, {1, -2, 3});
+    Comparison const c = run({1, -2, 3}, {1, -2, 3});
     EXPECT_TRUE(c.passed);
     EXPECT_EQ(c.maxAbsolute, 0);
     EXPECT_EQ(c.maxRelative, 0);
@@ -39,7 +40,7 @@ TEST(Compare, ToleranceIsASumOfTwoParts)
 {
     // Allowed at the second element: 1e-5 * 100 + 1e-4 * 1 = 1.1e-3.
     EXPECT_TRUE(run({100, 1.00109}, {100, 1}).passed);
-    const Comparison beyond = run({100, 1.00112}, {100, 1});
+    Comparison const beyond = run({100, 1.00112}, {100, 1});
     EXPECT_FALSE(beyond.passed);
     EXPECT_EQ(beyond.failures, 1u);
     EXPECT_EQ(beyond.firstFailure, 1u);
@@ -48,8 +49,8 @@ TEST(Compare, ToleranceIsASumOfTwoParts)
 
 TEST(Compare, CosineCatchesWhatTheElementsAllow)
 {
-    const Tolerance loose{.atol = 10, .rtol = 0};
-    const Comparison c = run({1, 0}, {0, 1}, loose);
+    Tolerance const loose{.atol = 10, .rtol = 0};
+    Comparison const c = run({1, 0}, {0, 1}, loose);
     EXPECT_EQ(c.failures, 0u);
     EXPECT_EQ(c.cosine, 0);
     EXPECT_FALSE(c.passed);
@@ -65,8 +66,8 @@ TEST(Compare, ZerosAndEmpty)
 
 TEST(Compare, SpecialValuesMatchOnlyTheirLike)
 {
-    const float nan = std::nanf("");
-    const float inf = std::numeric_limits<float>::infinity();
+    float const nan = std::nanf("");
+    float const inf = std::numeric_limits<float>::infinity();
     EXPECT_TRUE(run({kNan, kInf, 1}, {nan, inf, 1}).passed);
     EXPECT_FALSE(run({kNan, 1}, {1, 1}).passed);
     EXPECT_FALSE(run({1, 1}, {nan, 1}).passed);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line's rules, as a table: what is given, what comes of it.
-#include "failure.h"
-#include "flags.h"
 #include "options.h"
-#include "value_syntax.h"
+
+#include <set>
 
 #include <gtest/gtest.h>
-#include <set>
+
+#include "failure.h"
+#include "flags.h"
+#include "value_syntax.h"
 
 namespace tw::trtexec {
 namespace {
@@ -14,8 +16,8 @@ namespace {
 Options parse(std::vector<std::string> args)
 {
     args.insert(args.begin(), "trtexec");
-    std::vector<const char*> argv;
-    for (const std::string& a : args)
+    std::vector<char const*> argv;
+    for (std::string const& a : args)
         argv.push_back(a.c_str());
     return parseOptions(static_cast<int>(argv.size()), argv.data());
 }
@@ -23,7 +25,7 @@ Options parse(std::vector<std::string> args)
 std::string echo(std::vector<std::string> args)
 {
     std::string all;
-    for (const std::string& line : echoLines(parse(std::move(args))))
+    for (std::string const& line : echoLines(parse(std::move(args))))
         all += line + "\n";
     return all;
 }
@@ -31,10 +33,10 @@ std::string echo(std::vector<std::string> args)
 // Every published flag with a value that it takes, and a line of the echo that shows it (or nothing).
 struct Accepted
 {
-    const char* flag;
-    const char* echo;
+    char const* flag;
+    char const* echo;
 };
-const Accepted kWithOnnx[] = {
+Accepted const kWithOnnx[] = {
     {"--minShapes=x:1x3", "Input build shape: x=1x3+1x3+1x3"},
     {"--optShapes='x:0':2x3", "Input build shape: x:0=2x3+2x3+2x3"},
     {"--maxShapes=x:4,y:2x2", "Input build shape: y=2x2+2x2+2x2"},
@@ -128,11 +130,11 @@ const Accepted kWithOnnx[] = {
 
 TEST(Options, EachFlagIsAcceptedAndEchoed)
 {
-    for (const Accepted& a : kWithOnnx) {
+    for (Accepted const& a : kWithOnnx) {
         SCOPED_TRACE(a.flag);
-        const Options options = parse({"--onnx=m.onnx", a.flag});
+        Options const options = parse({"--onnx=m.onnx", a.flag});
         EXPECT_TRUE(options.unknown.empty());
-        const std::string text = echo({"--onnx=m.onnx", a.flag});
+        std::string const text = echo({"--onnx=m.onnx", a.flag});
         EXPECT_NE(text.find(a.echo ? a.echo : ""), std::string::npos) << text;
     }
 }
@@ -155,25 +157,25 @@ TEST(Options, TableOfFlagsHasNoHole)
                                     "--layerOutputTypes",
                                     "--help",
                                     "-h"};
-    for (const Accepted& a : kWithOnnx)
+    for (Accepted const& a : kWithOnnx)
         tested.insert(std::string(a.flag).substr(0, std::string(a.flag).find('=')));
-    for (const Flag& flag : allFlags())
+    for (Flag const& flag : allFlags())
         EXPECT_TRUE(tested.count(std::string(flag.name))) << flag.name << " is in the help but not tested";
     std::set<std::string> known;
-    for (const Flag& flag : allFlags())
+    for (Flag const& flag : allFlags())
         EXPECT_TRUE(known.insert(std::string(flag.name)).second) << flag.name << " stands twice";
-    for (const std::string& name : tested)
+    for (std::string const& name : tested)
         EXPECT_TRUE(known.count(name)) << name << " is parsed but has no help line";
 }
 
 TEST(Options, HelpHasEveryHeadingAndFlag)
 {
-    const std::string text = helpText();
-    for (const char* heading : {"=== Model Options ===", "=== Build Options ===", "=== Inference Options ===",
+    std::string const text = helpText();
+    for (char const* heading : {"=== Model Options ===", "=== Build Options ===", "=== Inference Options ===",
                                 "=== Reporting Options ===", "=== System Options ===", "=== Help ==="})
         EXPECT_NE(text.find(heading), std::string::npos) << heading;
-    const std::set<std::string_view> hidden = {"--nvtxMode", "--explicitBatch", "--explicitPrecision"};
-    for (const Flag& flag : allFlags())
+    std::set<std::string_view> const hidden = {"--nvtxMode", "--explicitBatch", "--explicitPrecision"};
+    for (Flag const& flag : allFlags())
         EXPECT_EQ(text.find("  " + std::string(flag.name) + std::string(flag.syntax) + " ") != std::string::npos,
                   !hidden.count(flag.name))
             << flag.name;
@@ -183,7 +185,7 @@ TEST(Options, HelpHasEveryHeadingAndFlag)
 
 TEST(Options, CommandLinesThatAreRefused)
 {
-    const std::vector<std::vector<std::string>> refused = {
+    std::vector<std::vector<std::string>> const refused = {
         {"--fp16"}, // no model
         {"--onnx"}, // no value; one after a space is not taken
         {"--onnx="},
@@ -240,9 +242,9 @@ TEST(Options, CommandLinesThatAreRefused)
         {"--onnx=m", "--layerDeviceTypes=a:NPU"},
         {"--onnx=m", "--compareCosine=2"},
     };
-    for (const auto& args : refused) {
+    for (auto const& args : refused) {
         std::string line;
-        for (const std::string& a : args)
+        for (std::string const& a : args)
             line += a + " ";
         EXPECT_THROW((void)parse(args), UsageError) << line;
     }
@@ -262,7 +264,7 @@ TEST(Options, UnknownArguments)
 
 TEST(Options, RepeatableFlags)
 {
-    const Options uff = parse({"--uff=m", "--uffInput=x,3,2,1", "--uffInput=y,1,2,3", "--output=a,b", "--output=c",
+    Options const uff = parse({"--uff=m", "--uffInput=x,3,2,1", "--uffInput=y,1,2,3", "--output=a,b", "--output=c",
                                "--uffNHWC", "--plugins=p", "--plugins=q"});
     EXPECT_TRUE(uff.unknown.empty());
     EXPECT_EQ(uff.model.uffInputs.size(), 2u);
@@ -274,14 +276,14 @@ TEST(Options, RepeatableFlags)
 
 TEST(Options, BatchFollowsTheModel)
 {
-    const Options onnx = parse({"--onnx=m"});
+    Options const onnx = parse({"--onnx=m"});
     EXPECT_TRUE(onnx.build.explicitBatch());
     EXPECT_EQ(onnx.inference.batch, 0);
-    const Options caffe = parse({"--deploy=p", "--output=y"});
+    Options const caffe = parse({"--deploy=p", "--output=y"});
     EXPECT_EQ(caffe.build.maxBatch, 1);
     EXPECT_EQ(caffe.inference.batch, 1);
     EXPECT_EQ(parse({"--deploy=p", "--output=y", "--batch=8"}).build.maxBatch, 8);
-    const Options larger = parse({"--deploy=p", "--output=y", "--batch=2", "--maxBatch=8"});
+    Options const larger = parse({"--deploy=p", "--output=y", "--batch=2", "--maxBatch=8"});
     EXPECT_EQ(larger.build.maxBatch, 8);
     EXPECT_EQ(larger.inference.batch, 2);
     EXPECT_TRUE(parse({"--loadEngine=e", "--shapes=x:2"}).build.explicitBatch());
@@ -289,29 +291,29 @@ TEST(Options, BatchFollowsTheModel)
 
 TEST(Options, ShapesFillEachOther)
 {
-    const auto range = [](const Options& o) { return o.build.shapes.at("x"); };
-    const Options alone = parse({"--onnx=m", "--shapes=x:2x3"});
+    auto const range = [](Options const& o) { return o.build.shapes.at("x"); };
+    Options const alone = parse({"--onnx=m", "--shapes=x:2x3"});
     EXPECT_EQ(range(alone).min, (Shape{2, 3}));
     EXPECT_EQ(range(alone).max, (Shape{2, 3}));
-    const Options opt = parse({"--onnx=m", "--optShapes=x:4"});
+    Options const opt = parse({"--onnx=m", "--optShapes=x:4"});
     EXPECT_EQ(opt.inference.shapes.at("x"), Shape{4});
     EXPECT_EQ(range(opt).min, Shape{4});
-    const Options ends = parse({"--onnx=m", "--minShapes=x:1", "--maxShapes=x:8"});
+    Options const ends = parse({"--onnx=m", "--minShapes=x:1", "--maxShapes=x:8"});
     EXPECT_EQ(range(ends).opt, Shape{8});
     EXPECT_EQ(ends.inference.shapes.at("x"), Shape{8});
-    const Options low = parse({"--onnx=m", "--minShapes=x:1"});
+    Options const low = parse({"--onnx=m", "--minShapes=x:1"});
     EXPECT_EQ(range(low).max, Shape{1});
-    const Options top = parse({"--onnx=m", "--maxShapes=x:8", "--optShapes=x:4", "--shapes=x:6"});
+    Options const top = parse({"--onnx=m", "--maxShapes=x:8", "--optShapes=x:4", "--shapes=x:6"});
     EXPECT_EQ(range(top).min, Shape{4});
     EXPECT_EQ(top.inference.shapes.at("x"), Shape{6});
-    const Options calib = parse({"--onnx=m", "--int8", "--calib=c", "--shapes=x:2"});
+    Options const calib = parse({"--onnx=m", "--int8", "--calib=c", "--shapes=x:2"});
     EXPECT_TRUE(calib.build.calibShapes.empty()); // --shapes alone is no build shape when the calibration is settled
     EXPECT_EQ(parse({"--onnx=m", "--int8", "--calib=c", "--optShapes=x:2"}).build.calibShapes.at("x").opt, Shape{2});
 }
 
 TEST(Options, LayerConstraintsKeepTheirOrder)
 {
-    const Options o = parse({"--onnx=m", "--precisionConstraints=obey", "--layerPrecisions=*:fp16,a:0:fp32",
+    Options const o = parse({"--onnx=m", "--precisionConstraints=obey", "--layerPrecisions=*:fp16,a:0:fp32",
                              "--layerOutputTypes=a:fp32+int8,*:fp16"});
     EXPECT_EQ(o.build.layerPrecisions[0].first, "*");
     EXPECT_EQ(o.build.layerPrecisions[1].first, "a:0");
@@ -333,8 +335,8 @@ TEST(Options, DeprecatedSpellingsWarn)
 
 TEST(Options, EchoOfDefaults)
 {
-    const std::string text = echo({"--onnx=m.onnx"});
-    for (const char* line :
+    std::string const text = echo({"--onnx=m.onnx"});
+    for (char const* line :
          {"Format: ONNX\nModel: m.onnx\nOutput:\n=== Build Options ===\nMax batch: explicit batch\n"
           "Memory Pools: workspace: default, dlaSRAM: default, dlaLocalDRAM: default, dlaGlobalDRAM: default\n"
           "minTiming: 1\navgTiming: 8\nPrecision: FP32\nLayerPrecisions: \nCalibration: \nRefit: Disabled\n"

@@ -2,19 +2,20 @@
 // Files that are written: through links, over what is there, into pipes and devices.
 #include "output_file.h"
 
-#include "failure.h"
-#include "files.h"
-
 #include <atomic>
 #include <cstdlib>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
+
+#include "failure.h"
+#include "files.h"
 
 namespace {
 
@@ -38,12 +39,12 @@ protected:
         fs::remove_all(folder);
     }
 
-    static std::string text(const fs::path& path)
+    static std::string text(fs::path const& path)
     {
         std::ifstream file(path, std::ios::binary);
         return {std::istreambuf_iterator<char>(file), {}};
     }
-    static void put(const fs::path& path, const std::string& content)
+    static void put(fs::path const& path, std::string const& content)
     {
         std::ofstream(path, std::ios::binary) << content;
     }
@@ -52,17 +53,17 @@ protected:
         return static_cast<size_t>(
             std::distance(fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator()));
     }
-    static std::string whyNot(const fs::path& path)
+    static std::string whyNot(fs::path const& path)
     {
         std::string before, after;
         try {
             checkWritable(path.string());
-        } catch (const Failure& failure) {
+        } catch (Failure const& failure) {
             before = failure.what();
         }
         try {
             writeFile(path.string(), "new");
-        } catch (const Failure& failure) {
+        } catch (Failure const& failure) {
             after = failure.what();
         }
         EXPECT_EQ(before, after);
@@ -74,19 +75,19 @@ protected:
 
 TEST_F(OutputFiles, NewAndOldFilesAreWrittenWholeAndNothingElseIsLeft)
 {
-    const fs::path file = folder / "plan";
+    fs::path const file = folder / "plan";
     checkWritable(file.string());
     EXPECT_EQ(entries(), 0u);
     writeFile(file.string(), "one");
     EXPECT_EQ(text(file), "one");
-    const fs::path longName = folder / std::string(255, 'n');
+    fs::path const longName = folder / std::string(255, 'n');
     writeFile(longName.string(), "two");
     EXPECT_EQ(text(longName), "two");
     writeFile(file.string(), std::string_view());
     EXPECT_EQ(fs::file_size(file), 0u);
     EXPECT_EQ(entries(), 2u);
     // A name without a folder.
-    const fs::path before = fs::current_path();
+    fs::path const before = fs::current_path();
     fs::current_path(folder);
     writeFile("here", "three");
     fs::current_path(before);
@@ -95,7 +96,7 @@ TEST_F(OutputFiles, NewAndOldFilesAreWrittenWholeAndNothingElseIsLeft)
 
 TEST_F(OutputFiles, AReaderKeepsWhatItHasOpenAndTheModeStays)
 {
-    const fs::path file = folder / "plan";
+    fs::path const file = folder / "plan";
     put(file, "old content");
     ASSERT_EQ(chmod(file.c_str(), 0640), 0);
     std::ifstream reader(file);
@@ -113,7 +114,7 @@ TEST_F(OutputFiles, TheOwnerStays)
 {
     if (geteuid() != 0)
         GTEST_SKIP() << "only root can make a file of another owner";
-    const fs::path file = folder / "plan";
+    fs::path const file = folder / "plan";
     put(file, "old");
     ASSERT_EQ(chown(file.c_str(), 12345, 23456), 0);
     writeFile(file.string(), "new");
@@ -133,7 +134,7 @@ TEST_F(OutputFiles, LinksAreFollowed)
     fs::create_symlink(folder / "target/plan", folder / "a/absolute");
     fs::create_symlink("../absolute", folder / "a/b/relative");
     fs::create_symlink("b/relative", folder / "a/chain");
-    for (const char* link : {"a/absolute", "a/b/relative", "a/chain"}) {
+    for (char const* link : {"a/absolute", "a/b/relative", "a/chain"}) {
         writeFile((folder / link).string(), link);
         EXPECT_TRUE(fs::is_symlink(folder / link)) << link;
         EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / "target/plan")));
@@ -166,7 +167,7 @@ TEST_F(OutputFiles, FoldersAreRefused)
 {
     fs::create_directory(folder / "folder");
     fs::create_directory_symlink("folder", folder / "link");
-    for (const char* name : {"folder", "folder/", "link", "link/", "."})
+    for (char const* name : {"folder", "folder/", "link", "link/", "."})
         EXPECT_NE(whyNot(folder / name).find("Is a directory"), std::string::npos) << name;
     EXPECT_NE(whyNot(folder / "missing/plan").find("No such file or directory"), std::string::npos);
     put(folder / "file", "");
@@ -175,11 +176,11 @@ TEST_F(OutputFiles, FoldersAreRefused)
 
 TEST_F(OutputFiles, APipeIsWrittenTo)
 {
-    const fs::path pipe = folder / "pipe";
+    fs::path const pipe = folder / "pipe";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     fs::create_symlink("pipe", folder / "link");
-    const std::string content(300000, 'p'); // more than the kernel holds
-    for (const char* name : {"pipe", "link"}) {
+    std::string const content(300000, 'p'); // more than the kernel holds
+    for (char const* name : {"pipe", "link"}) {
         checkWritable((folder / name).string());
         std::string got;
         std::thread reader([&] { got = text(pipe); });
@@ -208,7 +209,7 @@ TEST_F(OutputFiles, ADeviceStaysADevice)
     EXPECT_THROW(writeFile((folder / "full").string(), "no room"), Failure);
     EXPECT_TRUE(fs::is_character_file("/dev/full"));
     { // no lock beside it either
-        const FileLock lock((folder / "null").string());
+        FileLock const lock((folder / "null").string());
     }
     EXPECT_FALSE(fs::exists("/dev/null.lock"));
     EXPECT_EQ(entries(), 2u);
@@ -216,8 +217,8 @@ TEST_F(OutputFiles, ADeviceStaysADevice)
 
 TEST_F(OutputFiles, ADescriptorOfTheProcessIsWrittenToAsItStands)
 {
-    const fs::path log = folder / "log";
-    const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    fs::path const log = folder / "log";
+    int const fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     ASSERT_GE(fd, 0);
     ASSERT_EQ(write(fd, "before ", 7), 7);
     writeFile("/dev/fd/" + std::to_string(fd), "between ");
@@ -240,9 +241,9 @@ TEST_F(OutputFiles, LocksLieBesideTheTarget)
 {
     fs::create_directory(folder / "target");
     fs::create_symlink("target/cache", folder / "link");
-    const FileLock lock((folder / "link").string());
+    FileLock const lock((folder / "link").string());
     EXPECT_FALSE(fs::exists(folder / "link.lock"));
-    const int other = open((folder / "target/cache.lock").c_str(), O_RDWR);
+    int const other = open((folder / "target/cache.lock").c_str(), O_RDWR);
     ASSERT_GE(other, 0);
     EXPECT_NE(flock(other, LOCK_EX | LOCK_NB), 0);
     close(other);

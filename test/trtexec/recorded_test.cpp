@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers of recorded tensors: what they read, and every way in which bytes can be wrong.
-#include "failure.h"
-#include "files.h"
-#include "output_file.h"
 #include "recorded.h"
 
 #include <cmath>
 #include <filesystem>
-#include <gtest/gtest.h>
 #include <random>
+
+#include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "failure.h"
+#include "files.h"
+#include "output_file.h"
 
 namespace tw::trtexec {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes bytesOf(const std::string& text)
+Bytes bytesOf(std::string const& text)
 {
-    const auto* first = reinterpret_cast<const std::byte*>(text.data());
+    auto const* first = reinterpret_cast<std::byte const*>(text.data());
     return Bytes(first, first + text.size());
 }
 
 std::string number(uint64_t value, size_t size)
 {
-    return std::string(reinterpret_cast<const char*>(&value), size);
+    return std::string(reinterpret_cast<char const*>(&value), size);
 }
 
 std::string varint(uint64_t v)
@@ -38,7 +40,7 @@ std::string varint(uint64_t v)
     return s + static_cast<char>(v);
 }
 
-std::string lengthField(int field, const std::string& body)
+std::string lengthField(int field, std::string const& body)
 {
     return varint(field << 3 | 2) + varint(body.size()) + body;
 }
@@ -47,41 +49,41 @@ std::string varintField(int field, uint64_t v)
     return varint(field << 3) + varint(v);
 }
 
-std::string floatBytes(const std::vector<float>& values)
+std::string floatBytes(std::vector<float> const& values)
 {
-    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
 }
 
-const std::string kRaw2x3 = varintField(1, 2) + varintField(1, 3) + varintField(2, 1) + lengthField(8, "prob") +
+std::string const kRaw2x3 = varintField(1, 2) + varintField(1, 3) + varintField(2, 1) + lengthField(8, "prob") +
                             lengthField(9, floatBytes({1, 2, 3, 4, 5, 6}));
 
-RecordedTensor proto(const std::string& text)
+RecordedTensor proto(std::string const& text)
 {
     return readTensorProto(bytesOf(text), "t.pb");
 }
 
 TEST(TensorProto, RawAndTypedFields)
 {
-    const RecordedTensor raw = proto(kRaw2x3);
+    RecordedTensor const raw = proto(kRaw2x3);
     EXPECT_EQ(raw.name, "prob");
     EXPECT_EQ(raw.dims, (std::vector<int64_t>{2, 3}));
     EXPECT_EQ(raw.at(5), 6);
 
-    const std::string dims2 = lengthField(1, varint(2)); // packed
+    std::string const dims2 = lengthField(1, varint(2)); // packed
     EXPECT_EQ(proto(dims2 + varintField(2, 1) + lengthField(4, floatBytes({0.5f, -1}))).at(1), -1);
     EXPECT_EQ(
         proto(dims2 + varintField(2, 1) + varint(4 << 3 | 5) + floatBytes({3}) + varint(4 << 3 | 5) + floatBytes({4}))
             .at(1),
         4);
-    const uint64_t minusTwo = static_cast<uint64_t>(-2);
+    uint64_t const minusTwo = static_cast<uint64_t>(-2);
     EXPECT_EQ(proto(dims2 + varintField(2, 6) + lengthField(5, varint(7) + varint(minusTwo))).at(1), -2);
     EXPECT_EQ(proto(dims2 + varintField(2, 3) + varintField(5, 7) + varintField(5, minusTwo)).at(1), -2);
     EXPECT_EQ(proto(dims2 + varintField(2, 7) + lengthField(7, varint(7) + varint(minusTwo))).at(1), -2);
     EXPECT_EQ(proto(dims2 + varintField(2, 9) + lengthField(5, varint(0) + varint(1))).at(1), 1);
     EXPECT_EQ(proto(dims2 + varintField(2, 10) + lengthField(5, varint(0) + varint(0x3c00))).at(1), 1);
-    const double two[] = {1.5, 2.5};
+    double const two[] = {1.5, 2.5};
     EXPECT_EQ(
-        proto(dims2 + varintField(2, 11) + lengthField(10, std::string(reinterpret_cast<const char*>(two), 16))).at(1),
+        proto(dims2 + varintField(2, 11) + lengthField(10, std::string(reinterpret_cast<char const*>(two), 16))).at(1),
         2.5);
     EXPECT_EQ(proto(varintField(2, 1) + lengthField(9, floatBytes({9}))).count(), 1u); // a scalar
     EXPECT_EQ(proto(varintField(1, 0) + varintField(2, 1)).count(), 0u);               // an empty tensor
@@ -90,8 +92,8 @@ TEST(TensorProto, RawAndTypedFields)
 
 TEST(TensorProto, WrongBytes)
 {
-    const std::string f1 = varintField(2, 1);
-    const std::string wrong[] = {
+    std::string const f1 = varintField(2, 1);
+    std::string const wrong[] = {
         "",                                         // no type
         varintField(2, 8) + lengthField(6, "text"), // strings
         varintField(2, 99),
@@ -113,27 +115,27 @@ TEST(TensorProto, WrongBytes)
         varint(2 << 3 | 2) + varint(0), // type with a wrong wire type
         varint(1 << 3 | 5) + "1234" + f1,
     };
-    for (const std::string& text : wrong)
+    for (std::string const& text : wrong)
         EXPECT_THROW((void)proto(text), Failure) << testing::PrintToString(text);
     for (size_t cut = 0; cut < kRaw2x3.size(); ++cut)
         EXPECT_THROW((void)proto(kRaw2x3.substr(0, cut)), Failure) << cut;
 }
 
-std::string npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran = false)
+std::string npy(std::string const& descr, std::string const& shape, std::string const& data, bool fortran = false)
 {
-    const std::string header =
+    std::string const header =
         "{'descr': " + descr + ", 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }\n";
     return "\x93NUMPY" + number(1, 2).substr(0, 1) + std::string(1, '\0') + number(header.size(), 2) + header + data;
 }
 
-RecordedTensor readNpyText(const std::string& text)
+RecordedTensor readNpyText(std::string const& text)
 {
     return readNpy(bytesOf(text), "a.npy");
 }
 
 TEST(Npy, ReadsAndRefuses)
 {
-    const RecordedTensor t = readNpyText(npy("'<f4'", "(2, 3)", floatBytes({1, 2, 3, 4, 5, 6})));
+    RecordedTensor const t = readNpyText(npy("'<f4'", "(2, 3)", floatBytes({1, 2, 3, 4, 5, 6})));
     EXPECT_EQ(t.dims, (std::vector<int64_t>{2, 3}));
     EXPECT_EQ(t.at(4), 5);
     EXPECT_EQ(readNpyText(npy("'|u1'", "(3,)", "abc")).at(0), 'a');
@@ -141,7 +143,7 @@ TEST(Npy, ReadsAndRefuses)
     EXPECT_EQ(readNpyText(npy("'<f2'", "(1,)", number(0xc000, 2))).at(0), -2);
     EXPECT_EQ(readNpyText(npy("'<f4'", "(2,)", floatBytes({1, 2}), true)).count(), 2u); // order is one in 1-D
 
-    const std::string good = npy("'<f4'", "(2, 3)", floatBytes({1, 2, 3, 4, 5, 6}));
+    std::string const good = npy("'<f4'", "(2, 3)", floatBytes({1, 2, 3, 4, 5, 6}));
     for (size_t cut = 0; cut < good.size(); ++cut)
         EXPECT_THROW((void)readNpyText(good.substr(0, cut)), Failure) << cut;
     EXPECT_THROW((void)readNpyText(good + "x"), Failure);
@@ -156,7 +158,7 @@ TEST(Npy, ReadsAndRefuses)
     EXPECT_THROW((void)readNpyText(npy("'<f4'", "(2, 2)", floatBytes({1, 2, 3, 4}), true)), Failure);
 }
 
-std::string deflated(const std::string& text, int windowBits)
+std::string deflated(std::string const& text, int windowBits)
 {
     z_stream stream{};
     EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, windowBits, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -178,14 +180,14 @@ struct Entry
     bool compress = false;
 };
 
-std::string zip(const std::vector<Entry>& entries)
+std::string zip(std::vector<Entry> const& entries)
 {
     std::string file;
     std::string directory;
-    for (const Entry& e : entries) {
-        const std::string body = e.compress ? deflated(e.data, -15) : e.data;
-        const uint64_t crc = crc32(0, reinterpret_cast<const Bytef*>(e.data.data()), static_cast<uInt>(e.data.size()));
-        const std::string common = number(0, 2) + number(e.compress ? 8 : 0, 2) + number(0, 4) + number(crc, 4) +
+    for (Entry const& e : entries) {
+        std::string const body = e.compress ? deflated(e.data, -15) : e.data;
+        uint64_t const crc = crc32(0, reinterpret_cast<Bytef const*>(e.data.data()), static_cast<uInt>(e.data.size()));
+        std::string const common = number(0, 2) + number(e.compress ? 8 : 0, 2) + number(0, 4) + number(crc, 4) +
                                    number(body.size(), 4) + number(e.data.size(), 4) + number(e.name.size(), 2);
         directory += number(0x02014b50, 4) + number(20, 2) + number(20, 2) + common + number(0, 2) + number(0, 2) +
                      number(0, 2) + number(0, 2) + number(0, 4) + number(file.size(), 4) + e.name;
@@ -197,9 +199,9 @@ std::string zip(const std::vector<Entry>& entries)
 
 TEST(Npz, StoredAndDeflated)
 {
-    const std::string a = npy("'<f4'", "(2,)", floatBytes({1, 2}));
-    const std::string b = npy("'<i4'", "(1, 1)", number(7, 4));
-    const auto tensors = readNpz(bytesOf(zip({{"y.npy", a}, {"arr_0.npy", b, true}})), "r.npz");
+    std::string const a = npy("'<f4'", "(2,)", floatBytes({1, 2}));
+    std::string const b = npy("'<i4'", "(1, 1)", number(7, 4));
+    auto const tensors = readNpz(bytesOf(zip({{"y.npy", a}, {"arr_0.npy", b, true}})), "r.npz");
     ASSERT_EQ(tensors.size(), 2u);
     EXPECT_EQ(tensors[0].name, "y");
     EXPECT_EQ(tensors[0].at(1), 2);
@@ -209,7 +211,7 @@ TEST(Npz, StoredAndDeflated)
 
 TEST(Npz, DamagedBytesNeverCrash)
 {
-    const std::string good = zip({{"y.npy", npy("'<f4'", "(2,)", floatBytes({1, 2}))},
+    std::string const good = zip({{"y.npy", npy("'<f4'", "(2,)", floatBytes({1, 2}))},
                                   {"z.npy", npy("'<f4'", "(64,)", floatBytes(std::vector<float>(64, 3))), true}});
     for (size_t cut = 0; cut < good.size(); ++cut)
         EXPECT_THROW((void)readNpz(bytesOf(good.substr(0, cut)), "r.npz"), Failure) << cut;
@@ -220,21 +222,21 @@ TEST(Npz, DamagedBytesNeverCrash)
             bad[random() % bad.size()] = static_cast<char>(random());
         try {
             (void)readNpz(bytesOf(bad), "r.npz");
-        } catch (const Failure&) {
+        } catch (Failure const&) {
         }
         std::string badProto = kRaw2x3;
         badProto[random() % badProto.size()] = static_cast<char>(random());
         try {
             (void)proto(badProto);
-        } catch (const Failure&) {
+        } catch (Failure const&) {
         }
     }
 }
 
 TEST(Inflate, StopsAtTheLimit)
 {
-    const std::string zeros(1 << 22, '\0'); // 4 MiB in about 4 KiB
-    const Bytes packed = bytesOf(deflated(zeros, 31));
+    std::string const zeros(1 << 22, '\0'); // 4 MiB in about 4 KiB
+    Bytes const packed = bytesOf(deflated(zeros, 31));
     EXPECT_EQ(inflateAll(packed, 31, zeros.size(), "z").size(), zeros.size());
     EXPECT_THROW((void)inflateAll(packed, 31, zeros.size() - 1, "z"), Failure);
     EXPECT_THROW((void)inflateAll(std::span(packed).first(packed.size() / 2), 31, zeros.size(), "z"), Failure);
@@ -251,7 +253,7 @@ protected:
         std::filesystem::create_directories(path_);
     }
     void TearDown() override { std::filesystem::remove_all(path_); }
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
+    std::string file(std::string const& name) const { return (path_ / name).string(); }
     std::filesystem::path path_;
 };
 
@@ -279,7 +281,7 @@ TEST_F(Folder, WritesWholeFilesOrNone)
     std::filesystem::create_directory(path_ / "taken");
     EXPECT_THROW(writeFile(file("taken"), "x"), Failure); // a folder stands there
     size_t files = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path_))
+    for ([[maybe_unused]] auto const& entry : std::filesystem::directory_iterator(path_))
         ++files;
     EXPECT_EQ(files, 2u); // "a" and "taken": no temporary file is left
     EXPECT_THROW((void)readFile(file("taken")), Failure);
@@ -295,13 +297,13 @@ TEST(Match, ByNameElseByPosition)
     std::vector<RecordedTensor> tensors(2);
     tensors[0].name = "b";
     tensors[1].name = "a";
-    const std::vector<std::string> ab = {"a", "b"};
+    std::vector<std::string> const ab = {"a", "b"};
     EXPECT_EQ(matchRecorded(tensors, ab, "r"), (std::vector<size_t>{1, 0}));
-    const std::vector<std::string> other = {"c", "d"};
+    std::vector<std::string> const other = {"c", "d"};
     EXPECT_EQ(matchRecorded(tensors, other, "r"), (std::vector<size_t>{0, 1}));
-    const std::vector<std::string> mixed = {"a", "d"};
+    std::vector<std::string> const mixed = {"a", "d"};
     EXPECT_THROW((void)matchRecorded(tensors, mixed, "r"), Failure);
-    const std::vector<std::string> three = {"c", "d", "e"};
+    std::vector<std::string> const three = {"c", "d", "e"};
     EXPECT_THROW((void)matchRecorded(tensors, three, "r"), Failure);
     EXPECT_EQ(matchRecorded(tensors, std::vector<std::string>{"a"}, "r"), std::vector<size_t>{1});
 }
@@ -309,7 +311,7 @@ TEST(Match, ByNameElseByPosition)
 TEST(Half, ConvertsBothWays)
 {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-        const double value = halfToDouble(static_cast<uint16_t>(bits));
+        double const value = halfToDouble(static_cast<uint16_t>(bits));
         if (!std::isnan(value)) {
             EXPECT_EQ(doubleToHalf(value), bits);
         }

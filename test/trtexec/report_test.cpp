@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels of the printed report and keys of the JSON files.
-#include "json_rows.h"
-#include "layer_information.h"
-#include "layer_profile.h"
-#include "log.h"
 #include "report.h"
 
 #include <cmath>
 #include <cstdlib>
-#include <gtest/gtest.h>
 #include <regex>
+
+#include <gtest/gtest.h>
+
+#include "json_rows.h"
+#include "layer_information.h"
+#include "layer_profile.h"
+#include "log.h"
 
 namespace tw::trtexec {
 namespace {
@@ -40,7 +42,7 @@ RunTrace steadyTrace(int n, double warmUpMs)
     RunTrace trace;
     trace.warmUpMs = warmUpMs;
     for (int i = 0; i < n; ++i) {
-        const double t = 13.0 * i;
+        double const t = 13.0 * i;
         trace.queries.push_back({t, t + 13, t, t + 1, t + 1, t + 11, t + 11, t + 13});
     }
     return trace;
@@ -48,7 +50,7 @@ RunTrace steadyTrace(int n, double warmUpMs)
 
 TEST(Log, LineFormAndStreams)
 {
-    const auto [out, err] = caught([](Log& log) {
+    auto const [out, err] = caught([](Log& log) {
         log.info("hello");
         log.verbose("hidden");
         log.warning("careful");
@@ -58,7 +60,7 @@ TEST(Log, LineFormAndStreams)
         EXPECT_EQ(log.libraryErrors(), 1u);
         EXPECT_EQ(log.lastLibraryMessage(), "hidden too");
     });
-    const std::string stamp = R"(\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )";
+    std::string const stamp = R"(\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )";
     EXPECT_TRUE(std::regex_match(out, std::regex(stamp + R"(\[I\] hello\n&&&& RUNNING\n)"))) << out;
     EXPECT_TRUE(std::regex_match(err, std::regex(stamp + R"(\[W\] careful\n)" + stamp + R"(\[E\] \[TRT\] broken\n)")))
         << err;
@@ -69,9 +71,9 @@ TEST(Report, PercentileRule)
     std::vector<double> values;
     for (int i = 1; i <= 100; ++i)
         values.push_back(101 - i);
-    const std::vector<double> p = {0, 50, 90, 99, 100};
+    std::vector<double> const p = {0, 50, 90, 99, 100};
     // Index max(n - 1 - floor((1 - p/100) n), 0): 0, 49, 89, 98, 99.
-    const Statistics s = statisticsOf(values, p);
+    Statistics const s = statisticsOf(values, p);
     EXPECT_EQ(s.min, 1);
     EXPECT_EQ(s.max, 100);
     EXPECT_EQ(s.mean, 50.5);
@@ -95,8 +97,8 @@ TEST(Report, WarmUpIsLeftOut)
 
 TEST(Report, LabelsAndNumbers)
 {
-    const auto [out, err] = caught([](Log& log) { reportPerformance(log, steadyTrace(22, 26), ReportingOptions()); });
-    for (const char* text :
+    auto const [out, err] = caught([](Log& log) { reportPerformance(log, steadyTrace(22, 26), ReportingOptions()); });
+    for (char const* text :
          {"Warmup completed 2 queries over 26 ms", "Timing trace has 20 queries over 0.26 s", "=== Trace details ===",
           "Trace averages of 10 runs:", "Average on 10 runs - GPU latency: 10 ms - Host latency: 13 ms (enqueue 13 ms)",
           "=== Performance summary ===", "Throughput: 76.9231 qps",
@@ -108,7 +110,7 @@ TEST(Report, LabelsAndNumbers)
         EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
     EXPECT_EQ(err, "");
     EXPECT_EQ(out.find("=== Explanations"), std::string::npos);
-    const auto verbose =
+    auto const verbose =
         caught([](Log& log) { reportPerformance(log, steadyTrace(2, 0), ReportingOptions()); }, Level::kVerbose);
     EXPECT_NE(verbose.first.find("[V] === Explanations of the performance metrics ==="), std::string::npos);
 }
@@ -122,8 +124,8 @@ TEST(Report, Advice)
         q.endD2h = q.startD2h + 20;
     }
     trace.queries[3].endCompute += 5;
-    const auto [out, err] = caught([&](Log& log) { reportPerformance(log, trace, ReportingOptions()); });
-    for (const char* text : {"[W] * Throughput may be bound by Enqueue Time", "--useCudaGraph",
+    auto const [out, err] = caught([&](Log& log) { reportPerformance(log, trace, ReportingOptions()); });
+    for (char const* text : {"[W] * Throughput may be bound by Enqueue Time", "--useCudaGraph",
                              "[W] * Throughput may be bound by host-to-device transfers",
                              "[W] * Throughput may be bound by device-to-host transfers", "--noDataTransfers",
                              "[W] * GPU compute time is unstable, with coefficient of variance = ", "--useSpinWait"})
@@ -132,14 +134,14 @@ TEST(Report, Advice)
 
 TEST(Report, NothingMeasured)
 {
-    const auto [out, err] = caught([](Log& log) { reportPerformance(log, RunTrace(), ReportingOptions()); });
+    auto const [out, err] = caught([](Log& log) { reportPerformance(log, RunTrace(), ReportingOptions()); });
     EXPECT_NE(out.find("Timing trace has 0 queries over 0 s"), std::string::npos);
     EXPECT_NE(err.find("No query was measured"), std::string::npos);
 }
 
 TEST(Report, TimesJsonKeys)
 {
-    const RunTrace trace = steadyTrace(2, 0);
+    RunTrace const trace = steadyTrace(2, 0);
     EXPECT_EQ(timesJson(trace.queries),
               "[\n"
               "  {\"startEnqMs\":0,\"endEnqMs\":13,\"startH2dMs\":0,\"endH2dMs\":1,\"startComputeMs\":1,"
@@ -160,7 +162,7 @@ TEST(Profile, TableAndJson)
         profile.add("no-op", 0);
         profile.add("fc", 2.5);
     }
-    const auto [out, err] = caught([&](Log& log) { profile.print(log); });
+    auto const [out, err] = caught([&](Log& log) { profile.print(log); });
     EXPECT_NE(out.find("=== Profile (4 iterations ) ==="), std::string::npos) << out;
     EXPECT_NE(out.find("[I]        Layer   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %"), std::string::npos)
         << out;
@@ -178,7 +180,7 @@ TEST(Profile, TableAndJson)
 
 TEST(Json, StringsAndNumbers)
 {
-    const auto row = [](Json value) { return jsonRows({Json{{"v", std::move(value)}}}); };
+    auto const row = [](Json value) { return jsonRows({Json{{"v", std::move(value)}}}); };
     EXPECT_EQ(row("a\"b\\c\n\x01"), "[\n  {\"v\":\"a\\\"b\\\\c\\n\\u0001\"}\n]\n");
     EXPECT_EQ(row("gr\xc3\xbc\xc3\x9f"), "[\n  {\"v\":\"gr\xc3\xbc\xc3\x9f\"}\n]\n");
     EXPECT_EQ(row("a\xff"), "[\n  {\"v\":\"a\xef\xbf\xbd\"}\n]\n");
@@ -193,7 +195,7 @@ TEST(Json, StringsAndNumbers)
 TEST(LayerInformation, SlowLayersAreReadNotComputed)
 {
     // No times: what the engine says is what is printed.
-    const std::string json = R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}], "Bindings": [], "WithoutFastKernel":
+    std::string const json = R"({"Layers": [{"Name": "a", "LacksFastKernel": "x"}], "Bindings": [], "WithoutFastKernel":
         {"Share": 0.25, "Layers": [{"Name": "pool", "Share": 0.2, "Reason": "needs x"},
                                    {"Name": "lrn", "Share": 0.05, "Reason": "42 us"}]}})";
     EXPECT_EQ(slowLayerLines(json),

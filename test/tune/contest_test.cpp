@@ -2,10 +2,10 @@
 // The contest on clocks that are as noisy as shared machines: drift, spikes, preemption.
 #include "tune/contest.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
+
+#include <gtest/gtest.h>
 
 namespace tw::tune {
 

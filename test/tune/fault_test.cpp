@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planted faults: each is one that real kernels have had. All are refused, whatever their speed; what is allowed is
 // not.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "ops/activation/op.h"
 #include "tactic/registry.h"

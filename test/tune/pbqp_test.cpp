@@ -2,9 +2,9 @@
 // The assignment of labels: the least cost, as trying everything finds it, on graphs of every density.
 #include "tune/pbqp.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include <gtest/gtest.h>
 
 namespace tw::tune::pbqp {
 

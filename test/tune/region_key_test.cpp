@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes two regions one: whoever has the key of another gets its kernel.
-#include <gtest/gtest.h>
+#include "tune/region_key.h"
 
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/pointwise/op.h"
 #include "tactic/registry.h"
-#include "tune/region_key.h"
 
 namespace tw::tune {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner: a tactic that computes wrong values is never chosen, however fast; what the cache knows is not measured
 // again.
-#include <gtest/gtest.h>
+#include "tune/tuner.h"
 
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "families/convolution/winograd.h"
 #include "ops/activation/op.h"
@@ -11,7 +13,6 @@
 #include "tune/candidates.h"
 #include "tune/region_key.h"
 #include "tune/timing_cache.h"
-#include "tune/tuner.h"
 
 namespace tw::tune {
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 
+#include <algorithm>
+
 #include "failure.h"
 #include "value_syntax.h"
 
-#include <algorithm>
-
 namespace tw::trtexec {
 
-Arguments::Arguments(int argc, const char* const* argv)
+Arguments::Arguments(int argc, char const* const* argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const std::string_view text = argv[i];
-        const size_t equals = text.find('=');
+        std::string_view const text = argv[i];
+        size_t const equals = text.find('=');
         Argument arg;
         arg.name = text.substr(0, equals);
         arg.hasValue = equals != std::string_view::npos;
@@ -24,7 +24,7 @@ Arguments::Arguments(int argc, const char* const* argv)
 
 std::optional<Argument> Arguments::takeFirst(std::string_view name)
 {
-    const auto it = std::find_if(args_.begin(), args_.end(), [&](const Argument& a) { return a.name == name; });
+    auto const it = std::find_if(args_.begin(), args_.end(), [&](Argument const& a) { return a.name == name; });
     if (it == args_.end())
         return std::nullopt;
     Argument taken = std::move(*it);
@@ -49,7 +49,7 @@ std::optional<std::string> Arguments::takeText(std::string_view name)
 
 std::optional<int32_t> Arguments::takeInteger(std::string_view name, int32_t low, int32_t high)
 {
-    const std::optional<std::string> text = takeText(name);
+    std::optional<std::string> const text = takeText(name);
     if (!text)
         return std::nullopt;
     return parseInteger(name, *text, low, high);
@@ -57,7 +57,7 @@ std::optional<int32_t> Arguments::takeInteger(std::string_view name, int32_t low
 
 std::optional<double> Arguments::takeNumber(std::string_view name, double low, double high)
 {
-    const std::optional<std::string> text = takeText(name);
+    std::optional<std::string> const text = takeText(name);
     if (!text)
         return std::nullopt;
     return parseNumber(name, *text, low, high);

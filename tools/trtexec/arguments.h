@@ -21,7 +21,7 @@ struct Argument
 class Arguments
 {
 public:
-    Arguments(int argc, const char* const* argv);
+    Arguments(int argc, char const* const* argv);
 
     // True when the flag is present; a value on it is ignored. Takes the first occurrence only.
     bool takeFlag(std::string_view name);
@@ -33,7 +33,7 @@ public:
                                      double high = std::numeric_limits<double>::max());
     std::vector<std::string> takeEach(std::string_view name); // every occurrence, in order
 
-    const std::vector<Argument>& rest() const { return args_; }
+    std::vector<Argument> const& rest() const { return args_; }
 
 private:
     std::optional<Argument> takeFirst(std::string_view name);

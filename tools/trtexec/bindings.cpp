@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings.h"
 
-#include "files.h"
-#include "value_syntax.h"
-
 #include <algorithm>
 #include <random>
+
+#include "files.h"
+#include "value_syntax.h"
 
 namespace tw::trtexec {
 
@@ -18,9 +18,9 @@ using nvinfer1::Dims;
 void fillRandom(Binding& binding, uint32_t seed)
 {
     std::mt19937 random(seed);
-    const bool integer = binding.type == DataType::kINT32 || binding.type == DataType::kINT8;
+    bool const integer = binding.type == DataType::kINT32 || binding.type == DataType::kINT8;
     for (int64_t i = 0, n = binding.layout.count(); i < n; ++i) {
-        const uint32_t bits = random();
+        uint32_t const bits = random();
         double value = bits * 0x1p-31 - 1;
         if (integer)
             value = static_cast<int32_t>(bits & 255) - 128;
@@ -32,9 +32,9 @@ void fillRandom(Binding& binding, uint32_t seed)
     }
 }
 
-void fillFromFile(Binding& binding, const std::string& path)
+void fillFromFile(Binding& binding, std::string const& path)
 {
-    const std::vector<std::byte> bytes = readFile(path);
+    std::vector<std::byte> const bytes = readFile(path);
     if (bytes.size() != binding.host.size())
         throw Failure("--loadInputs: '" + path + "' has " + std::to_string(bytes.size()) + " bytes, but input '" +
                       binding.name + "' (" + dataTypeText(binding.type) + ", " + dimsText(binding.layout.dims) +
@@ -42,12 +42,12 @@ void fillFromFile(Binding& binding, const std::string& path)
     std::copy(bytes.begin(), bytes.end(), binding.host.data());
 }
 
-void fillFromRecorded(Binding& binding, const RecordedTensor& recorded)
+void fillFromRecorded(Binding& binding, RecordedTensor const& recorded)
 {
-    const int64_t wanted = binding.layout.count();
+    int64_t const wanted = binding.layout.count();
     if (static_cast<int64_t>(recorded.count()) != wanted) {
         Shape shape;
-        for (const int64_t d : recorded.dims)
+        for (int64_t const d : recorded.dims)
             shape.push_back(static_cast<int32_t>(d));
         throw Failure("--loadInputsFrom: tensor '" + recorded.name + "' has shape " + shapeText(shape) + ", input '" +
                       binding.name + "' has " + dimsText(binding.layout.dims));
@@ -57,9 +57,9 @@ void fillFromRecorded(Binding& binding, const RecordedTensor& recorded)
 }
 
 // A shape tensor holds the numbers that --shapes gives for it, else ones.
-void fillShapeValues(Binding& binding, const Shape* values)
+void fillShapeValues(Binding& binding, Shape const* values)
 {
-    const int64_t count = binding.layout.count();
+    int64_t const count = binding.layout.count();
     if (values && static_cast<int64_t>(values->size()) != count)
         throw Failure("--shapes: shape tensor '" + binding.name + "' has " + std::to_string(count) + " value(s), " +
                       std::to_string(values->size()) + " were given");
@@ -67,15 +67,15 @@ void fillShapeValues(Binding& binding, const Shape* values)
         binding.setValue(i, values ? (*values)[static_cast<size_t>(i)] : 1);
 }
 
-std::string withBatch(const Binding& binding, int32_t batch)
+std::string withBatch(Binding const& binding, int32_t batch)
 {
-    const std::string dims = dimsText(binding.layout.dims);
+    std::string const dims = dimsText(binding.layout.dims);
     if (batch == 0)
         return dims;
     return std::to_string(batch) + (dims.empty() ? "" : "x" + dims);
 }
 
-void announceBinding(Log& log, const Binding& binding, int32_t batch)
+void announceBinding(Log& log, Binding const& binding, int32_t batch)
 {
     log.info("Created " + std::string(binding.input ? "input" : "output") + " binding for " + binding.name +
              " with dimensions " + withBatch(binding, batch));
@@ -84,7 +84,7 @@ void announceBinding(Log& log, const Binding& binding, int32_t batch)
 // Padded sizes that wrap or pass the address space are caught here, before anything is allocated.
 void allocate(Binding& binding)
 {
-    const int64_t elements = binding.layout.elements();
+    int64_t const elements = binding.layout.elements();
     if (elements < 0 || elements > (int64_t{1} << 46))
         throw Failure("tensor '" + binding.name + "' of shape " + dimsText(binding.layout.dims) + " is too large");
     binding.host = HostBuffer(binding.sizeBytes());
@@ -94,7 +94,7 @@ void allocate(Binding& binding)
 } // namespace
 
 Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
-                   const Options& options, const std::vector<RecordedTensor>& recorded, bool firstStream)
+                   Options const& options, std::vector<RecordedTensor> const& recorded, bool firstStream)
     : engine_(engine), context_(context)
 {
     if (engine.hasImplicitBatchDimension()) {
@@ -108,7 +108,7 @@ Bindings::Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecution
     createOutputs(log, firstStream);
 }
 
-void Bindings::createImplicit(const Options& options)
+void Bindings::createImplicit(Options const& options)
 {
     if (!options.inference.shapes.empty())
         throw Failure("--shapes: this engine has an implicit batch dimension; use --batch");
@@ -141,7 +141,7 @@ void Bindings::createExplicit()
     for (int32_t i = 0; i < engine_.getNbIOTensors(); ++i) {
         Binding binding;
         binding.name = engine_.getIOTensorName(i);
-        const char* name = binding.name.c_str();
+        char const* name = binding.name.c_str();
         binding.input = engine_.getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
         binding.type = engine_.getTensorDataType(name);
         binding.onHost = engine_.getTensorLocation(name) == nvinfer1::TensorLocation::kHOST;
@@ -149,24 +149,24 @@ void Bindings::createExplicit()
     }
 }
 
-std::vector<size_t> Bindings::matchInputs(const Options& options, const std::vector<RecordedTensor>& recorded) const
+std::vector<size_t> Bindings::matchInputs(Options const& options, std::vector<RecordedTensor> const& recorded) const
 {
     if (recorded.empty())
         return {};
     std::vector<std::string> names;
-    for (const Binding& b : bindings_)
+    for (Binding const& b : bindings_)
         if (b.input)
             names.push_back(b.name);
     return matchRecorded(recorded, names, options.inference.inputFolder);
 }
 
-void Bindings::setInputShapes(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded)
+void Bindings::setInputShapes(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded)
 {
-    const std::vector<size_t> match = matchInputs(options, recorded);
-    const auto& given = options.inference.shapes;
-    for (const auto& [name, shape] : given) {
-        const auto it = std::find_if(bindings_.begin(), bindings_.end(),
-                                     [&, &name = name](const Binding& b) { return b.input && b.name == name; });
+    std::vector<size_t> const match = matchInputs(options, recorded);
+    auto const& given = options.inference.shapes;
+    for (auto const& [name, shape] : given) {
+        auto const it = std::find_if(bindings_.begin(), bindings_.end(),
+                                     [&, &name = name](Binding const& b) { return b.input && b.name == name; });
         if (it == bindings_.end())
             throw Failure("--shapes: the engine has no input '" + name + "'");
     }
@@ -174,10 +174,10 @@ void Bindings::setInputShapes(Log& log, const Options& options, const std::vecto
     for (Binding& b : bindings_) {
         if (!b.input)
             continue;
-        const RecordedTensor* file = match.empty() ? nullptr : &recorded[match[input]];
+        RecordedTensor const* file = match.empty() ? nullptr : &recorded[match[input]];
         ++input;
         Dims dims = engine_.getTensorShape(b.name.c_str());
-        const auto it = given.find(b.name);
+        auto const it = given.find(b.name);
         // For a shape tensor the numbers are its values, which fillInputs() writes.
         if (engine_.isShapeInferenceIO(b.name.c_str()) && b.onHost) {
             b.layout.dims = dims;
@@ -196,12 +196,12 @@ void Bindings::setInputShapes(Log& log, const Options& options, const std::vecto
             continue;
         } else if (file) {
             Shape shape;
-            for (const int64_t d : file->dims)
+            for (int64_t const d : file->dims)
                 shape.push_back(static_cast<int32_t>(std::min<int64_t>(d, std::numeric_limits<int32_t>::max())));
             b.layout.dims = dimsOf(shape, "input file for '" + b.name + "'");
         } else {
             // The shape that the profile was optimized for, else 1.
-            const Dims opt = engine_.getProfileShape(b.name.c_str(), context_.getOptimizationProfile(),
+            Dims const opt = engine_.getProfileShape(b.name.c_str(), context_.getOptimizationProfile(),
                                                      nvinfer1::OptProfileSelector::kOPT);
             for (int32_t i = 0; i < dims.nbDims; ++i)
                 if (dims.d[i] < 0)
@@ -215,20 +215,20 @@ void Bindings::setInputShapes(Log& log, const Options& options, const std::vecto
     }
 }
 
-void Bindings::fillInputs(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded, bool announce)
+void Bindings::fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce)
 {
-    for (const auto& [name, file] : options.inference.inputFiles) {
-        const auto it = std::find_if(bindings_.begin(), bindings_.end(),
-                                     [&, &name = name](const Binding& b) { return b.input && b.name == name; });
+    for (auto const& [name, file] : options.inference.inputFiles) {
+        auto const it = std::find_if(bindings_.begin(), bindings_.end(),
+                                     [&, &name = name](Binding const& b) { return b.input && b.name == name; });
         if (it == bindings_.end())
             throw Failure("--loadInputs: the engine has no input '" + name + "'");
     }
-    const std::vector<size_t> match = matchInputs(options, recorded);
+    std::vector<size_t> const match = matchInputs(options, recorded);
     size_t input = 0;
     for (Binding& b : bindings_) {
         if (!b.input)
             continue;
-        const RecordedTensor* tensor = match.empty() ? nullptr : &recorded[match[input]];
+        RecordedTensor const* tensor = match.empty() ? nullptr : &recorded[match[input]];
         if (batch_ == 0 && !b.onHost) {
             Layout& layout = b.layout;
             layout.linear = engine_.getTensorFormat(b.name.c_str()) == nvinfer1::TensorFormat::kLINEAR;
@@ -239,8 +239,8 @@ void Bindings::fillInputs(Log& log, const Options& options, const std::vector<Re
             }
         }
         allocate(b);
-        const auto file = options.inference.inputFiles.find(b.name);
-        const auto shape = options.inference.shapes.find(b.name);
+        auto const file = options.inference.inputFiles.find(b.name);
+        auto const shape = options.inference.shapes.find(b.name);
         if (file != options.inference.inputFiles.end()) {
             fillFromFile(b, file->second);
             if (announce)
@@ -270,8 +270,8 @@ void Bindings::fillInputs(Log& log, const Options& options, const std::vector<Re
 void Bindings::createOutputs(Log& log, bool announce)
 {
     if (batch_ == 0) {
-        const char* missing = nullptr;
-        const int32_t unresolved = context_.inferShapes(1, &missing);
+        char const* missing = nullptr;
+        int32_t const unresolved = context_.inferShapes(1, &missing);
         if (unresolved != 0)
             throw Failure("output shapes cannot be computed" +
                           (unresolved > 0 && missing ? ": input '" + std::string(missing) + "' has no shape or value"
@@ -284,7 +284,7 @@ void Bindings::createOutputs(Log& log, bool announce)
             allocate(b);
             addresses_[static_cast<size_t>(b.index)] = b.device.data();
         } else {
-            const char* name = b.name.c_str();
+            char const* name = b.name.c_str();
             Layout& layout = b.layout;
             layout.dims = context_.getTensorShape(name);
             layout.linear = b.onHost || engine_.getTensorFormat(name) == nvinfer1::TensorFormat::kLINEAR;
@@ -325,7 +325,7 @@ void Bindings::copyOutputs(void* stream)
     for (Binding& b : bindings_) {
         if (b.input || b.onHost)
             continue;
-        const DeviceBuffer* from = &b.device;
+        DeviceBuffer const* from = &b.device;
         if (b.growing) {
             b.layout.dims = b.growing->dims();
             from = &b.growing->buffer();
@@ -341,7 +341,7 @@ void Bindings::copyOutputs(void* stream)
 
 bool Bindings::hasGrowingOutputs() const
 {
-    return std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.growing != nullptr; });
+    return std::any_of(bindings_.begin(), bindings_.end(), [](Binding const& b) { return b.growing != nullptr; });
 }
 
 bool Bindings::enqueue(void* stream)

@@ -2,13 +2,13 @@
 // The tensors of one execution context: host and device buffers, shapes, and where each element lies.
 #pragma once
 
-#include "device_memory.h"
-#include "library.h"
-#include "recorded.h"
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "device_memory.h"
+#include "library.h"
+#include "recorded.h"
 
 namespace tw::trtexec {
 
@@ -33,12 +33,12 @@ struct Layout
 class GrowingOutput : public nvinfer1::IOutputAllocator
 {
 public:
-    void* reallocateOutput(const char* tensorName, void* currentMemory, uint64_t size,
+    void* reallocateOutput(char const* tensorName, void* currentMemory, uint64_t size,
                            uint64_t alignment) noexcept override;
-    void notifyShape(const char*, const nvinfer1::Dims& dims) noexcept override { dims_ = dims; }
+    void notifyShape(char const*, nvinfer1::Dims const& dims) noexcept override { dims_ = dims; }
 
-    const DeviceBuffer& buffer() const { return buffer_; }
-    const nvinfer1::Dims& dims() const { return dims_; }
+    DeviceBuffer const& buffer() const { return buffer_; }
+    nvinfer1::Dims const& dims() const { return dims_; }
 
 private:
     DeviceBuffer buffer_;
@@ -66,8 +66,8 @@ class Bindings
 {
 public:
     // Sets the input shapes of the context, allocates and fills the inputs, and hands out addresses.
-    Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, const Options& options,
-             const std::vector<RecordedTensor>& recorded, bool firstStream);
+    Bindings(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, Options const& options,
+             std::vector<RecordedTensor> const& recorded, bool firstStream);
 
     // In the order of the stream, a cudaStream_t; null: the null stream.
     void copyInputs(void* stream);
@@ -77,15 +77,15 @@ public:
     // Outputs whose size and place are known only when a run is done: queries cannot be given ahead.
     bool hasGrowingOutputs() const;
 
-    const std::vector<Binding>& all() const { return bindings_; }
+    std::vector<Binding> const& all() const { return bindings_; }
 
 private:
-    void createImplicit(const Options& options);
+    void createImplicit(Options const& options);
     void createExplicit();
-    void setInputShapes(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded);
-    void fillInputs(Log& log, const Options& options, const std::vector<RecordedTensor>& recorded, bool announce);
+    void setInputShapes(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded);
+    void fillInputs(Log& log, Options const& options, std::vector<RecordedTensor> const& recorded, bool announce);
     void createOutputs(Log& log, bool announce);
-    std::vector<size_t> matchInputs(const Options& options, const std::vector<RecordedTensor>& recorded) const;
+    std::vector<size_t> matchInputs(Options const& options, std::vector<RecordedTensor> const& recorded) const;
 
     nvinfer1::ICudaEngine& engine_;
     nvinfer1::IExecutionContext& context_;

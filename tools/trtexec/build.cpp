@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.h"
 
+#include <chrono>
+
 #include "calibration.h"
 #include "device_memory.h"
 #include "output_file.h"
 #include "progress.h"
 #include "value_syntax.h"
-
-#include <chrono>
 
 namespace tw::trtexec {
 
@@ -26,12 +26,12 @@ private:
 class TimingCacheFile
 {
 public:
-    TimingCacheFile(Log& log, nvinfer1::IBuilderConfig& config, const std::string& path)
+    TimingCacheFile(Log& log, nvinfer1::IBuilderConfig& config, std::string const& path)
         : log_(log), config_(config), path_(path)
     {
         std::vector<std::byte> bytes;
         {
-            const FileLock lock(path_);
+            FileLock const lock(path_);
             bytes = readIfThere();
         }
         cache_.reset(config.createTimingCache(bytes.data(), bytes.size()));
@@ -47,17 +47,17 @@ public:
 
     void save()
     {
-        const nvinfer1::ITimingCache* after = config_.getTimingCache();
+        nvinfer1::ITimingCache const* after = config_.getTimingCache();
         if (!after)
             throw Failure("--timingCacheFile: the builder has no timing cache after the build");
-        const FileLock lock(path_);
-        const std::vector<std::byte> bytes = readIfThere();
+        FileLock const lock(path_);
+        std::vector<std::byte> const bytes = readIfThere();
         std::unique_ptr<nvinfer1::ITimingCache> merged(config_.createTimingCache(bytes.data(), bytes.size()));
         if (!merged)
             merged.reset(config_.createTimingCache(nullptr, 0));
         if (!merged || !merged->combine(*after, false))
             throw Failure("--timingCacheFile: the caches cannot be merged");
-        const auto text = required(merged->serialize(), "Serializing the timing cache");
+        auto const text = required(merged->serialize(), "Serializing the timing cache");
         writeFile(path_, text->data(), text->size());
         log_.info("Saved " + std::to_string(text->size()) + " bytes of timing cache to " + path_);
     }
@@ -74,17 +74,17 @@ private:
     std::unique_ptr<nvinfer1::ITimingCache> cache_;
 };
 
-void buildPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+void buildPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
 {
-    const Stopwatch watch;
+    Stopwatch const watch;
     work.builder = required(nvinfer1::createInferBuilder(logger), "Creating the builder");
-    const auto explicitBatch = 1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+    auto const explicitBatch = 1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
     work.parsed.network = required(work.builder->createNetworkV2(options.build.explicitBatch() ? explicitBatch : 0),
                                    "Creating a network");
     parseModel(log, logger, options.model, work.parsed);
     applyIoFormats(*work.parsed.network, options.build);
 
-    const auto config = required(work.builder->createBuilderConfig(), "Creating a builder configuration");
+    auto const config = required(work.builder->createBuilderConfig(), "Creating a builder configuration");
     applyBuildOptions(log, work.parsed, *work.builder, *config, options.build, options.system);
     applyProfiles(log, *work.parsed.network, *work.builder, *config, options, work.recordedInputs);
     std::unique_ptr<CalibrationCache> calibration;
@@ -97,7 +97,7 @@ void buildPlan(Log& log, LibraryLogger& logger, const Options& options, Workspac
         cache = std::make_unique<TimingCacheFile>(log, *config, options.build.timingCacheFile);
 
     {
-        const Progress progress(log, "Building");
+        Progress const progress(log, "Building");
         work.built = required(work.builder->buildSerializedNetwork(*work.parsed.network, *config), "The build");
     }
     if (cache)
@@ -116,7 +116,7 @@ std::string gib(uint64_t bytes)
 
 } // namespace
 
-void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+void obtainPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
 {
     if (!options.inference.inputFolder.empty())
         work.recordedInputs = readRecorded(options.inference.inputFolder, "input");
@@ -124,12 +124,12 @@ void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspa
         buildPlan(log, logger, options, work);
         return;
     }
-    const Stopwatch watch;
+    Stopwatch const watch;
     work.loaded = std::make_unique<MappedFile>(options.build.loadEngine);
     log.info("Engine loaded in " + numberText(watch.seconds()) + " sec.");
 }
 
-void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work)
+void deserialize(Log& log, LibraryLogger& logger, Options const& options, Workspace& work)
 {
     // Only a refit needs the network. The model goes before the engine comes: large ones need the memory.
     if (!options.inference.timeRefit) {
@@ -137,7 +137,7 @@ void deserialize(Log& log, LibraryLogger& logger, const Options& options, Worksp
         work.parsed = {};
         work.builder.reset();
     }
-    const Stopwatch watch;
+    Stopwatch const watch;
     work.runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
     if (options.system.dlaCore >= 0)
         libraryStep(log, "--useDLACore", [&] { work.runtime->setDLACore(options.system.dlaCore); });
@@ -149,15 +149,15 @@ void deserialize(Log& log, LibraryLogger& logger, const Options& options, Worksp
     work.loaded.reset();
 }
 
-bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work)
+bool timeDeserialization(Log& log, LibraryLogger& logger, Workspace const& work)
 {
     constexpr int kWarmUps = 2;
     constexpr int kRuns = 20;
     constexpr double kTolerance = 2;
-    const auto runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
-    const auto once = [&] {
-        const Stopwatch watch;
-        const auto engine =
+    auto const runtime = required(nvinfer1::createInferRuntime(logger), "Creating the runtime");
+    auto const once = [&] {
+        Stopwatch const watch;
+        auto const engine =
             required(runtime->deserializeCudaEngine(work.planData(), work.planSize()), "Deserializing the engine");
         return watch.seconds() * 1000;
     };
@@ -165,27 +165,27 @@ bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work)
     for (int i = 0; i < kWarmUps; ++i)
         once();
     log.info("Begin deserialization engine timing...");
-    const double first = once();
+    double const first = once();
     log.info("First deserialization time = " + numberText(first) + " milliseconds");
-    const auto reportMemory = [&](uint64_t before) {
-        const DeviceMemoryState now = deviceMemoryState();
-        const std::string grown =
+    auto const reportMemory = [&](uint64_t before) {
+        DeviceMemoryState const now = deviceMemoryState();
+        std::string const grown =
             before > now.freeBytes ? ", newly allocated GPU memory = " + gib(before - now.freeBytes) : std::string();
         log.info("Free GPU memory = " + gib(now.freeBytes) + grown + ", total GPU memory = " + gib(now.totalBytes));
         return now.freeBytes;
     };
-    const uint64_t freeBefore = reportMemory(0);
+    uint64_t const freeBefore = reportMemory(0);
     double total = 0;
     for (int i = 0; i < kRuns; ++i)
         total += once();
-    const double average = total / kRuns;
+    double const average = total / kRuns;
     log.info("Total deserialization time = " + numberText(total) + " milliseconds in " + std::to_string(kRuns) +
              " iterations, average time = " + numberText(average) + " milliseconds, first time = " + numberText(first) +
              " milliseconds.");
     log.info("Deserialization Bandwidth = " + numberText(static_cast<double>(work.planSize()) / 1e6 / average) +
              " GB/s");
     reportMemory(freeBefore);
-    const double ratio = first / average;
+    double const ratio = first / average;
     if (ratio <= kTolerance)
         return true;
     log.warning("First deserialization time divided by average time is " + numberText(ratio) +

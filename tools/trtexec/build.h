@@ -2,11 +2,11 @@
 // The build: a model becomes a plan, and a plan becomes an engine.
 #pragma once
 
+#include <memory>
+
 #include "files.h"
 #include "library.h"
 #include "network.h"
-
-#include <memory>
 
 namespace tw::trtexec {
 
@@ -21,15 +21,15 @@ struct Workspace
     std::unique_ptr<nvinfer1::ICudaEngine> engine;
     std::vector<RecordedTensor> recordedInputs; // of --loadInputsFrom
 
-    const void* planData() const { return built ? built->data() : loaded->data(); }
+    void const* planData() const { return built ? built->data() : loaded->data(); }
     size_t planSize() const { return built ? built->size() : loaded->size(); }
 };
 
 // Builds and saves, or loads. Leaves the plan's bytes in the workspace.
-void obtainPlan(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
+void obtainPlan(Log& log, LibraryLogger& logger, Options const& options, Workspace& work);
 // Makes the engine and frees what it was made from.
-void deserialize(Log& log, LibraryLogger& logger, const Options& options, Workspace& work);
+void deserialize(Log& log, LibraryLogger& logger, Options const& options, Workspace& work);
 // --timeDeserialize: false when the first time is more than twice the average.
-bool timeDeserialization(Log& log, LibraryLogger& logger, const Workspace& work);
+bool timeDeserialization(Log& log, LibraryLogger& logger, Workspace const& work);
 
 } // namespace tw::trtexec

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "network.h"
-
 #include <algorithm>
 #include <map>
+
+#include "network.h"
 
 namespace tw::trtexec {
 
@@ -13,19 +13,19 @@ using nvinfer1::DataType;
 using nvinfer1::IBuilderConfig;
 using nvinfer1::INetworkDefinition;
 
-void setFlag(Log& log, IBuilderConfig& config, BuilderFlag flag, const std::string& option)
+void setFlag(Log& log, IBuilderConfig& config, BuilderFlag flag, std::string const& option)
 {
     libraryStep(log, option, [&] { config.setFlag(flag); });
     if (!config.getFlag(flag))
         throw Failure(option + ": the library does not take this builder flag");
 }
 
-const IoFormat& formatAt(const std::vector<IoFormat>& formats, int32_t index)
+IoFormat const& formatAt(std::vector<IoFormat> const& formats, int32_t index)
 {
     return formats[formats.size() == 1 ? 0 : static_cast<size_t>(index)];
 }
 
-void checkCount(const char* option, size_t given, int32_t tensors)
+void checkCount(char const* option, size_t given, int32_t tensors)
 {
     if (given > 1 && given != static_cast<size_t>(tensors))
         throw Failure(std::string(option) + ": " + std::to_string(given) + " entries for " + std::to_string(tensors) +
@@ -39,20 +39,20 @@ size_t poolBytes(double mib)
     return static_cast<size_t>(mib * (1 << 20));
 }
 
-void applyPools(Log& log, IBuilderConfig& config, const BuildOptions& build)
+void applyPools(Log& log, IBuilderConfig& config, BuildOptions const& build)
 {
     using nvinfer1::MemoryPoolType;
-    const std::pair<MemoryPoolType, double> pools[] = {{MemoryPoolType::kWORKSPACE, build.workspaceMiB},
+    std::pair<MemoryPoolType, double> const pools[] = {{MemoryPoolType::kWORKSPACE, build.workspaceMiB},
                                                        {MemoryPoolType::kDLA_MANAGED_SRAM, build.dlaSramMiB},
                                                        {MemoryPoolType::kDLA_LOCAL_DRAM, build.dlaLocalDramMiB},
                                                        {MemoryPoolType::kDLA_GLOBAL_DRAM, build.dlaGlobalDramMiB}};
-    for (const auto& [pool, mib] : pools)
+    for (auto const& [pool, mib] : pools)
         if (mib >= 0)
             libraryStep(log, "--memPoolSize",
                         [&, pool = pool, mib = mib] { config.setMemoryPoolLimit(pool, poolBytes(mib)); });
 }
 
-void applyPrecisionFlags(Log& log, IBuilderConfig& config, const BuildOptions& build)
+void applyPrecisionFlags(Log& log, IBuilderConfig& config, BuildOptions const& build)
 {
     if (!build.tf32)
         libraryStep(log, "--noTF32", [&] { config.clearFlag(BuilderFlag::kTF32); });
@@ -66,32 +66,32 @@ void applyPrecisionFlags(Log& log, IBuilderConfig& config, const BuildOptions& b
         setFlag(log, config, BuilderFlag::kPREFER_PRECISION_CONSTRAINTS, "--precisionConstraints=prefer");
 }
 
-void applySafety(Log& log, IBuilderConfig& config, const BuildOptions& build, const SystemOptions& system)
+void applySafety(Log& log, IBuilderConfig& config, BuildOptions const& build, SystemOptions const& system)
 {
     using nvinfer1::EngineCapability;
     if (build.restricted)
         setFlag(log, config, BuilderFlag::kSAFETY_SCOPE, "--restricted");
     if (!build.safe)
         return;
-    const EngineCapability capability =
+    EngineCapability const capability =
         system.dlaCore >= 0 ? EngineCapability::kDLA_STANDALONE : EngineCapability::kSAFETY;
     libraryStep(log, "--safe", [&] { config.setEngineCapability(capability); });
     if (config.getEngineCapability() != capability)
         throw Failure("--safe: the library does not take this engine capability");
 }
 
-void applyTacticSources(Log& log, IBuilderConfig& config, const BuildOptions& build)
+void applyTacticSources(Log& log, IBuilderConfig& config, BuildOptions const& build)
 {
     if (build.tacticSourcesOn == 0 && build.tacticSourcesOff == 0)
         return;
-    const uint32_t sources = (config.getTacticSources() | build.tacticSourcesOn) & ~build.tacticSourcesOff;
+    uint32_t const sources = (config.getTacticSources() | build.tacticSourcesOn) & ~build.tacticSourcesOff;
     libraryStep(log, "--tacticSources", [&] {
         if (!config.setTacticSources(sources))
             throw Failure("--tacticSources: the library refuses this set");
     });
 }
 
-void applyDla(Log& log, IBuilderConfig& config, const BuildOptions& build, const SystemOptions& system)
+void applyDla(Log& log, IBuilderConfig& config, BuildOptions const& build, SystemOptions const& system)
 {
     if (system.dlaCore < 0)
         return;
@@ -110,11 +110,11 @@ void applyDla(Log& log, IBuilderConfig& config, const BuildOptions& build, const
 
 // The last entry that names the layer, else the last "*".
 template <class T>
-const T* entryFor(const std::vector<std::pair<std::string, T>>& entries, const std::string& layer)
+T const* entryFor(std::vector<std::pair<std::string, T>> const& entries, std::string const& layer)
 {
-    const T* star = nullptr;
-    const T* own = nullptr;
-    for (const auto& [name, value] : entries) {
+    T const* star = nullptr;
+    T const* own = nullptr;
+    for (auto const& [name, value] : entries) {
         if (name == "*")
             star = &value;
         if (name == layer)
@@ -124,10 +124,10 @@ const T* entryFor(const std::vector<std::pair<std::string, T>>& entries, const s
 }
 
 template <class T>
-void warnUnmatched(Log& log, const INetworkDefinition& network, const char* option,
-                   const std::vector<std::pair<std::string, T>>& entries)
+void warnUnmatched(Log& log, INetworkDefinition const& network, char const* option,
+                   std::vector<std::pair<std::string, T>> const& entries)
 {
-    for (const auto& [name, value] : entries) {
+    for (auto const& [name, value] : entries) {
         bool found = name == "*";
         for (int32_t i = 0; i < network.getNbLayers() && !found; ++i)
             found = name == network.getLayer(i)->getName();
@@ -137,58 +137,58 @@ void warnUnmatched(Log& log, const INetworkDefinition& network, const char* opti
 }
 
 // A layer whose values are shapes or indices stays in INT32: "*" is meant for the arithmetic of the model.
-bool keepsItsType(const nvinfer1::ILayer& layer)
+bool keepsItsType(nvinfer1::ILayer const& layer)
 {
     using nvinfer1::LayerType;
-    const LayerType type = layer.getType();
+    LayerType const type = layer.getType();
     if (type == LayerType::kSHAPE || type == LayerType::kCONSTANT || type == LayerType::kPLUGIN ||
         type == LayerType::kPLUGIN_V2)
         return true;
     for (int32_t i = 0; i < layer.getNbOutputs(); ++i) {
-        const nvinfer1::ITensor* out = layer.getOutput(i);
+        nvinfer1::ITensor const* out = layer.getOutput(i);
         if (out && (out->getType() == DataType::kINT32 || out->getType() == DataType::kBOOL))
             return true;
     }
     return false;
 }
 
-void applyLayerConstraints(Log& log, INetworkDefinition& network, IBuilderConfig& config, const BuildOptions& build)
+void applyLayerConstraints(Log& log, INetworkDefinition& network, IBuilderConfig& config, BuildOptions const& build)
 {
     warnUnmatched(log, network, "--layerPrecisions", build.layerPrecisions);
     warnUnmatched(log, network, "--layerOutputTypes", build.layerOutputTypes);
     warnUnmatched(log, network, "--layerDeviceTypes", build.layerDevices);
     for (int32_t i = 0; i < network.getNbLayers(); ++i) {
         nvinfer1::ILayer* layer = network.getLayer(i);
-        const std::string name = layer->getName();
-        const auto named = [&](const auto& entries) {
-            return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.first == name; });
+        std::string const name = layer->getName();
+        auto const named = [&](auto const& entries) {
+            return std::any_of(entries.begin(), entries.end(), [&](auto const& e) { return e.first == name; });
         };
-        const TensorType* precision = entryFor(build.layerPrecisions, name);
+        TensorType const* precision = entryFor(build.layerPrecisions, name);
         if (precision && (named(build.layerPrecisions) || !keepsItsType(*layer)))
             libraryStep(log, "--layerPrecisions for '" + name + "'",
                         [&] { layer->setPrecision(static_cast<DataType>(*precision)); });
-        const std::vector<TensorType>* types = entryFor(build.layerOutputTypes, name);
+        std::vector<TensorType> const* types = entryFor(build.layerOutputTypes, name);
         if (types && (named(build.layerOutputTypes) || !keepsItsType(*layer))) {
-            const int32_t outputs = layer->getNbOutputs();
+            int32_t const outputs = layer->getNbOutputs();
             if (types->size() > 1 && types->size() != static_cast<size_t>(outputs))
                 throw Failure("--layerOutputTypes: " + std::to_string(types->size()) + " types for layer '" + name +
                               "' with " + std::to_string(outputs) + " output(s)");
             for (int32_t k = 0; k < outputs; ++k) {
-                const TensorType type = (*types)[types->size() == 1 ? 0 : static_cast<size_t>(k)];
+                TensorType const type = (*types)[types->size() == 1 ? 0 : static_cast<size_t>(k)];
                 libraryStep(log, "--layerOutputTypes for '" + name + "'",
                             [&] { layer->setOutputType(k, static_cast<DataType>(type)); });
             }
         }
-        if (const LayerDevice* device = entryFor(build.layerDevices, name))
+        if (LayerDevice const* device = entryFor(build.layerDevices, name))
             libraryStep(log, "--layerDeviceTypes for '" + name + "'",
                         [&] { config.setDeviceType(layer, static_cast<nvinfer1::DeviceType>(*device)); });
     }
 }
 
-bool hasExplicitQuantization(const INetworkDefinition& network)
+bool hasExplicitQuantization(INetworkDefinition const& network)
 {
     for (int32_t i = 0; i < network.getNbLayers(); ++i) {
-        const nvinfer1::LayerType type = network.getLayer(i)->getType();
+        nvinfer1::LayerType const type = network.getLayer(i)->getType();
         if (type == nvinfer1::LayerType::kQUANTIZE || type == nvinfer1::LayerType::kDEQUANTIZE)
             return true;
     }
@@ -203,7 +203,7 @@ void applyDummyRanges(Log& log, INetworkDefinition& network)
     log.info(
         "INT8 without --calib and without Q/DQ layers: every tensor gets a dummy dynamic range, so that results say "
         "nothing about accuracy");
-    const auto give = [](nvinfer1::ITensor* tensor, float range) {
+    auto const give = [](nvinfer1::ITensor* tensor, float range) {
         if (tensor && !tensor->dynamicRangeIsSet())
             tensor->setDynamicRange(-range, range);
     };
@@ -220,14 +220,14 @@ void applyDummyRanges(Log& log, INetworkDefinition& network)
 
 } // namespace
 
-void applyIoFormats(INetworkDefinition& network, const BuildOptions& build)
+void applyIoFormats(INetworkDefinition& network, BuildOptions const& build)
 {
     checkCount("--inputIOFormats", build.inputFormats.size(), network.getNbInputs());
     checkCount("--outputIOFormats", build.outputFormats.size(), network.getNbOutputs());
     for (int32_t i = 0; i < network.getNbInputs(); ++i) {
         nvinfer1::ITensor* input = network.getInput(i);
         if (!build.inputFormats.empty()) {
-            const IoFormat& format = formatAt(build.inputFormats, i);
+            IoFormat const& format = formatAt(build.inputFormats, i);
             input->setType(static_cast<DataType>(format.type));
             input->setAllowedFormats(format.formats);
             continue;
@@ -242,14 +242,14 @@ void applyIoFormats(INetworkDefinition& network, const BuildOptions& build)
             output->setAllowedFormats(kLinearOnly);
             continue;
         }
-        const IoFormat& format = formatAt(build.outputFormats, i);
+        IoFormat const& format = formatAt(build.outputFormats, i);
         output->setType(static_cast<DataType>(format.type));
         output->setAllowedFormats(format.formats);
     }
 }
 
 void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& builder, IBuilderConfig& config,
-                       const BuildOptions& build, const SystemOptions& system)
+                       BuildOptions const& build, SystemOptions const& system)
 {
     INetworkDefinition& network = *parsed.network;
     if (network.hasImplicitBatchDimension())
@@ -274,7 +274,7 @@ void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& buil
         setFlag(log, config, BuilderFlag::kDISABLE_TIMING_CACHE, "--noBuilderCache");
     applySafety(log, config, build, system);
     applyTacticSources(log, config, build);
-    for (const auto& [feature, on] : build.previewFeatures)
+    for (auto const& [feature, on] : build.previewFeatures)
         libraryStep(log, "--preview", [&, feature = feature, on = on] {
             config.setPreviewFeature(static_cast<nvinfer1::PreviewFeature>(feature), on);
         });
@@ -296,16 +296,16 @@ void forceSparseWeights(Log& log, ParsedNetwork& parsed)
                          : nullptr;
         if (!conv && !full)
             continue;
-        const nvinfer1::Weights weights = conv ? conv->getKernelWeights() : full->getKernelWeights();
-        const nvinfer1::Dims input = layer->getInput(0)->getDimensions();
-        const int64_t outMaps = conv ? conv->getNbOutputMaps() : full->getNbOutputChannels();
-        const int64_t window = conv ? volumeOf(conv->getKernelSizeNd(), layer->getName()) : 1;
+        nvinfer1::Weights const weights = conv ? conv->getKernelWeights() : full->getKernelWeights();
+        nvinfer1::Dims const input = layer->getInput(0)->getDimensions();
+        int64_t const outMaps = conv ? conv->getNbOutputMaps() : full->getNbOutputChannels();
+        int64_t const window = conv ? volumeOf(conv->getKernelSizeNd(), layer->getName()) : 1;
         if (!weights.values || weights.type != DataType::kFLOAT || outMaps <= 0 || window <= 0 || input.nbDims < 1)
             continue;
         // [outMaps, channels / groups, window]; groups of four run along the middle axis.
-        const int64_t channels = weights.count / outMaps / window;
+        int64_t const channels = weights.count / outMaps / window;
         std::vector<std::byte>& bytes = parsed.ownedWeights.emplace_back(weights.count * sizeof(float));
-        const auto* first = static_cast<const std::byte*>(weights.values);
+        auto const* first = static_cast<std::byte const*>(weights.values);
         std::copy(first, first + bytes.size(), bytes.begin());
         auto* w = reinterpret_cast<float*>(bytes.data());
         for (int64_t k = 0; k < outMaps; ++k)
@@ -314,15 +314,15 @@ void forceSparseWeights(Log& log, ParsedNetwork& parsed)
                     float* group[4];
                     for (int64_t j = 0; j < 4; ++j)
                         group[j] = w + (k * channels + c + j) * window + r;
-                    std::sort(group, group + 4, [](const float* a, const float* b) {
-                        const float x = *a < 0 ? -*a : *a;
-                        const float y = *b < 0 ? -*b : *b;
+                    std::sort(group, group + 4, [](float const* a, float const* b) {
+                        float const x = *a < 0 ? -*a : *a;
+                        float const y = *b < 0 ? -*b : *b;
                         return x != y ? x < y : a < b;
                     });
                     *group[0] = 0;
                     *group[1] = 0;
                 }
-        const nvinfer1::Weights sparse{DataType::kFLOAT, w, weights.count};
+        nvinfer1::Weights const sparse{DataType::kFLOAT, w, weights.count};
         if (conv)
             conv->setKernelWeights(sparse);
         else

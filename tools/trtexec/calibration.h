@@ -2,25 +2,25 @@
 // Gives the builder an INT8 calibration cache that was written earlier; the tool has no images to calibrate with.
 #pragma once
 
-#include "files.h"
-
 #include <NvInfer.h>
+
+#include "files.h"
 
 namespace tw::trtexec {
 
 class CalibrationCache : public nvinfer1::IInt8EntropyCalibrator2
 {
 public:
-    explicit CalibrationCache(const std::string& path) : bytes_(readFile(path)) {}
+    explicit CalibrationCache(std::string const& path) : bytes_(readFile(path)) {}
 
     int32_t getBatchSize() const noexcept override { return 1; }
-    bool getBatch(void*[], const char*[], int32_t) noexcept override { return false; }
-    const void* readCalibrationCache(std::size_t& length) noexcept override
+    bool getBatch(void*[], char const*[], int32_t) noexcept override { return false; }
+    void const* readCalibrationCache(std::size_t& length) noexcept override
     {
         length = bytes_.size();
         return bytes_.empty() ? nullptr : bytes_.data();
     }
-    void writeCalibrationCache(const void*, std::size_t) noexcept override {}
+    void writeCalibrationCache(void const*, std::size_t) noexcept override {}
 
 private:
     std::vector<std::byte> bytes_;

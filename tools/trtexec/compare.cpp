@@ -18,11 +18,11 @@ bool sameSpecial(double a, double b)
 
 } // namespace
 
-Comparison compareTensors(std::span<const double> out, const RecordedTensor& reference, const Tolerance& tolerance)
+Comparison compareTensors(std::span<double const> out, RecordedTensor const& reference, Tolerance const& tolerance)
 {
     double maxRef = 0;
     for (size_t i = 0; i < out.size(); ++i) {
-        const double ref = reference.at(i);
+        double const ref = reference.at(i);
         if (std::isfinite(ref))
             maxRef = std::max(maxRef, std::abs(ref));
     }
@@ -32,14 +32,14 @@ Comparison compareTensors(std::span<const double> out, const RecordedTensor& ref
     double outNorm = 0;
     double refNorm = 0;
     for (size_t i = 0; i < out.size(); ++i) {
-        const double ref = reference.at(i);
+        double const ref = reference.at(i);
         bool good = false;
         if (!std::isfinite(ref) || !std::isfinite(out[i])) {
             good = sameSpecial(out[i], ref);
             if (!good)
                 result.maxAbsolute = std::numeric_limits<double>::infinity();
         } else {
-            const double difference = std::abs(out[i] - ref);
+            double const difference = std::abs(out[i] - ref);
             result.maxAbsolute = std::max(result.maxAbsolute, difference);
             if (std::abs(ref) > kRelativeFloor * maxRef)
                 result.maxRelative = std::max(result.maxRelative, difference / std::abs(ref));
@@ -59,7 +59,7 @@ Comparison compareTensors(std::span<const double> out, const RecordedTensor& ref
     return result;
 }
 
-std::string comparisonText(const std::string& name, const Comparison& comparison)
+std::string comparisonText(std::string const& name, Comparison const& comparison)
 {
     char text[256];
     std::snprintf(text, sizeof text, ": max absolute = %.3g, max relative = %.3g, cosine = %.9f  %s",

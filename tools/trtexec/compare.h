@@ -2,11 +2,11 @@
 // How far an output lies from its recorded reference.
 #pragma once
 
-#include "options.h"
-#include "recorded.h"
-
 #include <span>
 #include <string>
+
+#include "options.h"
+#include "recorded.h"
 
 namespace tw::trtexec {
 
@@ -22,8 +22,8 @@ struct Comparison
 };
 
 // `out` has reference.count() elements in the same order. A NaN or infinity matches only its like.
-Comparison compareTensors(std::span<const double> out, const RecordedTensor& reference, const Tolerance& tolerance);
+Comparison compareTensors(std::span<double const> out, RecordedTensor const& reference, Tolerance const& tolerance);
 
-std::string comparisonText(const std::string& name, const Comparison& comparison);
+std::string comparisonText(std::string const& name, Comparison const& comparison);
 
 } // namespace tw::trtexec

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_driver.h"
 
-#include "failure.h"
-
-#include <dlfcn.h>
 #include <string>
 #include <type_traits>
+
+#include <dlfcn.h>
+
+#include "failure.h"
 
 namespace tw::trtexec {
 
@@ -18,7 +19,7 @@ Gpu openDriver()
     if (!driver)
         return g;
     bool complete = true;
-    const auto find = [&](auto& function, const char* name) {
+    auto const find = [&](auto& function, char const* name) {
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(driver, name));
         complete = complete && function;
     };
@@ -68,7 +69,7 @@ Gpu& gpu()
     return opened;
 }
 
-void checkDriver(int status, const char* what)
+void checkDriver(int status, char const* what)
 {
     if (status != 0)
         throw Failure(std::string(what) + ": CUDA driver error " + std::to_string(status));

@@ -22,7 +22,7 @@ struct Gpu
     int (*release)(uint64_t) = nullptr;
     int (*allocateHost)(void**, size_t, unsigned) = nullptr;
     int (*releaseHost)(void*) = nullptr;
-    int (*toDevice)(uint64_t, const void*, size_t, void*) = nullptr;
+    int (*toDevice)(uint64_t, void const*, size_t, void*) = nullptr;
     int (*toHost)(void*, uint64_t, size_t, void*) = nullptr;
     int (*clear)(uint64_t, unsigned char, size_t) = nullptr;
     int (*synchronize)(void*) = nullptr;
@@ -53,7 +53,7 @@ struct Gpu
 
 Gpu& gpu();
 // A Failure that names what was done, for a status that is not 0.
-void checkDriver(int status, const char* what);
+void checkDriver(int status, char const* what);
 // Makes the GPU's context that of the calling thread.
 void useGpuHere();
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.h"
 
-#include "device_memory.h"
-#include "failure.h"
-#include "log.h"
-#include "value_syntax.h"
-
-#include <NvInfer.h>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
+
+#include <NvInfer.h>
 #include <unistd.h>
+
+#include "device_memory.h"
+#include "failure.h"
+#include "log.h"
+#include "value_syntax.h"
 
 namespace tw::trtexec {
 
@@ -30,16 +31,16 @@ CpuFacts readCpuFacts()
     CpuFacts facts;
     std::ifstream file("/proc/cpuinfo");
     std::string line;
-    const auto valueOf = [&](const char* key) -> std::string {
+    auto const valueOf = [&](char const* key) -> std::string {
         if (!line.starts_with(key))
             return {};
-        const size_t start = line.find_first_not_of(" \t", line.find(':') + 1);
+        size_t const start = line.find_first_not_of(" \t", line.find(':') + 1);
         return start == std::string::npos ? std::string() : line.substr(start);
     };
     while (std::getline(file, line)) {
-        if (const std::string name = valueOf("model name"); !name.empty())
+        if (std::string const name = valueOf("model name"); !name.empty())
             facts.name = name;
-        if (const std::string mhz = valueOf("cpu MHz"); !mhz.empty())
+        if (std::string const mhz = valueOf("cpu MHz"); !mhz.empty())
             facts.clockGHz = std::max(facts.clockGHz, std::strtod(mhz.c_str(), nullptr) / 1000);
     }
     return facts;
@@ -56,7 +57,7 @@ struct Wish
 Wish wishFromOutside()
 {
     Wish wish;
-    const char* variable = std::getenv("TENSORWRIGHT_DEVICE");
+    char const* variable = std::getenv("TENSORWRIGHT_DEVICE");
     wish.text = variable ? variable : "";
     if (wish.text.empty())
         return wish;
@@ -67,7 +68,7 @@ Wish wishFromOutside()
     bool known = wish.cpu || (wish.gpu && rest.empty());
     if (wish.gpu && rest.starts_with(":")) {
         rest.remove_prefix(1);
-        const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), wish.ordinal);
+        auto const [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), wish.ordinal);
         known = error == std::errc() && end == rest.data() + rest.size() && wish.ordinal >= 0;
     }
     if (!known)
@@ -77,7 +78,7 @@ Wish wishFromOutside()
 
 } // namespace
 
-void selectDevice(const SystemOptions& system)
+void selectDevice(SystemOptions const& system)
 {
     if (system.strictPlan)
         setenv("TENSORWRIGHT_STRICT_PLAN", "1", 1);
@@ -88,13 +89,13 @@ void selectDevice(const SystemOptions& system)
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
 
-    const Wish wish = wishFromOutside();
-    const bool cpu = system.cpu || (!system.deviceGiven && wish.cpu);
+    Wish const wish = wishFromOutside();
+    bool const cpu = system.cpu || (!system.deviceGiven && wish.cpu);
     if (!cpu) {
-        const int32_t gpus = countGpus();
-        const int32_t last = std::max(gpus, 1) - 1; // without a GPU the CPU is device 0, so that scripts run unedited
-        const bool named = !system.deviceGiven && wish.ordinal >= 0;
-        const int32_t device = named ? wish.ordinal : system.device;
+        int32_t const gpus = countGpus();
+        int32_t const last = std::max(gpus, 1) - 1; // without a GPU the CPU is device 0, so that scripts run unedited
+        bool const named = !system.deviceGiven && wish.ordinal >= 0;
+        int32_t const device = named ? wish.ordinal : system.device;
         if (gpus == 0 && wish.gpu)
             throw Failure(
                 "TENSORWRIGHT_DEVICE=" + wish.text +
@@ -118,7 +119,7 @@ void printDevice(Log& log)
     constexpr int64_t kMiB = 1 << 20;
     log.info("=== Device Information ===");
     if (usesGpu()) {
-        const GpuFacts gpu = gpuFacts();
+        GpuFacts const gpu = gpuFacts();
         log.info("Selected Device: " + gpu.name);
         log.info("Compute Capability: " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor));
         log.info("SMs: " + std::to_string(gpu.multiprocessors));
@@ -129,9 +130,9 @@ void printDevice(Log& log)
                  (gpu.hasEcc ? "enabled" : "disabled") + ")");
         log.info("Memory Clock Rate: " + numberText(gpu.memoryClockKHz / 1e6) + " GHz");
     } else {
-        const CpuFacts cpu = readCpuFacts();
-        const int64_t memoryMiB = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / kMiB;
-        const int64_t l2KiB = std::max<long>(sysconf(_SC_LEVEL2_CACHE_SIZE), 0) / 1024;
+        CpuFacts const cpu = readCpuFacts();
+        int64_t const memoryMiB = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / kMiB;
+        int64_t const l2KiB = std::max<long>(sysconf(_SC_LEVEL2_CACHE_SIZE), 0) / 1024;
         log.info("Selected Device: " + cpu.name);
         // The labels are those of a GPU. What a CPU has not, or does not tell, is 0.
         log.info("Compute Capability: 0.0");
@@ -143,7 +144,7 @@ void printDevice(Log& log)
         log.info("Memory Clock Rate: 0 GHz");
     }
     log.info("");
-    const int32_t version = getInferLibVersion(); // major * 1000 + minor * 100 + patch
+    int32_t const version = getInferLibVersion(); // major * 1000 + minor * 100 + patch
     log.info("TensorRT version: " + std::to_string(version / 1000) + "." + std::to_string(version / 100 % 10) + "." +
              std::to_string(version % 100));
 }

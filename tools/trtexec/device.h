@@ -9,7 +9,7 @@ namespace tw::trtexec {
 class Log;
 
 // Sets the environment variables that the library reads; must run before its first call.
-void selectDevice(const SystemOptions& system);
+void selectDevice(SystemOptions const& system);
 void printDevice(Log& log);
 
 } // namespace tw::trtexec

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_memory.h"
 
-#include "cuda_driver.h"
-#include "failure.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
 
+#include "cuda_driver.h"
+#include "failure.h"
+
 namespace tw::trtexec {
 
 namespace {
 
-uint64_t address(const void* p)
+uint64_t address(void const* p)
 {
     return reinterpret_cast<uintptr_t>(p);
 }
@@ -40,7 +40,7 @@ void useManagedMemory()
 
 GpuFacts gpuFacts()
 {
-    const auto attribute = [](int number) { // the driver's numbers
+    auto const attribute = [](int number) { // the driver's numbers
         int value = 0;
         return gpu().getAttribute(&value, number, gpu().device) == 0 ? value : 0;
     };
@@ -71,7 +71,7 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
         uint64_t at = 0;
         useGpuHere();
         constexpr unsigned kByAnyStream = 1;
-        const size_t bytes = sizeBytes > 0 ? sizeBytes : 1;
+        size_t const bytes = sizeBytes > 0 ? sizeBytes : 1;
         checkDriver(gpu().allocatesManaged ? gpu().allocateManaged(&at, bytes, kByAnyStream)
                                            : gpu().allocate(&at, bytes),
                     "allocating GPU memory");
@@ -81,7 +81,7 @@ DeviceBuffer::DeviceBuffer(size_t sizeBytes) : sizeBytes_(sizeBytes)
         return;
     }
     constexpr size_t kLargest = ~size_t{0} / 2;
-    const size_t rounded = sizeBytes <= kLargest ? (sizeBytes / kDeviceAlignment + 1) * kDeviceAlignment : 0;
+    size_t const rounded = sizeBytes <= kLargest ? (sizeBytes / kDeviceAlignment + 1) * kDeviceAlignment : 0;
     data_ = rounded ? std::aligned_alloc(kDeviceAlignment, rounded) : nullptr;
     if (!data_)
         throw Failure("cannot allocate a buffer of " + std::to_string(sizeBytes) + " bytes");
@@ -126,7 +126,7 @@ HostBuffer::~HostBuffer()
     }
 }
 
-void copyToDevice(void* device, const void* host, size_t sizeBytes, void* stream)
+void copyToDevice(void* device, void const* host, size_t sizeBytes, void* stream)
 {
     if (sizeBytes == 0)
         return;
@@ -136,7 +136,7 @@ void copyToDevice(void* device, const void* host, size_t sizeBytes, void* stream
         std::memcpy(device, host, sizeBytes);
 }
 
-void copyFromDevice(void* host, const void* device, size_t sizeBytes, void* stream)
+void copyFromDevice(void* host, void const* device, size_t sizeBytes, void* stream)
 {
     if (sizeBytes == 0)
         return;

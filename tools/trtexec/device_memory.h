@@ -84,8 +84,8 @@ private:
 };
 
 // In the order of the stream (a CUstream), from and to a HostBuffer; at once on the CPU device.
-void copyToDevice(void* device, const void* host, size_t sizeBytes, void* stream);
-void copyFromDevice(void* host, const void* device, size_t sizeBytes, void* stream);
+void copyToDevice(void* device, void const* host, size_t sizeBytes, void* stream);
+void copyFromDevice(void* host, void const* device, size_t sizeBytes, void* stream);
 
 struct DeviceMemoryState
 {

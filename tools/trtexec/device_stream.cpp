@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_stream.h"
 
-#include "cuda_driver.h"
-#include "device_memory.h"
-
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <thread>
+
+#include "cuda_driver.h"
+#include "device_memory.h"
 
 namespace tw::trtexec {
 
@@ -26,7 +26,7 @@ DeviceEvent::~DeviceEvent()
         gpu().destroyEvent(event_);
 }
 
-void DeviceEvent::record(const DeviceStream& stream)
+void DeviceEvent::record(DeviceStream const& stream)
 {
     if (event_)
         checkDriver(gpu().recordEvent(event_, stream.handle()), "recording an event");
@@ -38,7 +38,7 @@ void DeviceEvent::wait()
         checkDriver(gpu().waitForEvent(event_), "waiting for the GPU");
 }
 
-double DeviceEvent::msSince(const DeviceEvent& earlier) const
+double DeviceEvent::msSince(DeviceEvent const& earlier) const
 {
     float ms = 0;
     if (event_)
@@ -73,7 +73,7 @@ void DeviceStream::synchronize()
     checkDriver(gpu().synchronize(stream_), "waiting for the GPU");
 }
 
-void DeviceStream::waitFor(const DeviceEvent& event)
+void DeviceStream::waitFor(DeviceEvent const& event)
 {
     if (stream_)
         checkDriver(gpu().streamWaits(stream_, event.event_, 0), "waiting for an event");
@@ -89,8 +89,8 @@ void DeviceStream::sleep(double ms)
         return;
     }
     auto duration = std::make_unique<Duration>(ms);
-    const auto run = [](void* given) {
-        const std::unique_ptr<Duration> owned(static_cast<Duration*>(given));
+    auto const run = [](void* given) {
+        std::unique_ptr<Duration> const owned(static_cast<Duration*>(given));
         std::this_thread::sleep_for(*owned);
     };
     checkDriver(gpu().callOnHost(stream_, run, duration.get()), "giving a function to a stream");

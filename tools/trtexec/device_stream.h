@@ -12,12 +12,12 @@ class DeviceEvent
 public:
     explicit DeviceEvent(bool spins); // who waits for it looks again and again; else its thread sleeps
     ~DeviceEvent();
-    DeviceEvent(const DeviceEvent&) = delete;
-    DeviceEvent& operator=(const DeviceEvent&) = delete;
+    DeviceEvent(DeviceEvent const&) = delete;
+    DeviceEvent& operator=(DeviceEvent const&) = delete;
 
-    void record(const DeviceStream& stream); // happens when the work is done that the stream has been given
+    void record(DeviceStream const& stream); // happens when the work is done that the stream has been given
     void wait();
-    double msSince(const DeviceEvent& earlier) const; // both have happened
+    double msSince(DeviceEvent const& earlier) const; // both have happened
 
 private:
     friend class DeviceStream;
@@ -29,12 +29,12 @@ class DeviceStream
 public:
     DeviceStream();
     ~DeviceStream();
-    DeviceStream(const DeviceStream&) = delete;
-    DeviceStream& operator=(const DeviceStream&) = delete;
+    DeviceStream(DeviceStream const&) = delete;
+    DeviceStream& operator=(DeviceStream const&) = delete;
 
     void* handle() const { return stream_; } // a cudaStream_t
     void synchronize();
-    void waitFor(const DeviceEvent& event); // what is given from now on begins behind it
+    void waitFor(DeviceEvent const& event); // what is given from now on begins behind it
     void sleep(double ms);                  // nothing happens for so long
 
     // What is given between the two becomes a CUDA graph, which launch() runs. False: it cannot be captured.
@@ -56,8 +56,8 @@ class ProfiledRange
 public:
     ProfiledRange();
     ~ProfiledRange();
-    ProfiledRange(const ProfiledRange&) = delete;
-    ProfiledRange& operator=(const ProfiledRange&) = delete;
+    ProfiledRange(ProfiledRange const&) = delete;
+    ProfiledRange& operator=(ProfiledRange const&) = delete;
 };
 
 } // namespace tw::trtexec

@@ -23,7 +23,7 @@ class Failure : public std::runtime_error
 class LibraryFailure : public Failure
 {
 public:
-    explicit LibraryFailure(const std::string& what, bool isWarning = false) : Failure(what), isWarning_(isWarning) {}
+    explicit LibraryFailure(std::string const& what, bool isWarning = false) : Failure(what), isWarning_(isWarning) {}
     bool isWarning() const { return isWarning_; }
 
 private:

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files.h"
 
-#include "failure.h"
-#include "output_file.h"
-
 #include <cerrno>
 #include <cstring>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "failure.h"
+#include "output_file.h"
+
 namespace tw::trtexec {
 
 namespace {
 
-[[noreturn]] void failErrno(const std::string& what, const std::string& path)
+[[noreturn]] void failErrno(std::string const& what, std::string const& path)
 {
     throw Failure("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
@@ -29,16 +30,16 @@ struct Descriptor
         if (fd >= 0)
             close(fd);
     }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor(Descriptor const&) = delete;
+    Descriptor& operator=(Descriptor const&) = delete;
     int fd;
 };
 
 // Opens a regular file and gives its size. A folder or a pipe is refused: their sizes mean nothing.
-int openRegular(const std::string& path, uint64_t& sizeBytes)
+int openRegular(std::string const& path, uint64_t& sizeBytes)
 {
     // Non-blocking, so that a named pipe without a writer is refused too, not waited for.
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int const fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         failErrno("open", path);
     struct stat info
@@ -53,17 +54,17 @@ int openRegular(const std::string& path, uint64_t& sizeBytes)
 
 } // namespace
 
-std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes)
+std::vector<std::byte> readFile(std::string const& path, uint64_t limitBytes)
 {
     uint64_t size = 0;
-    const Descriptor file(openRegular(path, size));
+    Descriptor const file(openRegular(path, size));
     if (size > limitBytes)
         throw Failure("cannot read '" + path + "': " + std::to_string(size) + " bytes, the limit is " +
                       std::to_string(limitBytes));
     std::vector<std::byte> bytes(size);
     size_t done = 0;
     while (done < bytes.size()) {
-        const ssize_t n = read(file.fd, bytes.data() + done, bytes.size() - done);
+        ssize_t const n = read(file.fd, bytes.data() + done, bytes.size() - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -76,12 +77,12 @@ std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes)
     return bytes;
 }
 
-FileLock::FileLock(const std::string& path)
+FileLock::FileLock(std::string const& path)
 {
-    const OutputFile file = resolveOutput(path);
+    OutputFile const file = resolveOutput(path);
     if (file.isInPlace)
         return; // a device or a pipe: there is nothing to merge with
-    const std::string lock = file.path + ".lock";
+    std::string const lock = file.path + ".lock";
     fd_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0)
         failErrno("open lock file", lock);
@@ -98,10 +99,10 @@ FileLock::~FileLock()
         close(fd_);
 }
 
-MappedFile::MappedFile(const std::string& path)
+MappedFile::MappedFile(std::string const& path)
 {
     uint64_t size = 0;
-    const Descriptor file(openRegular(path, size));
+    Descriptor const file(openRegular(path, size));
     if (size == 0)
         throw Failure("'" + path + "' is empty");
     size_ = size;

@@ -10,17 +10,17 @@
 namespace tw::trtexec {
 
 // Throws Failure when the file cannot be read or is larger than `limitBytes`.
-std::vector<std::byte> readFile(const std::string& path, uint64_t limitBytes = uint64_t{1} << 40);
+std::vector<std::byte> readFile(std::string const& path, uint64_t limitBytes = uint64_t{1} << 40);
 
 // Holds an exclusive lock on the file that `path` leads to while it lives, by another one beside it, "<file>.lock"
 // (created when missing); waits for other holders. A device or a pipe is not locked.
 class FileLock
 {
 public:
-    explicit FileLock(const std::string& path);
+    explicit FileLock(std::string const& path);
     ~FileLock();
-    FileLock(const FileLock&) = delete;
-    FileLock& operator=(const FileLock&) = delete;
+    FileLock(FileLock const&) = delete;
+    FileLock& operator=(FileLock const&) = delete;
 
 private:
     int fd_ = -1;
@@ -30,12 +30,12 @@ private:
 class MappedFile
 {
 public:
-    explicit MappedFile(const std::string& path);
+    explicit MappedFile(std::string const& path);
     ~MappedFile();
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
+    MappedFile(MappedFile const&) = delete;
+    MappedFile& operator=(MappedFile const&) = delete;
 
-    const void* data() const { return data_; }
+    void const* data() const { return data_; }
     size_t size() const { return size_; }
 
 private:

@@ -145,7 +145,7 @@ constexpr Flag kFlags[] = {
 
 } // namespace
 
-std::span<const Flag> allFlags()
+std::span<Flag const> allFlags()
 {
     return kFlags;
 }

@@ -25,6 +25,6 @@ struct Flag
     std::string_view help;   // lines separated by \n; empty: a deprecated spelling, left out of the help text
 };
 
-std::span<const Flag> allFlags();
+std::span<Flag const> allFlags();
 
 } // namespace tw::trtexec

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "infer.h"
 
-#include "cuda_driver.h"
-
 #include <algorithm>
 #include <exception>
 #include <thread>
+
+#include "cuda_driver.h"
 
 namespace tw::trtexec {
 
@@ -17,9 +17,9 @@ double msBetween(std::chrono::steady_clock::time_point from, std::chrono::steady
 }
 
 // Layer ranges for profiling tools can say no more than the engine keeps of its layers.
-void setNvtxDetail(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, ProfilingDetail wanted)
+void setNvtxDetail(nvinfer1::ICudaEngine const& engine, nvinfer1::IExecutionContext& context, ProfilingDetail wanted)
 {
-    const auto rank = [](ProfilingDetail d) {
+    auto const rank = [](ProfilingDetail d) {
         return d == ProfilingDetail::kNone ? 0 : d == ProfilingDetail::kLayerNames ? 1 : 2;
     };
     if (rank(wanted) <= rank(static_cast<ProfilingDetail>(engine.getProfilingVerbosity())))
@@ -27,15 +27,15 @@ void setNvtxDetail(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionCont
 }
 
 // The profile that stream `s` uses: its own where the engine has enough, else the first.
-void selectProfile(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, int32_t s)
+void selectProfile(nvinfer1::ICudaEngine const& engine, nvinfer1::IExecutionContext& context, int32_t s)
 {
-    const int32_t profiles = engine.getNbOptimizationProfiles();
+    int32_t const profiles = engine.getNbOptimizationProfiles();
     if (s == 0 || profiles == 0)
         return;
     bool dynamic = false;
     for (int32_t i = 0; i < engine.getNbIOTensors() && !dynamic; ++i)
         dynamic = hasDynamicDim(engine.getTensorShape(engine.getIOTensorName(i)));
-    const int32_t profile = s < profiles ? s : 0;
+    int32_t const profile = s < profiles ? s : 0;
     if (!context.setOptimizationProfileAsync(profile, nullptr) && dynamic)
         throw Failure("--streams: the engine has " + std::to_string(profiles) + " optimization profile(s), stream " +
                       std::to_string(s) + " needs one of its own; build with the same --streams");
@@ -43,7 +43,7 @@ void selectProfile(const nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionCont
 
 } // namespace
 
-void ProfileSink::reportLayerTime(const char* layerName, float ms) noexcept
+void ProfileSink::reportLayerTime(char const* layerName, float ms) noexcept
 {
     try {
         profile.add(layerName ? layerName : "", ms);
@@ -52,11 +52,11 @@ void ProfileSink::reportLayerTime(const char* layerName, float ms) noexcept
     }
 }
 
-Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(log), options_(options)
+Inference::Inference(Log& log, Workspace& work, Options const& options) : log_(log), options_(options)
 {
     nvinfer1::ICudaEngine& engine = *work.engine;
-    const InferenceOptions& inference = options.inference;
-    const bool implicit = engine.hasImplicitBatchDimension();
+    InferenceOptions const& inference = options.inference;
+    bool const implicit = engine.hasImplicitBatchDimension();
     batch_ = implicit ? std::max(inference.batch, 1) : 1;
     if (!implicit && inference.batchGiven)
         log.warning("--batch has no effect: the engine was built with explicit batch; use --shapes");
@@ -75,11 +75,11 @@ Inference::Inference(Log& log, Workspace& work, const Options& options) : log_(l
 void Inference::attachProfiler(ProfileSink& sink)
 {
     isProfiled_ = true;
-    for (const std::unique_ptr<Lane>& lane : lanes_)
+    for (std::unique_ptr<Lane> const& lane : lanes_)
         lane->context().setProfiler(&sink);
 }
 
-Lane::Lane(Log& log, Workspace& work, const Options& options, int32_t number)
+Lane::Lane(Log& log, Workspace& work, Options const& options, int32_t number)
     : log_(log), inference_(options.inference),
       context_(required(work.engine->createExecutionContext(), "Creating an execution context")),
       clock_(options.inference.spinWait)
@@ -90,8 +90,8 @@ Lane::Lane(Log& log, Workspace& work, const Options& options, int32_t number)
         selectProfile(engine, *context_, number);
     if (inference_.persistentCacheRatio > 0) {
         // A CPU has no such part of a cache.
-        const double most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
-        const auto limit = static_cast<size_t>(most * inference_.persistentCacheRatio);
+        double const most = usesGpu() ? static_cast<double>(gpuFacts().persistingL2Bytes) : 0;
+        auto const limit = static_cast<size_t>(most * inference_.persistentCacheRatio);
         if (number == 0)
             log.info("Setting persistentCacheLimit to " + std::to_string(limit) + " bytes.");
         context_->setPersistentCacheLimit(limit);
@@ -115,7 +115,7 @@ void Lane::begin(Clock::time_point start, bool isProfiled)
         capture();
     usesGraph_ = compute_.hasGraph() && !isProfiled;
     constexpr size_t kAhead = 2; // one is computed, one waits
-    const bool alone = !usesGpu() || isProfiled || inference_.exposeDma || bindings_->hasGrowingOutputs();
+    bool const alone = !usesGpu() || isProfiled || inference_.exposeDma || bindings_->hasGrowingOutputs();
     slots_.clear();
     next_ = active_ = 0;
     while (slots_.size() < (alone ? 1 : kAhead))
@@ -187,7 +187,7 @@ QueryTimes Lane::finish()
     QueryTimes& q = slot.times;
     if (!usesGpu())
         return q;
-    const auto at = [&](const DeviceEvent& event) { return clockMs_ + event.msSince(clock_); };
+    auto const at = [&](DeviceEvent const& event) { return clockMs_ + event.msSince(clock_); };
     (inference_.transfers ? slot.outputEnd : slot.computeEnd).wait();
     q.startCompute = at(slot.computeBegin);
     q.endCompute = at(slot.computeEnd);
@@ -213,7 +213,7 @@ void Lane::capture()
     compute_.synchronize();
     bool captured = compute_.beginCapture();
     if (captured) {
-        const bool enqueued = bindings_->enqueue(compute_.handle());
+        bool const enqueued = bindings_->enqueue(compute_.handle());
         captured = compute_.endCapture() && enqueued;
     }
     if (!captured)
@@ -221,22 +221,22 @@ void Lane::capture()
                      std::to_string(compute_.captureError()) + "); running without it");
 }
 
-std::vector<QueryTimes> Inference::runLanes(std::span<const std::unique_ptr<Lane>> lanes, Clock::time_point start) const
+std::vector<QueryTimes> Inference::runLanes(std::span<std::unique_ptr<Lane> const> lanes, Clock::time_point start) const
 {
-    const InferenceOptions& inference = options_.inference;
-    const double endMs = inference.warmUpMs + inference.durationSec * 1000;
+    InferenceOptions const& inference = options_.inference;
+    double const endMs = inference.warmUpMs + inference.durationSec * 1000;
     std::vector<QueryTimes> times;
     int64_t measured = 0; // of the first lane; the others have as many, about
-    const auto finish = [&](size_t lane) {
+    auto const finish = [&](size_t lane) {
         times.push_back(lanes[lane]->finish());
         measured += lane == 0 && times.back().startCompute >= inference.warmUpMs;
     };
-    const auto finishAll = [&] {
+    auto const finishAll = [&] {
         for (size_t i = 0; i < lanes.size(); ++i)
             while (!lanes[i]->isEmpty())
                 finish(i);
     };
-    for (const std::unique_ptr<Lane>& lane : lanes)
+    for (std::unique_ptr<Lane> const& lane : lanes)
         lane->begin(start, isProfiled_);
     while (measured < inference.iterations || msBetween(start, Clock::now()) < endMs) {
         for (size_t i = 0; i < lanes.size(); ++i) {
@@ -250,7 +250,7 @@ std::vector<QueryTimes> Inference::runLanes(std::span<const std::unique_ptr<Lane
             std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(inference.idleMs));
     }
     finishAll();
-    for (const std::unique_ptr<Lane>& lane : lanes)
+    for (std::unique_ptr<Lane> const& lane : lanes)
         lane->end();
     return times;
 }
@@ -258,12 +258,12 @@ std::vector<QueryTimes> Inference::runLanes(std::span<const std::unique_ptr<Lane
 RunTrace Inference::run()
 {
     log_.info("Starting inference");
-    const ProfiledRange profiled;
+    ProfiledRange const profiled;
     RunTrace trace;
     trace.warmUpMs = options_.inference.warmUpMs;
     trace.batch = batch_;
     trace.eagerDevice = !usesGpu();
-    const Clock::time_point start = Clock::now();
+    Clock::time_point const start = Clock::now();
     // The CPU device computes in the calling thread: streams run at once only in threads of their own.
     if (!options_.inference.threads && (lanes_.size() == 1 || usesGpu())) {
         trace.queries = runLanes(lanes_, start);
@@ -284,10 +284,10 @@ RunTrace Inference::run()
         });
     for (std::thread& thread : threads)
         thread.join();
-    for (const std::exception_ptr& failure : failures)
+    for (std::exception_ptr const& failure : failures)
         if (failure)
             std::rethrow_exception(failure);
-    for (const std::vector<QueryTimes>& part : times)
+    for (std::vector<QueryTimes> const& part : times)
         trace.queries.insert(trace.queries.end(), part.begin(), part.end());
     return trace;
 }

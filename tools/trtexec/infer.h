@@ -2,16 +2,16 @@
 // Runs an engine on one or more streams and records when each query did what.
 #pragma once
 
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "bindings.h"
 #include "build.h"
 #include "device_stream.h"
 #include "layer_profile.h"
 #include "report.h"
-
-#include <chrono>
-#include <memory>
-#include <span>
-#include <vector>
 
 namespace tw::trtexec {
 
@@ -19,7 +19,7 @@ namespace tw::trtexec {
 class ProfileSink : public nvinfer1::IProfiler
 {
 public:
-    void reportLayerTime(const char* layerName, float ms) noexcept override;
+    void reportLayerTime(char const* layerName, float ms) noexcept override;
     LayerProfile profile;
 };
 
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 class Lane
 {
 public:
-    Lane(Log& log, Workspace& work, const Options& options, int32_t number);
+    Lane(Log& log, Workspace& work, Options const& options, int32_t number);
 
     // Before the first query; times count from `start`.
     void begin(Clock::time_point start, bool isProfiled);
@@ -42,7 +42,7 @@ public:
     void end();          // behind the last query: outputs are on the host
 
     nvinfer1::IExecutionContext& context() { return *context_; }
-    const Bindings& bindings() const { return *bindings_; }
+    Bindings const& bindings() const { return *bindings_; }
 
 private:
     struct Slot
@@ -61,7 +61,7 @@ private:
     void capture();
 
     Log& log_;
-    const InferenceOptions& inference_;
+    InferenceOptions const& inference_;
     std::unique_ptr<nvinfer1::IExecutionContext> context_;
     DeviceStream inputs_, compute_, outputs_;
     DeviceEvent clock_;                  // that of the GPU began when the host's showed clockMs_
@@ -76,21 +76,21 @@ private:
 class Inference
 {
 public:
-    Inference(Log& log, Workspace& work, const Options& options);
+    Inference(Log& log, Workspace& work, Options const& options);
 
     RunTrace run();
     // From the next run on, layer times go to the sink.
     void attachProfiler(ProfileSink& sink);
 
     nvinfer1::IExecutionContext& firstContext() { return lanes_.front()->context(); }
-    const Bindings& outputs() const { return lanes_.front()->bindings(); } // valid after run()
+    Bindings const& outputs() const { return lanes_.front()->bindings(); } // valid after run()
 
 private:
     // In the calling thread: a query of each lane in turn.
-    std::vector<QueryTimes> runLanes(std::span<const std::unique_ptr<Lane>> lanes, Clock::time_point start) const;
+    std::vector<QueryTimes> runLanes(std::span<std::unique_ptr<Lane> const> lanes, Clock::time_point start) const;
 
     Log& log_;
-    const Options& options_;
+    Options const& options_;
     int32_t batch_ = 1;
     bool isProfiled_ = false; // then no graph is used: layers have times only where they are enqueued
     std::vector<std::unique_ptr<Lane>> lanes_;

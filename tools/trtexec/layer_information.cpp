@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_information.h"
 
-#include "json_rows.h"
-
 #include <cstdio>
 #include <map>
+
+#include "json_rows.h"
 
 namespace tw::trtexec {
 
@@ -17,7 +17,7 @@ std::string percent(double share)
     return text;
 }
 
-Json parsed(const std::string& text)
+Json parsed(std::string const& text)
 {
     Json json = Json::parse(text, nullptr, false);
     return json.is_object() ? json : Json::object();
@@ -25,29 +25,29 @@ Json parsed(const std::string& text)
 
 } // namespace
 
-std::vector<std::string> slowLayerLines(const std::string& engineJson)
+std::vector<std::string> slowLayerLines(std::string const& engineJson)
 {
-    const Json json = parsed(engineJson);
-    const auto slow = json.find("WithoutFastKernel");
+    Json const json = parsed(engineJson);
+    auto const slow = json.find("WithoutFastKernel");
     if (slow == json.end())
         return {};
     std::vector<std::string> lines{"=== Layers without a fast kernel: " + percent(slow->value("Share", 0.0)) +
                                    " of the time ==="};
-    for (const Json& layer : slow->value("Layers", Json::array()))
+    for (Json const& layer : slow->value("Layers", Json::array()))
         lines.push_back(layer.value("Name", "") + ": " + percent(layer.value("Share", 0.0)) + ": " +
                         layer.value("Reason", ""));
     return lines;
 }
 
-std::string layerTypesLine(const std::string& engineJson)
+std::string layerTypesLine(std::string const& engineJson)
 {
-    const Json json = parsed(engineJson);
+    Json const json = parsed(engineJson);
     std::map<std::string, int> counts;
-    for (const Json& layer : json.value("Layers", Json::array()))
+    for (Json const& layer : json.value("Layers", Json::array()))
         if (layer.is_object() && layer.contains("Precision"))
             ++counts[layer["Precision"].value("Type", "")];
     std::string line;
-    for (const auto& [type, count] : counts)
+    for (auto const& [type, count] : counts)
         line +=
             (line.empty() ? "Layers that could have had another type: " : ", ") + std::to_string(count) + " in " + type;
     return line;

@@ -8,10 +8,10 @@
 namespace tw::trtexec {
 
 // Layers without a fast kernel, by their share of the time; none where it is too small to be said.
-std::vector<std::string> slowLayerLines(const std::string& engineJson);
+std::vector<std::string> slowLayerLines(std::string const& engineJson);
 
 // How many layers compute in which type, where the JSON knows (engines with detailed profiling verbosity): what
 // outputs that differ from a reference may come from.
-std::string layerTypesLine(const std::string& engineJson);
+std::string layerTypesLine(std::string const& engineJson);
 
 } // namespace tw::trtexec

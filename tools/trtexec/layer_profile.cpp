@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_profile.h"
 
-#include "json_rows.h"
-#include "log.h"
-
 #include <algorithm>
 #include <cstdio>
+
+#include "json_rows.h"
+#include "log.h"
 
 namespace tw::trtexec {
 
 double LayerProfile::Layer::total() const
 {
     double sum = 0;
-    for (const double t : times)
+    for (double const t : times)
         sum += t;
     return sum;
 }
@@ -23,14 +23,14 @@ double LayerProfile::Layer::median() const
         return 0;
     std::vector<double> sorted = times;
     std::sort(sorted.begin(), sorted.end());
-    const size_t n = sorted.size();
+    size_t const n = sorted.size();
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
 void LayerProfile::add(std::string_view layer, double ms)
 {
-    const std::lock_guard lock(mutex_);
-    const auto [it, fresh] = indexOf_.emplace(layer, layers_.size());
+    std::lock_guard const lock(mutex_);
+    auto const [it, fresh] = indexOf_.emplace(layer, layers_.size());
     if (fresh)
         layers_.push_back({std::string(layer), {}});
     layers_[it->second].times.push_back(ms);
@@ -38,41 +38,41 @@ void LayerProfile::add(std::string_view layer, double ms)
 
 bool LayerProfile::empty() const
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     return layers_.empty();
 }
 
 double LayerProfile::totalMs() const
 {
     double sum = 0;
-    for (const Layer& layer : layers_)
+    for (Layer const& layer : layers_)
         sum += layer.total();
     return sum;
 }
 
 void LayerProfile::print(Log& log) const
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     size_t width = sizeof("Layer") - 1;
-    for (const Layer& layer : layers_)
+    for (Layer const& layer : layers_)
         width = std::max(width, layer.name.size());
     ++width;
-    const auto rightAligned = [&](const std::string& name) { return std::string(width - name.size(), ' ') + name; };
+    auto const rightAligned = [&](std::string const& name) { return std::string(width - name.size(), ' ') + name; };
     // Each column is as wide as its head.
-    const auto row = [&](const std::string& name, double total, double average, double median, double percent) {
+    auto const row = [&](std::string const& name, double total, double average, double median, double percent) {
         char numbers[160];
         std::snprintf(numbers, sizeof numbers, "%12.2f%17.4f%19.4f%9.1f", total, average, median, percent);
         log.info(rightAligned(name) + numbers);
     };
 
-    const double all = totalMs();
-    const double runs = static_cast<double>(std::max<size_t>(iterations(), 1));
+    double const all = totalMs();
+    double const runs = static_cast<double>(std::max<size_t>(iterations(), 1));
     log.info("");
     log.info("=== Profile (" + std::to_string(iterations()) + " iterations ) ===");
     log.info(rightAligned("Layer") + "   Time (ms)   Avg. Time (ms)   Median Time (ms)   Time %");
     double medians = 0;
-    for (const Layer& layer : layers_) {
-        const double total = layer.total();
+    for (Layer const& layer : layers_) {
+        double const total = layer.total();
         if (total <= 0)
             continue;
         medians += layer.median();
@@ -84,13 +84,13 @@ void LayerProfile::print(Log& log) const
 
 std::string LayerProfile::json() const
 {
-    const std::lock_guard lock(mutex_);
-    const double all = totalMs();
-    const double runs = static_cast<double>(std::max<size_t>(iterations(), 1));
+    std::lock_guard const lock(mutex_);
+    double const all = totalMs();
+    double const runs = static_cast<double>(std::max<size_t>(iterations(), 1));
     std::vector<Json> rows;
     rows.emplace_back()["count"] = iterations();
-    for (const Layer& layer : layers_) {
-        const double total = layer.total();
+    for (Layer const& layer : layers_) {
+        double const total = layer.total();
         Json& row = rows.emplace_back();
         row["name"] = layer.name;
         row["timeMs"] = jsonNumber(total);

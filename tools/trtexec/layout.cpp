@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bindings.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "bindings.h"
 
 namespace tw::trtexec {
 
@@ -21,7 +21,7 @@ int64_t Layout::elements() const
         return count();
     int64_t largest = dims.nbDims == 0 ? 1 : 0;
     for (int32_t i = 0; i < dims.nbDims; ++i) {
-        const int64_t extent = i == vectorDim ? (dims.d[i] + components - 1) / components : dims.d[i];
+        int64_t const extent = i == vectorDim ? (dims.d[i] + components - 1) / components : dims.d[i];
         largest = std::max(largest, extent * strides.d[i]);
     }
     return batch * largest * components;
@@ -34,7 +34,7 @@ int64_t Layout::place(int64_t index) const
     int64_t vectors = 0;
     int64_t inVector = 0;
     for (int32_t i = dims.nbDims - 1; i >= 0; --i) {
-        const int64_t at = index % dims.d[i];
+        int64_t const at = index % dims.d[i];
         index /= dims.d[i];
         if (i == vectorDim) {
             vectors += at / components * strides.d[i];
@@ -48,7 +48,7 @@ int64_t Layout::place(int64_t index) const
 
 double Binding::value(int64_t index) const
 {
-    const std::byte* at = host.data() + layout.place(index) * static_cast<int64_t>(bytesPerElement(type));
+    std::byte const* at = host.data() + layout.place(index) * static_cast<int64_t>(bytesPerElement(type));
     switch (type) {
     case DataType::kFLOAT: {
         float v;
@@ -78,7 +78,7 @@ double Binding::value(int64_t index) const
 void Binding::setValue(int64_t index, double value)
 {
     std::byte* at = host.data() + layout.place(index) * static_cast<int64_t>(bytesPerElement(type));
-    const auto whole = [&](double low, double high) {
+    auto const whole = [&](double low, double high) {
         if (!(value >= low && value <= high))
             throw Failure("input '" + name + "': the value " + std::to_string(value) + " at index " +
                           std::to_string(index) + " does not fit " + dataTypeText(type));
@@ -86,17 +86,17 @@ void Binding::setValue(int64_t index, double value)
     };
     switch (type) {
     case DataType::kFLOAT: {
-        const float v = static_cast<float>(value);
+        float const v = static_cast<float>(value);
         std::memcpy(at, &v, sizeof v);
         return;
     }
     case DataType::kHALF: {
-        const uint16_t v = doubleToHalf(value);
+        uint16_t const v = doubleToHalf(value);
         std::memcpy(at, &v, sizeof v);
         return;
     }
     case DataType::kINT32: {
-        const int32_t v =
+        int32_t const v =
             static_cast<int32_t>(whole(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
         std::memcpy(at, &v, sizeof v);
         return;
@@ -113,7 +113,7 @@ void Binding::setValue(int64_t index, double value)
     }
 }
 
-void* GrowingOutput::reallocateOutput(const char*, void* currentMemory, uint64_t size, uint64_t alignment) noexcept
+void* GrowingOutput::reallocateOutput(char const*, void* currentMemory, uint64_t size, uint64_t alignment) noexcept
 {
     if (currentMemory && currentMemory == buffer_.data() && size <= buffer_.size())
         return currentMemory;
@@ -123,7 +123,7 @@ void* GrowingOutput::reallocateOutput(const char*, void* currentMemory, uint64_t
         if (!buffer_.data() || size > buffer_.size())
             buffer_ = DeviceBuffer(size);
         return buffer_.data();
-    } catch (const Failure&) {
+    } catch (Failure const&) {
         return nullptr;
     }
 }

@@ -17,7 +17,7 @@ static_assert(static_cast<int32_t>(nvinfer1::ProfilingVerbosity::kDETAILED) ==
               static_cast<int32_t>(ProfilingDetail::kDetailed));
 static_assert(static_cast<int32_t>(nvinfer1::DeviceType::kDLA) == static_cast<int32_t>(LayerDevice::kDla));
 
-std::string dimsText(const nvinfer1::Dims& dims)
+std::string dimsText(nvinfer1::Dims const& dims)
 {
     std::string text;
     for (int32_t i = 0; i < dims.nbDims; ++i)
@@ -25,7 +25,7 @@ std::string dimsText(const nvinfer1::Dims& dims)
     return text;
 }
 
-nvinfer1::Dims dimsOf(const Shape& shape, const std::string& what)
+nvinfer1::Dims dimsOf(Shape const& shape, std::string const& what)
 {
     if (shape.size() > static_cast<size_t>(nvinfer1::Dims::MAX_DIMS))
         throw Failure(what + ": a shape of rank " + std::to_string(shape.size()) + " (allowed: up to " +
@@ -36,7 +36,7 @@ nvinfer1::Dims dimsOf(const Shape& shape, const std::string& what)
     return dims;
 }
 
-bool hasDynamicDim(const nvinfer1::Dims& dims)
+bool hasDynamicDim(nvinfer1::Dims const& dims)
 {
     for (int32_t i = 0; i < dims.nbDims; ++i)
         if (dims.d[i] < 0)
@@ -44,7 +44,7 @@ bool hasDynamicDim(const nvinfer1::Dims& dims)
     return false;
 }
 
-int64_t volumeOf(const nvinfer1::Dims& dims, const std::string& what)
+int64_t volumeOf(nvinfer1::Dims const& dims, std::string const& what)
 {
     if (dims.nbDims < 0 || hasDynamicDim(dims))
         throw Failure(what + ": its shape is not known");
@@ -71,7 +71,7 @@ size_t bytesPerElement(DataType type)
     return 0;
 }
 
-const char* dataTypeText(DataType type)
+char const* dataTypeText(DataType type)
 {
     switch (type) {
     case DataType::kFLOAT:

@@ -2,14 +2,15 @@
 // The tool's side of the library: its logger, owned objects, and steps that fail when the library reports an error.
 #pragma once
 
-#include "failure.h"
-#include "log.h"
-#include "options.h"
-
-#include <NvInfer.h>
 #include <memory>
 #include <string>
 #include <utility>
+
+#include <NvInfer.h>
+
+#include "failure.h"
+#include "log.h"
+#include "options.h"
 
 namespace tw::trtexec {
 
@@ -18,7 +19,7 @@ class LibraryLogger : public nvinfer1::ILogger
 public:
     // A quiet logger makes every message a verbose one.
     explicit LibraryLogger(Log& log, bool quiet = false) : log_(log), quiet_(quiet) {}
-    void log(Severity severity, const nvinfer1::AsciiChar* msg) noexcept override
+    void log(Severity severity, nvinfer1::AsciiChar const* msg) noexcept override
     {
         log_.fromLibrary(quiet_ ? Level::kVerbose : static_cast<Level>(severity), msg ? msg : "");
     }
@@ -31,9 +32,9 @@ private:
 // Runs `action`, then fails when the library logged an error meanwhile: many of its calls return nothing, and a flag
 // that the library cannot honour must not pass in silence.
 template <class F>
-void libraryStep(Log& log, const std::string& what, F&& action)
+void libraryStep(Log& log, std::string const& what, F&& action)
 {
-    const uint64_t before = log.libraryErrors();
+    uint64_t const before = log.libraryErrors();
     action();
     if (log.libraryErrors() != before)
         throw LibraryFailure(what + " cannot be done");
@@ -42,9 +43,9 @@ void libraryStep(Log& log, const std::string& what, F&& action)
 // The same for what the library takes as a permission and answers with a warning where it has nothing behind it: who
 // asks for it on the command line wants it done.
 template <class F>
-void librarySupports(Log& log, const std::string& what, F&& action)
+void librarySupports(Log& log, std::string const& what, F&& action)
 {
-    const uint64_t before = log.libraryWarnings();
+    uint64_t const before = log.libraryWarnings();
     libraryStep(log, what, action);
     if (log.libraryWarnings() != before)
         throw LibraryFailure(what + " cannot be done", true);
@@ -52,19 +53,19 @@ void librarySupports(Log& log, const std::string& what, F&& action)
 
 // The object, or LibraryFailure when the library gave none.
 template <class T>
-std::unique_ptr<T> required(T* object, const std::string& what)
+std::unique_ptr<T> required(T* object, std::string const& what)
 {
     if (!object)
         throw LibraryFailure(what + " failed");
     return std::unique_ptr<T>(object);
 }
 
-std::string dimsText(const nvinfer1::Dims& dims); // 1x3x224x224
-nvinfer1::Dims dimsOf(const Shape& shape, const std::string& what);
-bool hasDynamicDim(const nvinfer1::Dims& dims);
+std::string dimsText(nvinfer1::Dims const& dims); // 1x3x224x224
+nvinfer1::Dims dimsOf(Shape const& shape, std::string const& what);
+bool hasDynamicDim(nvinfer1::Dims const& dims);
 // Product of the dimensions; Failure when one is negative or the product does not fit 63 bits.
-int64_t volumeOf(const nvinfer1::Dims& dims, const std::string& what);
+int64_t volumeOf(nvinfer1::Dims const& dims, std::string const& what);
 size_t bytesPerElement(nvinfer1::DataType type);
-const char* dataTypeText(nvinfer1::DataType type);
+char const* dataTypeText(nvinfer1::DataType type);
 
 } // namespace tw::trtexec

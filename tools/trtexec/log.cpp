@@ -11,11 +11,11 @@ constexpr char kLetters[] = {'F', 'E', 'W', 'I', 'V'};
 
 std::string prefix(Level level)
 {
-    const std::time_t now = std::time(nullptr);
+    std::time_t const now = std::time(nullptr);
     std::tm local{};
     localtime_r(&now, &local);
     char text[64];
-    const size_t n = std::strftime(text, sizeof text, "[%m/%d/%Y-%H:%M:%S] [", &local);
+    size_t const n = std::strftime(text, sizeof text, "[%m/%d/%Y-%H:%M:%S] [", &local);
     return std::string(text, n) + kLetters[static_cast<int32_t>(level)] + "] ";
 }
 
@@ -41,7 +41,7 @@ void Log::writeLocked(Level level, std::string_view tag, std::string_view text)
 
 void Log::write(Level level, std::string_view text)
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     writeLocked(level, "", text);
 }
 
@@ -49,7 +49,7 @@ void Log::fromLibrary(Level level, std::string_view text)
 {
     if (level < Level::kFatal || level > Level::kVerbose)
         level = Level::kVerbose;
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     if (level <= Level::kError) {
         ++libraryErrors_;
         lastLibraryError_ = text;
@@ -64,25 +64,25 @@ void Log::fromLibrary(Level level, std::string_view text)
 
 std::string Log::lastLibraryMessage() const
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     return lastLibraryMessage_;
 }
 
 std::string Log::lastLibraryError() const
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     return lastLibraryError_;
 }
 
 std::string Log::lastLibraryWarning() const
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     return lastLibraryWarning_;
 }
 
 void Log::plain(std::string_view text)
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     eraseStatusLocked();
     put(out_, std::string(text) + "\n");
 }
@@ -96,14 +96,14 @@ void Log::eraseStatusLocked()
 
 void Log::showStatus(std::string_view text)
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     put(err_, "\r\x1b[K" + std::string(text));
     statusShown_ = true;
 }
 
 void Log::clearStatus()
 {
-    const std::lock_guard lock(mutex_);
+    std::lock_guard const lock(mutex_);
     eraseStatusLocked();
 }
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // trtexec: builds, saves, loads and runs engines from the command line.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include <dlfcn.h>
+
 #include "build.h"
 #include "device.h"
 #include "infer.h"
@@ -7,11 +13,6 @@
 #include "output_file.h"
 #include "outputs.h"
 #include "refit.h"
-
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <exception>
 #ifdef TW_TRTEXEC_HAS_PLUGINS
 #include <NvInferPlugin.h>
 #endif
@@ -20,7 +21,7 @@ namespace tw::trtexec {
 
 namespace {
 
-std::string commandLine(int argc, const char* const* argv)
+std::string commandLine(int argc, char const* const* argv)
 {
     std::string text;
     for (int i = 0; i < argc; ++i)
@@ -28,15 +29,15 @@ std::string commandLine(int argc, const char* const* argv)
     return text;
 }
 
-void openLibrary(const std::string& path, const std::string& option)
+void openLibrary(std::string const& path, std::string const& option)
 {
     if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
-        const char* reason = dlerror();
+        char const* reason = dlerror();
         throw Failure(option + ": cannot load '" + path + "': " + (reason ? reason : "unknown reason"));
     }
 }
 
-void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, const SystemOptions& system)
+void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, SystemOptions const& system)
 {
 #ifdef TW_TRTEXEC_HAS_PLUGINS
     // Most networks need no plugin, so a library that has none is no error here: a network that does need one is
@@ -44,16 +45,16 @@ void loadPlugins(Log& log, [[maybe_unused]] LibraryLogger& pluginLogger, const S
     if (!initLibNvInferPlugins(&pluginLogger, ""))
         log.verbose("The plugin library offers no plugins");
 #endif
-    for (const std::string& path : system.plugins) {
+    for (std::string const& path : system.plugins) {
         log.info("Loading supplied plugin library: " + path);
         openLibrary(path, "--plugins");
     }
 }
 
 // The safe runtime and the consistency checker are libraries of their own, opened by name.
-void checkSafety(Log& log, const Options& options)
+void checkSafety(Log& log, Options const& options)
 {
-    const BuildOptions& build = options.build;
+    BuildOptions const& build = options.build;
     if (build.consistency && !build.safe)
         log.warning("--consistency is ignored without --safe");
     if (!build.safe)
@@ -68,20 +69,20 @@ void checkSafety(Log& log, const Options& options)
         throw Failure("--consistency: the consistency check of safe engines is not possible yet");
 }
 
-bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, ProfileSink& sink, const Options& options)
+bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, ProfileSink& sink, Options const& options)
 {
-    const ReportingOptions& reporting = options.reporting;
-    const bool separate = options.inference.separateProfileRun && reporting.profiles();
+    ReportingOptions const& reporting = options.reporting;
+    bool const separate = options.inference.separateProfileRun && reporting.profiles();
     if (reporting.profiles() && !separate)
         inference.attachProfiler(sink);
-    const RunTrace trace = inference.run();
+    RunTrace const trace = inference.run();
     if (reporting.profiles() && !separate) {
         log.info("The e2e network timing is not reported, because the layer profiler changes it.");
         log.info("--separateProfileRun measures both, one after the other.");
     } else {
         reportPerformance(log, trace, reporting);
-        const std::vector<std::string> slow = slowLayerLines(layerJson(engine));
-        for (const std::string& line : slow)
+        std::vector<std::string> const slow = slowLayerLines(layerJson(engine));
+        for (std::string const& line : slow)
             log.info(line);
         if (!slow.empty())
             log.info("");
@@ -104,21 +105,21 @@ bool reportRun(Log& log, nvinfer1::ICudaEngine& engine, Inference& inference, Pr
         writeFile(reporting.exportProfile, sink.profile.json());
     if (reporting.compare.empty() || compareOutputs(log, inference.outputs(), reporting))
         return true;
-    if (const std::string types = layerTypesLine(layerJson(engine)); !types.empty())
+    if (std::string const types = layerTypesLine(layerJson(engine)); !types.empty())
         log.info(types);
     return false;
 }
 
-bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const Options& options)
+bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, Options const& options)
 {
-    for (const std::string& line : echoLines(options))
+    for (std::string const& line : echoLines(options))
         log.info(line);
-    for (const std::string& warning : options.warnings)
+    for (std::string const& warning : options.warnings)
         log.warning(warning);
     selectDevice(options.system);
     printDevice(log);
-    const ReportingOptions& reporting = options.reporting;
-    for (const std::string* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
+    ReportingOptions const& reporting = options.reporting;
+    for (std::string const* path : {&options.build.saveEngine, &reporting.exportTimes, &reporting.exportOutput,
                                     &reporting.exportProfile, &reporting.exportLayerInfo})
         if (!path->empty())
             checkWritable(*path);
@@ -129,7 +130,7 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
     obtainPlan(log, logger, options, work);
     if (options.inference.timeDeserialize)
         return timeDeserialization(log, logger, work);
-    const bool inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
+    bool const inspects = reporting.dumpLayerInfo || !reporting.exportLayerInfo.empty() || reporting.dumpRefit;
     if (options.build.buildOnly && !inspects && !options.inference.timeRefit) {
         log.info("Skipped inference phase since --buildOnly is added.");
         return true;
@@ -154,14 +155,14 @@ bool runTool(Log& log, LibraryLogger& logger, LibraryLogger& pluginLogger, const
 
 } // namespace
 
-int runMain(int argc, const char* const* argv)
+int runMain(int argc, char const* const* argv)
 {
     Log log(stdout, stderr, Level::kInfo);
     LibraryLogger logger(log);
     LibraryLogger pluginLogger(log, true);
-    const std::string name = "TensorRT.trtexec [TensorRT v" + std::to_string(NV_TENSORRT_VERSION) + "] # ";
+    std::string const name = "TensorRT.trtexec [TensorRT v" + std::to_string(NV_TENSORRT_VERSION) + "] # ";
     log.plain("&&&& RUNNING " + name + commandLine(argc, argv));
-    const auto result = [&](bool passed) {
+    auto const result = [&](bool passed) {
         log.plain((passed ? "&&&& PASSED " : "&&&& FAILED ") + name + commandLine(argc, argv));
         return passed ? EXIT_SUCCESS : EXIT_FAILURE;
     };
@@ -170,12 +171,12 @@ int runMain(int argc, const char* const* argv)
             log.plain(helpText());
             return result(true);
         }
-        const Options options = parseOptions(argc, argv);
+        Options const options = parseOptions(argc, argv);
         if (options.help) {
             log.plain(helpText());
             return EXIT_SUCCESS;
         }
-        for (const std::string& argument : options.unknown)
+        for (std::string const& argument : options.unknown)
             log.error("Unknown option: " + argument);
         if (!options.unknown.empty()) {
             log.plain(helpText());
@@ -183,15 +184,15 @@ int runMain(int argc, const char* const* argv)
         }
         log.setThreshold(options.reporting.verbose ? Level::kVerbose : Level::kInfo);
         return result(runTool(log, logger, pluginLogger, options));
-    } catch (const UsageError& error) {
+    } catch (UsageError const& error) {
         log.error(error.what());
         log.plain(helpText());
-    } catch (const LibraryFailure& error) {
-        const std::string why = error.isWarning() ? log.lastLibraryWarning() : log.lastLibraryError();
+    } catch (LibraryFailure const& error) {
+        std::string const why = error.isWarning() ? log.lastLibraryWarning() : log.lastLibraryError();
         log.error(error.what() + (why.empty() ? ": the library gives no reason" : ": " + why));
-    } catch (const std::bad_alloc&) {
+    } catch (std::bad_alloc const&) {
         log.error("Out of host memory");
-    } catch (const std::exception& error) {
+    } catch (std::exception const& error) {
         log.error(error.what());
     }
     return result(false);

@@ -2,12 +2,12 @@
 // From the options to a network and a builder configuration.
 #pragma once
 
-#include "library.h"
-#include "recorded.h"
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "library.h"
+#include "recorded.h"
 
 namespace tw::trtexec {
 
@@ -19,18 +19,18 @@ struct ParsedNetwork
     std::vector<std::vector<std::byte>> ownedWeights; // weights that the tool replaced
 };
 
-void parseModel(Log& log, LibraryLogger& logger, const ModelOptions& model, ParsedNetwork& target);
+void parseModel(Log& log, LibraryLogger& logger, ModelOptions const& model, ParsedNetwork& target);
 
 // Types and formats of the network's inputs and outputs.
-void applyIoFormats(nvinfer1::INetworkDefinition& network, const BuildOptions& build);
+void applyIoFormats(nvinfer1::INetworkDefinition& network, BuildOptions const& build);
 // Flags, pools, tactic sources, devices, layer precisions, dynamic ranges.
 void applyBuildOptions(Log& log, ParsedNetwork& parsed, nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config,
-                       const BuildOptions& build, const SystemOptions& system);
+                       BuildOptions const& build, SystemOptions const& system);
 // One optimization profile for each stream, where the network has dynamic shapes. Inputs without a given shape take
 // that of their recorded tensor, else 1 for each dynamic dimension.
 void applyProfiles(Log& log, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilder& builder,
-                   nvinfer1::IBuilderConfig& config, const Options& options,
-                   const std::vector<RecordedTensor>& recordedInputs);
+                   nvinfer1::IBuilderConfig& config, Options const& options,
+                   std::vector<RecordedTensor> const& recordedInputs);
 // Overwrites the two smallest of four neighbouring weights along the input channels with zero.
 void forceSparseWeights(Log& log, ParsedNetwork& parsed);
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy archives: a zip of .npy files, stored or deflated. Only what NumPy itself writes is read:
 // one disk, no encryption, entries and offsets below 4 GiB.
-#include "failure.h"
-#include "recorded.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string_view>
+
 #include <zlib.h>
+
+#include "failure.h"
+#include "recorded.h"
 
 namespace tw::trtexec {
 
 namespace {
 
-using Bytes = std::span<const std::byte>;
+using Bytes = std::span<std::byte const>;
 
 // Little-endian field of `size` bytes at `offset`; the caller checked the range.
 uint32_t field(Bytes bytes, size_t offset, size_t size)
@@ -25,7 +26,7 @@ uint32_t field(Bytes bytes, size_t offset, size_t size)
     return value;
 }
 
-Bytes part(Bytes bytes, size_t offset, size_t size, const std::string& what)
+Bytes part(Bytes bytes, size_t offset, size_t size, std::string const& what)
 {
     if (offset > bytes.size() || size > bytes.size() - offset)
         throw Failure(what + ": an entry reaches past the end of the file");
@@ -34,14 +35,14 @@ Bytes part(Bytes bytes, size_t offset, size_t size, const std::string& what)
 
 std::string_view asText(Bytes bytes)
 {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
 // Offset of the end-of-central-directory record: 22 bytes and a comment of up to 65535.
-size_t findEnd(Bytes bytes, const std::string& what)
+size_t findEnd(Bytes bytes, std::string const& what)
 {
     constexpr size_t kRecord = 22;
-    const size_t lowest = bytes.size() > kRecord + 65535 ? bytes.size() - kRecord - 65535 : 0;
+    size_t const lowest = bytes.size() > kRecord + 65535 ? bytes.size() - kRecord - 65535 : 0;
     for (size_t at = bytes.size() < kRecord ? 0 : bytes.size() - kRecord + 1; at-- > lowest;)
         if (field(bytes, at, 4) == 0x06054b50)
             return at;
@@ -49,43 +50,43 @@ size_t findEnd(Bytes bytes, const std::string& what)
 }
 
 // Text after `key` and a colon in the header's dictionary.
-std::string_view dictionaryValue(std::string_view header, std::string_view key, const std::string& what)
+std::string_view dictionaryValue(std::string_view header, std::string_view key, std::string const& what)
 {
-    const size_t at = header.find("'" + std::string(key) + "'");
+    size_t const at = header.find("'" + std::string(key) + "'");
     if (at == std::string_view::npos)
         throw Failure(what + ": the header has no '" + std::string(key) + "'");
     header.remove_prefix(at + key.size() + 2);
-    const size_t start = header.find_first_not_of(" :");
+    size_t const start = header.find_first_not_of(" :");
     return start == std::string_view::npos ? std::string_view() : header.substr(start);
 }
 
-ElementKind kindOf(std::string_view descr, const std::string& what)
+ElementKind kindOf(std::string_view descr, std::string const& what)
 {
     constexpr std::pair<std::string_view, ElementKind> kKinds[] = {
         {"'<f4'", ElementKind::kFloat},  {"'<f8'", ElementKind::kDouble}, {"'<f2'", ElementKind::kHalf},
         {"'|i1'", ElementKind::kInt8},   {"'<i2'", ElementKind::kInt16},  {"'<i4'", ElementKind::kInt32},
         {"'<i8'", ElementKind::kInt64},  {"'|u1'", ElementKind::kUint8},  {"'<u2'", ElementKind::kUint16},
         {"'<u4'", ElementKind::kUint32}, {"'<u8'", ElementKind::kUint64}, {"'|b1'", ElementKind::kBool}};
-    for (const auto& [text, kind] : kKinds)
+    for (auto const& [text, kind] : kKinds)
         if (descr.starts_with(text))
             return kind;
     throw Failure(what + ": element type " + std::string(descr.substr(0, descr.find(','))) + " is not supported");
 }
 
-std::vector<int64_t> shapeOf(std::string_view text, const std::string& what)
+std::vector<int64_t> shapeOf(std::string_view text, std::string const& what)
 {
-    const size_t close = text.find(')');
+    size_t const close = text.find(')');
     if (!text.starts_with('(') || close == std::string_view::npos)
         throw Failure(what + ": the header's shape is damaged");
     text = text.substr(1, close - 1);
     std::vector<int64_t> dims;
     while (true) {
-        const size_t start = text.find_first_not_of(" ,");
+        size_t const start = text.find_first_not_of(" ,");
         if (start == std::string_view::npos)
             return dims;
         text.remove_prefix(start);
         int64_t value = 0;
-        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc())
             throw Failure(what + ": the header's shape is damaged");
         text.remove_prefix(static_cast<size_t>(stop - text.data()));
@@ -95,26 +96,26 @@ std::vector<int64_t> shapeOf(std::string_view text, const std::string& what)
 
 } // namespace
 
-RecordedTensor readNpy(Bytes bytes, const std::string& what)
+RecordedTensor readNpy(Bytes bytes, std::string const& what)
 {
     if (!asText(bytes).starts_with("\x93NUMPY") || bytes.size() < 10)
         throw Failure(what + ": not an .npy array");
-    const uint32_t major = field(bytes, 6, 1);
+    uint32_t const major = field(bytes, 6, 1);
     if (major < 1 || major > 3)
         throw Failure(what + ": .npy version " + std::to_string(major) + " is not supported (known: 1 to 3)");
-    const size_t lengthSize = major == 1 ? 2 : 4;
+    size_t const lengthSize = major == 1 ? 2 : 4;
     part(bytes, 8, lengthSize, what);
-    const size_t headerSize = field(bytes, 8, lengthSize);
-    const std::string_view header = asText(part(bytes, 8 + lengthSize, headerSize, what));
+    size_t const headerSize = field(bytes, 8, lengthSize);
+    std::string_view const header = asText(part(bytes, 8 + lengthSize, headerSize, what));
 
     RecordedTensor tensor;
     tensor.kind = kindOf(dictionaryValue(header, "descr", what), what);
     tensor.dims = shapeOf(dictionaryValue(header, "shape", what), what);
-    const size_t size = elementSize(tensor.kind);
-    const size_t sizeBytes = checkedCount(tensor.dims, size, what) * size;
+    size_t const size = elementSize(tensor.kind);
+    size_t const sizeBytes = checkedCount(tensor.dims, size, what) * size;
     if (!dictionaryValue(header, "fortran_order", what).starts_with("False") && tensor.dims.size() > 1)
         throw Failure(what + ": column-major arrays are not supported; save numpy.ascontiguousarray(a)");
-    const Bytes data = bytes.subspan(8 + lengthSize + headerSize);
+    Bytes const data = bytes.subspan(8 + lengthSize + headerSize);
     if (data.size() != sizeBytes)
         throw Failure(what + ": " + std::to_string(data.size()) + " bytes of data for an array of " +
                       std::to_string(sizeBytes) + " bytes");
@@ -122,35 +123,35 @@ RecordedTensor readNpy(Bytes bytes, const std::string& what)
     return tensor;
 }
 
-std::vector<RecordedTensor> readNpz(Bytes bytes, const std::string& what)
+std::vector<RecordedTensor> readNpz(Bytes bytes, std::string const& what)
 {
-    const size_t end = findEnd(bytes, what);
-    const uint32_t entries = field(bytes, end + 10, 2);
+    size_t const end = findEnd(bytes, what);
+    uint32_t const entries = field(bytes, end + 10, 2);
     size_t at = field(bytes, end + 16, 4);
     std::vector<RecordedTensor> tensors;
     for (uint32_t i = 0; i < entries; ++i) {
-        const Bytes central = part(bytes, at, 46, what);
+        Bytes const central = part(bytes, at, 46, what);
         if (field(central, 0, 4) != 0x02014b50)
             throw Failure(what + ": the zip directory is damaged");
-        const uint32_t flags = field(central, 8, 2);
-        const uint32_t method = field(central, 10, 2);
-        const uint32_t crc = field(central, 16, 4);
-        const size_t packedSize = field(central, 20, 4);
-        const size_t fullSize = field(central, 24, 4);
-        const size_t nameSize = field(central, 28, 2);
-        const size_t localAt = field(central, 42, 4);
+        uint32_t const flags = field(central, 8, 2);
+        uint32_t const method = field(central, 10, 2);
+        uint32_t const crc = field(central, 16, 4);
+        size_t const packedSize = field(central, 20, 4);
+        size_t const fullSize = field(central, 24, 4);
+        size_t const nameSize = field(central, 28, 2);
+        size_t const localAt = field(central, 42, 4);
         std::string name(asText(part(bytes, at + 46, nameSize, what)));
         at += 46 + nameSize + field(central, 30, 2) + field(central, 32, 2);
 
-        const std::string entryName = what + " entry '" + name + "'";
+        std::string const entryName = what + " entry '" + name + "'";
         if (packedSize == 0xffffffff || fullSize == 0xffffffff || localAt == 0xffffffff)
             throw Failure(entryName + ": 4 GiB and more are not supported");
         if (flags & 1)
             throw Failure(entryName + ": is encrypted");
-        const Bytes local = part(bytes, localAt, 30, entryName);
+        Bytes const local = part(bytes, localAt, 30, entryName);
         if (field(local, 0, 4) != 0x04034b50)
             throw Failure(entryName + ": its zip header is damaged");
-        const Bytes packed =
+        Bytes const packed =
             part(bytes, localAt + 30 + field(local, 26, 2) + field(local, 28, 2), packedSize, entryName);
 
         std::vector<std::byte> inflated;
@@ -164,7 +165,7 @@ std::vector<RecordedTensor> readNpz(Bytes bytes, const std::string& what)
         if (data.size() != fullSize)
             throw Failure(entryName + ": " + std::to_string(data.size()) + " bytes in place of " +
                           std::to_string(fullSize));
-        if (crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()) != crc)
+        if (crc32_z(0, reinterpret_cast<Bytef const*>(data.data()), data.size()) != crc)
             throw Failure(entryName + ": the checksum does not match");
         RecordedTensor tensor = readNpy(data, entryName);
         tensor.name = name.ends_with(".npy") ? name.substr(0, name.size() - 4) : name;

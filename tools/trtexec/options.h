@@ -214,10 +214,10 @@ struct Options
 };
 
 // Reads argv[1..argc). Throws UsageError on a value or a combination that cannot be used.
-Options parseOptions(int argc, const char* const* argv);
+Options parseOptions(int argc, char const* const* argv);
 
 std::string helpText();
 // The lines that repeat the options before a run, in the published order; each goes through the logger.
-std::vector<std::string> echoLines(const Options& options);
+std::vector<std::string> echoLines(Options const& options);
 
 } // namespace tw::trtexec

@@ -16,7 +16,7 @@ std::string poolText(double mib)
     return mib < 0 ? "default" : numberText(mib) + " MiB";
 }
 
-std::string precisionText(const BuildOptions& build)
+std::string precisionText(BuildOptions const& build)
 {
     std::string text = "FP32";
     if (build.fp16)
@@ -30,10 +30,10 @@ std::string precisionText(const BuildOptions& build)
     return text;
 }
 
-std::string tacticSourcesText(const BuildOptions& build)
+std::string tacticSourcesText(BuildOptions const& build)
 {
     // The position is the number in nvinfer1::TacticSource.
-    constexpr const char* kNames[] = {"cublas", "cublasLt", "cudnn", "edge mask convolutions", "JIT convolutions"};
+    constexpr char const* kNames[] = {"cublas", "cublasLt", "cudnn", "edge mask convolutions", "JIT convolutions"};
     if (build.tacticSourcesOn == 0 && build.tacticSourcesOff == 0)
         return "Using default tactic sources";
     std::string text;
@@ -46,13 +46,13 @@ std::string tacticSourcesText(const BuildOptions& build)
     return text;
 }
 
-std::string previewText(const BuildOptions& build)
+std::string previewText(BuildOptions const& build)
 {
-    constexpr const char* kNames[] = {"kFASTER_DYNAMIC_SHAPES_0805", "kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805"};
+    constexpr char const* kNames[] = {"kFASTER_DYNAMIC_SHAPES_0805", "kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805"};
     if (build.previewFeatures.empty())
         return "Use default preview flags.";
     std::string text;
-    for (const auto& [feature, on] : build.previewFeatures)
+    for (auto const& [feature, on] : build.previewFeatures)
         text += std::string(kNames[feature]) + (on ? " [ON], " : " [OFF], ");
     return text;
 }
@@ -61,11 +61,11 @@ class Lines
 {
 public:
     void add(std::string line) { lines.push_back(std::move(line)); }
-    void add(const char* label, const std::string& value) { lines.push_back(label + value); }
+    void add(char const* label, std::string const& value) { lines.push_back(label + value); }
     std::vector<std::string> lines;
 };
 
-void echoModel(Lines& out, const ModelOptions& model)
+void echoModel(Lines& out, ModelOptions const& model)
 {
     out.add("=== Model Options ===");
     switch (model.format) {
@@ -87,34 +87,34 @@ void echoModel(Lines& out, const ModelOptions& model)
         out.add("Prototxt: ", model.prototxt);
     if (model.format == ModelFormat::kUff) {
         out.add("Uff Inputs Layout: ", model.uffNhwc ? "NHWC" : "NCHW");
-        for (const UffInput& input : model.uffInputs)
+        for (UffInput const& input : model.uffInputs)
             out.add("Input: ", input.name + "," + std::to_string(input.dims[0]) + "," + std::to_string(input.dims[1]) +
                                    "," + std::to_string(input.dims[2]));
     }
     std::string outputs = "Output:";
-    for (const std::string& name : model.outputs)
+    for (std::string const& name : model.outputs)
         outputs += " " + name;
     out.add(outputs);
 }
 
-void echoIoFormats(Lines& out, const std::string& what, const std::vector<IoFormat>& formats)
+void echoIoFormats(Lines& out, std::string const& what, std::vector<IoFormat> const& formats)
 {
     if (formats.empty())
         out.add(what + "s format: fp32:CHW");
-    for (const IoFormat& io : formats)
+    for (IoFormat const& io : formats)
         out.add(what + ": " + typeText(io.type) + ":" + formatsText(io.formats));
 }
 
-void echoRanges(Lines& out, const std::string& what, const ShapeRanges& ranges)
+void echoRanges(Lines& out, std::string const& what, ShapeRanges const& ranges)
 {
     if (ranges.empty())
         out.add(what + "s: model");
-    for (const auto& [name, range] : ranges)
+    for (auto const& [name, range] : ranges)
         out.add(what + ": " + name + "=" + shapeText(range.min) + "+" + shapeText(range.opt) + "+" +
                 shapeText(range.max));
 }
 
-void echoBuild(Lines& out, const BuildOptions& build)
+void echoBuild(Lines& out, BuildOptions const& build)
 {
     out.add("=== Build Options ===");
     out.add("Max batch: ", build.explicitBatch() ? "explicit batch" : std::to_string(build.maxBatch));
@@ -125,12 +125,12 @@ void echoBuild(Lines& out, const BuildOptions& build)
     out.add("avgTiming: ", std::to_string(build.avgTiming));
     out.add("Precision: ", precisionText(build));
     std::string layers;
-    for (const auto& [layer, type] : build.layerPrecisions)
+    for (auto const& [layer, type] : build.layerPrecisions)
         layers += (layers.empty() ? "" : ",") + layer + ":" + typeText(type);
     out.add("LayerPrecisions: ", layers);
     if (!build.layerDevices.empty()) {
         std::string devices;
-        for (const auto& [layer, device] : build.layerDevices)
+        for (auto const& [layer, device] : build.layerDevices)
             devices += (devices.empty() ? "" : ",") + layer + ":" + (device == LayerDevice::kDla ? "DLA" : "GPU");
         out.add("LayerDeviceTypes: ", devices);
     }
@@ -159,25 +159,25 @@ void echoBuild(Lines& out, const BuildOptions& build)
     echoRanges(out, "Input calibration shape", build.calibShapes);
 }
 
-void echoSystem(Lines& out, const SystemOptions& system)
+void echoSystem(Lines& out, SystemOptions const& system)
 {
     out.add("=== System Options ===");
     out.add("Device: ", system.cpu ? "cpu" : std::to_string(system.device));
     out.add("DLACore: ", (system.dlaCore >= 0 ? std::to_string(system.dlaCore) : std::string()) +
                              (system.dlaCore >= 0 && system.gpuFallback ? "(With GPU fallback)" : ""));
     std::string plugins = "Plugins:";
-    for (const std::string& plugin : system.plugins)
+    for (std::string const& plugin : system.plugins)
         plugins += " " + plugin;
     out.add(plugins);
 }
 
-void echoInference(Lines& out, const InferenceOptions& inference, const BuildOptions& build)
+void echoInference(Lines& out, InferenceOptions const& inference, BuildOptions const& build)
 {
     out.add("=== Inference Options ===");
     out.add("Batch: ", inference.batch == 0 ? "Explicit" : std::to_string(inference.batch));
     if (inference.shapes.empty())
         out.add("Input inference shapes: model");
-    for (const auto& [name, shape] : inference.shapes)
+    for (auto const& [name, shape] : inference.shapes)
         out.add("Input inference shape: " + name + "=" + shapeText(shape));
     out.add("Iterations: ", std::to_string(inference.iterations));
     out.add("Duration: ", numberText(inference.durationSec) + "s (+ " + numberText(inference.warmUpMs) + "ms warm up)");
@@ -195,19 +195,19 @@ void echoInference(Lines& out, const InferenceOptions& inference, const BuildOpt
     out.add("NVTX verbosity: ", std::to_string(static_cast<int32_t>(build.profiling)));
     out.add("Persistent Cache Ratio: ", numberText(inference.persistentCacheRatio));
     out.add("Inputs:");
-    for (const auto& [name, file] : inference.inputFiles)
+    for (auto const& [name, file] : inference.inputFiles)
         out.add(name + "<-" + file);
     if (!inference.inputFolder.empty())
         out.add("*<-" + inference.inputFolder);
 }
 
-void echoReporting(Lines& out, const ReportingOptions& reporting)
+void echoReporting(Lines& out, ReportingOptions const& reporting)
 {
     out.add("=== Reporting Options ===");
     out.add("Verbose: ", enabled(reporting.verbose));
     out.add("Averages: ", std::to_string(reporting.avgRuns) + " inferences");
     std::string percentiles;
-    for (const double p : reporting.percentiles)
+    for (double const p : reporting.percentiles)
         percentiles += std::string(percentiles.empty() ? "" : ",") + numberText(p);
     out.add("Percentiles: ", percentiles);
     out.add("Dump refittable layers:", enabled(reporting.dumpRefit));
@@ -222,7 +222,7 @@ void echoReporting(Lines& out, const ReportingOptions& reporting)
 
 } // namespace
 
-std::vector<std::string> echoLines(const Options& options)
+std::vector<std::string> echoLines(Options const& options)
 {
     Lines out;
     echoModel(out, options.model);

@@ -27,13 +27,13 @@ std::string_view heading(FlagGroup group)
 
 constexpr size_t kHelpColumn = 36;
 
-void appendFlag(std::string& text, const Flag& flag)
+void appendFlag(std::string& text, Flag const& flag)
 {
     std::string line = "  " + std::string(flag.name) + std::string(flag.syntax);
     std::string_view help = flag.help;
     while (true) {
         line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
-        const size_t end = help.find('\n');
+        size_t const end = help.find('\n');
         text += line + std::string(help.substr(0, end)) + "\n";
         if (end == std::string_view::npos)
             return;
@@ -48,7 +48,7 @@ std::string helpText()
 {
     std::string text;
     FlagGroup group = FlagGroup::kHelp;
-    for (const Flag& flag : allFlags()) {
+    for (Flag const& flag : allFlags()) {
         if (flag.help.empty())
             continue;
         if (text.empty() || flag.group != group) {

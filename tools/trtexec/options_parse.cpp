@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
 #include "arguments.h"
 #include "failure.h"
 #include "options.h"
 #include "value_syntax.h"
-
-#include <algorithm>
-#include <cctype>
 
 namespace tw::trtexec {
 
 namespace {
 
 template <class T>
-void assign(T& target, const std::optional<T>& value)
+void assign(T& target, std::optional<T> const& value)
 {
     if (value)
         target = *value;
@@ -42,14 +42,14 @@ void parseModel(Arguments& args, ModelOptions& model)
             model.prototxt = *deploy;
         }
     }
-    for (const std::string& names : args.takeEach("--output"))
-        for (const std::string& name : splitList("--output", names, ','))
+    for (std::string const& names : args.takeEach("--output"))
+        for (std::string const& name : splitList("--output", names, ','))
             model.outputs.push_back(name);
 
     if (model.format == ModelFormat::kUff) {
         model.uffNhwc = args.takeFlag("--uffNHWC");
-        for (const std::string& text : args.takeEach("--uffInput")) {
-            const std::vector<std::string> parts = splitList("--uffInput", text, ',');
+        for (std::string const& text : args.takeEach("--uffInput")) {
+            std::vector<std::string> const parts = splitList("--uffInput", text, ',');
             if (parts.size() != 4)
                 throw UsageError("--uffInput: '" + text + "' is not of the form <name>,X,Y,Z");
             UffInput input{parts[0], {}};
@@ -62,7 +62,7 @@ void parseModel(Arguments& args, ModelOptions& model)
     }
     if (model.format == ModelFormat::kCaffe && model.prototxt.empty())
         throw UsageError("a Caffe model needs --deploy=<prototxt>");
-    const bool namesOutputs = model.format == ModelFormat::kCaffe || model.format == ModelFormat::kUff;
+    bool const namesOutputs = model.format == ModelFormat::kCaffe || model.format == ModelFormat::kUff;
     if (namesOutputs && model.outputs.empty())
         throw UsageError("a Caffe or UFF model needs --output=<name>[,<name>]*");
     if (model.format == ModelFormat::kOnnx && !model.outputs.empty())
@@ -70,15 +70,15 @@ void parseModel(Arguments& args, ModelOptions& model)
 }
 
 // A missing minimum or maximum is the optimum (else the other end), a missing optimum is the maximum, else the minimum.
-ShapeRanges joinRanges(const std::map<std::string, Shape>& min, const std::map<std::string, Shape>& opt,
-                       const std::map<std::string, Shape>& max)
+ShapeRanges joinRanges(std::map<std::string, Shape> const& min, std::map<std::string, Shape> const& opt,
+                       std::map<std::string, Shape> const& max)
 {
     ShapeRanges ranges;
-    for (const auto& [name, shape] : min)
+    for (auto const& [name, shape] : min)
         ranges[name].min = shape;
-    for (const auto& [name, shape] : opt)
+    for (auto const& [name, shape] : opt)
         ranges[name].opt = shape;
-    for (const auto& [name, shape] : max)
+    for (auto const& [name, shape] : max)
         ranges[name].max = shape;
     for (auto& [name, range] : ranges) {
         if (range.opt.empty())
@@ -94,25 +94,25 @@ ShapeRanges joinRanges(const std::map<std::string, Shape>& min, const std::map<s
     return ranges;
 }
 
-std::map<std::string, Shape> takeShapes(Arguments& args, const char* name)
+std::map<std::string, Shape> takeShapes(Arguments& args, char const* name)
 {
-    const auto text = args.takeText(name);
+    auto const text = args.takeText(name);
     return text ? parseShapes(name, *text) : std::map<std::string, Shape>();
 }
 
 void parseBuildShapes(Arguments& args, BuildOptions& build)
 {
-    const auto min = takeShapes(args, "--minShapes");
-    const auto opt = takeShapes(args, "--optShapes");
-    const auto max = takeShapes(args, "--maxShapes");
+    auto const min = takeShapes(args, "--minShapes");
+    auto const opt = takeShapes(args, "--optShapes");
+    auto const max = takeShapes(args, "--maxShapes");
     build.shapes = joinRanges(min, opt, max);
 
-    const auto minCalib = takeShapes(args, "--minShapesCalib");
-    const auto optCalib = takeShapes(args, "--optShapesCalib");
-    const auto maxCalib = takeShapes(args, "--maxShapesCalib");
-    const bool any = !minCalib.empty() || !optCalib.empty() || !maxCalib.empty();
-    const bool optOnly = minCalib.empty() && !optCalib.empty() && maxCalib.empty();
-    const bool all = !minCalib.empty() && !optCalib.empty() && !maxCalib.empty();
+    auto const minCalib = takeShapes(args, "--minShapesCalib");
+    auto const optCalib = takeShapes(args, "--optShapesCalib");
+    auto const maxCalib = takeShapes(args, "--maxShapesCalib");
+    bool const any = !minCalib.empty() || !optCalib.empty() || !maxCalib.empty();
+    bool const optOnly = minCalib.empty() && !optCalib.empty() && maxCalib.empty();
+    bool const all = !minCalib.empty() && !optCalib.empty() && !maxCalib.empty();
     if (any && !optOnly && !all)
         throw UsageError("calibration shapes: give --optShapesCalib alone, or all of --minShapesCalib, "
                          "--optShapesCalib and --maxShapesCalib");
@@ -121,17 +121,17 @@ void parseBuildShapes(Arguments& args, BuildOptions& build)
 
 void parsePools(Arguments& args, BuildOptions& build, std::vector<std::string>& warnings)
 {
-    if (const auto mib = args.takeNumber("--workspace", 0)) {
+    if (auto const mib = args.takeNumber("--workspace", 0)) {
         build.workspaceMiB = *mib;
         warnings.push_back("--workspace is deprecated; use --memPoolSize=workspace:<MiB>");
     }
-    const auto pools = args.takeText("--memPoolSize");
+    auto const pools = args.takeText("--memPoolSize");
     if (!pools)
         return;
-    for (const std::string& entry : splitList("--memPoolSize", *pools, ',')) {
-        const auto [pool, size] = splitPair("--memPoolSize", entry);
+    for (std::string const& entry : splitList("--memPoolSize", *pools, ',')) {
+        auto const [pool, size] = splitPair("--memPoolSize", entry);
         // 2^43 MiB is the first size that no longer fits 63 bits in bytes.
-        const double mib = parseNumber("--memPoolSize", size, 0, 8.7e12);
+        double const mib = parseNumber("--memPoolSize", size, 0, 8.7e12);
         if (pool == "workspace")
             build.workspaceMiB = mib;
         else if (pool == "dlaSRAM")
@@ -146,7 +146,7 @@ void parsePools(Arguments& args, BuildOptions& build, std::vector<std::string>& 
     }
 }
 
-ProfilingDetail parseProfiling(const char* option, const std::string& mode, std::vector<std::string>& warnings)
+ProfilingDetail parseProfiling(char const* option, std::string const& mode, std::vector<std::string>& warnings)
 {
     if (mode == "layer_names_only")
         return ProfilingDetail::kLayerNames;
@@ -155,7 +155,7 @@ ProfilingDetail parseProfiling(const char* option, const std::string& mode, std:
     if (mode == "detailed")
         return ProfilingDetail::kDetailed;
     if (mode == "default" || mode == "verbose") {
-        const bool detailed = mode == "verbose";
+        bool const detailed = mode == "verbose";
         warnings.push_back("profiling verbosity '" + mode + "' is deprecated; write " +
                            (detailed ? "detailed" : "layer_names_only"));
         return detailed ? ProfilingDetail::kDetailed : ProfilingDetail::kLayerNames;
@@ -165,7 +165,7 @@ ProfilingDetail parseProfiling(const char* option, const std::string& mode, std:
 
 void parseLayerConstraints(Arguments& args, BuildOptions& build)
 {
-    if (const auto mode = args.takeText("--precisionConstraints")) {
+    if (auto const mode = args.takeText("--precisionConstraints")) {
         if (*mode == "obey")
             build.constraints = PrecisionConstraints::kObey;
         else if (*mode == "prefer")
@@ -173,26 +173,26 @@ void parseLayerConstraints(Arguments& args, BuildOptions& build)
         else if (*mode != "none")
             throw UsageError("--precisionConstraints: unknown mode '" + *mode + "' (known: none, obey, prefer)");
     }
-    if (const auto spec = args.takeText("--layerPrecisions"))
-        for (const std::string& entry : splitList("--layerPrecisions", *spec, ',')) {
-            const auto [layer, type] = splitPair("--layerPrecisions", entry);
+    if (auto const spec = args.takeText("--layerPrecisions"))
+        for (std::string const& entry : splitList("--layerPrecisions", *spec, ',')) {
+            auto const [layer, type] = splitPair("--layerPrecisions", entry);
             build.layerPrecisions.emplace_back(layer, parseTensorType("--layerPrecisions", type));
         }
-    if (const auto spec = args.takeText("--layerOutputTypes"))
-        for (const std::string& entry : splitList("--layerOutputTypes", *spec, ',')) {
-            const auto [layer, list] = splitPair("--layerOutputTypes", entry);
+    if (auto const spec = args.takeText("--layerOutputTypes"))
+        for (std::string const& entry : splitList("--layerOutputTypes", *spec, ',')) {
+            auto const [layer, list] = splitPair("--layerOutputTypes", entry);
             std::vector<TensorType> types;
-            for (const std::string& type : splitList("--layerOutputTypes", list, '+'))
+            for (std::string const& type : splitList("--layerOutputTypes", list, '+'))
                 types.push_back(parseTensorType("--layerOutputTypes", type));
             build.layerOutputTypes.emplace_back(layer, std::move(types));
         }
-    const bool constrained = build.constraints != PrecisionConstraints::kNone;
+    bool const constrained = build.constraints != PrecisionConstraints::kNone;
     if (!constrained && (!build.layerPrecisions.empty() || !build.layerOutputTypes.empty()))
         throw UsageError("--layerPrecisions and --layerOutputTypes need --precisionConstraints=obey or prefer");
-    if (const auto spec = args.takeText("--layerDeviceTypes"))
-        for (const std::string& entry : splitList("--layerDeviceTypes", *spec, ',')) {
-            const auto [layer, device] = splitPair("--layerDeviceTypes", entry);
-            const std::string name = upper(device);
+    if (auto const spec = args.takeText("--layerDeviceTypes"))
+        for (std::string const& entry : splitList("--layerDeviceTypes", *spec, ',')) {
+            auto const [layer, device] = splitPair("--layerDeviceTypes", entry);
+            std::string const name = upper(device);
             if (name != "GPU" && name != "DLA")
                 throw UsageError("--layerDeviceTypes: unknown device '" + device + "' (known: GPU, DLA)");
             build.layerDevices.emplace_back(layer, name == "DLA" ? LayerDevice::kDla : LayerDevice::kGpu);
@@ -200,7 +200,7 @@ void parseLayerConstraints(Arguments& args, BuildOptions& build)
 }
 
 // +name or -name: the sign and the rest.
-std::pair<bool, std::string> signedName(const char* option, const std::string& entry)
+std::pair<bool, std::string> signedName(char const* option, std::string const& entry)
 {
     if (entry.size() < 2 || (entry[0] != '+' && entry[0] != '-'))
         throw UsageError(std::string(option) + ": '" + entry + "' must begin with + or -");
@@ -209,20 +209,20 @@ std::pair<bool, std::string> signedName(const char* option, const std::string& e
 
 void parseTacticSources(Arguments& args, BuildOptions& build)
 {
-    const auto spec = args.takeText("--tacticSources");
+    auto const spec = args.takeText("--tacticSources");
     if (!spec)
         return;
-    constexpr std::pair<const char*, uint32_t> kSources[] = {
+    constexpr std::pair<char const*, uint32_t> kSources[] = {
         {"CUBLAS", 0},          {"CUBLAS_LT", 1}, {"CUBLASLT", 1}, {"CUDNN", 2}, {"EDGE_MASK_CONVOLUTIONS", 3},
         {"JIT_CONVOLUTIONS", 4}};
-    for (const std::string& entry : splitList("--tacticSources", *spec, ',')) {
-        const auto [on, name] = signedName("--tacticSources", entry);
-        const auto it = std::find_if(std::begin(kSources), std::end(kSources),
-                                     [wanted = upper(name)](const auto& source) { return wanted == source.first; });
+    for (std::string const& entry : splitList("--tacticSources", *spec, ',')) {
+        auto const [on, name] = signedName("--tacticSources", entry);
+        auto const it = std::find_if(std::begin(kSources), std::end(kSources),
+                                     [wanted = upper(name)](auto const& source) { return wanted == source.first; });
         if (it == std::end(kSources))
             throw UsageError("--tacticSources: unknown source '" + name +
                              "' (known: CUBLAS, CUBLAS_LT, CUDNN, EDGE_MASK_CONVOLUTIONS, JIT_CONVOLUTIONS)");
-        const uint32_t bit = 1u << it->second;
+        uint32_t const bit = 1u << it->second;
         build.tacticSourcesOn = on ? build.tacticSourcesOn | bit : build.tacticSourcesOn & ~bit;
         build.tacticSourcesOff = on ? build.tacticSourcesOff & ~bit : build.tacticSourcesOff | bit;
     }
@@ -230,13 +230,13 @@ void parseTacticSources(Arguments& args, BuildOptions& build)
 
 void parsePreview(Arguments& args, BuildOptions& build)
 {
-    const auto spec = args.takeText("--preview");
+    auto const spec = args.takeText("--preview");
     if (!spec)
         return;
-    constexpr const char* kNames[] = {"fasterDynamicShapes0805", "disableExternalTacticSourcesForCore0805"};
-    for (const std::string& entry : splitList("--preview", *spec, ',')) {
-        const auto [on, name] = signedName("--preview", entry);
-        const auto it = std::find(std::begin(kNames), std::end(kNames), name);
+    constexpr char const* kNames[] = {"fasterDynamicShapes0805", "disableExternalTacticSourcesForCore0805"};
+    for (std::string const& entry : splitList("--preview", *spec, ',')) {
+        auto const [on, name] = signedName("--preview", entry);
+        auto const it = std::find(std::begin(kNames), std::end(kNames), name);
         if (it == std::end(kNames))
             throw UsageError("--preview: unknown feature '" + name +
                              "' (known: fasterDynamicShapes0805, disableExternalTacticSourcesForCore0805)");
@@ -248,24 +248,24 @@ void parseBuild(Arguments& args, BuildOptions& build, std::vector<std::string>& 
 {
     assign(build.maxBatch, args.takeInteger("--maxBatch", 1));
     parseBuildShapes(args, build);
-    if (const auto spec = args.takeText("--inputIOFormats"))
+    if (auto const spec = args.takeText("--inputIOFormats"))
         build.inputFormats = parseIoFormats("--inputIOFormats", *spec);
-    if (const auto spec = args.takeText("--outputIOFormats"))
+    if (auto const spec = args.takeText("--outputIOFormats"))
         build.outputFormats = parseIoFormats("--outputIOFormats", *spec);
     parsePools(args, build, warnings);
-    if (const auto mode = args.takeText("--nvtxMode")) {
+    if (auto const mode = args.takeText("--nvtxMode")) {
         build.profiling = parseProfiling("--nvtxMode", *mode, warnings);
         warnings.push_back("--nvtxMode is deprecated; use --profilingVerbosity");
     }
-    if (const auto mode = args.takeText("--profilingVerbosity"))
+    if (auto const mode = args.takeText("--profilingVerbosity"))
         build.profiling = parseProfiling("--profilingVerbosity", *mode, warnings);
-    for (const char* name : {"--explicitBatch", "--explicitPrecision"})
+    for (char const* name : {"--explicitBatch", "--explicitPrecision"})
         if (args.takeFlag(name))
             warnings.push_back(std::string(name) + " is deprecated and has no effect");
     assign(build.minTiming, args.takeInteger("--minTiming", 1));
     assign(build.avgTiming, args.takeInteger("--avgTiming", 1));
     build.refit = args.takeFlag("--refit");
-    if (const auto mode = args.takeText("--sparsity")) {
+    if (auto const mode = args.takeText("--sparsity")) {
         if (*mode == "enable")
             build.sparsity = Sparsity::kEnable;
         else if (*mode == "force")
@@ -274,7 +274,7 @@ void parseBuild(Arguments& args, BuildOptions& build, std::vector<std::string>& 
             throw UsageError("--sparsity: unknown mode '" + *mode + "' (known: disable, enable, force)");
     }
     build.tf32 = !args.takeFlag("--noTF32");
-    const bool best = args.takeFlag("--best");
+    bool const best = args.takeFlag("--best");
     build.fp16 = args.takeFlag("--fp16") || best;
     build.int8 = args.takeFlag("--int8") || best;
     build.directIo = args.takeFlag("--directIO");
@@ -304,14 +304,14 @@ void parseBuild(Arguments& args, BuildOptions& build, std::vector<std::string>& 
 
 void parseInference(Arguments& args, InferenceOptions& inference)
 {
-    if (const auto batch = args.takeInteger("--batch", 1)) {
+    if (auto const batch = args.takeInteger("--batch", 1)) {
         inference.batch = *batch;
         inference.batchGiven = true;
     }
     inference.shapes = takeShapes(args, "--shapes");
-    if (const auto spec = args.takeText("--loadInputs"))
-        for (const std::string& entry : splitList("--loadInputs", *spec, ',')) {
-            const auto [name, file] = splitPair("--loadInputs", entry);
+    if (auto const spec = args.takeText("--loadInputs"))
+        for (std::string const& entry : splitList("--loadInputs", *spec, ',')) {
+            auto const [name, file] = splitPair("--loadInputs", entry);
             if (!inference.inputFiles.emplace(name, file).second)
                 throw UsageError("--loadInputs: input '" + name + "' stands there twice");
         }
@@ -339,9 +339,9 @@ void parseReporting(Arguments& args, ReportingOptions& reporting)
 {
     reporting.verbose = args.takeFlag("--verbose");
     assign(reporting.avgRuns, args.takeInteger("--avgRuns", 1));
-    if (const auto spec = args.takeText("--percentile")) {
+    if (auto const spec = args.takeText("--percentile")) {
         reporting.percentiles.clear();
-        for (const std::string& p : splitList("--percentile", *spec, ','))
+        for (std::string const& p : splitList("--percentile", *spec, ','))
             reporting.percentiles.push_back(parseNumber("--percentile", p, 0, 100));
     }
     reporting.dumpRefit = args.takeFlag("--dumpRefit");
@@ -360,7 +360,7 @@ void parseReporting(Arguments& args, ReportingOptions& reporting)
 
 void parseSystem(Arguments& args, SystemOptions& system)
 {
-    if (const auto device = args.takeText("--device")) {
+    if (auto const device = args.takeText("--device")) {
         system.deviceGiven = true;
         system.cpu = *device == "cpu";
         if (!system.cpu)
@@ -380,16 +380,16 @@ void settleBatchAndShapes(Options& options)
 {
     BuildOptions& build = options.build;
     InferenceOptions& inference = options.inference;
-    const bool explicitBatch =
+    bool const explicitBatch =
         options.model.format == ModelFormat::kOnnx || !build.shapes.empty() || !inference.shapes.empty();
     if (explicitBatch && (build.maxBatch != 0 || inference.batchGiven))
         throw UsageError("--batch and --maxBatch are for implicit batch; with an ONNX model or with shapes the batch "
                          "size is a dimension of --shapes, --minShapes, --optShapes and --maxShapes");
     if (build.shapes.empty()) {
-        for (const auto& [name, shape] : inference.shapes)
+        for (auto const& [name, shape] : inference.shapes)
             build.shapes[name] = {shape, shape, shape};
     } else if (inference.shapes.empty()) {
-        for (const auto& [name, range] : build.shapes)
+        for (auto const& [name, range] : build.shapes)
             inference.shapes[name] = range.opt;
     }
     if (explicitBatch)
@@ -405,12 +405,12 @@ void settleBatchAndShapes(Options& options)
 
 } // namespace
 
-Options parseOptions(int argc, const char* const* argv)
+Options parseOptions(int argc, char const* const* argv)
 {
     Options options;
     Arguments args(argc, argv);
-    const bool longHelp = args.takeFlag("--help");
-    const bool shortHelp = args.takeFlag("-h");
+    bool const longHelp = args.takeFlag("--help");
+    bool const shortHelp = args.takeFlag("-h");
     options.help = longHelp || shortHelp;
     if (options.help)
         return options;
@@ -419,7 +419,7 @@ Options parseOptions(int argc, const char* const* argv)
     parseInference(args, options.inference);
     parseReporting(args, options.reporting);
     parseSystem(args, options.system);
-    for (const Argument& arg : args.rest())
+    for (Argument const& arg : args.rest())
         options.unknown.push_back(arg.name + " " + arg.value);
     if (!options.unknown.empty())
         return options;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output_file.h"
 
-#include "failure.h"
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <fcntl.h>
 #include <filesystem>
+
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "failure.h"
 
 namespace tw::trtexec {
 
@@ -21,25 +22,25 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40; // what Linux follows
 
-[[noreturn]] void fail(const std::string& path, int reason)
+[[noreturn]] void fail(std::string const& path, int reason)
 {
     throw Failure("cannot write '" + path + "': " + std::strerror(reason));
 }
 
 // Links of /proc/<process>/fd name what a descriptor is open on; their text need not be a path.
-bool namesDescriptor(const fs::path& link)
+bool namesDescriptor(fs::path const& link)
 {
     std::error_code ignored;
-    const std::string folder = fs::canonical(link.parent_path(), ignored).string();
+    std::string const folder = fs::canonical(link.parent_path(), ignored).string();
     return folder.starts_with("/proc/") && folder.ends_with("/fd");
 }
 
 // 0, or errno.
-int writeAll(int fd, const void* data, size_t sizeBytes)
+int writeAll(int fd, void const* data, size_t sizeBytes)
 {
-    const char* next = static_cast<const char*>(data);
+    char const* next = static_cast<char const*>(data);
     for (size_t left = sizeBytes; left > 0;) {
-        const ssize_t n = write(fd, next, left);
+        ssize_t const n = write(fd, next, left);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -52,9 +53,9 @@ int writeAll(int fd, const void* data, size_t sizeBytes)
     return 0;
 }
 
-int writeAndClose(int fd, const void* data, size_t sizeBytes)
+int writeAndClose(int fd, void const* data, size_t sizeBytes)
 {
-    const int reason = writeAll(fd, data, sizeBytes);
+    int const reason = writeAll(fd, data, sizeBytes);
     return close(fd) != 0 && reason == 0 ? errno : reason;
 }
 
@@ -70,35 +71,35 @@ public:
     }
     ~NoPipeSignal()
     {
-        const timespec atOnce{0, 0};
+        timespec const atOnce{0, 0};
         while (sigtimedwait(&pipe_, nullptr, &atOnce) == SIGPIPE) {
         }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
-    NoPipeSignal(const NoPipeSignal&) = delete;
-    NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+    NoPipeSignal(NoPipeSignal const&) = delete;
+    NoPipeSignal& operator=(NoPipeSignal const&) = delete;
 
 private:
     sigset_t pipe_, before_;
 };
 
 // 0, or errno.
-int writeInPlace(const std::string& path, int flags, const void* data, size_t sizeBytes)
+int writeInPlace(std::string const& path, int flags, void const* data, size_t sizeBytes)
 {
-    const NoPipeSignal quiet;
-    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
+    NoPipeSignal const quiet;
+    int const fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
     return fd < 0 ? errno : writeAndClose(fd, data, sizeBytes);
 }
 
 // A file of its own in the folder of `path`; its name does not grow with that of `path`, which may be as long as names
 // get. Returns -1 and errno on failure.
-int openTemporary(const std::string& path, std::string& temporary)
+int openTemporary(std::string const& path, std::string& temporary)
 {
-    const std::string folder = fs::path(path).parent_path().string();
-    const std::string stem = (folder.empty() ? "." : folder) + "/.trtexec" + std::to_string(getpid()) + ".";
+    std::string const folder = fs::path(path).parent_path().string();
+    std::string const stem = (folder.empty() ? "." : folder) + "/.trtexec" + std::to_string(getpid()) + ".";
     for (int i = 0; i < 100; ++i) { // left over by another process of this number
         temporary = stem + std::to_string(i) + ".tmp";
-        const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int const fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -106,7 +107,7 @@ int openTemporary(const std::string& path, std::string& temporary)
 }
 
 // The new file gets the mode and the owner of the old one. False: it cannot.
-bool keepOwner(int fd, const struct stat& old)
+bool keepOwner(int fd, struct stat const& old)
 {
     struct stat made
     {};
@@ -119,13 +120,13 @@ bool keepOwner(int fd, const struct stat& old)
 
 // 0, or errno. isPossible is false where the file can only be written in place: its folder takes no other file, its
 // owner cannot be kept, or it is a mount of its own.
-int replace(const OutputFile& file, const void* data, size_t sizeBytes, bool& isPossible)
+int replace(OutputFile const& file, void const* data, size_t sizeBytes, bool& isPossible)
 {
     struct stat old
     {};
-    const bool exists = file.exists && stat(file.path.c_str(), &old) == 0;
+    bool const exists = file.exists && stat(file.path.c_str(), &old) == 0;
     std::string temporary;
-    const int fd = openTemporary(file.path, temporary);
+    int const fd = openTemporary(file.path, temporary);
     if (fd < 0) {
         isPossible = !exists;
         return errno;
@@ -147,7 +148,7 @@ int replace(const OutputFile& file, const void* data, size_t sizeBytes, bool& is
 
 } // namespace
 
-OutputFile resolveOutput(const std::string& path)
+OutputFile resolveOutput(std::string const& path)
 {
     OutputFile file{path, false, false};
     for (int links = 0; links <= kMaxLinks; ++links) {
@@ -175,7 +176,7 @@ OutputFile resolveOutput(const std::string& path)
             return file;
         }
         std::error_code error;
-        const fs::path to = fs::read_symlink(file.path, error);
+        fs::path const to = fs::read_symlink(file.path, error);
         if (error)
             fail(path, error.value());
         file.path = (fs::path(file.path).parent_path() / to).string(); // an absolute `to` stands alone
@@ -183,9 +184,9 @@ OutputFile resolveOutput(const std::string& path)
     fail(path, ELOOP);
 }
 
-void writeFile(const std::string& path, const void* data, size_t sizeBytes)
+void writeFile(std::string const& path, void const* data, size_t sizeBytes)
 {
-    const OutputFile file = resolveOutput(path);
+    OutputFile const file = resolveOutput(path);
     int reason = 0;
     if (file.isInPlace) {
         // What else the process writes to its descriptor stays, where that is a regular file.
@@ -202,16 +203,16 @@ void writeFile(const std::string& path, const void* data, size_t sizeBytes)
         fail(path, reason);
 }
 
-void checkWritable(const std::string& path)
+void checkWritable(std::string const& path)
 {
-    const OutputFile file = resolveOutput(path);
+    OutputFile const file = resolveOutput(path);
     if (file.isInPlace || file.exists) {
         if (access(file.path.c_str(), W_OK) != 0)
             fail(path, errno);
         return;
     }
     std::string temporary;
-    const int fd = openTemporary(file.path, temporary);
+    int const fd = openTemporary(file.path, temporary);
     if (fd < 0)
         fail(path, errno);
     close(fd);

@@ -18,16 +18,16 @@ struct OutputFile
     bool isInPlace = false; // a device, a pipe, or a descriptor that a process has open (/dev/stdout)
 };
 // Throws Failure for a folder, and where links lead in a circle.
-OutputFile resolveOutput(const std::string& path);
+OutputFile resolveOutput(std::string const& path);
 
 // Throws Failure, and leaves nothing behind, when the bytes cannot all be written. Waits for a reader of a named pipe.
-void writeFile(const std::string& path, const void* data, size_t sizeBytes);
-inline void writeFile(const std::string& path, std::string_view text)
+void writeFile(std::string const& path, void const* data, size_t sizeBytes);
+inline void writeFile(std::string const& path, std::string_view text)
 {
     writeFile(path, text.data(), text.size());
 }
 
 // Throws what writeFile() would throw for a place that takes no file, before hours of work depend on it.
-void checkWritable(const std::string& path);
+void checkWritable(std::string const& path);
 
 } // namespace tw::trtexec

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outputs.h"
 
+#include <cstdio>
+
 #include "compare.h"
 #include "json_rows.h"
 #include "output_file.h"
-
-#include <cstdio>
 
 namespace tw::trtexec {
 
@@ -13,19 +13,19 @@ namespace {
 
 std::string valueText(double value, nvinfer1::DataType type)
 {
-    const bool floating = type == nvinfer1::DataType::kFLOAT || type == nvinfer1::DataType::kHALF;
+    bool const floating = type == nvinfer1::DataType::kFLOAT || type == nvinfer1::DataType::kHALF;
     char text[32];
     std::snprintf(text, sizeof text, floating ? "%g" : "%.0f", value);
     return text;
 }
 
-std::string dimensions(const Binding& b)
+std::string dimensions(Binding const& b)
 {
-    const std::string dims = dimsText(b.layout.dims);
+    std::string const dims = dimsText(b.layout.dims);
     return b.layout.batch > 1 ? std::to_string(b.layout.batch) + "x" + dims : dims;
 }
 
-bool sameShape(const Binding& b, const RecordedTensor& reference)
+bool sameShape(Binding const& b, RecordedTensor const& reference)
 {
     // Implicit batch keeps the batch apart from the dimensions.
     if (static_cast<int64_t>(reference.count()) != b.layout.count())
@@ -40,10 +40,10 @@ bool sameShape(const Binding& b, const RecordedTensor& reference)
 
 } // namespace
 
-void dumpOutputs(Log& log, const Bindings& bindings)
+void dumpOutputs(Log& log, Bindings const& bindings)
 {
     log.info("Output Tensors:");
-    for (const Binding& b : bindings.all()) {
+    for (Binding const& b : bindings.all()) {
         if (b.input)
             continue;
         log.info(b.name + ": (" + dimensions(b) + ")");
@@ -54,10 +54,10 @@ void dumpOutputs(Log& log, const Bindings& bindings)
     }
 }
 
-std::string outputsJson(const Bindings& bindings)
+std::string outputsJson(Bindings const& bindings)
 {
     std::vector<Json> rows;
-    for (const Binding& b : bindings.all()) {
+    for (Binding const& b : bindings.all()) {
         if (b.input)
             continue;
         Json values = Json::array();
@@ -68,24 +68,24 @@ std::string outputsJson(const Bindings& bindings)
     return jsonRows(rows);
 }
 
-bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& reporting)
+bool compareOutputs(Log& log, Bindings const& bindings, ReportingOptions const& reporting)
 {
-    const std::vector<RecordedTensor> references = readRecorded(reporting.compare, "output");
+    std::vector<RecordedTensor> const references = readRecorded(reporting.compare, "output");
     std::vector<std::string> names;
-    for (const Binding& b : bindings.all())
+    for (Binding const& b : bindings.all())
         if (!b.input)
             names.push_back(b.name);
-    const std::vector<size_t> match = matchRecorded(references, names, reporting.compare);
+    std::vector<size_t> const match = matchRecorded(references, names, reporting.compare);
     log.info("=== Comparison with " + reporting.compare + " ===");
     bool passed = true;
     size_t output = 0;
-    for (const Binding& b : bindings.all()) {
+    for (Binding const& b : bindings.all()) {
         if (b.input)
             continue;
-        const RecordedTensor& reference = references[match[output++]];
+        RecordedTensor const& reference = references[match[output++]];
         if (!sameShape(b, reference)) {
             std::string shape;
-            for (const int64_t d : reference.dims)
+            for (int64_t const d : reference.dims)
                 shape += std::string(shape.empty() ? "" : "x") + std::to_string(d);
             log.error(b.name + ": shape " + dimensions(b) + ", the recorded one is " + shape);
             passed = false;
@@ -94,7 +94,7 @@ bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& 
         std::vector<double> values(static_cast<size_t>(b.layout.count()));
         for (size_t i = 0; i < values.size(); ++i)
             values[i] = b.value(static_cast<int64_t>(i));
-        const Comparison comparison = compareTensors(values, reference, reporting.tolerance);
+        Comparison const comparison = compareTensors(values, reference, reporting.tolerance);
         log.write(comparison.passed ? Level::kInfo : Level::kError, comparisonText(b.name, comparison));
         passed = passed && comparison.passed;
     }
@@ -103,13 +103,13 @@ bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& 
 
 namespace {
 
-std::string layerText(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
+std::string layerText(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context,
                       nvinfer1::LayerInformationFormat format)
 {
-    const auto inspector = required(engine.createEngineInspector(), "Creating the engine inspector");
+    auto const inspector = required(engine.createEngineInspector(), "Creating the engine inspector");
     if (context && !inspector->setExecutionContext(context))
         throw Failure("The engine inspector refuses the execution context");
-    const char* information = inspector->getEngineInformation(format);
+    char const* information = inspector->getEngineInformation(format);
     if (!information)
         throw Failure("The engine inspector gives no information");
     return information;
@@ -117,13 +117,13 @@ std::string layerText(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionC
 
 } // namespace
 
-std::string layerJson(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context)
+std::string layerJson(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context)
 {
     return layerText(engine, context, nvinfer1::LayerInformationFormat::kJSON);
 }
 
-void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
-                  const ReportingOptions& reporting)
+void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context,
+                  ReportingOptions const& reporting)
 {
     if (reporting.dumpLayerInfo) {
         log.info("Layer Information:");

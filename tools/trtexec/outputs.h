@@ -6,16 +6,16 @@
 
 namespace tw::trtexec {
 
-void dumpOutputs(Log& log, const Bindings& bindings);
-std::string outputsJson(const Bindings& bindings);
+void dumpOutputs(Log& log, Bindings const& bindings);
+std::string outputsJson(Bindings const& bindings);
 // Prints one line for each output; false when one lies beyond the tolerance.
-bool compareOutputs(Log& log, const Bindings& bindings, const ReportingOptions& reporting);
+bool compareOutputs(Log& log, Bindings const& bindings, ReportingOptions const& reporting);
 
 // --dumpLayerInfo and --exportLayerInfo. The context, when there is one, gives the shapes of this run.
-void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context,
-                  const ReportingOptions& reporting);
+void reportLayers(Log& log, nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context,
+                  ReportingOptions const& reporting);
 
 // The inspector's JSON of the engine.
-std::string layerJson(nvinfer1::ICudaEngine& engine, const nvinfer1::IExecutionContext* context = nullptr);
+std::string layerJson(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext const* context = nullptr);
 
 } // namespace tw::trtexec

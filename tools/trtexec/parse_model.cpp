@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "network.h"
-
 #include <NvOnnxParser.h>
+
+#include "network.h"
 #ifdef TW_TRTEXEC_HAS_PARSERS
 #include <NvCaffeParser.h>
 #include <NvUffParser.h>
@@ -11,7 +11,7 @@ namespace tw::trtexec {
 
 namespace {
 
-void parseOnnx(LibraryLogger& logger, const ModelOptions& model, ParsedNetwork& target)
+void parseOnnx(LibraryLogger& logger, ModelOptions const& model, ParsedNetwork& target)
 {
     std::shared_ptr<nvonnxparser::IParser> parser(
         required(nvonnxparser::createParser(*target.network, logger), "Creating the ONNX parser"));
@@ -26,17 +26,17 @@ void parseOnnx(LibraryLogger& logger, const ModelOptions& model, ParsedNetwork& 
 
 #ifdef TW_TRTEXEC_HAS_PARSERS
 
-void parseCaffe(const ModelOptions& model, ParsedNetwork& target)
+void parseCaffe(ModelOptions const& model, ParsedNetwork& target)
 {
     std::shared_ptr<nvcaffeparser1::ICaffeParser> parser(
         required(nvcaffeparser1::createCaffeParser(), "Creating the Caffe parser"));
     target.parser = parser;
-    const nvcaffeparser1::IBlobNameToTensor* blobs =
+    nvcaffeparser1::IBlobNameToTensor const* blobs =
         parser->parse(model.prototxt.c_str(), model.model.empty() ? nullptr : model.model.c_str(), *target.network,
                       nvinfer1::DataType::kFLOAT);
     if (!blobs)
         throw Failure("Failed to parse Caffe model '" + model.prototxt + "'");
-    for (const std::string& name : model.outputs) {
+    for (std::string const& name : model.outputs) {
         nvinfer1::ITensor* tensor = blobs->find(name.c_str());
         if (!tensor)
             throw Failure("--output: the model has no tensor '" + name + "'");
@@ -44,17 +44,17 @@ void parseCaffe(const ModelOptions& model, ParsedNetwork& target)
     }
 }
 
-void parseUff(const ModelOptions& model, ParsedNetwork& target)
+void parseUff(ModelOptions const& model, ParsedNetwork& target)
 {
     std::shared_ptr<nvuffparser::IUffParser> parser(
         required(nvuffparser::createUffParser(), "Creating the UFF parser"));
     target.parser = parser;
-    const auto order = model.uffNhwc ? nvuffparser::UffInputOrder::kNHWC : nvuffparser::UffInputOrder::kNCHW;
-    for (const UffInput& input : model.uffInputs)
+    auto const order = model.uffNhwc ? nvuffparser::UffInputOrder::kNHWC : nvuffparser::UffInputOrder::kNCHW;
+    for (UffInput const& input : model.uffInputs)
         if (!parser->registerInput(input.name.c_str(), nvinfer1::Dims3(input.dims[0], input.dims[1], input.dims[2]),
                                    order))
             throw Failure("--uffInput: the parser refuses input '" + input.name + "'");
-    for (const std::string& name : model.outputs)
+    for (std::string const& name : model.outputs)
         if (!parser->registerOutput(name.c_str()))
             throw Failure("--output: the parser refuses output '" + name + "'");
     if (!parser->parse(model.model.c_str(), *target.network, nvinfer1::DataType::kFLOAT))
@@ -65,7 +65,7 @@ void parseUff(const ModelOptions& model, ParsedNetwork& target)
 
 } // namespace
 
-void parseModel(Log& log, LibraryLogger& logger, const ModelOptions& model, ParsedNetwork& target)
+void parseModel(Log& log, LibraryLogger& logger, ModelOptions const& model, ParsedNetwork& target)
 {
     log.info("Start parsing network model");
     switch (model.format) {

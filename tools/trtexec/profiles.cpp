@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "network.h"
-
-#include "value_syntax.h"
-
 #include <algorithm>
+
+#include "network.h"
+#include "value_syntax.h"
 
 namespace tw::trtexec {
 
@@ -22,44 +21,44 @@ std::vector<ITensor*> inputsOf(INetworkDefinition& network)
     return inputs;
 }
 
-bool needsProfile(const ITensor& input)
+bool needsProfile(ITensor const& input)
 {
     return input.isShapeTensor() || hasDynamicDim(input.getDimensions());
 }
 
-void checkNames(const ShapeRanges& ranges, const std::vector<ITensor*>& inputs)
+void checkNames(ShapeRanges const& ranges, std::vector<ITensor*> const& inputs)
 {
-    for (const auto& [name, range] : ranges) {
-        const auto it =
-            std::find_if(inputs.begin(), inputs.end(), [&](const ITensor* t) { return name == t->getName(); });
+    for (auto const& [name, range] : ranges) {
+        auto const it =
+            std::find_if(inputs.begin(), inputs.end(), [&](ITensor const* t) { return name == t->getName(); });
         if (it == inputs.end()) {
             std::string known;
-            for (const ITensor* input : inputs)
+            for (ITensor const* input : inputs)
                 known += std::string(known.empty() ? "'" : ", '") + input->getName() + "'";
             throw Failure("shapes: the network has no input '" + name + "' (inputs: " + known + ")");
         }
-        const nvinfer1::Dims dims = (*it)->getDimensions();
+        nvinfer1::Dims const dims = (*it)->getDimensions();
         if (needsProfile(**it))
             continue;
-        for (const Shape* shape : {&range.min, &range.opt, &range.max})
+        for (Shape const* shape : {&range.min, &range.opt, &range.max})
             if (dimsText(dims) != shapeText(*shape))
                 throw Failure("shapes: input '" + name + "' is static with shape " + dimsText(dims) + ", not " +
                               shapeText(*shape));
     }
 }
 
-Shape recordedShape(const RecordedTensor& tensor)
+Shape recordedShape(RecordedTensor const& tensor)
 {
     Shape shape;
-    for (const int64_t d : tensor.dims)
+    for (int64_t const d : tensor.dims)
         shape.push_back(static_cast<int32_t>(std::min<int64_t>(d, std::numeric_limits<int32_t>::max())));
     return shape;
 }
 
 // Shape of an input that no option names; for a shape tensor, its values.
-Shape defaultShape(Log& log, const ITensor& input, const RecordedTensor* recorded)
+Shape defaultShape(Log& log, ITensor const& input, RecordedTensor const* recorded)
 {
-    const nvinfer1::Dims dims = input.getDimensions();
+    nvinfer1::Dims const dims = input.getDimensions();
     Shape shape;
     if (recorded && input.isShapeTensor()) {
         for (size_t i = 0; i < recorded->count(); ++i)
@@ -79,13 +78,13 @@ Shape defaultShape(Log& log, const ITensor& input, const RecordedTensor* recorde
     return shape;
 }
 
-void setRange(Log& log, IOptimizationProfile& profile, const ITensor& input, const ShapeRange& range)
+void setRange(Log& log, IOptimizationProfile& profile, ITensor const& input, ShapeRange const& range)
 {
-    const std::string name = input.getName();
-    const std::pair<OptProfileSelector, const Shape*> ends[] = {{OptProfileSelector::kMIN, &range.min},
+    std::string const name = input.getName();
+    std::pair<OptProfileSelector, Shape const*> const ends[] = {{OptProfileSelector::kMIN, &range.min},
                                                                 {OptProfileSelector::kOPT, &range.opt},
                                                                 {OptProfileSelector::kMAX, &range.max}};
-    for (const auto& [selector, shape] : ends) {
+    for (auto const& [selector, shape] : ends) {
         bool good = false;
         libraryStep(log, "The shape of input '" + name + "'", [&, selector = selector, shape = shape] {
             good = input.isShapeTensor() ? profile.setShapeValues(name.c_str(), selector, shape->data(),
@@ -101,13 +100,13 @@ void setRange(Log& log, IOptimizationProfile& profile, const ITensor& input, con
 } // namespace
 
 void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& builder, nvinfer1::IBuilderConfig& config,
-                   const Options& options, const std::vector<RecordedTensor>& recordedInputs)
+                   Options const& options, std::vector<RecordedTensor> const& recordedInputs)
 {
     if (network.hasImplicitBatchDimension())
         return;
-    const std::vector<ITensor*> inputs = inputsOf(network);
+    std::vector<ITensor*> const inputs = inputsOf(network);
     checkNames(options.build.shapes, inputs);
-    if (std::none_of(inputs.begin(), inputs.end(), [](const ITensor* t) { return needsProfile(*t); })) {
+    if (std::none_of(inputs.begin(), inputs.end(), [](ITensor const* t) { return needsProfile(*t); })) {
         if (!options.build.shapes.empty())
             throw Failure("shapes were given, but every input of this model is static: build without --shapes, "
                           "--minShapes, --optShapes and --maxShapes");
@@ -117,7 +116,7 @@ void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& bu
     std::vector<size_t> recordedIndex;
     if (!recordedInputs.empty()) {
         std::vector<std::string> names;
-        for (const ITensor* input : inputs)
+        for (ITensor const* input : inputs)
             names.push_back(input->getName());
         recordedIndex = matchRecorded(recordedInputs, names, options.inference.inputFolder);
     }
@@ -125,8 +124,8 @@ void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& bu
     for (size_t i = 0; i < inputs.size(); ++i) {
         if (!needsProfile(*inputs[i]) || ranges.count(inputs[i]->getName()))
             continue;
-        const RecordedTensor* recorded = recordedIndex.empty() ? nullptr : &recordedInputs[recordedIndex[i]];
-        const Shape shape = defaultShape(log, *inputs[i], recorded);
+        RecordedTensor const* recorded = recordedIndex.empty() ? nullptr : &recordedInputs[recordedIndex[i]];
+        Shape const shape = defaultShape(log, *inputs[i], recorded);
         ranges[inputs[i]->getName()] = {shape, shape, shape};
     }
 
@@ -135,7 +134,7 @@ void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& bu
         IOptimizationProfile* profile = builder.createOptimizationProfile();
         if (!profile)
             throw Failure("Creating an optimization profile failed");
-        for (const ITensor* input : inputs)
+        for (ITensor const* input : inputs)
             if (needsProfile(*input))
                 setRange(log, *profile, *input, ranges.at(input->getName()));
         if (!profile->isValid() || config.addOptimizationProfile(profile) < 0)
@@ -147,9 +146,9 @@ void applyProfiles(Log& log, INetworkDefinition& network, nvinfer1::IBuilder& bu
     if (!profile)
         throw Failure("Creating the calibration profile failed");
     checkNames(options.build.calibShapes, inputs);
-    for (const ITensor* input : inputs)
+    for (ITensor const* input : inputs)
         if (needsProfile(*input)) {
-            const auto it = options.build.calibShapes.find(input->getName());
+            auto const it = options.build.calibShapes.find(input->getName());
             setRange(log, *profile, *input,
                      it != options.build.calibShapes.end() ? it->second : ranges.at(input->getName()));
         }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress.h"
 
-#include "log.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "log.h"
 
 namespace tw::trtexec {
 
@@ -34,7 +35,7 @@ Progress::~Progress()
     if (!thread_.joinable())
         return;
     {
-        const std::lock_guard lock(mutex_);
+        std::lock_guard const lock(mutex_);
         ended_ = true;
     }
     wake_.notify_one();
@@ -44,10 +45,10 @@ Progress::~Progress()
 
 void Progress::show()
 {
-    const auto start = std::chrono::steady_clock::now();
+    auto const start = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(250), [this] { return ended_; })) {
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        std::chrono::duration<double> const elapsed = std::chrono::steady_clock::now() - start;
         char seconds[32];
         std::snprintf(seconds, sizeof seconds, "%.1f s", elapsed.count());
         std::string line = step_ + " " + seconds + "  " + log_.lastLibraryMessage();

@@ -16,8 +16,8 @@ class Progress
 public:
     Progress(Log& log, std::string step);
     ~Progress();
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
+    Progress(Progress const&) = delete;
+    Progress& operator=(Progress const&) = delete;
 
 private:
     void show();

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorded.h"
 
-#include "failure.h"
-#include "files.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+
 #include <zlib.h>
+
+#include "failure.h"
+#include "files.h"
 
 namespace tw::trtexec {
 
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kLimitBytes = size_t{1} << 31;
 
 template <class T>
-double load(const RecordedTensor& tensor, size_t index)
+double load(RecordedTensor const& tensor, size_t index)
 {
     T value;
     std::memcpy(&value, tensor.data.data() + index * sizeof(T), sizeof(T));
@@ -88,9 +89,9 @@ double RecordedTensor::at(size_t index) const
 
 double halfToDouble(uint16_t bits)
 {
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    const double sign = bits >> 15 ? -1 : 1;
+    int const exponent = bits >> 10 & 31;
+    int const fraction = bits & 1023;
+    double const sign = bits >> 15 ? -1 : 1;
     if (exponent == 31)
         return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
     if (exponent == 0)
@@ -100,30 +101,30 @@ double halfToDouble(uint16_t bits)
 
 uint16_t doubleToHalf(double value)
 {
-    const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    uint16_t const sign = std::signbit(value) ? 0x8000 : 0;
     if (std::isnan(value))
         return sign | 0x7e00;
-    const double magnitude = std::abs(value);
+    double const magnitude = std::abs(value);
     if (magnitude >= 65520) // halfway between 65504 and the next step
         return sign | 0x7c00;
     // Steps of 2^-24 below 2^-14, else of 2^(exponent - 10); nearbyint rounds ties to even.
-    const int exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
-    const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+    int const exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
+    int const steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
     return sign | static_cast<uint16_t>(magnitude < 0x1p-14 ? steps : steps + ((exponent + 14) << 10));
 }
 
-size_t checkedCount(std::span<const int64_t> dims, size_t size, const std::string& what)
+size_t checkedCount(std::span<int64_t const> dims, size_t size, std::string const& what)
 {
     size_t count = 1;
     bool empty = false;
-    for (const int64_t d : dims) {
+    for (int64_t const d : dims) {
         if (d < 0)
             throw Failure(what + ": negative dimension " + std::to_string(d));
         empty = empty || d == 0;
     }
     if (empty)
         return 0;
-    for (const int64_t d : dims) {
+    for (int64_t const d : dims) {
         if (static_cast<uint64_t>(d) > kLimitBytes / size / count)
             throw Failure(what + ": the dimensions stand for more than " + std::to_string(kLimitBytes) + " bytes");
         count *= static_cast<size_t>(d);
@@ -131,8 +132,8 @@ size_t checkedCount(std::span<const int64_t> dims, size_t size, const std::strin
     return count;
 }
 
-std::vector<std::byte> inflateAll(std::span<const std::byte> bytes, int windowBits, size_t limitBytes,
-                                  const std::string& what)
+std::vector<std::byte> inflateAll(std::span<std::byte const> bytes, int windowBits, size_t limitBytes,
+                                  std::string const& what)
 {
     if (bytes.size() > kLimitBytes)
         throw Failure(what + ": more than " + std::to_string(kLimitBytes) + " bytes");
@@ -145,7 +146,7 @@ std::vector<std::byte> inflateAll(std::span<const std::byte> bytes, int windowBi
     int state = Z_OK;
     constexpr size_t kChunk = 1 << 18;
     while (state == Z_OK && out.size() <= limitBytes) {
-        const size_t done = out.size();
+        size_t const done = out.size();
         out.resize(done + kChunk);
         stream.next_out = reinterpret_cast<Bytef*>(out.data() + done);
         stream.avail_out = kChunk;
@@ -162,7 +163,7 @@ std::vector<std::byte> inflateAll(std::span<const std::byte> bytes, int windowBi
     return out;
 }
 
-std::vector<RecordedTensor> readRecorded(const std::string& path, const std::string& prefix)
+std::vector<RecordedTensor> readRecorded(std::string const& path, std::string const& prefix)
 {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) {
@@ -172,7 +173,7 @@ std::vector<RecordedTensor> readRecorded(const std::string& path, const std::str
     }
     std::vector<RecordedTensor> tensors;
     while (true) {
-        const std::string file = path + "/" + prefix + "_" + std::to_string(tensors.size()) + ".pb";
+        std::string const file = path + "/" + prefix + "_" + std::to_string(tensors.size()) + ".pb";
         if (std::filesystem::exists(file, ignored))
             tensors.push_back(readTensorProto(readFile(file, kLimitBytes), file));
         else if (std::filesystem::exists(file + ".gz", ignored))
@@ -186,13 +187,13 @@ std::vector<RecordedTensor> readRecorded(const std::string& path, const std::str
     return tensors;
 }
 
-std::vector<size_t> matchRecorded(std::span<const RecordedTensor> tensors, std::span<const std::string> names,
-                                  const std::string& path)
+std::vector<size_t> matchRecorded(std::span<RecordedTensor const> tensors, std::span<std::string const> names,
+                                  std::string const& path)
 {
     std::vector<size_t> byName;
-    for (const std::string& name : names) {
-        const auto it =
-            std::find_if(tensors.begin(), tensors.end(), [&](const RecordedTensor& t) { return t.name == name; });
+    for (std::string const& name : names) {
+        auto const it =
+            std::find_if(tensors.begin(), tensors.end(), [&](RecordedTensor const& t) { return t.name == name; });
         if (it != tensors.end())
             byName.push_back(static_cast<size_t>(it - tensors.begin()));
     }
@@ -204,10 +205,10 @@ std::vector<size_t> matchRecorded(std::span<const RecordedTensor> tensors, std::
         return byName;
     }
     std::string text = "'" + path + "' has " + std::to_string(tensors.size()) + " tensor(s):";
-    for (const RecordedTensor& tensor : tensors)
+    for (RecordedTensor const& tensor : tensors)
         text += " '" + tensor.name + "'";
     text += "; the engine has " + std::to_string(names.size()) + ":";
-    for (const std::string& name : names)
+    for (std::string const& name : names)
         text += " '" + name + "'";
     throw Failure(text + "; neither the names nor the counts agree");
 }

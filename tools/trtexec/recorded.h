@@ -44,22 +44,22 @@ double halfToDouble(uint16_t bits);
 uint16_t doubleToHalf(double value); // ties to even, overflow to infinity
 
 // Number of elements, or Failure when a dimension is negative or the product times `size` is above the file limit.
-size_t checkedCount(std::span<const int64_t> dims, size_t size, const std::string& what);
+size_t checkedCount(std::span<int64_t const> dims, size_t size, std::string const& what);
 
-RecordedTensor readTensorProto(std::span<const std::byte> bytes, const std::string& what);
-std::vector<RecordedTensor> readNpz(std::span<const std::byte> bytes, const std::string& what);
-RecordedTensor readNpy(std::span<const std::byte> bytes, const std::string& what);
+RecordedTensor readTensorProto(std::span<std::byte const> bytes, std::string const& what);
+std::vector<RecordedTensor> readNpz(std::span<std::byte const> bytes, std::string const& what);
+RecordedTensor readNpy(std::span<std::byte const> bytes, std::string const& what);
 
 // Inflates at most `limitBytes`. windowBits as zlib counts them: 31 for gzip, -15 for raw deflate.
-std::vector<std::byte> inflateAll(std::span<const std::byte> bytes, int windowBits, size_t limitBytes,
-                                  const std::string& what);
+std::vector<std::byte> inflateAll(std::span<std::byte const> bytes, int windowBits, size_t limitBytes,
+                                  std::string const& what);
 
 // `path` is an .npz file, or a folder with <prefix>_0.pb[.gz], <prefix>_1.pb[.gz], ...
-std::vector<RecordedTensor> readRecorded(const std::string& path, const std::string& prefix);
+std::vector<RecordedTensor> readRecorded(std::string const& path, std::string const& prefix);
 
 // For each of `names` the index of its tensor: by name when every name is there, else by position when the counts
 // agree.
-std::vector<size_t> matchRecorded(std::span<const RecordedTensor> tensors, std::span<const std::string> names,
-                                  const std::string& path);
+std::vector<size_t> matchRecorded(std::span<RecordedTensor const> tensors, std::span<std::string const> names,
+                                  std::string const& path);
 
 } // namespace tw::trtexec

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit.h"
 
-#include "value_syntax.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
+
+#include "value_syntax.h"
 
 namespace tw::trtexec {
 
@@ -16,7 +16,7 @@ using nvinfer1::Weights;
 using nvinfer1::WeightsRole;
 
 // Position is the number in nvinfer1::WeightsRole.
-constexpr const char* kRoleNames[] = {"Kernel", "Bias", "Shift", "Scale", "Constant", "Any"};
+constexpr char const* kRoleNames[] = {"Kernel", "Bias", "Shift", "Scale", "Constant", "Any"};
 
 struct Refittable
 {
@@ -26,8 +26,8 @@ struct Refittable
 
 std::vector<Refittable> refittableOf(nvinfer1::IRefitter& refitter)
 {
-    const int32_t count = std::max(refitter.getAll(0, nullptr, nullptr), 0);
-    std::vector<const char*> layers(static_cast<size_t>(count));
+    int32_t const count = std::max(refitter.getAll(0, nullptr, nullptr), 0);
+    std::vector<char const*> layers(static_cast<size_t>(count));
     std::vector<WeightsRole> roles(static_cast<size_t>(count));
     refitter.getAll(count, layers.data(), roles.data());
     std::vector<Refittable> all;
@@ -38,13 +38,13 @@ std::vector<Refittable> refittableOf(nvinfer1::IRefitter& refitter)
 
 using WeightsByRole = std::map<std::pair<std::string, WeightsRole>, Weights>;
 
-WeightsByRole weightsOf(const nvinfer1::INetworkDefinition& network)
+WeightsByRole weightsOf(nvinfer1::INetworkDefinition const& network)
 {
     WeightsByRole weights;
     for (int32_t i = 0; i < network.getNbLayers(); ++i) {
         nvinfer1::ILayer* layer = network.getLayer(i);
-        const std::string name = layer->getName();
-        const auto kernelAndBias = [&](auto* l) {
+        std::string const name = layer->getName();
+        auto const kernelAndBias = [&](auto* l) {
             weights[{name, WeightsRole::kKERNEL}] = l->getKernelWeights();
             weights[{name, WeightsRole::kBIAS}] = l->getBiasWeights();
         };
@@ -78,9 +78,9 @@ WeightsByRole weightsOf(const nvinfer1::INetworkDefinition& network)
 
 void dumpRefittable(Log& log, LibraryLogger& logger, nvinfer1::ICudaEngine& engine)
 {
-    const auto refitter = required(nvinfer1::createInferRefitter(engine, logger), "--dumpRefit: creating the refitter");
-    for (const Refittable& r : refittableOf(*refitter)) {
-        const auto role = static_cast<size_t>(r.role);
+    auto const refitter = required(nvinfer1::createInferRefitter(engine, logger), "--dumpRefit: creating the refitter");
+    for (Refittable const& r : refittableOf(*refitter)) {
+        auto const role = static_cast<size_t>(r.role);
         log.info(r.layer + " " + (role < std::size(kRoleNames) ? kRoleNames[role] : "Any"));
     }
 }
@@ -91,15 +91,15 @@ void timeRefit(Log& log, LibraryLogger& logger, Workspace& work, bool multithrea
     if (!work.parsed.network)
         throw Failure(
             "--timeRefit needs the network's weights: build the engine in the same run, without --loadEngine");
-    const auto refitter =
+    auto const refitter =
         required(nvinfer1::createInferRefitter(*work.engine, logger), "--timeRefit: creating the refitter");
     if (multithreaded && !refitter->setMaxThreads(kThreads))
         throw Failure("--threads: the refitter refuses " + std::to_string(kThreads) + " threads");
-    const WeightsByRole weights = weightsOf(*work.parsed.network);
-    const std::vector<Refittable> wanted = refittableOf(*refitter);
-    const auto setAll = [&] {
-        for (const Refittable& r : wanted) {
-            const auto it = weights.find({r.layer, r.role});
+    WeightsByRole const weights = weightsOf(*work.parsed.network);
+    std::vector<Refittable> const wanted = refittableOf(*refitter);
+    auto const setAll = [&] {
+        for (Refittable const& r : wanted) {
+            auto const it = weights.find({r.layer, r.role});
             if (it == weights.end() || !refitter->setWeights(r.layer.c_str(), r.role, it->second))
                 throw Failure("--timeRefit: the weights of layer '" + r.layer + "' cannot be set");
         }
@@ -108,13 +108,13 @@ void timeRefit(Log& log, LibraryLogger& logger, Workspace& work, bool multithrea
     if (!refitter->refitCudaEngine()) // warm-up, and the proof that it works
         throw Failure("--timeRefit: the refit failed");
     constexpr int kRuns = 10;
-    const auto start = std::chrono::steady_clock::now();
+    auto const start = std::chrono::steady_clock::now();
     for (int i = 0; i < kRuns; ++i) {
         setAll();
         if (!refitter->refitCudaEngine())
             throw Failure("--timeRefit: the refit failed");
     }
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    double const ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     log.info("Engine refitted in " + numberText(ms / kRuns) + " ms.");
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "json_rows.h"
 #include "log.h"
 #include "value_syntax.h"
-
-#include <algorithm>
-#include <cmath>
 
 namespace tw::trtexec {
 
@@ -20,7 +20,7 @@ std::string ms(double value)
     return numberText(value) + " ms";
 }
 
-std::string statisticsText(const Statistics& s, std::span<const double> percentiles)
+std::string statisticsText(Statistics const& s, std::span<double const> percentiles)
 {
     std::string text =
         "min = " + ms(s.min) + ", max = " + ms(s.max) + ", mean = " + ms(s.mean) + ", median = " + ms(s.median);
@@ -29,17 +29,17 @@ std::string statisticsText(const Statistics& s, std::span<const double> percenti
     return text;
 }
 
-void reportAverages(Log& log, std::span<const QueryTimes> queries, int32_t runs)
+void reportAverages(Log& log, std::span<QueryTimes const> queries, int32_t runs)
 {
     log.info("");
     log.info("=== Trace details ===");
     log.info("Trace averages of " + std::to_string(runs) + " runs:");
-    const auto group = static_cast<size_t>(runs);
+    auto const group = static_cast<size_t>(runs);
     for (size_t at = 0; at + group <= queries.size(); at += group) {
         double compute = 0;
         double latency = 0;
         double enqueue = 0;
-        for (const QueryTimes& q : queries.subspan(at, group)) {
+        for (QueryTimes const& q : queries.subspan(at, group)) {
             compute += q.compute();
             latency += q.latency();
             enqueue += q.enqueue();
@@ -70,10 +70,10 @@ struct Columns
     std::vector<double> latency, enqueue, h2d, compute, d2h;
 };
 
-Columns columnsOf(std::span<const QueryTimes> queries)
+Columns columnsOf(std::span<QueryTimes const> queries)
 {
     Columns c;
-    for (const QueryTimes& q : queries) {
+    for (QueryTimes const& q : queries) {
         c.latency.push_back(q.latency());
         c.enqueue.push_back(q.enqueue());
         c.h2d.push_back(q.h2d());
@@ -85,52 +85,52 @@ Columns columnsOf(std::span<const QueryTimes> queries)
 
 } // namespace
 
-Statistics statisticsOf(std::vector<double> values, std::span<const double> percentiles)
+Statistics statisticsOf(std::vector<double> values, std::span<double const> percentiles)
 {
     Statistics s;
     s.percentiles.resize(percentiles.size());
     if (values.empty())
         return s;
     std::sort(values.begin(), values.end());
-    const size_t n = values.size();
+    size_t const n = values.size();
     s.min = values.front();
     s.max = values.back();
     s.median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-    for (const double v : values)
+    for (double const v : values)
         s.mean += v;
     s.mean /= static_cast<double>(n);
     double squares = 0;
-    for (const double v : values)
+    for (double const v : values)
         squares += (v - s.mean) * (v - s.mean);
     if (s.mean > 0)
         s.variationPercent = 100 * std::sqrt(squares / static_cast<double>(n)) / s.mean;
     for (size_t i = 0; i < percentiles.size(); ++i) {
-        const auto excluded = static_cast<int64_t>(std::floor((100 - percentiles[i]) * static_cast<double>(n) / 100));
-        const int64_t index = std::max<int64_t>(static_cast<int64_t>(n) - 1 - excluded, 0);
+        auto const excluded = static_cast<int64_t>(std::floor((100 - percentiles[i]) * static_cast<double>(n) / 100));
+        int64_t const index = std::max<int64_t>(static_cast<int64_t>(n) - 1 - excluded, 0);
         s.percentiles[i] = values[static_cast<size_t>(index)];
     }
     return s;
 }
 
-std::vector<QueryTimes> measuredQueries(const RunTrace& trace)
+std::vector<QueryTimes> measuredQueries(RunTrace const& trace)
 {
     std::vector<QueryTimes> measured;
-    for (const QueryTimes& q : trace.queries)
+    for (QueryTimes const& q : trace.queries)
         if (q.startCompute >= trace.warmUpMs)
             measured.push_back(q);
     std::stable_sort(measured.begin(), measured.end(),
-                     [](const QueryTimes& a, const QueryTimes& b) { return a.startH2d < b.startH2d; });
+                     [](QueryTimes const& a, QueryTimes const& b) { return a.startH2d < b.startH2d; });
     return measured;
 }
 
-void reportPerformance(Log& log, const RunTrace& trace, const ReportingOptions& options)
+void reportPerformance(Log& log, RunTrace const& trace, ReportingOptions const& options)
 {
-    const std::vector<QueryTimes> queries = measuredQueries(trace);
-    const double count = static_cast<double>(queries.size());
+    std::vector<QueryTimes> const queries = measuredQueries(trace);
+    double const count = static_cast<double>(queries.size());
     double wallMs = 0;
     if (!queries.empty()) {
         double last = 0;
-        for (const QueryTimes& q : queries)
+        for (QueryTimes const& q : queries)
             last = std::max(last, q.endD2h);
         wallMs = last - queries.front().startH2d;
     }
@@ -144,17 +144,17 @@ void reportPerformance(Log& log, const RunTrace& trace, const ReportingOptions& 
     }
     reportAverages(log, queries, options.avgRuns);
 
-    const Columns columns = columnsOf(queries);
-    const std::span<const double> p = options.percentiles;
-    const Statistics latency = statisticsOf(columns.latency, p);
-    const Statistics enqueue = statisticsOf(columns.enqueue, p);
-    const Statistics h2d = statisticsOf(columns.h2d, p);
-    const Statistics compute = statisticsOf(columns.compute, p);
-    const Statistics d2h = statisticsOf(columns.d2h, p);
+    Columns const columns = columnsOf(queries);
+    std::span<double const> const p = options.percentiles;
+    Statistics const latency = statisticsOf(columns.latency, p);
+    Statistics const enqueue = statisticsOf(columns.enqueue, p);
+    Statistics const h2d = statisticsOf(columns.h2d, p);
+    Statistics const compute = statisticsOf(columns.compute, p);
+    Statistics const d2h = statisticsOf(columns.d2h, p);
 
     log.info("");
     log.info("=== Performance summary ===");
-    const double perSecond = wallMs > 0 ? 1000 * trace.batch * count / wallMs : 0;
+    double const perSecond = wallMs > 0 ? 1000 * trace.batch * count / wallMs : 0;
     log.info("Throughput: " + numberText(perSecond) + " qps");
     log.info("Latency: " + statisticsText(latency, p));
     log.info("Enqueue Time: " + statisticsText(enqueue, p));
@@ -188,10 +188,10 @@ void reportPerformance(Log& log, const RunTrace& trace, const ReportingOptions& 
     log.info("");
 }
 
-std::string timesJson(std::span<const QueryTimes> measured)
+std::string timesJson(std::span<QueryTimes const> measured)
 {
     std::vector<Json> rows;
-    for (const QueryTimes& q : measured) {
+    for (QueryTimes const& q : measured) {
         Json& row = rows.emplace_back();
         row["startEnqMs"] = jsonNumber(q.startEnq);
         row["endEnqMs"] = jsonNumber(q.endEnq);

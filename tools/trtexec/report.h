@@ -2,11 +2,11 @@
 // From the time stamps of the queries to the printed summary and the exported trace.
 #pragma once
 
-#include "options.h"
-
 #include <span>
 #include <string>
 #include <vector>
+
+#include "options.h"
 
 namespace tw::trtexec {
 
@@ -42,7 +42,7 @@ struct Statistics
 };
 
 // Percentile p of n sorted values is the one at max(n - 1 - floor((1 - p/100) * n), 0).
-Statistics statisticsOf(std::vector<double> values, std::span<const double> percentiles);
+Statistics statisticsOf(std::vector<double> values, std::span<double const> percentiles);
 
 struct RunTrace
 {
@@ -55,9 +55,9 @@ struct RunTrace
 };
 
 // The measured queries in the order in which they started; a query whose compute began in the warm-up time is left out.
-std::vector<QueryTimes> measuredQueries(const RunTrace& trace);
+std::vector<QueryTimes> measuredQueries(RunTrace const& trace);
 
-void reportPerformance(Log& log, const RunTrace& trace, const ReportingOptions& options);
-std::string timesJson(std::span<const QueryTimes> measured);
+void reportPerformance(Log& log, RunTrace const& trace, ReportingOptions const& options);
+std::string timesJson(std::span<QueryTimes const> measured);
 
 } // namespace tw::trtexec

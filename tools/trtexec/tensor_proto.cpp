@@ -3,10 +3,9 @@
 #include <climits>
 #include <cstring>
 
-#include "tw_onnx.pb.h"
-
 #include "failure.h"
 #include "recorded.h"
+#include "tw_onnx.pb.h"
 
 namespace tw::trtexec {
 

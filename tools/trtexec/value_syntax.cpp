@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "value_syntax.h"
 
-#include "failure.h"
-
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+
+#include "failure.h"
 
 namespace tw::trtexec {
 
@@ -17,24 +17,24 @@ namespace {
 }
 
 // Position in the list is the number in nvinfer1::TensorFormat. hwc16 has a number but cannot be asked for.
-constexpr const char* kFormatNames[] = {"chw",   "chw2",   "hwc8", "chw4",       "chw16",    "chw32",
+constexpr char const* kFormatNames[] = {"chw",   "chw2",   "hwc8", "chw4",       "chw16",    "chw32",
                                         "dhwc8", "cdhw32", "hwc",  "dla_linear", "dla_hwc4", "hwc16"};
 constexpr uint32_t kFormatCount = std::size(kFormatNames);
 constexpr uint32_t kAskableFormats = kFormatCount - 1;
 
-constexpr const char* kTypeNames[] = {"fp32", "fp16", "int8", "int32"};
+constexpr char const* kTypeNames[] = {"fp32", "fp16", "int8", "int32"};
 
 } // namespace
 
 int32_t parseInteger(std::string_view option, std::string_view text, int32_t low, int32_t high)
 {
     int32_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    char const* end = text.data() + text.size();
+    auto const [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end)
         bad(option, text, "an integer");
     if (value < low || value > high) {
-        const bool bounded = high != std::numeric_limits<int32_t>::max();
+        bool const bounded = high != std::numeric_limits<int32_t>::max();
         throw UsageError(std::string(option) + ": " + std::string(text) +
                          " is out of range (allowed: " + std::to_string(low) +
                          (bounded ? " to " + std::to_string(high) : std::string(" or more")) + ")");
@@ -45,12 +45,12 @@ int32_t parseInteger(std::string_view option, std::string_view text, int32_t low
 double parseNumber(std::string_view option, std::string_view text, double low, double high)
 {
     double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    char const* end = text.data() + text.size();
+    auto const [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end || !std::isfinite(value))
         bad(option, text, "a number");
     if (value < low || value > high) {
-        const bool bounded = high != std::numeric_limits<double>::max();
+        bool const bounded = high != std::numeric_limits<double>::max();
         throw UsageError(std::string(option) + ": " + std::string(text) + " is out of range (allowed: " +
                          numberText(low) + (bounded ? " to " + numberText(high) : std::string(" or more")) + ")");
     }
@@ -62,7 +62,7 @@ std::vector<std::string> splitList(std::string_view option, std::string_view tex
     std::vector<std::string> pieces;
     std::string piece;
     bool quoted = false;
-    for (const char c : text) {
+    for (char const c : text) {
         if (c == '\'')
             quoted = !quoted;
         if (c == separator && !quoted) {
@@ -75,7 +75,7 @@ std::vector<std::string> splitList(std::string_view option, std::string_view tex
     if (quoted)
         throw UsageError(std::string(option) + ": a single quote in '" + std::string(text) + "' is not closed");
     pieces.push_back(std::move(piece));
-    for (const std::string& p : pieces)
+    for (std::string const& p : pieces)
         if (p.empty())
             throw UsageError(std::string(option) + ": empty entry in '" + std::string(text) + "'");
     return pieces;
@@ -83,11 +83,11 @@ std::vector<std::string> splitList(std::string_view option, std::string_view tex
 
 std::pair<std::string, std::string> splitPair(std::string_view option, std::string_view text)
 {
-    const size_t colon = text.rfind(':');
+    size_t const colon = text.rfind(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
         bad(option, text, "of the form <name>:<value>");
     std::string_view name = text.substr(0, colon);
-    const std::string_view value = text.substr(colon + 1);
+    std::string_view const value = text.substr(colon + 1);
     if (name.size() >= 2 && name.front() == '\'' && name.back() == '\'')
         name = name.substr(1, name.size() - 2);
     if (name.empty() || value.find('\'') != std::string_view::npos)
@@ -98,7 +98,7 @@ std::pair<std::string, std::string> splitPair(std::string_view option, std::stri
 Shape parseShape(std::string_view option, std::string_view text)
 {
     Shape shape;
-    for (const std::string& dim : splitList(option, text, 'x'))
+    for (std::string const& dim : splitList(option, text, 'x'))
         shape.push_back(
             parseInteger(option, dim, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
     return shape;
@@ -107,8 +107,8 @@ Shape parseShape(std::string_view option, std::string_view text)
 std::map<std::string, Shape> parseShapes(std::string_view option, std::string_view text)
 {
     std::map<std::string, Shape> shapes;
-    for (const std::string& entry : splitList(option, text, ',')) {
-        const auto [name, value] = splitPair(option, entry);
+    for (std::string const& entry : splitList(option, text, ',')) {
+        auto const [name, value] = splitPair(option, entry);
         if (!shapes.emplace(name, parseShape(option, value)).second)
             throw UsageError(std::string(option) + ": tensor '" + name + "' stands there twice");
     }
@@ -126,10 +126,10 @@ TensorType parseTensorType(std::string_view option, std::string_view text)
 std::vector<IoFormat> parseIoFormats(std::string_view option, std::string_view text)
 {
     std::vector<IoFormat> result;
-    for (const std::string& entry : splitList(option, text, ',')) {
-        const auto [type, formats] = splitPair(option, entry);
+    for (std::string const& entry : splitList(option, text, ',')) {
+        auto const [type, formats] = splitPair(option, entry);
         IoFormat io{parseTensorType(option, type), 0};
-        for (const std::string& name : splitList(option, formats, '+')) {
+        for (std::string const& name : splitList(option, formats, '+')) {
             uint32_t i = 0;
             while (i < kAskableFormats && name != kFormatNames[i])
                 ++i;
@@ -143,7 +143,7 @@ std::vector<IoFormat> parseIoFormats(std::string_view option, std::string_view t
     return result;
 }
 
-std::string shapeText(const Shape& shape)
+std::string shapeText(Shape const& shape)
 {
     std::string text;
     for (size_t i = 0; i < shape.size(); ++i)

@@ -2,13 +2,13 @@
 // The grammars of option values. `option` is the flag's name, for the error text; each throws UsageError.
 #pragma once
 
-#include "options.h"
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "options.h"
 
 namespace tw::trtexec {
 
@@ -26,7 +26,7 @@ std::map<std::string, Shape> parseShapes(std::string_view option, std::string_vi
 TensorType parseTensorType(std::string_view option, std::string_view text);
 std::vector<IoFormat> parseIoFormats(std::string_view option, std::string_view text);
 
-std::string shapeText(const Shape& shape);
+std::string shapeText(Shape const& shape);
 std::string typeText(TensorType type);
 // chw, chw2+hwc8, ...: the names of the formats whose bits are set.
 std::string formatsText(uint32_t formats);

@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "device/cuda/buffer_usage.h"
-#include <atomic>
 
 namespace tw::cuda {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/cuda_conv_f32.h"
-#include "families/convolution/cuda_conv_tiles.h"
 
 #include <algorithm>
 
+#include "families/convolution/cuda_conv_tiles.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "kernels/cuda/conv/mma_f32.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/jit/depthwise.h"
+
 #include <algorithm>
 
 #include "device/large_pages.h"
 #include "families/convolution/tactics.h"
 #include "families/convolution/window_phases.h"
 #include "families/elementwise/activate_jit.h"
-#include "kernels/cpu/jit/depthwise.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops {

@@ -41,32 +41,32 @@ inline std::uint32_t floatToBits(float value)
 // Rounds to nearest even; beyond 65504 + half a step gives infinity; NaN stays NaN (quiet).
 inline unsigned short floatToHalf(float value)
 {
-    const std::uint32_t bits = floatToBits(value);
-    const std::uint32_t sign = (bits >> 16) & 0x8000u;
-    const std::uint32_t magnitude = bits & 0x7fffffffu;
+    std::uint32_t const bits = floatToBits(value);
+    std::uint32_t const sign = (bits >> 16) & 0x8000u;
+    std::uint32_t const magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
         return static_cast<unsigned short>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
     if (magnitude >= 0x477ff000u) // 65520, the midpoint above the largest half
         return static_cast<unsigned short>(sign | 0x7c00u);
     if (magnitude < 0x38800000u) { // below 2^-14: the result counts steps of 2^-24
         // Adding 0.5 puts the last bit of the sum at 2^-24, so the float adder does the rounding.
-        const float sum = bitsToFloat(magnitude) + 0.5f;
+        float const sum = bitsToFloat(magnitude) + 0.5f;
         return static_cast<unsigned short>(sign | (floatToBits(sum) - 0x3f000000u));
     }
     // Normal: move the exponent bias from 127 to 15 and round away 13 bits.
-    const std::uint32_t odd = (magnitude >> 13) & 1u;
+    std::uint32_t const odd = (magnitude >> 13) & 1u;
     return static_cast<unsigned short>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
 inline float halfToFloat(unsigned short half)
 {
-    const std::uint32_t sign = (half & 0x8000u) << 16;
-    const std::uint32_t exponent = (half >> 10) & 0x1fu;
-    const std::uint32_t fraction = half & 0x3ffu;
+    std::uint32_t const sign = (half & 0x8000u) << 16;
+    std::uint32_t const exponent = (half >> 10) & 0x1fu;
+    std::uint32_t const fraction = half & 0x3ffu;
     if (exponent == 31)
         return bitsToFloat(sign | 0x7f800000u | (fraction << 13));
     if (exponent == 0) { // zero or subnormal: fraction * 2^-24
-        const float value = static_cast<float>(fraction) * 5.9604644775390625e-8f;
+        float const value = static_cast<float>(fraction) * 5.9604644775390625e-8f;
         return bitsToFloat(sign | floatToBits(value));
     }
     return bitsToFloat(sign | ((exponent + 112u) << 23) | (fraction << 13));
@@ -76,7 +76,7 @@ inline float halfToFloat(unsigned short half)
 struct alignas(2) __half
 {
     __half() = default;
-    __half(const __half_raw& raw) : bits_(raw.x) {}
+    __half(__half_raw const& raw) : bits_(raw.x) {}
     __half(float value) : bits_(twHostCudaDetail::floatToHalf(value)) {}
     // From double in one rounding: a float cannot hold the tie-breaking tail, so that tail is folded into its last bit.
     __half(double value) : bits_(twHostCudaDetail::floatToHalf(oddFloat(value))) {}
@@ -89,7 +89,7 @@ struct alignas(2) __half
     __half(long long value) : __half(static_cast<double>(value)) {}
     __half(unsigned long long value) : __half(static_cast<double>(value)) {}
 
-    __half& operator=(const __half_raw& raw)
+    __half& operator=(__half_raw const& raw)
     {
         bits_ = raw.x;
         return *this;
@@ -106,8 +106,8 @@ private:
             return nearest;
         // Truncate toward zero, then set the last bit: round to odd keeps the second rounding exact.
         std::uint32_t bits = twHostCudaDetail::floatToBits(nearest);
-        const double size = value < 0 ? -value : value;
-        const double nearestSize = nearest < 0 ? -static_cast<double>(nearest) : static_cast<double>(nearest);
+        double const size = value < 0 ? -value : value;
+        double const nearestSize = nearest < 0 ? -static_cast<double>(nearest) : static_cast<double>(nearest);
         if (nearestSize > size && (bits & 0x7fffffffu) != 0)
             --bits;
         return twHostCudaDetail::bitsToFloat(bits | 1u);
@@ -123,13 +123,13 @@ typedef __half_raw __nv_half_raw;
 struct alignas(4) __half2
 {
     __half2() = default;
-    __half2(const __half& a, const __half& b) : x(a), y(b) {}
+    __half2(__half const& a, __half const& b) : x(a), y(b) {}
     __half x, y;
 };
 typedef __half2 half2;
 typedef __half2 __nv_half2;
 
-inline float __half2float(const __half& h)
+inline float __half2float(__half const& h)
 {
     return static_cast<float>(h);
 }
@@ -149,11 +149,11 @@ inline __half __int2half_rn(int i)
 {
     return __half(i);
 }
-inline unsigned short __half_as_ushort(const __half& h)
+inline unsigned short __half_as_ushort(__half const& h)
 {
     return static_cast<__half_raw>(h).x;
 }
-inline short __half_as_short(const __half& h)
+inline short __half_as_short(__half const& h)
 {
     return static_cast<short>(static_cast<__half_raw>(h).x);
 }
@@ -170,11 +170,11 @@ inline __half __short_as_half(short bits)
 #define TW_HOSTCUDA_IF_HALF(H, R) typename std::enable_if<std::is_same<H, __half>::value, R>::type
 #define TW_HOSTCUDA_HALF_ARITHMETIC(op)                                                                                \
     template <class H>                                                                                                 \
-    inline TW_HOSTCUDA_IF_HALF(H, __half) operator op(const H& a, const H& b)                                          \
+    inline TW_HOSTCUDA_IF_HALF(H, __half) operator op(H const& a, H const& b)                                          \
     {                                                                                                                  \
         return __half(static_cast<float>(a) op static_cast<float>(b));                                                 \
     }                                                                                                                  \
-    inline __half& operator op##=(__half& a, const __half& b)                                                          \
+    inline __half& operator op##=(__half& a, __half const& b)                                                          \
     {                                                                                                                  \
         return a = a op b;                                                                                             \
     }
@@ -185,65 +185,65 @@ TW_HOSTCUDA_HALF_ARITHMETIC(/)
 #undef TW_HOSTCUDA_HALF_ARITHMETIC
 #undef TW_HOSTCUDA_IF_HALF
 
-inline __half operator+(const __half& a)
+inline __half operator+(__half const& a)
 {
     return a;
 }
-inline __half operator-(const __half& a)
+inline __half operator-(__half const& a)
 {
     return __half(__half_raw{static_cast<unsigned short>(static_cast<__half_raw>(a).x ^ 0x8000u)});
 }
 
-inline __half __hadd(const __half& a, const __half& b)
+inline __half __hadd(__half const& a, __half const& b)
 {
     return a + b;
 }
-inline __half __hsub(const __half& a, const __half& b)
+inline __half __hsub(__half const& a, __half const& b)
 {
     return a - b;
 }
-inline __half __hmul(const __half& a, const __half& b)
+inline __half __hmul(__half const& a, __half const& b)
 {
     return a * b;
 }
-inline __half __hdiv(const __half& a, const __half& b)
+inline __half __hdiv(__half const& a, __half const& b)
 {
     return a / b;
 }
-inline __half __hneg(const __half& a)
+inline __half __hneg(__half const& a)
 {
     return -a;
 }
-inline bool __hlt(const __half& a, const __half& b)
+inline bool __hlt(__half const& a, __half const& b)
 {
     return a < b;
 }
-inline bool __hgt(const __half& a, const __half& b)
+inline bool __hgt(__half const& a, __half const& b)
 {
     return a > b;
 }
-inline bool __heq(const __half& a, const __half& b)
+inline bool __heq(__half const& a, __half const& b)
 {
     return a == b;
 }
-inline bool __hisnan(const __half& a)
+inline bool __hisnan(__half const& a)
 {
     return (static_cast<__half_raw>(a).x & 0x7fffu) > 0x7c00u;
 }
-inline int __hisinf(const __half& a)
+inline int __hisinf(__half const& a)
 {
-    const unsigned bits = static_cast<__half_raw>(a).x;
+    unsigned const bits = static_cast<__half_raw>(a).x;
     return (bits & 0x7fffu) == 0x7c00u ? ((bits & 0x8000u) != 0 ? -1 : 1) : 0;
 }
 inline __half2 __floats2half2_rn(float a, float b)
 {
     return __half2(__half(a), __half(b));
 }
-inline float __low2float(const __half2& v)
+inline float __low2float(__half2 const& v)
 {
     return static_cast<float>(v.x);
 }
-inline float __high2float(const __half2& v)
+inline float __high2float(__half2 const& v)
 {
     return static_cast<float>(v.y);
 }

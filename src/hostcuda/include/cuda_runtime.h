@@ -74,19 +74,19 @@ template <class T>
 inline cudaError_t cudaLaunchKernel(T* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem = 0,
                                     cudaStream_t stream = nullptr)
 {
-    return ::cudaLaunchKernel(reinterpret_cast<const void*>(func), gridDim, blockDim, args, sharedMem, stream);
+    return ::cudaLaunchKernel(reinterpret_cast<void const*>(func), gridDim, blockDim, args, sharedMem, stream);
 }
 
 template <class T>
 inline cudaError_t cudaFuncSetAttribute(T* func, cudaFuncAttribute attr, int value)
 {
-    return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(func), attr, value);
+    return ::cudaFuncSetAttribute(reinterpret_cast<void const*>(func), attr, value);
 }
 
 template <class T>
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, T* func)
 {
-    return ::cudaFuncGetAttributes(attr, reinterpret_cast<const void*>(func));
+    return ::cudaFuncGetAttributes(attr, reinterpret_cast<void const*>(func));
 }
 
 #endif // __cplusplus

@@ -35,8 +35,8 @@ extern "C" {
 /* ---- errors: the last error is kept for each thread ---- */
 cudaError_t CUDARTAPI cudaGetLastError(void);    /* returns the last error and clears it */
 cudaError_t CUDARTAPI cudaPeekAtLastError(void); /* returns it without clearing */
-const char* CUDARTAPI cudaGetErrorName(cudaError_t error);
-const char* CUDARTAPI cudaGetErrorString(cudaError_t error);
+char const* CUDARTAPI cudaGetErrorName(cudaError_t error);
+char const* CUDARTAPI cudaGetErrorString(cudaError_t error);
 
 /* ---- device and versions: there is one device, number 0 ---- */
 cudaError_t CUDARTAPI cudaDriverGetVersion(int* driverVersion);
@@ -46,7 +46,7 @@ cudaError_t CUDARTAPI cudaGetDevice(int* device);
 cudaError_t CUDARTAPI cudaSetDevice(int device);
 cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags);
 cudaError_t CUDARTAPI cudaSetValidDevices(int* devices, int count);
-cudaError_t CUDARTAPI cudaChooseDevice(int* device, const struct cudaDeviceProp* prop);
+cudaError_t CUDARTAPI cudaChooseDevice(int* device, struct cudaDeviceProp const* prop);
 cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags);
 cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int* flags);
 cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp* prop, int device);
@@ -62,7 +62,7 @@ cudaError_t CUDARTAPI cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig conf
 cudaError_t CUDARTAPI cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig* config);
 cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* busId, int length, int device);
-cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int* device, const char* busId);
+cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int* device, char const* busId);
 cudaError_t CUDARTAPI cudaDeviceCanAccessPeer(int* canAccess, int device, int peerDevice);
 cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
 cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int peerDevice);
@@ -88,42 +88,42 @@ cudaError_t CUDARTAPI cudaHostRegister(void* ptr, size_t sizeBytes, unsigned int
 cudaError_t CUDARTAPI cudaHostUnregister(void* ptr);
 cudaError_t CUDARTAPI cudaHostGetDevicePointer(void** device, void* host, unsigned int flags);
 cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int* flags, void* host);
-cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes* attributes, const void* ptr);
+cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes* attributes, void const* ptr);
 cudaError_t CUDARTAPI cudaMallocAsync(void** ptr, size_t sizeBytes, cudaStream_t stream);
 cudaError_t CUDARTAPI cudaFreeAsync(void* ptr, cudaStream_t stream);
 cudaError_t CUDARTAPI cudaMallocFromPoolAsync(void** ptr, size_t sizeBytes, cudaMemPool_t pool, cudaStream_t stream);
-cudaError_t CUDARTAPI cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* props);
+cudaError_t CUDARTAPI cudaMemPoolCreate(cudaMemPool_t* pool, struct cudaMemPoolProps const* props);
 cudaError_t CUDARTAPI cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t CUDARTAPI cudaMemPoolTrimTo(cudaMemPool_t pool, size_t minBytesToKeep);
 cudaError_t CUDARTAPI cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr, void* value);
 cudaError_t CUDARTAPI cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr, void* value);
-cudaError_t CUDARTAPI cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc* list, size_t count);
+cudaError_t CUDARTAPI cudaMemPoolSetAccess(cudaMemPool_t pool, struct cudaMemAccessDesc const* list, size_t count);
 cudaError_t CUDARTAPI cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t CUDARTAPI cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
 cudaError_t CUDARTAPI cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
 #if TW_CUDART_MAJOR < 13
-cudaError_t CUDARTAPI cudaMemPrefetchAsync(const void* ptr, size_t count, int device, cudaStream_t stream TW_HC_OR(0));
-cudaError_t CUDARTAPI cudaMemAdvise(const void* ptr, size_t count, enum cudaMemoryAdvise advice, int device);
+cudaError_t CUDARTAPI cudaMemPrefetchAsync(void const* ptr, size_t count, int device, cudaStream_t stream TW_HC_OR(0));
+cudaError_t CUDARTAPI cudaMemAdvise(void const* ptr, size_t count, enum cudaMemoryAdvise advice, int device);
 #else
-cudaError_t CUDARTAPI cudaMemPrefetchAsync(const void* ptr, size_t count, struct cudaMemLocation location,
+cudaError_t CUDARTAPI cudaMemPrefetchAsync(void const* ptr, size_t count, struct cudaMemLocation location,
                                            unsigned int flags, cudaStream_t stream TW_HC_OR(0));
-cudaError_t CUDARTAPI cudaMemAdvise(const void* ptr, size_t count, enum cudaMemoryAdvise advice,
+cudaError_t CUDARTAPI cudaMemAdvise(void const* ptr, size_t count, enum cudaMemoryAdvise advice,
                                     struct cudaMemLocation location);
 #endif
 
 /* ---- copies and fills; counts, pitches and widths are bytes ---- */
-cudaError_t CUDARTAPI cudaMemcpy(void* dst, const void* src, size_t count, enum cudaMemcpyKind kind);
-cudaError_t CUDARTAPI cudaMemcpyAsync(void* dst, const void* src, size_t count, enum cudaMemcpyKind kind,
+cudaError_t CUDARTAPI cudaMemcpy(void* dst, void const* src, size_t count, enum cudaMemcpyKind kind);
+cudaError_t CUDARTAPI cudaMemcpyAsync(void* dst, void const* src, size_t count, enum cudaMemcpyKind kind,
                                       cudaStream_t stream TW_HC_OR(0));
-cudaError_t CUDARTAPI cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count);
-cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
+cudaError_t CUDARTAPI cudaMemcpyPeer(void* dst, int dstDevice, void const* src, int srcDevice, size_t count);
+cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void* dst, int dstDevice, void const* src, int srcDevice, size_t count,
                                           cudaStream_t stream TW_HC_OR(0));
-cudaError_t CUDARTAPI cudaMemcpy2D(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width,
+cudaError_t CUDARTAPI cudaMemcpy2D(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width,
                                    size_t height, enum cudaMemcpyKind kind);
-cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* dst, size_t dstPitch, const void* src, size_t srcPitch, size_t width,
+cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* dst, size_t dstPitch, void const* src, size_t srcPitch, size_t width,
                                         size_t height, enum cudaMemcpyKind kind, cudaStream_t stream TW_HC_OR(0));
-cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms* parms);
-cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* parms, cudaStream_t stream TW_HC_OR(0));
+cudaError_t CUDARTAPI cudaMemcpy3D(struct cudaMemcpy3DParms const* parms);
+cudaError_t CUDARTAPI cudaMemcpy3DAsync(struct cudaMemcpy3DParms const* parms, cudaStream_t stream TW_HC_OR(0));
 cudaError_t CUDARTAPI cudaMemset(void* ptr, int value, size_t count);
 cudaError_t CUDARTAPI cudaMemsetAsync(void* ptr, int value, size_t count, cudaStream_t stream TW_HC_OR(0));
 cudaError_t CUDARTAPI cudaMemset2D(void* ptr, size_t pitch, int value, size_t width, size_t height);
@@ -178,13 +178,13 @@ cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStr
 #if TW_CUDART_MAJOR < 13
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus* status,
                                                   unsigned long long* id TW_HC_OR(0), cudaGraph_t* graph TW_HC_OR(0),
-                                                  const cudaGraphNode_t** dependencies TW_HC_OR(0),
+                                                  cudaGraphNode_t const** dependencies TW_HC_OR(0),
                                                   size_t* numDependencies TW_HC_OR(0));
 #else
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus* status,
                                                unsigned long long* id TW_HC_OR(0), cudaGraph_t* graph TW_HC_OR(0),
-                                               const cudaGraphNode_t** dependencies TW_HC_OR(0),
-                                               const cudaGraphEdgeData** edgeData TW_HC_OR(0),
+                                               cudaGraphNode_t const** dependencies TW_HC_OR(0),
+                                               cudaGraphEdgeData const** edgeData TW_HC_OR(0),
                                                size_t* numDependencies TW_HC_OR(0));
 #endif
 
@@ -192,36 +192,36 @@ cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStr
 cudaError_t CUDARTAPI cudaGraphCreate(cudaGraph_t* graph, unsigned int flags);
 cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t CUDARTAPI cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original);
-cudaError_t CUDARTAPI cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t CUDARTAPI cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                             size_t numDeps);
-cudaError_t CUDARTAPI cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                           size_t numDeps, const struct cudaHostNodeParams* params);
-cudaError_t CUDARTAPI cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                             size_t numDeps, const struct cudaMemcpy3DParms* params);
-cudaError_t CUDARTAPI cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                               size_t numDeps, void* dst, const void* src, size_t count,
+cudaError_t CUDARTAPI cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                           size_t numDeps, struct cudaHostNodeParams const* params);
+cudaError_t CUDARTAPI cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                             size_t numDeps, struct cudaMemcpy3DParms const* params);
+cudaError_t CUDARTAPI cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                               size_t numDeps, void* dst, void const* src, size_t count,
                                                enum cudaMemcpyKind kind);
-cudaError_t CUDARTAPI cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                             size_t numDeps, const struct cudaMemsetParams* params);
-cudaError_t CUDARTAPI cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t CUDARTAPI cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                             size_t numDeps, struct cudaMemsetParams const* params);
+cudaError_t CUDARTAPI cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                                  size_t numDeps, cudaGraph_t child);
-cudaError_t CUDARTAPI cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t CUDARTAPI cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                                   size_t numDeps, cudaEvent_t event);
-cudaError_t CUDARTAPI cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
+cudaError_t CUDARTAPI cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
                                                 size_t numDeps, cudaEvent_t event);
-cudaError_t CUDARTAPI cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* deps,
-                                             size_t numDeps, const struct cudaKernelNodeParams* params);
+cudaError_t CUDARTAPI cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* deps,
+                                             size_t numDeps, struct cudaKernelNodeParams const* params);
 cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes);
 cudaError_t CUDARTAPI cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* numNodes);
 cudaError_t CUDARTAPI cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType* type);
-cudaError_t CUDARTAPI cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int flags);
+cudaError_t CUDARTAPI cudaGraphDebugDotPrint(cudaGraph_t graph, char const* path, unsigned int flags);
 #if TW_CUDART_MAJOR < 13
-cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                               const cudaGraphNode_t* to, size_t numDeps);
+cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from,
+                                               cudaGraphNode_t const* to, size_t numDeps);
 cudaError_t CUDARTAPI cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps, size_t* numDeps);
 #else
-cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                               const cudaGraphNode_t* to, const cudaGraphEdgeData* edgeData,
+cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from,
+                                               cudaGraphNode_t const* to, cudaGraphEdgeData const* edgeData,
                                                size_t numDeps);
 cudaError_t CUDARTAPI cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* deps,
                                                    cudaGraphEdgeData* edgeData, size_t* numDeps);
@@ -246,32 +246,32 @@ cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 /* ---- device code: there is none to run, so these return cudaErrorNotSupported ---- */
-cudaError_t CUDARTAPI cudaLaunchKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+cudaError_t CUDARTAPI cudaLaunchKernel(void const* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
                                        cudaStream_t stream);
-cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args,
+cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(void const* func, dim3 gridDim, dim3 blockDim, void** args,
                                                   size_t sharedMem, cudaStream_t stream);
 #if TW_CUDART_MAJOR >= 12
-cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args);
+cudaError_t CUDARTAPI cudaLaunchKernelExC(cudaLaunchConfig_t const* config, void const* func, void** args);
 #endif
-cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes* attr, const void* func);
-cudaError_t CUDARTAPI cudaFuncSetAttribute(const void* func, enum cudaFuncAttribute attr, int value);
-cudaError_t CUDARTAPI cudaFuncSetCacheConfig(const void* func, enum cudaFuncCache config);
-cudaError_t CUDARTAPI cudaFuncSetSharedMemConfig(const void* func, enum cudaSharedMemConfig config);
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* func, int blockSize,
+cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes* attr, void const* func);
+cudaError_t CUDARTAPI cudaFuncSetAttribute(void const* func, enum cudaFuncAttribute attr, int value);
+cudaError_t CUDARTAPI cudaFuncSetCacheConfig(void const* func, enum cudaFuncCache config);
+cudaError_t CUDARTAPI cudaFuncSetSharedMemConfig(void const* func, enum cudaSharedMemConfig config);
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, void const* func, int blockSize,
                                                                     size_t dynamicSmemBytes);
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* numBlocks, const void* func,
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* numBlocks, void const* func,
                                                                              int blockSize, size_t dynamicSmemBytes,
                                                                              unsigned int flags);
-cudaError_t CUDARTAPI cudaGetSymbolAddress(void** ptr, const void* symbol);
-cudaError_t CUDARTAPI cudaGetSymbolSize(size_t* sizeBytes, const void* symbol);
-cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset TW_HC_OR(0),
+cudaError_t CUDARTAPI cudaGetSymbolAddress(void** ptr, void const* symbol);
+cudaError_t CUDARTAPI cudaGetSymbolSize(size_t* sizeBytes, void const* symbol);
+cudaError_t CUDARTAPI cudaMemcpyToSymbol(void const* symbol, void const* src, size_t count, size_t offset TW_HC_OR(0),
                                          enum cudaMemcpyKind kind TW_HC_OR(cudaMemcpyHostToDevice));
-cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t count, size_t offset TW_HC_OR(0),
+cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void* dst, void const* symbol, size_t count, size_t offset TW_HC_OR(0),
                                            enum cudaMemcpyKind kind TW_HC_OR(cudaMemcpyDeviceToHost));
 #if TW_CUDART_MAJOR == 11
-cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char* symbol, void** fn, unsigned long long flags);
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(char const* symbol, void** fn, unsigned long long flags);
 #else
-cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char* symbol, void** fn, unsigned long long flags,
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(char const* symbol, void** fn, unsigned long long flags,
                                               enum cudaDriverEntryPointQueryResult* status TW_HC_OR(0));
 #endif
 cudaError_t CUDARTAPI cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* ptr);

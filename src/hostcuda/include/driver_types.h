@@ -254,7 +254,7 @@ typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 typedef struct CUfunc_st* cudaFunction_t;
 typedef struct cudaArray* cudaArray_t;
-typedef const struct cudaArray* cudaArray_const_t;
+typedef struct cudaArray const* cudaArray_const_t;
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 

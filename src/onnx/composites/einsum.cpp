@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einsum as sums, transposes and matrix products, two operands at a time from the left. Not: a label twice in one
 // operand (diagonals), ellipses, dimensions of 1 that stand for others.
-#include "onnx/importer.h"
-
 #include <algorithm>
 #include <cctype>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one tensor: HardSwish, Celu, Mish, Gelu, Shrink, Clip, Dropout, Hardmax, IsNaN, IsInf, CastLike.
-#include "onnx/importer.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

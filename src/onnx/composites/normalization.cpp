@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNormalization, InstanceNormalization, GroupNormalization, LayerNormalization, RMSNormalization,
 // MeanVarianceNormalization, LpNormalization. Norms become elementary layers, of which passes make one node again.
-#include "onnx/importer.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DepthToSpace, SpaceToDepth, Expand, Size, EyeLike, Trilu.
+#include <algorithm>
+
 #include "onnx/importer.h"
 #include "onnx/weights.h"
-
-#include <algorithm>
 
 namespace tw::onnx {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relu, Sigmoid, Tanh, LeakyRelu, Elu, Selu, Softsign, Softplus, HardSigmoid, ThresholdedRelu, ScaledTanh. Integer Relu
 // (opset 14) is an element-wise maximum.
-#include "onnx/importer.h"
-
 #include <cmath>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

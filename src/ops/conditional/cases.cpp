@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
+
 #include "ops/conditional/op.h"
 
 namespace tw::ops::conditional {

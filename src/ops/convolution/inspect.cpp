@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/convolution/op.h"
-
 #include "families/convolution/layer_facts.h"
+#include "ops/convolution/op.h"
 
 namespace tw::ops {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise/op.h"
-
 #include "families/elementwise/layer_facts.h"
+#include "ops/elementwise/op.h"
 
 namespace tw::ops {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
+
 #include "ops/expanded_depthwise/op.h"
 
 namespace tw::ops::expanded_depthwise {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Told by the second of its two convolutions.
-#include "ops/expanded_depthwise/op.h"
-
 #include "families/convolution/layer_facts.h"
+#include "ops/expanded_depthwise/op.h"
 
 namespace tw::ops {
 

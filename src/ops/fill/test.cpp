@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of random fills, which no case can see, and that the numbers are what they are called.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "interp/interp.h"
 #include "ops/fill/op.h"

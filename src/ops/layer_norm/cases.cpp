@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
+
 #include "ops/layer_norm/cases_sets.h"
 #include "ops/layer_norm/op.h"
 

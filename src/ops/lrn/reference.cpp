@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tactic/reference.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ops/lrn/op.h"
-#include "tactic/reference.h"
 
 namespace tw::ops::lrn {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matrix_multiply/cases.h"
+
 #include "ops/matrix_multiply/op.h"
 
 namespace tw::ops::matrix_multiply {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matrix_multiply/op.h"
-
 #include "families/gemm/layer_facts.h"
+#include "ops/matrix_multiply/op.h"
 
 namespace tw::ops {
 

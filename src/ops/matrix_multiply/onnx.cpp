@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul with numpy's rules: a 1-D operand is a vector, leading dimensions are broadcast.
-#include "onnx/importer.h"
-
 #include <algorithm>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

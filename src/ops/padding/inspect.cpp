@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/padding/op.h"
-
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {

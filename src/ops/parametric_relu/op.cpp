@@ -2,7 +2,6 @@
 #include "ops/parametric_relu/op.h"
 
 #include "tactic/broadcast.h"
-
 #include "tactic/domain.h"
 #include "tactic/registry.h"
 

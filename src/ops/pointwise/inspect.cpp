@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pointwise/op.h"
-
 #include <cstdio>
 
 #include "families/elementwise/layer_facts.h"
+#include "ops/pointwise/op.h"
 
 namespace tw::ops {
 

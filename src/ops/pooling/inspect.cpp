@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/op.h"
-
 #include "families/convolution/layer_facts.h"
+#include "ops/pooling/op.h"
 
 namespace tw::ops {
 

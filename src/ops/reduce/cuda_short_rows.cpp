@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cuda_rows.h"
-
 #include <algorithm>
 #include <bit>
 
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/reduce/cuda_arithmetic.h"
+#include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/reduce_short_rows_params.h"
 
 namespace tw::ops::reduce {

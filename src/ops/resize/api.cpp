@@ -105,7 +105,7 @@ Dims IResizeLayer::getOutputDimensions() const noexcept
 {
     return self(this).outputDims;
 }
-void IResizeLayer::setScales(const float* scales, int32_t nbScales) noexcept
+void IResizeLayer::setScales(float const* scales, int32_t nbScales) noexcept
 {
     ResizeLayer& l = self(this);
     guardedVoid(l.reporter(), [&]() -> Result<void> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <emmintrin.h>
 
 #include "ops/resize/op.h"
 #include "tactic/element.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/scale/op.h"
-
 #include <iterator>
 
+#include "ops/scale/op.h"
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {

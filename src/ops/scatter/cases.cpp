@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
+
 #include "ops/scatter/op.h"
 
 namespace tw::ops::scatter {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape. Dimensions that are all known were folded before this is reached.
-#include "onnx/importer.h"
-
 #include <algorithm>
+
+#include "onnx/importer.h"
 
 namespace tw::onnx {
 

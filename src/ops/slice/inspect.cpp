@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/slice/op.h"
-
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {

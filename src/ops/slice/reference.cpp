@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
+
 #include "ops/slice/op.h"
 
 namespace tw::ops::slice {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax/op.h"
-
 #include "tactic/layer_facts.h"
 
 namespace tw::ops {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tactic/reference.h"
+
 #include <cmath>
 #include <limits>
 
 #include "ops/softmax/op.h"
-#include "tactic/reference.h"
 
 namespace tw::ops::softmax {
 

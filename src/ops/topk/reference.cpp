@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tactic/reference.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "ops/topk/op.h"
-#include "tactic/reference.h"
 
 namespace tw::ops::topk {
 

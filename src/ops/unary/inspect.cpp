@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/unary/op.h"
-
 #include "families/elementwise/layer_facts.h"
+#include "ops/unary/op.h"
 
 namespace tw::ops {
 

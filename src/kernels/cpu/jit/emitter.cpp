@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/jit/emitter.h"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "base/hash.h"
 #include "device/cpu.h"

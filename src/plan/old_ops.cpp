@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/hash.h"
 #include "plan/old_hash.h"
+#include "tactic/former_names.h"
 
 namespace tw::plan {
 
@@ -30,7 +30,7 @@ constexpr OldOp kOps[] = {
     {"normalized_product", "matrix_multiply"},
 };
 
-// Whole names, then beginnings; the first that fits.
+// Whole names, then beginnings; the first that fits. What they became has changed since: ops::todaysName().
 struct OldTactic
 {
     std::string_view name, now;
@@ -53,11 +53,10 @@ constexpr OldTactic kTactics[] = {
     {"deconvolution_", "convolution_"},
 };
 
-// As Tactic::id() is, and as it was when those plans were written.
-template <class Hash>
-uint64_t tacticId(std::string const& name, int version)
+// As Tactic::id() was when those plans were written.
+uint64_t oldTacticId(std::string const& name, int version)
 {
-    Hash h;
+    OldHasher h;
     h.text(name);
     h.number(uint64_t(version));
     return h.value();
@@ -80,13 +79,15 @@ void renewNode(std::string& op, std::vector<ir::FieldValue>& fields)
 
 void renewTactic(uint64_t& id, std::string& name, int version)
 {
-    if (id != tacticId<OldHasher>(name, version))
+    // The names changed within minor 6.
+    if (id != oldTacticId(name, version) && id != ops::tacticId(name, version))
         return;
     auto const old = std::find_if(std::begin(kTactics), std::end(kTactics),
                                   [&](OldTactic const& t) { return name.starts_with(t.name); });
     if (old != std::end(kTactics))
         name = std::string(old->now) + name.substr(old->name.size());
-    id = tacticId<Hasher>(name, version);
+    name = ops::todaysName(name);
+    id = ops::tacticId(name, version);
 }
 
 } // namespace tw::plan

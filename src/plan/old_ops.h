@@ -14,8 +14,9 @@ namespace tw::plan {
 // Makes today's op and attributes of a node's; others stay as they are. Inputs have the same places.
 void renewNode(std::string& op, std::vector<ir::FieldValue>& fields);
 
-// Makes today's tactic of one that was chosen; others stay as they are. One that has no counterpart is not found when
-// the plan is loaded, which then runs the plain kernel and says so.
+// Makes today's tactic of one that was chosen; others stay as they are. Names of tactics are others since 1.5, too
+// (tactic/former_names.h). One that has no counterpart is not found when the plan is loaded, which then runs the plain
+// kernel and says so.
 void renewTactic(uint64_t& id, std::string& name, int version);
 
 } // namespace tw::plan

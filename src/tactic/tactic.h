@@ -150,7 +150,7 @@ public:
     constexpr Tactic(char const* name, int version, Backend backend) : name_(name), version_(version), backend_(backend)
     {}
 
-    // The name is the identity in logs, cache, plans, tests and profiles, such as "softmax_plain".
+    // The name is the identity in logs, cache, plans, tests and profiles, such as "softmax_any_plain_cpu".
     char const* name() const { return name_; }
     // Raised when results or the meaning of configs or images change.
     int version() const { return version_; }

@@ -116,17 +116,18 @@ TEST(CudaLibraries, RefusalsHaveReasons)
 {
     auto const target = targetWith(kNowhere, kNowhere);
     auto product = [&](char const* name) {
-        return refusal("matrix_multiply", "matrix_multiply_cublaslt", std::string("epilogue_") + name, *target);
+        return refusal("matrix_multiply", "matrix_multiply_any_cublaslt_cuda", std::string("epilogue_") + name,
+                       *target);
     };
     EXPECT_NE(product("half_gelu").find("ReLU, GELU by tanh, or nothing"), std::string::npos) << product("half_gelu");
     EXPECT_NE(product("no_inner").find("nothing is summed"), std::string::npos) << product("no_inner");
     EXPECT_NE(product("half_residual").find("cuBLASLt is not at"), std::string::npos) << product("half_residual");
     EXPECT_NE(product("half_batch").find("cuBLASLt is not at"), std::string::npos) << product("half_batch");
-    EXPECT_NE(refusal("matrix_multiply", "matrix_multiply_tf32_cublaslt", "epilogue_half_no_bias", *target)
+    EXPECT_NE(refusal("matrix_multiply", "matrix_multiply_tf32_cublaslt_cuda", "epilogue_half_no_bias", *target)
                   .find("computes in f32, input 0 is f16"),
               std::string::npos);
     auto convolution = [&](char const* name) {
-        return refusal("convolution", "convolution_f16_cudnn", std::string("epilogue_") + name, *target);
+        return refusal("convolution", "convolution_f16_cudnn_cuda", std::string("epilogue_") + name, *target);
     };
     EXPECT_NE(convolution("half_1x1_residual").find("cuDNN 9 is not at"), std::string::npos)
         << convolution("half_1x1_residual");
@@ -143,16 +144,16 @@ TEST(CudaLibraries, RefusalsHaveReasons)
           std::pair{"f16_keep_keys", "takes no tensors of what to keep"},
           std::pair{"f16_size_20", "heads of up to 128 elements in steps of 8"},
           std::pair{"f16_no_columns", "there is nothing to compute"}, std::pair{"negative_scale", "takes f16 only"}}) {
-        std::string const got = refusal("attention", "attention_f16_cudnn", name, *target);
+        std::string const got = refusal("attention", "attention_f16_cudnn_sm90a", name, *target);
         EXPECT_NE(got.find(why), std::string::npos) << name << ": " << got;
     }
     // A plan's numbers come from outside.
     ops::Problem problem;
     problem.cuda = target.get();
     for (ops::Config const& config : {ops::Config{}, ops::Config{-1}, ops::Config{99}, ops::Config{0, 0}})
-        for (auto const& [op, tactic] :
-             {std::pair{"matrix_multiply", "matrix_multiply_cublaslt"},
-              std::pair{"convolution", "convolution_f16_cudnn"}, std::pair{"attention", "attention_f16_cudnn"}}) {
+        for (auto const& [op, tactic] : {std::pair{"matrix_multiply", "matrix_multiply_any_cublaslt_cuda"},
+                                         std::pair{"convolution", "convolution_f16_cudnn_cuda"},
+                                         std::pair{"attention", "attention_f16_cudnn_sm90a"}}) {
             auto const loaded = tacticOf(*ops::find(op), tactic)->load(problem, config, "");
             ASSERT_FALSE(loaded.ok());
             EXPECT_NE(loaded.error().message.find("names no "), std::string::npos) << loaded.error().message;
@@ -229,7 +230,7 @@ TEST(CudaLibraries, PlansNameTheLibraryTheyNeed)
     c.graph->form = ir::Form::kScheduled;
     c.io = {plan::IoTensor{"x", true, false, true, false, {}}, plan::IoTensor{"y", false, false, true, false, {}}};
     c.profiles.emplace_back();
-    ops::Tactic const* const t = tacticOf(*ops::find("matrix_multiply"), "matrix_multiply_cublaslt");
+    ops::Tactic const* const t = tacticOf(*ops::find("matrix_multiply"), "matrix_multiply_any_cublaslt_cuda");
     ASSERT_NE(t, nullptr);
     plan::Target target{"cuda", "test", {}};
     target.root.steps.resize(1);
@@ -240,7 +241,7 @@ TEST(CudaLibraries, PlansNameTheLibraryTheyNeed)
     options.cuda = targetWith(kNowhere, kNowhere);
     auto const engine = runtime::Engine::load(std::move(c), options);
     ASSERT_FALSE(engine.ok());
-    for (char const* part : {"layer 'dense'", "matrix_multiply_cublaslt", "cuBLASLt", "/nowhere/lib",
+    for (char const* part : {"layer 'dense'", "matrix_multiply_any_cublaslt_cuda", "cuBLASLt", "/nowhere/lib",
                              "TENSORWRIGHT_CUBLASLT", "--tacticSources=-CUBLAS_LT"})
         EXPECT_NE(engine.error().message.find(part), std::string::npos) << part << " in: " << engine.error().message;
 }

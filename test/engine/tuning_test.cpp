@@ -124,7 +124,7 @@ TEST(Tuning, InspectorSaysWhatLostAndWhy)
                             contains(why, "no slower by itself"))
                     << why;
             }
-            isPlainNamed = isPlainNamed || contains(name, "convolution_plain");
+            isPlainNamed = isPlainNamed || contains(name, "convolution_any_plain_cpu");
             areFormatsNamed = areFormatsNamed || contains(name, "->");
         }
         EXPECT_TRUE(isPlainNamed) << "the plain tactic vanished: " << l.dump(1);

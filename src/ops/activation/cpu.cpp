@@ -40,7 +40,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"activation_plain", 1, run};
+constexpr PlainTactic kPlain{"activation_any_plain_cpu", 1, run};
 
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)

@@ -17,7 +17,7 @@ CudaKernels generate(Problem const& p, Config const&)
                                     activationText("apply", int(a.kind), a.alpha, a.beta, isHalf)});
 }
 
-constexpr CudaTactic kPlain{"activation_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"activation_any_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

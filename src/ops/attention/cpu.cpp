@@ -73,7 +73,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
     return geometryOf(node.attrsAs<Attrs>(), in).columns * int64_t(sizeof(float));
 }
 
-constexpr PlainTactic kPlain{"attention_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"attention_any_plain_cpu", 1, run, workspace};
 constexpr JitTactic kAvx512{"attention_f32_jit_avx512", kernels::jit::Isa::kAvx512};
 constexpr JitTactic kAvx2{"attention_f32_jit_avx2", kernels::jit::Isa::kAvx2};
 

@@ -48,8 +48,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudnnTactic kCudnn{"attention_f16_cudnn", 1};
-constexpr CudaTactic kPlain{"attention_plain_cuda", 1, generate};
+constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 1, generate};
 
 } // namespace
 

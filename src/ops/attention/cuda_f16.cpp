@@ -164,7 +164,7 @@ CudaKernels generateWgmma(Problem const& problem, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_cuda", 1, generateWgmma, supportsWgmma, wgmmaConfigs};
-constinit CudaTactic const kF16Mma{"attention_f16_mma_cuda", 1, generateMma, supportsMma, mmaConfigs};
+constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 1, generateWgmma, supportsWgmma, wgmmaConfigs};
+constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 1, generateMma, supportsMma, mmaConfigs};
 
 } // namespace tw::ops::attention

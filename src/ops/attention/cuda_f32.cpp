@@ -86,7 +86,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
 } // namespace
 
 constinit CudaTactic const kTf32Mma{
-    "attention_tf32_mma_cuda", 1, generate<false>, supports, configs<false>, nullptr, nullptr, true};
-constinit CudaTactic const kF32Mma{"attention_f32_mma_cuda", 1, generate<true>, supports, configs<true>};
+    "attention_tf32_mma_sm80", 1, generate<false>, supports, configs<false>, nullptr, nullptr, true};
+constinit CudaTactic const kF32Mma{"attention_f32_tf32x3_mma_sm80", 1, generate<true>, supports, configs<true>};
 
 } // namespace tw::ops::attention

@@ -40,7 +40,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"concatenation_plain", 1, run};
+constexpr PlainTactic kPlain{"concatenation_any_plain_cpu", 1, run};
 
 // ---- Channels-last, along the channels: runs of whole cache lines, in order, so that what an input writes behind its
 // last channel is overwritten by the next one. Inputs that lie in their place already (aliases) are left alone.
@@ -79,9 +79,8 @@ Result<void> runPixels(ir::Node const&, kernels::ChannelsLastKernels const& k, R
 
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{
-    "concatenation_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{
-    "concatenation_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+    "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
 
 } // namespace
 

@@ -232,8 +232,8 @@ Runs runsOf(Problem const& p)
     return r;
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf>("concatenation_runs_cuda");
-constexpr CudaTactic kPlain{"concatenation_plain_cuda", 4, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kRuns = runsTactic<runsOf>("concatenation_any_segments_sm90");
+constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -27,13 +27,13 @@ constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, I
 constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2};
 constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512};
 constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2};
-constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_avx512", 1, Isa::kAvx512, DirectTactic::kPixels};
-constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_avx2", 1, Isa::kAvx2, DirectTactic::kPixels};
-constexpr DirectTactic kPlanesAvx512{"convolution_f32_planes_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes};
-constexpr DirectTactic kPlanesAvx2{"convolution_f32_planes_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes};
+constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, DirectTactic::kPixels};
+constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, DirectTactic::kPixels};
+constexpr DirectTactic kPlanesAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes};
+constexpr DirectTactic kPlanesAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes};
 constexpr PaddedTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512};
 constexpr PaddedTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2};
-constexpr PlainTactic kPlain{"convolution_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 

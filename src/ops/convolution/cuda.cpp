@@ -16,21 +16,21 @@ using conv_f16::tactic;
 using enum conv_f16::Arithmetic;
 
 constexpr CudaTactic kWgmma = tactic<conv_f16::kWgmma, kHalf>("convolution_f16_wgmma_sm90a");
-constexpr CudaTactic kStrips = tactic<conv_f16::kDepthwiseStrips, kHalf>("convolution_f16_depthwise_strips");
-constexpr CudaTactic kStripsF32 = tactic<conv_f16::kDepthwiseStrips, kFloat>("convolution_f32_depthwise_strips");
-constexpr CudaTactic kTile = tactic<conv_f16::kDepthwiseTile, kHalf>("convolution_f16_depthwise_tile");
-constexpr CudaTactic kDepthwise = tactic<conv_f16::kDepthwise, kHalf>("convolution_f16_depthwise");
+constexpr CudaTactic kStrips = tactic<conv_f16::kDepthwiseStrips, kHalf>("convolution_f16_depthwise_strips_sm80");
+constexpr CudaTactic kStripsF32 = tactic<conv_f16::kDepthwiseStrips, kFloat>("convolution_f32_depthwise_strips_sm80");
+constexpr CudaTactic kTile = tactic<conv_f16::kDepthwiseTile, kHalf>("convolution_f16_depthwise_tile_sm80");
+constexpr CudaTactic kDepthwise = tactic<conv_f16::kDepthwise, kHalf>("convolution_f16_depthwise_cuda");
 constexpr CudaTactic kStem = tactic<conv_f16::kStem, kHalf>("convolution_f16_stem_sm80");
-constexpr CudaTactic kPlanar = tactic<conv_f16::kMmaPlanar, kHalf>("convolution_f16_planar_sm80");
+constexpr CudaTactic kPlanar = tactic<conv_f16::kMmaPlanar, kHalf>("convolution_f16_nchw_mma_sm80");
 constexpr CudaTactic kMma = tactic<conv_f16::kMma, kHalf>("convolution_f16_mma_sm80");
 constexpr CudaTactic kWgmmaTf32 = tactic<conv_f16::kWgmma, kTf32>("convolution_tf32_wgmma_sm90a");
-constexpr CudaTactic kTileF32 = tactic<conv_f16::kDepthwiseTile, kFloat>("convolution_f32_depthwise_tile");
-constexpr CudaTactic kDepthwiseF32 = tactic<conv_f16::kDepthwise, kFloat>("convolution_f32_depthwise");
+constexpr CudaTactic kTileF32 = tactic<conv_f16::kDepthwiseTile, kFloat>("convolution_f32_depthwise_tile_sm80");
+constexpr CudaTactic kDepthwiseF32 = tactic<conv_f16::kDepthwise, kFloat>("convolution_f32_depthwise_cuda");
 constexpr CudaTactic kStemTf32 = tactic<conv_f16::kStem, kTf32>("convolution_tf32_stem_sm80");
-constexpr CudaTactic kPlanarTf32 = tactic<conv_f32::kProductsPlanar, kTf32>("convolution_tf32_planar_sm80");
+constexpr CudaTactic kPlanarTf32 = tactic<conv_f32::kProductsPlanar, kTf32>("convolution_tf32_nchw_mma_sm80");
 constexpr CudaTactic kProductsTf32 = tactic<conv_f32::kProducts, kTf32>("convolution_tf32_mma_sm80");
-constexpr CudaTactic kPlanarF32 = tactic<conv_f32::kProductsPlanar, kFloat>("convolution_f32_planar_sm80");
-constexpr CudaTactic kProductsF32 = tactic<conv_f32::kProducts, kFloat>("convolution_f32_tile_sm80");
+constexpr CudaTactic kPlanarF32 = tactic<conv_f32::kProductsPlanar, kFloat>("convolution_f32_nchw_simt_sm80");
+constexpr CudaTactic kProductsF32 = tactic<conv_f32::kProducts, kFloat>("convolution_f32_simt_sm80");
 constexpr CudaTactic kTransposed{"convolution_f16_transposed_wgmma_sm90a",
                                  1,
                                  deconv_f16::generate,
@@ -38,14 +38,14 @@ constexpr CudaTactic kTransposed{"convolution_f16_transposed_wgmma_sm90a",
                                  deconv_f16::configs,
                                  deconv_f16::formats};
 constexpr CudaTactic kTransposedTf32 = deconv_f32::tactic<true>("convolution_tf32_transposed_mma_sm80");
-constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32_transposed_tile_sm80");
-constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_sm80");
-constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_sm80");
-constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_sm80");
-constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn", 1, DataType::kHalf};
-constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn", 1, DataType::kFloat};
+constexpr CudaTactic kTransposedF32 = deconv_f32::tactic<false>("convolution_f32_transposed_simt_sm80");
+constexpr CudaTactic kNd = conv_nd::tactic<conv_nd::Operand::kHalf>("convolution_f16_nd_mma_sm80");
+constexpr CudaTactic kNdTf32 = conv_nd::tactic<conv_nd::Operand::kTf32>("convolution_tf32_nd_mma_sm80");
+constexpr CudaTactic kNdF32 = conv_nd::tactic<conv_nd::Operand::kTf32x3>("convolution_f32_nd_tf32x3_mma_sm80");
+constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
+constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
 
-constexpr CudaTactic kPlain{"convolution_plain_cuda", 1, convolveKernels};
+constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 
 } // namespace
 

@@ -80,7 +80,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"cumulative_sum_lines", 1, run};
+constexpr PlainTactic kPlain{"cumulative_sum_any_plain_cpu", 1, run};
 
 } // namespace
 

@@ -39,7 +39,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"cumulative_sum_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -213,7 +213,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"elementwise_plain", 1, run};
+constexpr PlainTactic kPlain{"elementwise_any_plain_cpu", 1, run};
 
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)

@@ -87,7 +87,7 @@ CudaKernels generate(Problem const& p, Config const&)
             "TW_INLINE " + result + " apply(" + number + " a, " + number + " b) { return " + expression + "; }\n"});
 }
 
-constexpr CudaTactic kPlain{"elementwise_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"elementwise_any_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

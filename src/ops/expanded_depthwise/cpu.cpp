@@ -32,9 +32,9 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 }
 
 using kernels::jit::Isa;
-constexpr BandsTactic kAvx512{"expanded_depthwise_f32_bands_avx512", 1, Isa::kAvx512};
-constexpr BandsTactic kAvx2{"expanded_depthwise_f32_bands_avx2", 1, Isa::kAvx2};
-constexpr PlainTactic kPlain{"expanded_depthwise_plain", 1, run, workspace};
+constexpr BandsTactic kAvx512{"expanded_depthwise_f32_row_tiles_avx512", 1, Isa::kAvx512};
+constexpr BandsTactic kAvx2{"expanded_depthwise_f32_row_tiles_avx2", 1, Isa::kAvx2};
+constexpr PlainTactic kPlain{"expanded_depthwise_f32_plain_cpu", 1, run, workspace};
 
 } // namespace
 

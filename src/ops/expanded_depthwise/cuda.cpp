@@ -13,7 +13,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return convolveTwiceKernels(p, a.inner, a.outer);
 }
 
-constexpr CudaTactic kPlain{"expanded_depthwise_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"expanded_depthwise_f32_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -106,7 +106,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"fill_plain", 1, run};
+constexpr PlainTactic kPlain{"fill_any_plain_cpu", 1, run};
 
 } // namespace
 

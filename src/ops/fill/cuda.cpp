@@ -47,7 +47,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"fill_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"fill_any_plain_cuda", 1, generate};
 
 } // namespace
 

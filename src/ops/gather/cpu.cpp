@@ -134,7 +134,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"gather_plain", 1, run};
+constexpr PlainTactic kPlain{"gather_any_plain_cpu", 1, run};
 
 // Without branches, which random indices out of range would mislead.
 template <class T>
@@ -325,8 +325,8 @@ private:
     kernels::jit::Isa isa_;
 };
 
-constexpr VectorGather kAvx512{"gather_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorGather kAvx2{"gather_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+constexpr VectorGather kAvx512{"gather_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
+constexpr VectorGather kAvx2{"gather_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
 
 } // namespace
 

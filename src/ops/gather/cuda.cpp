@@ -158,9 +158,9 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kRing{"gather_ring_cuda", 1, generateRing, supportsRing};
-constexpr CudaTactic kStaged{"gather_staged_cuda", 1, generateStaged, supportsStaged};
-constexpr CudaTactic kPlain{"gather_plain_cuda", 4, generate};
+constexpr CudaTactic kRing{"gather_any_ring_sm90a", 1, generateRing, supportsRing};
+constexpr CudaTactic kStaged{"gather_any_staged_cuda", 1, generateStaged, supportsStaged};
+constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, generate};
 
 } // namespace
 

@@ -84,7 +84,7 @@ Result<void> run(ir::Node const&, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"identity_plain", 1, run};
+constexpr PlainTactic kPlain{"identity_any_plain_cpu", 1, run};
 
 // ---- Conversions from and to f32 in vectors.
 
@@ -157,8 +157,8 @@ private:
     kernels::jit::Isa isa_;
 };
 
-constexpr CastTactic kAvx512{"identity_cast_avx512", kernels::jit::Isa::kAvx512};
-constexpr CastTactic kAvx2{"identity_cast_avx2", kernels::jit::Isa::kAvx2};
+constexpr CastTactic kAvx512{"identity_any_cast_avx512", kernels::jit::Isa::kAvx512};
+constexpr CastTactic kAvx2{"identity_any_cast_avx2", kernels::jit::Isa::kAvx2};
 
 } // namespace
 

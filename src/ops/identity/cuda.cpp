@@ -22,7 +22,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, {"identity", {0}, text});
 }
 
-constexpr CudaTactic kPlain{"identity_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"identity_any_plain_cuda", 1, generate};
 
 } // namespace
 

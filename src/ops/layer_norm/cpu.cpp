@@ -64,7 +64,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"layer_norm_plain", 1, run};
+constexpr PlainTactic kPlain{"layer_norm_any_plain_cpu", 1, run};
 
 class JitKernel final : public Kernel
 {

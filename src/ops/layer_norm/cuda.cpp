@@ -29,7 +29,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"layer_norm_plain_cuda", 2, generate};
+constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 2, generate};
 
 } // namespace
 

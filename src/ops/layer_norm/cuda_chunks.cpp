@@ -77,6 +77,6 @@ CudaKernels generate(Problem const& problem, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kChunks{"layer_norm_chunks_cuda", 2, generate, supports, configs};
+constinit CudaTactic const kChunks{"layer_norm_any_chunks_cuda", 2, generate, supports, configs};
 
 } // namespace tw::ops::layer_norm

@@ -86,6 +86,6 @@ CudaKernels generate(Problem const& problem, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kRows{"layer_norm_rows_cuda", 3, generate, supports, configs, withPixels};
+constinit CudaTactic const kRows{"layer_norm_any_rows_cuda", 3, generate, supports, configs, withPixels};
 
 } // namespace tw::ops::layer_norm

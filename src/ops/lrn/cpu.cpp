@@ -56,7 +56,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"lrn_plain", 1, run};
+constexpr PlainTactic kPlain{"lrn_any_plain_cpu", 1, run};
 
 } // namespace
 

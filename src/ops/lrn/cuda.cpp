@@ -33,7 +33,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"lrn_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"lrn_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -8,11 +8,11 @@ namespace tw::ops::matrix_multiply {
 namespace {
 
 using kernels::jit::Isa;
-constexpr GemvTactic kFewRowsAvx512{"matrix_multiply_f32_few_rows_avx512", 1, Isa::kAvx512};
-constexpr GemvTactic kFewRowsAvx2{"matrix_multiply_f32_few_rows_avx2", 1, Isa::kAvx2};
-constexpr GemmTactic kAvx512{"matrix_multiply_f32_jit_avx512", 1, Isa::kAvx512};
-constexpr GemmTactic kAvx2{"matrix_multiply_f32_jit_avx2", 1, Isa::kAvx2};
-constexpr PlainTactic kPlain{"matrix_multiply_plain", 1, multiplyPlain, multiplyPlainWorkspaceBytes};
+constexpr GemvTactic kFewRowsAvx512{"matrix_multiply_f32_gemv_avx512", 1, Isa::kAvx512};
+constexpr GemvTactic kFewRowsAvx2{"matrix_multiply_f32_gemv_avx2", 1, Isa::kAvx2};
+constexpr GemmTactic kAvx512{"matrix_multiply_f32_gemm_avx512", 1, Isa::kAvx512};
+constexpr GemmTactic kAvx2{"matrix_multiply_f32_gemm_avx2", 1, Isa::kAvx2};
+constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, multiplyPlainWorkspaceBytes};
 
 } // namespace
 

@@ -62,7 +62,7 @@ Result<void> run(ir::Node const&, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"non_zero_plain", 1, run};
+constexpr PlainTactic kPlain{"non_zero_any_plain_cpu", 1, run};
 
 } // namespace
 

@@ -45,7 +45,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"non_zero_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -38,7 +38,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"one_hot_plain", 1, run};
+constexpr PlainTactic kPlain{"one_hot_any_plain_cpu", 1, run};
 
 } // namespace
 

@@ -31,7 +31,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"one_hot_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, generate};
 
 } // namespace
 

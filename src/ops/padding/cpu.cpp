@@ -50,7 +50,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"padding_plain", 1, run};
+constexpr PlainTactic kPlain{"padding_any_plain_cpu", 1, run};
 
 // ---- Channels-last: rows of pixels.
 
@@ -83,9 +83,8 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{
-    "padding_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"padding_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
 
 } // namespace
 

@@ -32,8 +32,8 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf>("padding_runs_cuda");
-constexpr CudaTactic kPlain{"padding_plain_cuda", 3, generate};
+constexpr CudaTactic kRuns = runsTactic<runsOf>("padding_any_segments_sm90");
+constexpr CudaTactic kPlain{"padding_any_plain_cuda", 3, generate};
 
 } // namespace
 

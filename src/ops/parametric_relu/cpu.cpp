@@ -33,7 +33,7 @@ Result<void> run(ir::Node const&, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"parametric_relu_plain", 1, run};
+constexpr PlainTactic kPlain{"parametric_relu_any_plain_cpu", 1, run};
 
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const&)

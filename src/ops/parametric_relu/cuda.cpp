@@ -15,7 +15,7 @@ CudaKernels generate(Problem const& p, Config const&)
                                     " slope) { return x >= 0 ? x : slope * x; }\n"});
 }
 
-constexpr CudaTactic kPlain{"parametric_relu_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"parametric_relu_any_plain_cuda", 1, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

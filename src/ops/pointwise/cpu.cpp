@@ -140,7 +140,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
     return int64_t(in.size() + steps) * kBlock * int64_t(sizeof(float));
 }
 
-constexpr PlainTactic kPlain{"pointwise_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 } // namespace
 

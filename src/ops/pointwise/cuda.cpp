@@ -113,7 +113,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, inputs, views);
 }
 
-constexpr CudaTactic kPlain{"pointwise_plain_cuda", 2, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"pointwise_any_plain_cuda", 2, generate, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -107,7 +107,7 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const> in, std::span<Tens
     return in[0].dims[in[0].dims.rank - 1] * int64_t(sizeof(double) + sizeof(float)); // a row of sums, one of maxima
 }
 
-constexpr PlainTactic kPlain{"pooling_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"pooling_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last: rows of output pixels, all channels of a pixel in vectors.
 
@@ -284,13 +284,12 @@ Result<void> runPlanes(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{
-    "pooling_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"pooling_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"pooling_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"pooling_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
 constexpr VectorTactic kPlanesAvx512{
-    "pooling_f32_planes_avx512", 1, Isa::kAvx512, runPlanes<avx512::kRows>, supportsPlanes, onlyLinear};
-constexpr VectorTactic kPlanesAvx2{
-    "pooling_f32_planes_avx2", 1, Isa::kAvx2, runPlanes<avx2::kRows>, supportsPlanes, onlyLinear};
+    "pooling_f32_nchw_avx512", 1, Isa::kAvx512, runPlanes<avx512::kRows>, supportsPlanes, onlyLinear};
+constexpr VectorTactic kPlanesAvx2{"pooling_f32_nchw_avx2", 1,         Isa::kAvx2, runPlanes<avx2::kRows>,
+                                   supportsPlanes,          onlyLinear};
 
 } // namespace
 

@@ -50,13 +50,13 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"pooling_f16_pixels", 2, generatePixels, supportsPixelsOnCuda, configsOfPixels,
+constexpr CudaTactic kPixels{"pooling_f16_nhwc_cuda", 2, generatePixels, supportsPixelsOnCuda, configsOfPixels,
                              formatsOfPixels};
-constexpr CudaTactic kPixels32{"pooling_f32_pixels", 2, generatePixels, supportsPixels32OnCuda, configsOfPixels,
+constexpr CudaTactic kPixels32{"pooling_f32_nhwc_cuda", 2, generatePixels, supportsPixels32OnCuda, configsOfPixels,
                                formatsOfPixels};
-constexpr CudaTactic kPlanes{"pooling_planes_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
-constexpr CudaTactic kBands{"pooling_bands_cuda", 2, generateBands, supportsBandsOnCuda, configsOfBands};
-constexpr CudaTactic kPlain{"pooling_plain_cuda", 1, generate};
+constexpr CudaTactic kPlanes{"pooling_any_nchw_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
+constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, generateBands, supportsBandsOnCuda, configsOfBands};
+constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -243,7 +243,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"reduce_plain", 1, run};
+constexpr PlainTactic kPlain{"reduce_any_plain_cpu", 1, run};
 
 constexpr int64_t kPiece = 4096; // floats that are summed in float
 
@@ -483,8 +483,8 @@ constexpr VectorTactic kAxesAvx512{
 constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
 constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
-constexpr VectorTactic kAvx512{"reduce_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, pixelFormats};
-constexpr VectorTactic kAvx2{"reduce_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, pixelFormats};
+constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, pixelFormats};
+constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, pixelFormats};
 
 } // namespace
 

@@ -62,13 +62,15 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kShortRows{"reduce_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
-constexpr CudaTactic kRows{"reduce_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
-constexpr CudaTactic kPixels{"reduce_f16_pixels", 2, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kPixels32{"reduce_f32_pixels", 2, generatePixels, supportsPixels32, configsOfPixels,
+constexpr CudaTactic kShortRows{"reduce_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
+                                configsOfShortRows};
+constexpr CudaTactic kRows{"reduce_any_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
+constexpr CudaTactic kPixels{"reduce_f16_nhwc_cuda", 2, generatePixels, supportsPixels, configsOfPixels,
+                             formatsOfPixels};
+constexpr CudaTactic kPixels32{"reduce_f32_nhwc_cuda", 2, generatePixels, supportsPixels32, configsOfPixels,
                                formatsOfPixels};
-constexpr CudaTactic kColumns{"reduce_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
-constexpr CudaTactic kPlain{"reduce_plain_cuda", 1, generate};
+constexpr CudaTactic kColumns{"reduce_any_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
+constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -22,7 +22,7 @@ public:
 class Plain final : public Tactic
 {
 public:
-    constexpr Plain() : Tactic("reformat_plain", 1, Backend::kCpu) {}
+    constexpr Plain() : Tactic("reformat_any_plain_cpu", 1, Backend::kCpu) {}
     std::vector<Formats> formats(Problem const& problem) const override { return formatPairs(problem); }
     Result<std::unique_ptr<Kernel>> load(Problem const&, Config const&, std::string const&) const override
     {
@@ -68,7 +68,7 @@ std::vector<Formats> vectorFormats(Problem const& problem)
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx2{"reformat_f32_8x8_avx2", 1, Isa::kAvx2, runVectors, nullptr, vectorFormats};
+constexpr VectorTactic kAvx2{"reformat_f32_transpose_8x8_avx2", 1, Isa::kAvx2, runVectors, nullptr, vectorFormats};
 
 } // namespace
 

@@ -58,9 +58,11 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"reformat_2_pixels", 3, generatePixels, supportsPixels, configsOfPixels, formatsOfPixels};
-constexpr CudaTactic kMove{"reformat_move_cuda", 4, generateMove, supportsMove, configsOfTiles, formatPairs};
-constexpr CudaTactic kPlain{"reformat_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
+constexpr CudaTactic kPixels{"reformat_f16_nhwc_cuda", 3, generatePixels, supportsPixels, configsOfPixels,
+                             formatsOfPixels};
+constexpr CudaTactic kMove{
+    "reformat_any_strided_copy_cuda", 4, generateMove, supportsMove, configsOfTiles, formatPairs};
+constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 

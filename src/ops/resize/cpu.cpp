@@ -286,7 +286,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
     return outputs * int64_t(sizeof(int64_t));
 }
 
-constexpr PlainTactic kPlain{"resize_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"resize_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last images: a pixel is a copy of one, or a linear mix of up to four.
 
@@ -366,9 +366,9 @@ int64_t pixelsWorkspace(ir::Node const&, std::span<TensorRef const>, std::span<T
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{
-    "resize_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast, pixelsWorkspace};
-constexpr VectorTactic kAvx2{"resize_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast,
+constexpr VectorTactic kAvx512{"resize_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast,
+                               pixelsWorkspace};
+constexpr VectorTactic kAvx2{"resize_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast,
                              pixelsWorkspace};
 
 } // namespace

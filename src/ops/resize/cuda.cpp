@@ -51,13 +51,15 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"resize_f16_pixels", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
-constexpr CudaTactic kPixels32{"resize_f32_pixels", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
-constexpr CudaTactic kRows{"resize_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
-constexpr CudaTactic kPlanes{"resize_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes, formatsOfPlanes};
-constexpr CudaTactic kLanes{"resize_lanes_cuda", 1, generateLanes, supportsLanes, configsOfLanes, formatsOfLanes};
-constexpr CudaTactic kStrips{"resize_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips, formatsOfStrips};
-constexpr CudaTactic kPlain{"resize_plain_cuda", 1, generate};
+constexpr CudaTactic kPixels{"resize_f16_nhwc_cuda", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
+constexpr CudaTactic kPixels32{"resize_f32_nhwc_cuda", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
+constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
+constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes,
+                             formatsOfPlanes};
+constexpr CudaTactic kLanes{"resize_any_lanes_sm80", 1, generateLanes, supportsLanes, configsOfLanes, formatsOfLanes};
+constexpr CudaTactic kStrips{"resize_any_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips,
+                             formatsOfStrips};
+constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, generate};
 
 } // namespace
 

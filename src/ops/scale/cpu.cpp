@@ -62,7 +62,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"scale_plain", 1, run};
+constexpr PlainTactic kPlain{"scale_any_plain_cpu", 1, run};
 
 // x * scale + shift as an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)

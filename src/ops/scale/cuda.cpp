@@ -56,7 +56,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, what);
 }
 
-constexpr CudaTactic kPlain{"scale_plain_cuda", 1, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"scale_any_plain_cuda", 1, generate, nullptr, nullptr, formats};
 
 } // namespace
 

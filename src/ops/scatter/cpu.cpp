@@ -63,7 +63,7 @@ Result<void> runPlain(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"scatter_plain", 1, runPlain};
+constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain};
 
 // Every piece owns a range of y: it copies x there, then writes what of the updates falls into it. No two workers
 // touch one byte, and updates of one place come in their order.
@@ -166,7 +166,7 @@ Result<void> runShared(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kShared{"scatter_shared", 1, runShared};
+constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared};
 
 } // namespace
 

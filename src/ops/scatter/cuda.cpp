@@ -107,7 +107,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"scatter_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
 
 } // namespace
 

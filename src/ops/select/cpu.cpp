@@ -58,7 +58,7 @@ Result<void> run(ir::Node const&, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"select_plain", 1, run};
+constexpr PlainTactic kPlain{"select_any_plain_cpu", 1, run};
 
 class VectorSelect final : public Tactic
 {
@@ -118,8 +118,8 @@ private:
     kernels::jit::Isa isa_;
 };
 
-constexpr VectorSelect kAvx512{"select_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorSelect kAvx2{"select_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+constexpr VectorSelect kAvx512{"select_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
+constexpr VectorSelect kAvx2{"select_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
 
 } // namespace
 

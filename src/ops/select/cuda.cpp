@@ -15,7 +15,7 @@ CudaKernels generate(Problem const& p, Config const&)
             "TW_INLINE " + number + " apply(int c, " + number + " a, " + number + " b) { return c ? a : b; }\n"});
 }
 
-constexpr CudaTactic kPlain{"select_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"select_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -14,7 +14,7 @@ Result<void> run(ir::Node const&, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"shape_plain", 1, run};
+constexpr PlainTactic kPlain{"shape_any_plain_cpu", 1, run};
 
 } // namespace
 

@@ -23,7 +23,7 @@ CudaKernels generate(Problem const&, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"shape_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"shape_any_plain_cuda", 1, generate};
 
 } // namespace
 

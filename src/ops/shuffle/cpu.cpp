@@ -122,7 +122,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
     return both ? in[0].sizeBytes() : 0; // what the first transpose gives
 }
 
-constexpr PlainTactic kPlain{"shuffle_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"shuffle_any_plain_cpu", 1, run, workspace};
 
 // ---- One transpose of f32: blocks of 8 by 8 in registers, shared out to workers.
 
@@ -175,8 +175,8 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
     return {};
 }
 
-constexpr VectorTactic kBlocks{"shuffle_f32_8x8_avx2", 1,         kernels::jit::Isa::kAvx2, runBlocks,
-                               supportsBlocks,         onlyLinear};
+constexpr VectorTactic kBlocks{
+    "shuffle_f32_transpose_8x8_avx2", 1, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
 
 } // namespace
 

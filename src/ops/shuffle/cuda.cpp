@@ -90,8 +90,8 @@ CudaKernels generateMove(Problem const& problem, Config const& config)
     return out;
 }
 
-constexpr CudaTactic kMove{"shuffle_move_cuda", 4, generateMove, supportsMove, configsOfTiles};
-constexpr CudaTactic kPlain{"shuffle_plain_cuda", 1, generate};
+constexpr CudaTactic kMove{"shuffle_any_strided_copy_cuda", 4, generateMove, supportsMove, configsOfTiles};
+constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, generate};
 
 } // namespace
 

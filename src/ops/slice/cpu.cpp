@@ -185,7 +185,7 @@ int64_t workspace(ir::Node const&, std::span<TensorRef const>, std::span<TensorR
     return entries * int64_t(sizeof(int64_t) + sizeof(Run));
 }
 
-constexpr PlainTactic kPlain{"slice_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"slice_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last: runs of channels that begin on a cache line, of pixels at any places inside x.
 
@@ -231,8 +231,8 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{"slice_f32_pixels_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"slice_f32_pixels_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
 
 } // namespace
 

@@ -39,8 +39,8 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf, 4>("slice_runs_cuda");
-constexpr CudaTactic kPlain{"slice_plain_cuda", 4, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kRuns = runsTactic<runsOf, 4>("slice_any_segments_sm90");
+constexpr CudaTactic kPlain{"slice_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 

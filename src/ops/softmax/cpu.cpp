@@ -92,7 +92,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"softmax_plain", 1, run};
+constexpr PlainTactic kPlain{"softmax_any_plain_cpu", 1, run};
 
 class JitKernel final : public Kernel
 {

@@ -104,10 +104,11 @@ CudaKernels generateRows(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kRows{"softmax_rows_cuda", 3, generateRows, supportsRows};
-constexpr CudaTactic kShortRows{"softmax_short_rows_cuda", 1, generateShortRows, supportsShortRows, configsOfShortRows};
-constexpr CudaTactic kColumns{"softmax_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
-constexpr CudaTactic kPlain{"softmax_plain_cuda", 1, generate};
+constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, generateRows, supportsRows};
+constexpr CudaTactic kShortRows{"softmax_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
+                                configsOfShortRows};
+constexpr CudaTactic kColumns{"softmax_any_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
+constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -87,7 +87,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const>, std::span<Te
     return node.attrsAs<Attrs>().k * int64_t(sizeof(Entry));
 }
 
-constexpr PlainTactic kPlain{"topk_plain", 1, run, workspace};
+constexpr PlainTactic kPlain{"topk_any_plain_cpu", 1, run, workspace};
 
 // An element's key above its index inverted: of two, the larger one stands first in the result.
 using Order = uint64_t;
@@ -384,8 +384,8 @@ private:
     kernels::jit::Isa isa_;
 };
 
-constexpr VectorTopk kAvx512{"topk_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr VectorTopk kAvx2{"topk_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
+constexpr VectorTopk kAvx512{"topk_any_vectors_avx512", 1, kernels::jit::Isa::kAvx512};
+constexpr VectorTopk kAvx2{"topk_any_vectors_avx2", 1, kernels::jit::Isa::kAvx2};
 
 } // namespace
 

@@ -43,7 +43,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPlain{"topk_plain_cuda", 1, generate, supports};
+constexpr CudaTactic kPlain{"topk_any_plain_cuda", 1, generate, supports};
 
 } // namespace
 

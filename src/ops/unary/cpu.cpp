@@ -116,7 +116,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"unary_plain", 1, run};
+constexpr PlainTactic kPlain{"unary_any_plain_cpu", 1, run};
 
 // One step of an emitted expression.
 Result<PointwiseSpec> specOf(Problem const& p)

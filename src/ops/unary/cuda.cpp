@@ -112,7 +112,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, {"unary", {0}, apply});
 }
 
-constexpr CudaTactic kPlain{"unary_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
+constexpr CudaTactic kPlain{"unary_any_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};
 
 } // namespace
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tactic/former_names.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "tactic/tactic.h"
+
+namespace tw::ops {
+
+namespace {
+
+constexpr FormerName kNames[] = {
+    {"activation_any_plain_cpu", "activation_plain"},
+    {"activation_any_plain_cuda", "activation_plain_cuda"},
+    {"attention_any_plain_cpu", "attention_plain"},
+    {"attention_any_plain_cuda", "attention_plain_cuda"},
+    {"attention_f16_cudnn_sm90a", "attention_f16_cudnn"},
+    {"attention_f16_mma_sm80", "attention_f16_mma_cuda"},
+    {"attention_f16_wgmma_sm90a", "attention_f16_wgmma_cuda"},
+    {"attention_f32_tf32x3_mma_sm80", "attention_f32_mma_cuda"},
+    {"attention_tf32_mma_sm80", "attention_tf32_mma_cuda"},
+    {"concatenation_any_plain_cpu", "concatenation_plain"},
+    {"concatenation_any_plain_cuda", "concatenation_plain_cuda"},
+    {"concatenation_any_segments_sm90", "concatenation_runs_cuda"},
+    {"concatenation_f32_nhwc_avx2", "concatenation_f32_pixels_avx2"},
+    {"concatenation_f32_nhwc_avx512", "concatenation_f32_pixels_avx512"},
+    {"convolution_any_plain_cpu", "convolution_plain"},
+    {"convolution_any_plain_cuda", "convolution_plain_cuda"},
+    {"convolution_f16_cudnn_cuda", "convolution_f16_cudnn"},
+    {"convolution_f16_depthwise_cuda", "convolution_f16_depthwise"},
+    {"convolution_f16_depthwise_strips_sm80", "convolution_f16_depthwise_strips"},
+    {"convolution_f16_depthwise_tile_sm80", "convolution_f16_depthwise_tile"},
+    {"convolution_f16_nchw_mma_sm80", "convolution_f16_planar_sm80"},
+    {"convolution_f16_nd_mma_sm80", "convolution_f16_nd_sm80"},
+    {"convolution_f32_depthwise_cuda", "convolution_f32_depthwise"},
+    {"convolution_f32_depthwise_strips_sm80", "convolution_f32_depthwise_strips"},
+    {"convolution_f32_depthwise_tile_sm80", "convolution_f32_depthwise_tile"},
+    {"convolution_f32_direct_nchw_avx2", "convolution_f32_planes_avx2"},
+    {"convolution_f32_direct_nchw_avx512", "convolution_f32_planes_avx512"},
+    {"convolution_f32_direct_nhwc_avx2", "convolution_f32_direct_avx2"},
+    {"convolution_f32_direct_nhwc_avx512", "convolution_f32_direct_avx512"},
+    {"convolution_f32_nchw_simt_sm80", "convolution_f32_planar_sm80"},
+    {"convolution_f32_nd_tf32x3_mma_sm80", "convolution_f32_nd_sm80"},
+    {"convolution_f32_simt_sm80", "convolution_f32_tile_sm80"},
+    {"convolution_f32_transposed_simt_sm80", "convolution_f32_transposed_tile_sm80"},
+    {"convolution_tf32_cudnn_cuda", "convolution_tf32_cudnn"},
+    {"convolution_tf32_nchw_mma_sm80", "convolution_tf32_planar_sm80"},
+    {"convolution_tf32_nd_mma_sm80", "convolution_tf32_nd_sm80"},
+    {"cumulative_sum_any_plain_cpu", "cumulative_sum_lines"},
+    {"cumulative_sum_any_plain_cuda", "cumulative_sum_plain_cuda"},
+    {"elementwise_any_plain_cpu", "elementwise_plain"},
+    {"elementwise_any_plain_cuda", "elementwise_plain_cuda"},
+    {"expanded_depthwise_f32_plain_cpu", "expanded_depthwise_plain"},
+    {"expanded_depthwise_f32_plain_cuda", "expanded_depthwise_plain_cuda"},
+    {"expanded_depthwise_f32_row_tiles_avx2", "expanded_depthwise_f32_bands_avx2"},
+    {"expanded_depthwise_f32_row_tiles_avx512", "expanded_depthwise_f32_bands_avx512"},
+    {"fill_any_plain_cpu", "fill_plain"},
+    {"fill_any_plain_cuda", "fill_plain_cuda"},
+    {"gather_any_plain_cpu", "gather_plain"},
+    {"gather_any_plain_cuda", "gather_plain_cuda"},
+    {"gather_any_ring_sm90a", "gather_ring_cuda"},
+    {"gather_any_staged_cuda", "gather_staged_cuda"},
+    {"gather_any_vectors_avx2", "gather_vectors_avx2"},
+    {"gather_any_vectors_avx512", "gather_vectors_avx512"},
+    {"identity_any_cast_avx2", "identity_cast_avx2"},
+    {"identity_any_cast_avx512", "identity_cast_avx512"},
+    {"identity_any_plain_cpu", "identity_plain"},
+    {"identity_any_plain_cuda", "identity_plain_cuda"},
+    {"layer_norm_any_chunks_cuda", "layer_norm_chunks_cuda"},
+    {"layer_norm_any_plain_cpu", "layer_norm_plain"},
+    {"layer_norm_any_plain_cuda", "layer_norm_plain_cuda"},
+    {"layer_norm_any_rows_cuda", "layer_norm_rows_cuda"},
+    {"lrn_any_plain_cpu", "lrn_plain"},
+    {"lrn_any_plain_cuda", "lrn_plain_cuda"},
+    {"matrix_multiply_any_cublaslt_cuda", "matrix_multiply_cublaslt"},
+    {"matrix_multiply_any_plain_cpu", "matrix_multiply_plain"},
+    {"matrix_multiply_any_plain_cuda", "matrix_multiply_plain_cuda"},
+    {"matrix_multiply_f16_mma_sm80", "matrix_multiply_f16_mma_cuda"},
+    {"matrix_multiply_f16_wgmma_norm_sm90a", "matrix_multiply_f16_norm_wgmma_cuda"},
+    {"matrix_multiply_f16_wgmma_sm90a", "matrix_multiply_f16_wgmma_cuda"},
+    {"matrix_multiply_f16_wgmma_then_norm_sm90a", "matrix_multiply_f16_norm_apart_cuda"},
+    {"matrix_multiply_f32_gemm_avx2", "matrix_multiply_f32_jit_avx2"},
+    {"matrix_multiply_f32_gemm_avx512", "matrix_multiply_f32_jit_avx512"},
+    {"matrix_multiply_f32_gemv_avx2", "matrix_multiply_f32_few_rows_avx2"},
+    {"matrix_multiply_f32_gemv_avx512", "matrix_multiply_f32_few_rows_avx512"},
+    {"matrix_multiply_f32_simt_sm80", "matrix_multiply_f32_cuda"},
+    {"matrix_multiply_f32_tf32x3_mma_sm80", "matrix_multiply_f32_mma_cuda"},
+    {"matrix_multiply_f32_tf32x3_wgmma_sm90a", "matrix_multiply_f32_wgmma_cuda"},
+    {"matrix_multiply_tf32_cublaslt_cuda", "matrix_multiply_tf32_cublaslt"},
+    {"matrix_multiply_tf32_mma_sm80", "matrix_multiply_tf32_mma_cuda"},
+    {"matrix_multiply_tf32_wgmma_sm90a", "matrix_multiply_tf32_wgmma_cuda"},
+    {"non_zero_any_plain_cpu", "non_zero_plain"},
+    {"non_zero_any_plain_cuda", "non_zero_plain_cuda"},
+    {"one_hot_any_plain_cpu", "one_hot_plain"},
+    {"one_hot_any_plain_cuda", "one_hot_plain_cuda"},
+    {"padding_any_plain_cpu", "padding_plain"},
+    {"padding_any_plain_cuda", "padding_plain_cuda"},
+    {"padding_any_segments_sm90", "padding_runs_cuda"},
+    {"padding_f32_nhwc_avx2", "padding_f32_pixels_avx2"},
+    {"padding_f32_nhwc_avx512", "padding_f32_pixels_avx512"},
+    {"parametric_relu_any_plain_cpu", "parametric_relu_plain"},
+    {"parametric_relu_any_plain_cuda", "parametric_relu_plain_cuda"},
+    {"pointwise_any_plain_cpu", "pointwise_plain"},
+    {"pointwise_any_plain_cuda", "pointwise_plain_cuda"},
+    {"pooling_any_nchw_cuda", "pooling_planes_cuda"},
+    {"pooling_any_plain_cpu", "pooling_plain"},
+    {"pooling_any_plain_cuda", "pooling_plain_cuda"},
+    {"pooling_any_row_tiles_sm80", "pooling_bands_cuda"},
+    {"pooling_f16_nhwc_cuda", "pooling_f16_pixels"},
+    {"pooling_f32_nchw_avx2", "pooling_f32_planes_avx2"},
+    {"pooling_f32_nchw_avx512", "pooling_f32_planes_avx512"},
+    {"pooling_f32_nhwc_avx2", "pooling_f32_pixels_avx2"},
+    {"pooling_f32_nhwc_avx512", "pooling_f32_pixels_avx512"},
+    {"pooling_f32_nhwc_cuda", "pooling_f32_pixels"},
+    {"reduce_any_columns_cuda", "reduce_columns_cuda"},
+    {"reduce_any_plain_cpu", "reduce_plain"},
+    {"reduce_any_plain_cuda", "reduce_plain_cuda"},
+    {"reduce_any_rows_cuda", "reduce_rows_cuda"},
+    {"reduce_any_short_rows_sm80", "reduce_short_rows_cuda"},
+    {"reduce_f16_nhwc_cuda", "reduce_f16_pixels"},
+    {"reduce_f32_nhwc_avx2", "reduce_f32_pixels_avx2"},
+    {"reduce_f32_nhwc_avx512", "reduce_f32_pixels_avx512"},
+    {"reduce_f32_nhwc_cuda", "reduce_f32_pixels"},
+    {"reformat_any_plain_cpu", "reformat_plain"},
+    {"reformat_any_plain_cuda", "reformat_plain_cuda"},
+    {"reformat_any_strided_copy_cuda", "reformat_move_cuda"},
+    {"reformat_f16_nhwc_cuda", "reformat_2_pixels"},
+    {"reformat_f32_transpose_8x8_avx2", "reformat_f32_8x8_avx2"},
+    {"resize_any_lanes_sm80", "resize_lanes_cuda"},
+    {"resize_any_plain_cpu", "resize_plain"},
+    {"resize_any_plain_cuda", "resize_plain_cuda"},
+    {"resize_any_planes_cuda", "resize_planes_cuda"},
+    {"resize_any_rows_cuda", "resize_rows_cuda"},
+    {"resize_any_strips_cuda", "resize_strips_cuda"},
+    {"resize_f16_nhwc_cuda", "resize_f16_pixels"},
+    {"resize_f32_nhwc_avx2", "resize_f32_pixels_avx2"},
+    {"resize_f32_nhwc_avx512", "resize_f32_pixels_avx512"},
+    {"resize_f32_nhwc_cuda", "resize_f32_pixels"},
+    {"scale_any_plain_cpu", "scale_plain"},
+    {"scale_any_plain_cuda", "scale_plain_cuda"},
+    {"scatter_any_parallel_cpu", "scatter_shared"},
+    {"scatter_any_plain_cpu", "scatter_plain"},
+    {"scatter_any_plain_cuda", "scatter_plain_cuda"},
+    {"select_any_plain_cpu", "select_plain"},
+    {"select_any_plain_cuda", "select_plain_cuda"},
+    {"select_any_vectors_avx2", "select_vectors_avx2"},
+    {"select_any_vectors_avx512", "select_vectors_avx512"},
+    {"shape_any_plain_cpu", "shape_plain"},
+    {"shape_any_plain_cuda", "shape_plain_cuda"},
+    {"shuffle_any_plain_cpu", "shuffle_plain"},
+    {"shuffle_any_plain_cuda", "shuffle_plain_cuda"},
+    {"shuffle_any_strided_copy_cuda", "shuffle_move_cuda"},
+    {"shuffle_f32_transpose_8x8_avx2", "shuffle_f32_8x8_avx2"},
+    {"slice_any_plain_cpu", "slice_plain"},
+    {"slice_any_plain_cuda", "slice_plain_cuda"},
+    {"slice_any_segments_sm90", "slice_runs_cuda"},
+    {"slice_f32_nhwc_avx2", "slice_f32_pixels_avx2"},
+    {"slice_f32_nhwc_avx512", "slice_f32_pixels_avx512"},
+    {"softmax_any_columns_cuda", "softmax_columns_cuda"},
+    {"softmax_any_plain_cpu", "softmax_plain"},
+    {"softmax_any_plain_cuda", "softmax_plain_cuda"},
+    {"softmax_any_rows_cuda", "softmax_rows_cuda"},
+    {"softmax_any_short_rows_sm80", "softmax_short_rows_cuda"},
+    {"topk_any_plain_cpu", "topk_plain"},
+    {"topk_any_plain_cuda", "topk_plain_cuda"},
+    {"topk_any_vectors_avx2", "topk_vectors_avx2"},
+    {"topk_any_vectors_avx512", "topk_vectors_avx512"},
+    {"unary_any_plain_cpu", "unary_plain"},
+    {"unary_any_plain_cuda", "unary_plain_cuda"},
+};
+
+} // namespace
+
+std::span<FormerName const> formerNames()
+{
+    return kNames;
+}
+
+uint64_t tacticId(std::string_view name, int version)
+{
+    Hasher h;
+    h.text(name);
+    h.number(uint64_t(version));
+    return h.value();
+}
+
+std::string_view todaysName(std::string_view former)
+{
+    auto const n =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](FormerName const& n) { return n.former == former; });
+    return n == std::end(kNames) ? former : n->today;
+}
+
+} // namespace tw::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
 // Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
-// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the other
-// cases the shortest sources that it takes to have compiled every .cuh file. Reports
+// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the
+// other cases the shortest sources that it takes to have compiled every .cuh file. Reports
 // registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
 #include <algorithm>
 #include <atomic>
@@ -49,7 +49,7 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
     std::vector<Source> list;
     void* const recorder = dlopen(TW_NVRTC_RECORDER, RTLD_NOW | RTLD_LOCAL);
     auto const take =
-        recorder ? reinterpret_cast<void (*)(std::vector<std::string>*)>(dlsym(recorder, "twTakeTexts")) : nullptr;
+        recorder ? reinterpret_cast<void (*)(std::vector<std::string>*)>(dlsym(recorder, "twTakeSources")) : nullptr;
     if (!take) {
         std::printf("FAILED: %s\n", dlerror());
         ++failures;

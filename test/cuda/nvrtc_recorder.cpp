@@ -60,7 +60,7 @@ TW_EXPORT int nvrtcGetCUBIN(void*, char* cubin)
 }
 
 // Texts that came since the last call.
-TW_EXPORT void twTakeTexts(std::vector<std::string>* taken)
+TW_EXPORT void twTakeSources(std::vector<std::string>* taken)
 {
     taken->clear();
     taken->swap(texts);

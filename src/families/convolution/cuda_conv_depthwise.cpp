@@ -17,14 +17,14 @@ int64_t placeOf(Extents const& w, int64_t, int64_t r, int64_t s, int64_t channel
 
 } // namespace
 
-std::string fewText(bool isHalf)
+std::string fewSource(bool isHalf)
 {
     return cuda::include(isHalf ? "families/convolution/few_f16.cuh" : "families/convolution/few_f32.cuh");
 }
 
-std::string activationText(Problem const& p, bool isHalf)
+std::string activationSource(Problem const& p, bool isHalf)
 {
-    return isHalf ? cuda::activationText(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
+    return isHalf ? cuda::activationSource(epilogueOf(p).activation) : conv_f32::activationOf(activationOf(*p.node));
 }
 
 Support supportsAlone(Problem const& p, DataType type)

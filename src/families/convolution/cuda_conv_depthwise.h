@@ -6,11 +6,11 @@
 
 namespace tw::ops::conv_f16 {
 
-// Text of T, Few (V of them as they lie in memory), unpack() to floats and packed() from them. V is 4 or 8 for FP16, at
-// most 4 for FP32.
-std::string fewText(bool isHalf);
-// Text of activate().
-std::string activationText(Problem const& problem, bool isHalf);
+// Source of T, Few (V of them as they lie in memory), unpack() to floats and packed() from them. V is 4 or 8 for FP16,
+// at most 4 for FP32.
+std::string fewSource(bool isHalf);
+// Source of activate().
+std::string activationSource(Problem const& problem, bool isHalf);
 
 // One filter for each channel, on compute capability 8.0 or later.
 Support supportsAlone(Problem const& problem, DataType type);

@@ -54,12 +54,12 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
         return noKernels(unsupported("a config has other numbers"));
     int64_t const columns = config[0], vector = config[1];
     Geometry const largest = geometryOf(p, true);
-    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
+    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
                          cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
                          cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
                          cuda::constant("COLUMNS", columns) + cuda::constant("V", vector) +
                          cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
-                         fewText(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
+                         fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
     CudaKernels out = depthwiseKernels(p, std::move(source), 0);
     out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);

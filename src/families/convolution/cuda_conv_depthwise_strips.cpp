@@ -118,7 +118,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
     if (char const* const why = misfit(largest, config, isHalf))
         return noKernels(unsupported(why));
     int64_t const bytes = sharedBytes(largest, config, isHalf);
-    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
+    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
                          cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
                          cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
                          cuda::constant("DILATION", largest.dilation[2]) + cuda::constant("COLUMNS", config[kColumns]) +
@@ -126,7 +126,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
                          cuda::constant("SLICE", config[kSlice]) + cuda::constant("AHEAD", config[kAhead]) +
                          cuda::constant("BLOCKS", config[kBlocks]) + cuda::constant("kChannels", roundUp8(largest.c)) +
                          cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
-                         fewText(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
+                         fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
     CudaKernels out = depthwiseKernels(p, std::move(source), bytes);
     out.run = [config, bytes, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);

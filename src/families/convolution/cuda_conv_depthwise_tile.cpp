@@ -146,7 +146,7 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
         return noKernels(unsupported(why));
     Shape const shape = shapeOf(largest, config, isHalf);
     std::string source =
-        cuda::include("kernels/cuda/common/matrix.cuh") + activationText(p, isHalf) +
+        cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
         cuda::constant("HELD",
                        largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
         cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +

@@ -19,7 +19,7 @@ using conv_f16::geometryOf;
 using conv_f16::kMostPlanarChannels;
 using conv_f16::shapeOf;
 
-constexpr size_t kMostConfigs = 5, kMostTexts = 3;
+constexpr size_t kMostConfigs = 5, kMostSources = 3;
 
 struct Kind
 {
@@ -73,7 +73,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
         add(base);
     else
         for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors,
-                                                    p.cuda->capability >= 90, kMostConfigs, kMostTexts))
+                                                    p.cuda->capability >= 90, kMostConfigs, kMostSources))
             add(s);
     return list;
 }
@@ -153,7 +153,7 @@ constexpr conv_f16::Way wayOf()
 
 std::string activationOf(FusedActivation const& activation)
 {
-    return activationText("activate", activation.kind, activation.alpha, activation.beta);
+    return activationSource("activate", activation.kind, activation.alpha, activation.beta);
 }
 
 constinit conv_f16::Way const kProducts = wayOf<false>();

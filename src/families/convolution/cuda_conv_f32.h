@@ -12,7 +12,7 @@ extern conv_f16::Way const kProducts;
 // The same for few channels in linear format: a network's first layer.
 extern conv_f16::Way const kProductsPlanar;
 
-// The activation as text that is exact to FP32.
+// The activation as source that is exact to FP32.
 std::string activationOf(FusedActivation const& activation);
 
 } // namespace tw::ops::conv_f32

@@ -17,7 +17,7 @@ using conv_f16::roundUp8;
 using deconv_f16::geometryOf;
 
 constexpr int64_t kMostWindow = 16;
-constexpr size_t kMostConfigs = 4, kMostTexts = 2;
+constexpr size_t kMostConfigs = 4, kMostSources = 2;
 
 bool isEmpty(Geometry const& g)
 {
@@ -96,7 +96,7 @@ std::vector<Config> Beside<tf32>::configs(Problem const& p)
     if (isEmpty(optimum))
         return {tileConfigOf(base)};
     for (conv::Spec const& s : conv::candidates(base, shapeOf(optimum), p.cuda->multiprocessors,
-                                                p.cuda->capability >= 90, kMostConfigs, kMostTexts))
+                                                p.cuda->capability >= 90, kMostConfigs, kMostSources))
         if (!unsupportedGeometry(s, maximum))
             list.push_back(tileConfigOf(s));
     return list;

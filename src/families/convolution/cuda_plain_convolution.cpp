@@ -53,7 +53,7 @@ Result<void> run(KernelWindowAttrs const& a, WindowKind kind, CudaLaunch const& 
 
 std::string activate(char const* name, FusedActivation const& f)
 {
-    return activationText(name, f.kind, f.alpha, f.beta);
+    return activationSource(name, f.kind, f.alpha, f.beta);
 }
 
 bool hasWideWindow(KernelWindowAttrs const& a)

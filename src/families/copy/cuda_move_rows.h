@@ -6,7 +6,7 @@
 
 namespace tw::ops {
 
-// Behind the text of addTileKernels(): one kernel.
+// After the source of addTileKernels(): one kernel.
 void addRowKernels(CudaKernels& out);
 // Whether that is for this box: rows that lie side by side in x and apart in y, and begin anywhere.
 bool areMovedRows(Box const& box);

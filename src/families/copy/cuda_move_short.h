@@ -6,7 +6,7 @@
 
 namespace tw::ops {
 
-// Behind the text of addTileKernels().
+// After the source of addTileKernels().
 void addShortKernels(CudaKernels& out);
 // Rows of x are short. `first`: the position of the first of those kernels.
 Result<void> moveStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,

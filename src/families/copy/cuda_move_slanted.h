@@ -6,7 +6,7 @@
 
 namespace tw::ops {
 
-// One kernel, behind the text of addTileKernels().
+// One kernel, After the source of addTileKernels().
 void addSlantedKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape);
 Result<void> moveSlanted(CudaLaunch const& launch, int kernel, TileBox const& box, TilePlace const& place,
                          TileShape const& shape);

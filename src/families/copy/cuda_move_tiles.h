@@ -17,7 +17,7 @@ struct TilePlace
 };
 
 constexpr int kRowKernel = 2; // of those kernels, that of cuda_move_rows.h
-// Behind the text of move(), which says what an Element is.
+// After the source of move(), which says what an Element is.
 void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the
 // last one is 1. No border.

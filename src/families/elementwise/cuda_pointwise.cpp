@@ -293,7 +293,7 @@ char const* halfActivation(int kind)
 
 } // namespace
 
-std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf)
+std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf)
 {
     // Comparisons are turned so that NaN goes through.
     std::string body;

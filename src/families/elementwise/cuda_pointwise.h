@@ -34,8 +34,8 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
 // Every shape of the problem is fixed.
 bool isStatic(Problem const& problem);
 
-// Text of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
+// Source of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
 // that become FP16, behind kernels/cuda/common/half_math.cuh.
-std::string activationText(char const* name, int kind, float alpha, float beta, bool isHalf = false);
+std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf = false);
 
 } // namespace tw::ops

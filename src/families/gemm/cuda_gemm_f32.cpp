@@ -44,7 +44,7 @@ cores::Operands operandsOf(Problem const& p)
     s.bias = isPresent(p, Epilogue::kBias);
     s.residual = isPresent(p, Epilogue::kResidual);
     FusedActivation const& f = operations.epilogue.activation;
-    s.activation = activationText("activate", f.kind, f.alpha, f.beta);
+    s.activation = activationSource("activate", f.kind, f.alpha, f.beta);
     return s;
 }
 

@@ -18,7 +18,7 @@ CudaKernels multiplyKernels(Problem const& problem)
     CudaKernels out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
-    out.source = activationText("activate", activation.kind, activation.alpha, activation.beta) +
+    out.source = activationSource("activate", activation.kind, activation.alpha, activation.beta) +
                  cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
                  cuda::include("families/gemm/cuda_plain_gemm.cuh");
     out.run = [node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {

@@ -14,7 +14,7 @@ CudaKernels generate(Problem const& p, Config const&)
     return pointwiseKernels(p, {"activation",
                                 {0},
                                 (isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "") +
-                                    activationText("apply", int(a.kind), a.alpha, a.beta, isHalf)});
+                                    activationSource("apply", int(a.kind), a.alpha, a.beta, isHalf)});
 }
 
 constexpr CudaTactic kPlain{"activation_any_plain_cuda", 2, generate, nullptr, nullptr, pointwiseFormatsOfAll};

@@ -10,7 +10,7 @@ std::string constantsOf(Problem const& problem)
     auto const& a = problem.node->attrsAs<Attrs>();
     bool const isHalf = problem.outputs[0].type == DataType::kHalf;
     return (isHalf ? cuda::include("kernels/cuda/common/half_math.cuh") : "") +
-           activationText("activate", a.activation.kind, a.activation.alpha, a.activation.beta, isHalf) +
+           activationSource("activate", a.activation.kind, a.activation.alpha, a.activation.beta, isHalf) +
            cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::flag("kGamma", a.hasGamma) +
            cuda::flag("kBeta", a.hasBeta) + cuda::flag("kRms", a.rms) + cuda::number("kEpsilon", float(a.epsilon));
 }

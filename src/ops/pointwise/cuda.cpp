@@ -95,8 +95,8 @@ CudaKernels generate(Problem const& p, Config const&)
     for (size_t s = 0; s < program.steps.size(); ++s) {
         kernels::jit::PointwiseStep const& step = program.steps[s];
         if (step.code == Code::kActivation)
-            what.text +=
-                activationText(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha, step.beta, isHalf);
+            what.text += activationSource(("activate" + std::to_string(s)).c_str(), int(step.kind), step.alpha,
+                                          step.beta, isHalf);
         body += "    float const " + name(program.inputs + int(s)) + " = " +
                 expression(step, name(step.a), name(step.b), int(s), isHalf) + ";\n";
     }

@@ -48,7 +48,7 @@ int attentionUnit(int bytesOfElement, std::initializer_list<int64_t> places)
     return int(unit);
 }
 
-std::string attentionText(AttentionMasks const& m)
+std::string attentionSource(AttentionMasks const& m)
 {
     return flag("MASK", m.mask) + flag("MASK_ROWS", m.maskRows) + flag("KEEP", m.keep) + flag("KEEP_ROWS", m.keepRows) +
            flag("INVERTED", m.inverted) + flag("PAIRS", m.pairs) + flag("CAUSAL", m.causal) + flag("MASKED", m.any()) +

@@ -32,10 +32,11 @@ using AttentionArgs = AttentionArgsOf<void>;
 // What kernels take: scale and fill as they want them.
 AttentionArgs forKernel(AttentionArgs args);
 
-// Elements that copies may move at once, of 16 bytes or less, where rows begin at these places and at multiples of them.
+// Elements that copies may move at once, of 16 bytes or less, where rows begin at these places and at multiples of
+// them.
 int attentionUnit(int bytesOfElement, std::initializer_list<int64_t> places);
 
 // Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text in front defines.
-std::string attentionText(AttentionMasks const& masks);
+std::string attentionSource(AttentionMasks const& masks);
 
 } // namespace tw::cuda

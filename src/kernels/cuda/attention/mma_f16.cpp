@@ -41,7 +41,7 @@ std::string source(Spec const& s)
     char const* const moved = s.unit == 8 ? "Unit" : s.unit == 4 ? "uint2" : s.unit == 2 ? "u32" : "u16";
     return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
-           constant("WARPS", s.warps) + constant("KEYS", s.keys) + type("Moved", moved) + attentionText(s.masks) +
+           constant("WARPS", s.warps) + constant("KEYS", s.keys) + type("Moved", moved) + attentionSource(s.masks) +
            include("kernels/cuda/attention/mma_f16.cuh");
 }
 

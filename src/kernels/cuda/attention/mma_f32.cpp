@@ -48,7 +48,7 @@ std::string source(Spec const& s)
     return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
            constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
-           constant("PARTS", s.parts) + flag("EXACT", s.exact) + attentionText(masks) +
+           constant("PARTS", s.parts) + flag("EXACT", s.exact) + attentionSource(masks) +
            include("kernels/cuda/attention/mma_f32.cuh");
 }
 

@@ -35,10 +35,10 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    return include("kernels/cuda/common/hopper.cuh") + wgmmaText(s.keys, false, false) +
-           wgmmaRegistersText(s.headDim, true) + constant("D", s.headDim) + constant("GROUPS", s.groups) +
+    return include("kernels/cuda/common/hopper.cuh") + wgmmaSource(s.keys, false, false) +
+           wgmmaRegistersSource(s.headDim, true) + constant("D", s.headDim) + constant("GROUPS", s.groups) +
            constant("KEYS", s.keys) + constant("STAGES", s.stages) + constant("THREADS", s.threads()) +
-           attentionText(s.masks) + include("kernels/cuda/attention/wgmma_f16.cuh");
+           attentionSource(s.masks) + include("kernels/cuda/attention/wgmma_f16.cuh");
 }
 
 Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args const& args)

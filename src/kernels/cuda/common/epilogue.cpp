@@ -8,17 +8,17 @@ namespace tw::cuda {
 
 std::string epilogueConstants(Epilogue const& e, int chunk)
 {
-    return activationText(e.activation) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
+    return activationSource(e.activation) + type("Element", e.single ? "float" : "f16") + constant("CHUNK", chunk) +
            flag("BIAS", e.bias) + flag("RESIDUAL", e.residual) + flag("ACTIVATE_LAST", e.activateLast) +
            flag("ALIGNED", e.aligned);
 }
 
-std::string rowsText(bool single)
+std::string rowsSource(bool single)
 {
     return include(single ? "kernels/cuda/common/epilogue_rows_f32.cuh" : "kernels/cuda/common/epilogue_rows_f16.cuh");
 }
 
-std::string columnsText(bool single)
+std::string columnsSource(bool single)
 {
     return include(single ? "kernels/cuda/common/epilogue_columns_f32.cuh"
                           : "kernels/cuda/common/epilogue_columns_f16.cuh");

@@ -25,12 +25,12 @@ struct Epilogue
 
 using Output = OutputOf<void>;
 
-// activate() and the constants that rowsText() reads. `chunk`: columns that a warp stages at once.
+// activate() and the constants that rowsSource() reads. `chunk`: columns that a warp stages at once.
 std::string epilogueConstants(Epilogue const& e, int chunk);
 // struct Output and writeRows(). After the prelude and the constants.
-std::string rowsText(bool single = false);
+std::string rowsSource(bool single = false);
 // writeColumns(), behind that: for sums whose rows are columns of y.
-std::string columnsText(bool single);
+std::string columnsSource(bool single);
 // The widest chunk, up to 64, that `columns` is a multiple of.
 int chunkOf(int columns);
 

@@ -31,17 +31,17 @@ std::string wgmmaOf(int n, char const* type, std::string const& orders)
 
 } // namespace
 
-std::string wgmmaText(int n, bool transposedP, bool transposedQ)
+std::string wgmmaSource(int n, bool transposedP, bool transposedQ)
 {
     return wgmmaOf(n, "k16.f32.f16.f16", std::string(transposedP ? ", 1" : ", 0") + (transposedQ ? ", 1" : ", 0"));
 }
 
-std::string wgmmaSingleText(int n)
+std::string wgmmaTf32Source(int n)
 {
     return wgmmaOf(n, "k8.f32.tf32.tf32", "");
 }
 
-std::string wgmmaRegistersText(int n, bool transposedQ)
+std::string wgmmaRegistersSource(int n, bool transposedQ)
 {
     int const count = n / 2;
     std::string registers, operands;
@@ -58,7 +58,7 @@ std::string wgmmaRegistersText(int n, bool transposedQ)
            "\n        : \"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q), \"r\"(keep));\n}\n";
 }
 
-std::string activationText(std::string const& expression)
+std::string activationSource(std::string const& expression)
 {
     return "TW_INLINE float activate(float v) { return " + (expression.empty() ? "v" : expression) + "; }\n";
 }

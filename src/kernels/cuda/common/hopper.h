@@ -9,16 +9,16 @@ namespace tw::cuda {
 // wgmma(float (&d)[n / 2], u64 descriptorP, u64 descriptorQ, int keep): d = P Q + (keep ? d : 0) for P [64, 16] and
 // Q [n, 16] of FP16 in shared memory; an operand's transposed form has its rows, not k, contiguous. n % 8 = 0, n <=
 // 256.
-std::string wgmmaText(int n, bool transposedP, bool transposedQ);
+std::string wgmmaSource(int n, bool transposedP, bool transposedQ);
 // The same name for FP32 operands whose k is contiguous, P [64, 8] and Q [n, 8], of which TF32's bits are read.
-std::string wgmmaSingleText(int n);
+std::string wgmmaTf32Source(int n);
 // wgmmaFrom(float (&d)[n / 2], u32 const (&p)[4], u64 descriptorQ, int keep): the same with P in registers, laid out as
 // the sums of a product are.
-std::string wgmmaRegistersText(int n, bool transposedQ);
+std::string wgmmaRegistersSource(int n, bool transposedQ);
 // float activate(float v) { return expression; }; an empty expression is v itself.
-std::string activationText(std::string const& expression);
+std::string activationSource(std::string const& expression);
 
-// Expressions for activationText.
+// Expressions for activationSource.
 extern char const* const kRelu;
 extern char const* const kGeluErf;
 extern char const* const kGeluTanh;

@@ -20,7 +20,7 @@ char const* computeOf(DataType t);
 // Storage of so many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
 char const* unitOf(int64_t sizeBytes);
 
-// A float or a double as text that the compiler reads back exactly, infinities and NaN too.
+// A float or a double as source that the compiler reads back exactly, infinities and NaN too.
 std::string literal(float v);
 std::string literal(double v);
 

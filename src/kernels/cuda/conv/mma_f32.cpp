@@ -157,7 +157,7 @@ double estimateUs(Spec const& s, ConvShape const& g, int multiprocessors)
 }
 
 std::vector<Spec> candidates(Spec const& base, ConvShape const& g, int multiprocessors, bool clusters, size_t most,
-                             size_t mostTexts)
+                             size_t mostSources)
 {
     std::vector<Guess<Spec>> all;
     struct Tile
@@ -182,7 +182,7 @@ std::vector<Spec> candidates(Spec const& base, ConvShape const& g, int multiproc
     std::vector<std::string> texts;
     for (Guess<Spec> const& c : all) {
         bool const isKnown = std::find(texts.begin(), texts.end(), c.spec.name()) != texts.end();
-        if (list.size() >= most || (!isKnown && texts.size() >= mostTexts))
+        if (list.size() >= most || (!isKnown && texts.size() >= mostSources))
             continue;
         if (!isKnown)
             texts.push_back(c.spec.name());

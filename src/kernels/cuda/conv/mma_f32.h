@@ -31,8 +31,8 @@ struct Spec
     int vector = 4;         // elements of x that one copy takes: 4, 2 or 1
     bool planar = false;    // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
     bool aligned = true;    // filters of a group come in steps of 4
-    int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the text
-    std::string activation; // text of `template <class T> T activate(T)`
+    int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
+    std::string activation; // source of `template <class T> T activate(T)`
 
     int slices() const;   // groups of warps that share each step's k
     bool isAlone() const; // a block fills a multiprocessor
@@ -64,6 +64,6 @@ double estimateUs(Spec const& spec, ConvShape const& shape, int multiprocessors)
 // Tiles and splits worth timing, the best guess first, at most so many, of at most so many texts. `clusters`: blocks
 // may share k.
 std::vector<Spec> candidates(Spec const& base, ConvShape const& shape, int multiprocessors, bool clusters, size_t most,
-                             size_t mostTexts);
+                             size_t mostSources);
 
 } // namespace tw::cuda::conv_f32

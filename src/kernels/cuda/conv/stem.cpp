@@ -58,7 +58,7 @@ std::string source(Spec const& s)
     return include("kernels/cuda/common/matrix.cuh") + constant("ROWS", s.rows) + constant("COLUMNS", s.columns) +
            constant("TILE_N", s.tileN) + constant("CHANNELS", s.channels) + constant("FILTER_H", s.filterH) +
            constant("STRIDE_H", s.strideH) + constant("PAD_W", s.padW) + constant("SHIFT", s.shift()) +
-           constant("PATCH_UNITS", s.patchUnits()) + epilogueConstants(s, chunkOf(s.tileN)) + rowsText(s.single) +
+           constant("PATCH_UNITS", s.patchUnits()) + epilogueConstants(s, chunkOf(s.tileN)) + rowsSource(s.single) +
            include("kernels/cuda/conv/stem.cuh");
 }
 

@@ -50,7 +50,7 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    return gemm_f32::loaderText(s, kStepK, s.threads(), true) + flag("EXACT", s.exact) + constant("TILE_M", s.tileM) +
+    return gemm_f32::loaderSource(s, kStepK, s.threads(), true) + flag("EXACT", s.exact) + constant("TILE_M", s.tileM) +
            constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) +
            constant("STAGES", s.stages) + constant("SPLIT", s.split) +
            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + include("kernels/cuda/gemm/mma_tf32.cuh");

@@ -47,7 +47,7 @@ char const* unsupported(Spec const& s)
     return nullptr;
 }
 
-std::string loaderText(Operands const& o, int step, int threads, bool skewed)
+std::string loaderSource(Operands const& o, int step, int threads, bool skewed)
 {
     return o.activation + constant("STEP", step) + constant("THREADS", threads) + flag("SKEWED", skewed) +
            flag("A_ALONG_K", o.aAlongK) + flag("B_ALONG_K", o.bAlongK) + flag("PACKS_A", o.packsA) +
@@ -57,7 +57,7 @@ std::string loaderText(Operands const& o, int step, int threads, bool skewed)
 
 std::string source(Spec const& s)
 {
-    return loaderText(s, kStepK, s.threads(), false) + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
+    return loaderSource(s, kStepK, s.threads(), false) + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("ROWS", s.rows) + constant("COLUMNS", s.columns) + constant("STAGES", s.stages) +
            constant("SPLIT", s.split) + constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) +
            include("kernels/cuda/gemm/simt_f32.cuh");

@@ -48,7 +48,7 @@ std::string source(Spec const& spec);      // behind prelude(wide)
 constexpr char const* kKernel = "gemm";
 
 // The flags above, struct Params, copies of tiles of `step` elements of k to shared memory.
-std::string loaderText(Operands const& operands, int step, int threads, bool skewed);
+std::string loaderSource(Operands const& operands, int step, int threads, bool skewed);
 
 // Tiles and geometry; m, n and k are set. `batches`: of params.batch.
 LaunchGeometry launch(Spec const& spec, Params& params, int64_t batches);

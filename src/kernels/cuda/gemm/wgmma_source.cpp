@@ -11,7 +11,7 @@ std::string source(Spec const& s)
 {
     bool const early = s.constantB;
     std::string text = include("kernels/cuda/common/hopper.cuh") +
-                       (s.single ? wgmmaSingleText(s.tileQ) : wgmmaText(s.tileQ, !s.pAlongK(), !s.qAlongK()));
+                       (s.single ? wgmmaTf32Source(s.tileQ) : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
             constant("NORM", s.norm) + constant("THREADS", s.threads()) +
@@ -29,7 +29,7 @@ std::string source(Spec const& s)
             (s.norm ? "const __grid_constant__ Norm theNorm, " : "") + "\n#define TW_Y " +
             (s.copies ? "&mapY" : "nullptr") + "\n#define TW_RESIDUAL " + (fetches ? "&mapResidual" : "nullptr") +
             "\n#define TW_NORM " + (s.norm ? "&theNorm" : "nullptr") + "\n";
-    return text + rowsText(s.single) + columnsText(s.single) + include("kernels/cuda/gemm/wgmma.cuh") +
+    return text + rowsSource(s.single) + columnsSource(s.single) + include("kernels/cuda/gemm/wgmma.cuh") +
            (s.norm ? include("kernels/cuda/gemm/wgmma_fill.cuh") : "");
 }
 

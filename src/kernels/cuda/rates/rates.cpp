@@ -14,7 +14,7 @@ constexpr int kWgmma = 90, kMma = 80; // capabilities; those above 9.0 have the 
 RateKernel warpgroups(RateOf what)
 {
     int const k = what == RateOf::kF16 ? 64 : 32; // in 128 bytes
-    std::string const product = what == RateOf::kF16 ? wgmmaText(256, false, false) : wgmmaSingleText(256);
+    std::string const product = what == RateOf::kF16 ? wgmmaSource(256, false, false) : wgmmaTf32Source(256);
     RateKernel kernel;
     kernel.source = include("kernels/cuda/common/hopper.cuh") + product + include("kernels/cuda/rates/rates_wgmma.cuh");
     kernel.threads = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ways of depthwise convolutions share: each channel by itself, FP16 or FP32.
+// What the algorithms of depthwise convolutions share: each channel by itself, FP16 or FP32.
 #pragma once
 
 #include "families/convolution/cuda_conv_f16.h"

@@ -79,7 +79,8 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
 
 } // namespace
 
-constinit Way const kDepthwise{Format::kHWC8, supports, configs,
-                               [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); }, generate};
+constinit Algorithm const kDepthwise{Format::kHWC8, supports, configs,
+                                     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },
+                                     generate};
 
 } // namespace tw::ops::conv_f16

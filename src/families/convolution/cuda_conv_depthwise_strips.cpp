@@ -147,7 +147,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
 
 } // namespace
 
-constinit Way const kDepthwiseStrips{
+constinit Algorithm const kDepthwiseStrips{
     Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsStrips(p, typeOf(a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },

@@ -187,7 +187,7 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
 
 } // namespace
 
-constinit Way const kDepthwiseTile{
+constinit Algorithm const kDepthwiseTile{
     Format::kHWC8, [](Problem const& p, Arithmetic a) { return supportsTile(p, typeOf(a)); },
     [](Problem const& p, Arithmetic a) { return configsOf(p, a == Arithmetic::kHalf); },
     [](Problem const& p, Config const&, Arithmetic) { return estimateUs(p, 20); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions y = f(conv(x, w) + bias + residual) with constant filters, in FP16 and FP32, not transposed.
-// Residual and y are in Format::kHWC8, x too where a way does not say otherwise. Channels that round
+// Residual and y are in Format::kHWC8, x too where an algorithm does not say otherwise. Channels that round
 // y up to 8 are computed with filters of zeros, so that rows are whole vectors.
 #pragma once
 
@@ -23,8 +23,8 @@ constexpr DataType typeOf(Arithmetic a) // of x, w, residual and y
     return a == Arithmetic::kHalf ? DataType::kHalf : DataType::kFloat;
 }
 
-// What tactics have in common that compute in the same way.
-struct Way
+// What tactics have in common that compute by the same algorithm.
+struct Algorithm
 {
     Format x;
     Support (*supports)(Problem const& problem, Arithmetic arithmetic);
@@ -34,36 +34,36 @@ struct Way
 };
 // wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32.
-extern Way const kWgmma;
+extern Algorithm const kWgmma;
 // mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
-extern Way const kMma;
+extern Algorithm const kMma;
 // The same for few channels in linear format: a network's first layer.
-extern Way const kMmaPlanar;
+extern Algorithm const kMmaPlanar;
 // A first layer that steps over two columns, x linear: pixels stay in shared memory. FP16, TF32.
-extern Way const kStem;
+extern Algorithm const kStem;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
-extern Way const kDepthwise;
+extern Algorithm const kDepthwise;
 // The same in strips, with a row's sums in registers: small windows. Compute capability 8.0.
-extern Way const kDepthwiseStrips;
+extern Algorithm const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
-extern Way const kDepthwiseTile;
+extern Algorithm const kDepthwiseTile;
 
 // One combination: y and residual in kHWC8, x in `x`.
 std::vector<Formats> formatsWith(Problem const& problem, Format x);
 
-template <Way const& way, Arithmetic arithmetic>
+template <Algorithm const& algorithm, Arithmetic arithmetic>
 constexpr CudaTactic tactic(char const* name)
 {
     return CudaTactic(
-        name, 3, [](Problem const& p, Config const& c) { return way.generate(p, c, arithmetic); },
-        [](Problem const& p) { return way.supports(p, arithmetic); },
-        [](Problem const& p) { return way.configs(p, arithmetic); },
-        [](Problem const& p) { return formatsWith(p, way.x); },
-        [](Problem const& p, Config const& c) { return way.estimate(p, c, arithmetic); },
+        name, 3, [](Problem const& p, Config const& c) { return algorithm.generate(p, c, arithmetic); },
+        [](Problem const& p) { return algorithm.supports(p, arithmetic); },
+        [](Problem const& p) { return algorithm.configs(p, arithmetic); },
+        [](Problem const& p) { return formatsWith(p, algorithm.x); },
+        [](Problem const& p, Config const& c) { return algorithm.estimate(p, c, arithmetic); },
         arithmetic == Arithmetic::kTf32);
 }
 
-// What the ways share.
+// What the algorithms share.
 
 // x, w, y of a problem or a run as numbers.
 using Geometry = KernelWindowGeometry;

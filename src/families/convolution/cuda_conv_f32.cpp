@@ -140,7 +140,7 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
 }
 
 template <bool planar>
-constexpr conv_f16::Way wayOf()
+constexpr conv_f16::Algorithm algorithmOf()
 {
     return {planar ? Format::kLinear : Format::kHWC8,
             [](Problem const& p, Arithmetic a) { return supports(p, kindOf(a, planar)); },
@@ -156,7 +156,7 @@ std::string activationOf(FusedActivation const& activation)
     return activationSource("activate", activation.kind, activation.alpha, activation.beta);
 }
 
-constinit conv_f16::Way const kProducts = wayOf<false>();
-constinit conv_f16::Way const kProductsPlanar = wayOf<true>();
+constinit conv_f16::Algorithm const kProducts = algorithmOf<false>();
+constinit conv_f16::Algorithm const kProductsPlanar = algorithmOf<true>();
 
 } // namespace tw::ops::conv_f32

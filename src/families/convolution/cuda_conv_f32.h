@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 convolutions without tensor copies, exact or with factors rounded to TF32. The other ways of FP32, and what all
-// share, stand in cuda_conv_f16.h.
+// FP32 convolutions without tensor copies, exact or with factors rounded to TF32. The other algorithms of FP32, and
+// what all share, stand in cuda_conv_f16.h.
 #pragma once
 
 #include "families/convolution/cuda_conv_f16.h"
@@ -8,9 +8,9 @@
 namespace tw::ops::conv_f32 {
 
 // Implicit matrix products: any channels, groups and dilations.
-extern conv_f16::Way const kProducts;
+extern conv_f16::Algorithm const kProducts;
 // The same for few channels in linear format: a network's first layer.
-extern conv_f16::Way const kProductsPlanar;
+extern conv_f16::Algorithm const kProductsPlanar;
 
 // The activation as source that is exact to FP32.
 std::string activationOf(FusedActivation const& activation);

@@ -125,7 +125,7 @@ double estimate(Problem const& p, Config const& config, Arithmetic)
 }
 
 template <bool planar>
-constexpr Way wayOf()
+constexpr Algorithm algorithmOf()
 {
     return {planar ? Format::kLinear : Format::kHWC8, [](Problem const& p, Arithmetic) { return supports(p, planar); },
             [](Problem const& p, Arithmetic) { return configs(p, planar); }, estimate,
@@ -134,7 +134,7 @@ constexpr Way wayOf()
 
 } // namespace
 
-constinit Way const kMma = wayOf<false>();
-constinit Way const kMmaPlanar = wayOf<true>();
+constinit Algorithm const kMma = algorithmOf<false>();
+constinit Algorithm const kMmaPlanar = algorithmOf<true>();
 
 } // namespace tw::ops::conv_f16

@@ -136,7 +136,7 @@ double estimate(Problem const& p, Config const&, Arithmetic a)
 
 } // namespace
 
-constinit Way const kStem{Format::kLinear, supports, [](Problem const& p, Arithmetic) { return configs(p); }, estimate,
-                          [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+constinit Algorithm const kStem{Format::kLinear, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                                estimate, [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
 } // namespace tw::ops::conv_f16

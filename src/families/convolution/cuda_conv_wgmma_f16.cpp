@@ -225,8 +225,8 @@ CudaKernels generate(Problem const& p, Config const& config)
 
 } // namespace
 
-constinit Way const kWgmma{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
-                           [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
-                           [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
+constinit Algorithm const kWgmma{Format::kHWC8, supports, [](Problem const& p, Arithmetic) { return configs(p); },
+                                 [](Problem const& p, Config const& c, Arithmetic) { return estimate(p, c); },
+                                 [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c); }};
 
 } // namespace tw::ops::conv_f16

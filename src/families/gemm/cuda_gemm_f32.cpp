@@ -78,7 +78,7 @@ cores::Spec coresSpec(cores::Operands const& o, Config const& c)
     return s;
 }
 
-matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Way way)
+matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm)
 {
     matrix::Spec s;
     static_cast<cores::Operands&>(s) = o;
@@ -88,13 +88,13 @@ matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Way wa
     s.warpsN = int(c[3]);
     s.stages = int(c[4]);
     s.split = int(c[5]);
-    s.exact = way == GemmF32Way::kThreeTf32;
+    s.exact = algorithm == GemmF32Algorithm::kThreeTf32;
     return s;
 }
 
 // f(spec) for the kernel that a config names; false: nothing that configs() makes, or no kernel.
 template <class F>
-bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const& f)
+bool withSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algorithm, F const& f)
 {
     if (!isConfig(c, 6, 1, 256))
         return false;
@@ -104,12 +104,12 @@ bool withSpec(cores::Operands const& o, Config const& c, GemmF32Way way, F const
         f(spec);
         return true;
     };
-    return way == GemmF32Way::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, way));
+    return algorithm == GemmF32Algorithm::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, algorithm));
 }
 
 } // namespace
 
-Support supports(Problem const& p, GemmF32Way way)
+Support supports(Problem const& p, GemmF32Algorithm algorithm)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
@@ -119,18 +119,18 @@ Support supports(Problem const& p, GemmF32Way way)
         return Support::no(std::string("computes in f32, input 0 is ") + nameOf(p.inputs[0].type));
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
-    if (way == GemmF32Way::kTf32 && gemm_f16::supports(p, GemmF16Way::kTf32).ok)
+    if (algorithm == GemmF32Algorithm::kTf32 && gemm_f16::supports(p, GemmAlgorithm::kTf32).ok)
         return Support::no("matrix units take these operands in a faster way");
     return Support::yes();
 }
 
-std::vector<Config> configs(Problem const& p, GemmF32Way way)
+std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
 {
     Sizes const z = sizesOf(p);
     cores::Operands const o = operandsOf(p);
     bool const clusters = p.cuda->capability >= 90;
     std::vector<Config> list;
-    if (way == GemmF32Way::kCores) {
+    if (algorithm == GemmF32Algorithm::kCores) {
         cores::Spec base;
         static_cast<cores::Operands&>(base) = o;
         for (cores::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
@@ -140,29 +140,29 @@ std::vector<Config> configs(Problem const& p, GemmF32Way way)
     }
     matrix::Spec base;
     static_cast<cores::Operands&>(base) = o;
-    base.exact = way == GemmF32Way::kThreeTf32;
+    base.exact = algorithm == GemmF32Algorithm::kThreeTf32;
     for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
                                             p.cuda->multiprocessors, clusters, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});
     return list;
 }
 
-double estimate(Problem const& p, Config const& config, GemmF32Way way)
+double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
     double us = 0;
     if (p.cuda)
-        withSpec(operandsOf(p), config, way, [&](auto const& spec) {
+        withSpec(operandsOf(p), config, algorithm, [&](auto const& spec) {
             Sizes const z = sizesOf(p);
             us = estimateUs(spec, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(), p.cuda->multiprocessors);
         });
     return us;
 }
 
-CudaKernels generate(Problem const& p, Config const& config, GemmF32Way way)
+CudaKernels generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
     cores::Operands const o = operandsOf(p);
     CudaKernels out;
-    bool const known = withSpec(o, config, way, [&](auto const& spec) {
+    bool const known = withSpec(o, config, algorithm, [&](auto const& spec) {
         out.names = {cores::kKernel};
         out.source = source(spec);
         out.sharedBytes = spec.sharedBytes();

@@ -9,7 +9,7 @@
 
 namespace tw::ops {
 
-enum class GemmF32Way : int
+enum class GemmF32Algorithm : int
 {
     kCores,     // products and sums of FP32
     kThreeTf32, // matrix units, each factor as two TF32 numbers
@@ -18,21 +18,22 @@ enum class GemmF32Way : int
 
 namespace gemm_f32 {
 
-Support supports(Problem const& problem, GemmF32Way way);
-std::vector<Config> configs(Problem const& problem, GemmF32Way way);
-double estimate(Problem const& problem, Config const& config, GemmF32Way way);
-CudaKernels generate(Problem const& problem, Config const& config, GemmF32Way way);
+Support supports(Problem const& problem, GemmF32Algorithm algorithm);
+std::vector<Config> configs(Problem const& problem, GemmF32Algorithm algorithm);
+double estimate(Problem const& problem, Config const& config, GemmF32Algorithm algorithm);
+CudaKernels generate(Problem const& problem, Config const& config, GemmF32Algorithm algorithm);
 
 } // namespace gemm_f32
 
-template <GemmF32Way way>
+template <GemmF32Algorithm algorithm>
 constexpr CudaTactic gemmF32Tactic(char const* name, int version)
 {
     return CudaTactic(
-        name, version, [](Problem const& p, Config const& c) { return gemm_f32::generate(p, c, way); },
-        [](Problem const& p) { return gemm_f32::supports(p, way); },
-        [](Problem const& p) { return gemm_f32::configs(p, way); }, nullptr,
-        [](Problem const& p, Config const& c) { return gemm_f32::estimate(p, c, way); }, way == GemmF32Way::kTf32);
+        name, version, [](Problem const& p, Config const& c) { return gemm_f32::generate(p, c, algorithm); },
+        [](Problem const& p) { return gemm_f32::supports(p, algorithm); },
+        [](Problem const& p) { return gemm_f32::configs(p, algorithm); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f32::estimate(p, c, algorithm); },
+        algorithm == GemmF32Algorithm::kTf32);
 }
 
 } // namespace tw::ops

@@ -19,9 +19,10 @@ constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, 
                  kMostExactConfigs = 6,
                  kMostTf32Configs = 4; // of FP32 there are other tactics
 
-DataType typeOf(GemmF16Way way)
+DataType typeOf(GemmAlgorithm algorithm)
 {
-    bool const half = way == GemmF16Way::kHalf || way == GemmF16Way::kHalfMma || way == GemmF16Way::kNorm;
+    bool const half =
+        algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma || algorithm == GemmAlgorithm::kNorm;
     return half ? DataType::kHalf : DataType::kFloat;
 }
 
@@ -47,16 +48,16 @@ void padOperands(Settled& s)
     s.mma.paddedB = s.paddedB != 0;
 }
 
-Settled settle(Problem const& p, GemmF16Way way)
+Settled settle(Problem const& p, GemmAlgorithm algorithm)
 {
     Settled s;
     s.node = p.node;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     kernel::Spec& spec = s.spec;
-    s.normalizes = way == GemmF16Way::kNorm;
-    spec.single = typeOf(way) == DataType::kFloat;
-    spec.exact = way == GemmF16Way::kThreeTf32;
+    s.normalizes = algorithm == GemmAlgorithm::kNorm;
+    spec.single = typeOf(algorithm) == DataType::kFloat;
+    spec.exact = algorithm == GemmAlgorithm::kThreeTf32;
     spec.bias = isPresent(p, Epilogue::kBias);
     spec.residual = isPresent(p, Epilogue::kResidual);
     spec.activateLast = true;
@@ -68,7 +69,7 @@ Settled settle(Problem const& p, GemmF16Way way)
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
     spec.aligned = nKnown && g.n % spec.alignment() == 0;
-    s.isMma = way == GemmF16Way::kHalfMma;
+    s.isMma = algorithm == GemmAlgorithm::kHalfMma;
     spec.copies = spec.aligned && !spec.single && !s.isMma;
     int packed = 0;
     if (spec.bias && !spec.single) // floats are what the kernel reads
@@ -104,7 +105,7 @@ Settled settle(Problem const& p, GemmF16Way way)
         s.mma.vectorB = vectorOf(b, bKnown, s.paddedB ? s.paddedB : s.columnsB);
         s.mma.paddedB = s.paddedB != 0;
         s.canPad = aKnown && bKnown;
-    } else if (way == GemmF16Way::kHalf && s.rowsB * s.columnsB > 0) {
+    } else if (algorithm == GemmAlgorithm::kHalf && s.rowsB * s.columnsB > 0) {
         padOperands(s); // supports() has seen that lengths are known
     }
     return s;
@@ -189,11 +190,11 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
 
 } // namespace
 
-Support supports(Problem const& p, GemmF16Way way)
+Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
-    DataType const type = typeOf(way);
-    bool const exact = way == GemmF16Way::kThreeTf32, isMma = way == GemmF16Way::kHalfMma,
-               normalizes = way == GemmF16Way::kNorm;
+    DataType const type = typeOf(algorithm);
+    bool const exact = algorithm == GemmAlgorithm::kThreeTf32, isMma = algorithm == GemmAlgorithm::kHalfMma,
+               normalizes = algorithm == GemmAlgorithm::kNorm;
     if (!isMma && (!p.cuda || p.cuda->capability != 90))
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
     if (!p.cuda || p.cuda->capability < 80)
@@ -211,11 +212,11 @@ Support supports(Problem const& p, GemmF16Way way)
     if (!isMma)
         if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
             return known;
-    if (isMma && supports(p, GemmF16Way::kHalf).ok && !settle(p, GemmF16Way::kHalf).pads())
+    if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !settle(p, GemmAlgorithm::kHalf).pads())
         return Support::no("matrix units take these operands in a faster way");
     if (exact && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
-    Settled const s = settle(p, way);
+    Settled const s = settle(p, algorithm);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (char const* const why = unsupported(s, product.shape))
@@ -231,9 +232,9 @@ Support supports(Problem const& p, GemmF16Way way)
     return Support::yes();
 }
 
-std::vector<Config> configs(Problem const& p, GemmF16Way way)
+std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
 {
-    Settled s = settle(p, way);
+    Settled s = settle(p, algorithm);
     std::vector<Config> list;
     if (s.normalizes) {
         for (kernel::Spec const& spec :
@@ -266,10 +267,10 @@ std::vector<Config> configs(Problem const& p, GemmF16Way way)
     return list;
 }
 
-double estimate(Problem const& p, Config const& config, GemmF16Way way)
+double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     constexpr double kSplitUs = 1.5;
-    Settled s = settle(p, way);
+    Settled s = settle(p, algorithm);
     if (!p.cuda || !decode(config, s))
         return 0;
     Product const product = productOf(s, p, false);
@@ -286,9 +287,9 @@ double estimate(Problem const& p, Config const& config, GemmF16Way way)
            (s.spec.exact ? kSplitUs : 0);
 }
 
-CudaKernels generate(Problem const& p, Config const& config, GemmF16Way way)
+CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
-    Settled s = settle(p, way);
+    Settled s = settle(p, algorithm);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())

@@ -11,7 +11,7 @@
 
 namespace tw::ops {
 
-enum class GemmF16Way : int
+enum class GemmAlgorithm : int
 {
     kHalf,      // FP16; what is no constant and has rows that are not whole 16 bytes is copied first
     kHalfMma,   // FP16 by mma.sync
@@ -22,25 +22,26 @@ enum class GemmF16Way : int
 
 namespace gemm_f16 {
 
-// The product itself, where no norm is wanted of `way`.
-Support supports(Problem const& problem, GemmF16Way way);
-std::vector<Config> configs(Problem const& problem, GemmF16Way way);
-double estimate(Problem const& problem, Config const& config, GemmF16Way way);
-CudaKernels generate(Problem const& problem, Config const& config, GemmF16Way way);
+// The product itself, where no norm is wanted of `algorithm`.
+Support supports(Problem const& problem, GemmAlgorithm algorithm);
+std::vector<Config> configs(Problem const& problem, GemmAlgorithm algorithm);
+double estimate(Problem const& problem, Config const& config, GemmAlgorithm algorithm);
+CudaKernels generate(Problem const& problem, Config const& config, GemmAlgorithm algorithm);
 
 } // namespace gemm_f16
 
-template <GemmF16Way way>
-constexpr CudaTactic gemmF16Tactic(char const* name, int version)
+template <GemmAlgorithm algorithm>
+constexpr CudaTactic gemmTactic(char const* name, int version)
 {
     return CudaTactic(
-        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(p, c, way); },
+        name, version, [](Problem const& p, Config const& c) { return gemm_f16::generate(p, c, algorithm); },
         [](Problem const& p) {
-            Support const s = supportsNorm(p, way == GemmF16Way::kNorm);
-            return s.ok ? gemm_f16::supports(p, way) : s;
+            Support const s = supportsNorm(p, algorithm == GemmAlgorithm::kNorm);
+            return s.ok ? gemm_f16::supports(p, algorithm) : s;
         },
-        [](Problem const& p) { return gemm_f16::configs(p, way); }, nullptr,
-        [](Problem const& p, Config const& c) { return gemm_f16::estimate(p, c, way); }, way == GemmF16Way::kTf32);
+        [](Problem const& p) { return gemm_f16::configs(p, algorithm); }, nullptr,
+        [](Problem const& p, Config const& c) { return gemm_f16::estimate(p, c, algorithm); },
+        algorithm == GemmAlgorithm::kTf32);
 }
 
 } // namespace tw::ops

@@ -54,7 +54,7 @@ Support supports(Problem const& problem)
 {
     if (Support const norm = supportsNorm(problem, true); !norm.ok)
         return norm;
-    if (Support const product = gemm_f16::supports(problem, GemmF16Way::kHalf); !product.ok)
+    if (Support const product = gemm_f16::supports(problem, GemmAlgorithm::kHalf); !product.ok)
         return product;
     Extents const& y = problem.outputs[0].maxDims;
     int64_t const n = y[y.rank - 1];
@@ -65,21 +65,21 @@ Support supports(Problem const& problem)
 
 std::vector<Config> configs(Problem const& problem)
 {
-    return gemm_f16::configs(problem, GemmF16Way::kHalf);
+    return gemm_f16::configs(problem, GemmAlgorithm::kHalf);
 }
 
 // y is read and written once more, at 3.6 TB/s.
 double estimate(Problem const& problem, Config const& config)
 {
     constexpr double kLaunchUs = 2, kBytesPerUs = 3.6e6;
-    return gemm_f16::estimate(problem, config, GemmF16Way::kHalf) + kLaunchUs +
+    return gemm_f16::estimate(problem, config, GemmAlgorithm::kHalf) + kLaunchUs +
            double(problem.outputs[0].dims.volume() * 4) / kBytesPerUs;
 }
 
 CudaKernels generate(Problem const& problem, Config const& config)
 {
     Extents const& y = problem.outputs[0].maxDims;
-    CudaKernels out = gemm_f16::generate(problem, config, GemmF16Way::kHalf);
+    CudaKernels out = gemm_f16::generate(problem, config, GemmAlgorithm::kHalf);
     if (out.names.empty()) // there is none
         return out;
     out.source += cuda::constant("NORM_UNITS", cuda::ceilDiv(y[y.rank - 1], 256)) +

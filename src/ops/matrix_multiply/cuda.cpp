@@ -9,7 +9,7 @@ namespace tw::ops::matrix_multiply {
 
 namespace {
 
-constexpr CudaTactic kNorm = gemmF16Tactic<GemmF16Way::kNorm>("matrix_multiply_f16_wgmma_norm_sm90a", 1);
+constexpr CudaTactic kNorm = gemmTactic<GemmAlgorithm::kNorm>("matrix_multiply_f16_wgmma_norm_sm90a", 1);
 constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
                                 1,
                                 product_norm::generate,
@@ -17,13 +17,13 @@ constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
                                 product_norm::configs,
                                 nullptr,
                                 product_norm::estimate};
-constexpr CudaTactic kHalf = gemmF16Tactic<GemmF16Way::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
-constexpr CudaTactic kHalfMma = gemmF16Tactic<GemmF16Way::kHalfMma>("matrix_multiply_f16_mma_sm80", 1);
-constexpr CudaTactic kTf32 = gemmF16Tactic<GemmF16Way::kTf32>("matrix_multiply_tf32_wgmma_sm90a", 1);
-constexpr CudaTactic kThreeTf32 = gemmF16Tactic<GemmF16Way::kThreeTf32>("matrix_multiply_f32_tf32x3_wgmma_sm90a", 1);
-constexpr CudaTactic kTf32Mma = gemmF32Tactic<GemmF32Way::kTf32>("matrix_multiply_tf32_mma_sm80", 1);
-constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Way::kThreeTf32>("matrix_multiply_f32_tf32x3_mma_sm80", 1);
-constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Way::kCores>("matrix_multiply_f32_simt_sm80", 1);
+constexpr CudaTactic kHalf = gemmTactic<GemmAlgorithm::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
+constexpr CudaTactic kHalfMma = gemmTactic<GemmAlgorithm::kHalfMma>("matrix_multiply_f16_mma_sm80", 1);
+constexpr CudaTactic kTf32 = gemmTactic<GemmAlgorithm::kTf32>("matrix_multiply_tf32_wgmma_sm90a", 1);
+constexpr CudaTactic kThreeTf32 = gemmTactic<GemmAlgorithm::kThreeTf32>("matrix_multiply_f32_tf32x3_wgmma_sm90a", 1);
+constexpr CudaTactic kTf32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32>("matrix_multiply_tf32_mma_sm80", 1);
+constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Algorithm::kThreeTf32>("matrix_multiply_f32_tf32x3_mma_sm80", 1);
+constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Algorithm::kCores>("matrix_multiply_f32_simt_sm80", 1);
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
 constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::generatePlain};

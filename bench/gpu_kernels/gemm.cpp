@@ -266,18 +266,18 @@ void checks(std::vector<Case>& cases)
         if (q == 256)
             continue;
         s.pingPong = true;
-        with("copies, residual, turns", s, shape(3333, 1096, 200), relu);
+        with("copies, residual, ping-pong", s, shape(3333, 1096, 200), relu);
         gemm::Shape batches = shape(100, 96, 72);
         batches.batch = 5;
         batches.batchA = batches.m * batches.k;
-        with("copies, residual, turns, batches", s, batches, relu);
+        with("copies, residual, ping-pong, batches", s, batches, relu);
         s.activateLast = true;
         s.multicast = 2;
-        with("copies, residual, turns, multicast", s, shape(3333, 1096, 200), relu);
+        with("copies, residual, ping-pong, multicast", s, shape(3333, 1096, 200), relu);
     }
     s = tile(128, 128, 4, 2);
     s.pingPong = true;
-    with("turns", s, shape(3333, 1096, 200), relu);
+    with("ping-pong", s, shape(3333, 1096, 200), relu);
     s = tile(128, 256, 4, 2);
     s.multicast = 2;
     with("multicast", s, shape(3333, 1096, 200), relu);

@@ -40,7 +40,7 @@ private:
     std::map<Kind, double> known_;
 };
 
-// Of operands FP32 of vector units, TF32 and FP16 of matrix units, or of a copy: as above, measured now.
+// Of operands FP32 of vector units, TF32 and FP16 of tensor cores, or of a copy: as above, measured now.
 double cudaCopyRate(cuda::Target const& target);
 double cudaProductRate(cuda::Target const& target, DataType operands, bool tf32);
 void compileProductRate(cuda::Target const& target, DataType operands, bool tf32);

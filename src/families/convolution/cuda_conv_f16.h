@@ -32,7 +32,7 @@ struct Algorithm
     double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
     CudaKernels (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
-// wgmma fed by the tensor copy engine; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
+// wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32.
 extern Algorithm const kWgmma;
 // mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.

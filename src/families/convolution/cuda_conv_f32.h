@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 convolutions without tensor copies, exact or with factors rounded to TF32. The other algorithms of FP32, and
+// FP32 convolutions without TMA, exact or with factors rounded to TF32. The other algorithms of FP32, and
 // what all share, stand in cuda_conv_f16.h.
 #pragma once
 

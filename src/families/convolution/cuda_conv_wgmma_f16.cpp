@@ -113,7 +113,7 @@ char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
         for (int i = 1; i < 3; ++i) {
             int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
             if (g.before[i] < -127 || upper < -128 || upper > 127)
-                return "the copy engine's padding ends at 127";
+                return "TMA's padding ends at 127";
         }
     } else if (!isProduct(g)) {
         return "a window of one position makes a product";
@@ -162,7 +162,7 @@ Support supports(Problem const& p, Arithmetic a)
         return Support::no("takes one group");
     if (p.inputs[1].dims[1] < kLeastChannels)
         return Support::no("needs " + std::to_string(kLeastChannels) + " channels or more, of 64 that a step has");
-    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
+    return configs(p).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
 
 double estimate(Problem const& p, Config const& config)

@@ -17,7 +17,7 @@ public:
         : Tactic(name, version, Backend::kCuda), type_(type)
     {}
     Source source() const override { return Source::kCudnn; }
-    // The library offers no choice: FP32 engines with matrix units round.
+    // The library offers no choice: FP32 engines with tensor cores round.
     Rounding rounding() const override { return type_ == DataType::kFloat ? Rounding::kTf32 : Rounding::kPlain; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;

@@ -148,7 +148,7 @@ Support supports(Problem const& p)
     Geometry const g = geometryOf(p, true);
     if (!areBeside(g, kMostWindow))
         return Support::no("takes windows of at most " + std::to_string(kMostWindow) + " that lie side by side");
-    return configs(p).empty() ? Support::no("the tensor copy engine cannot read such an image") : Support::yes();
+    return configs(p).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
 
 std::vector<Config> configs(Problem const& p)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows pieced together in shared memory, which the copy engine fills and empties (sm_90). A block makes kRows rows.
+// Rows pieced together in shared memory, which TMA fills and empties (sm_90). A block makes kRows rows.
 //   RunPlace kSources[]; int kSourceCount, kSize: bytes of an element, kUnrolledRows
-//   int kRows, kAllRows, kLines: rows of a plane, [kLow, kHigh) of them no border, kColumns; kWarps, kOwnRows: of a warp
-//   int kChunks, kLastBytes: of the last, kIn, kOut, kBarrierBytes: of shared memory; bool kIsFlat: no borders, all rows alike
+//   int kRows, kAllRows, kLines: rows of a plane, [kLow, kHigh) of them no border, kColumns; kWarps, kOwnRows: of a
+// warp
+//   int kChunks, kLastBytes: of the last, kIn, kOut, kBarrierBytes: of shared memory; bool kIsFlat: no borders, all
+// rows alike
 #pragma once
 
 #include "families/copy/cuda_runs_params.h"
@@ -122,7 +124,7 @@ TW_INLINE Run runOf(u32 chunk)
     Run const run = {placeOf<S>(a), S::first + to * S::planeStep + end * S::lineStep + S::length * kSize};
     return run.begin < run.end ? run : Run{0, 0}; // nothing but border
 }
-// Begins to bring what the copy engine can, which is not the last word of x where that is not whole.
+// Begins to bring what TMA can, which is not the last word of x where that is not whole.
 template <int K>
 TW_INLINE void ask(RunParams const& p, u32 chunk, u32 in, u32 barrier)
 {

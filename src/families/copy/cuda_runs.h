@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short rows off 16-byte boundaries, pieced together in shared memory: for some rows of y the copy engine brings the
-// runs of memory that they come from, a warp puts the elements in their places, and the copy engine takes the rows
+// Short rows off 16-byte boundaries, pieced together in shared memory: for some rows of y TMA brings the
+// runs of memory that they come from, a warp puts the elements in their places, and TMA takes the rows
 // away. Global memory sees nothing but whole aligned words; capability 9.0.
 #pragma once
 

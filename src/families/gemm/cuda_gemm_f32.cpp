@@ -120,7 +120,7 @@ Support supports(Problem const& p, GemmF32Algorithm algorithm)
     if (isWide(p))
         return Support::no("takes tensors of fewer than 2^31 elements");
     if (algorithm == GemmF32Algorithm::kTf32 && gemm_f16::supports(p, GemmAlgorithm::kTf32).ok)
-        return Support::no("matrix units take these operands in a faster way");
+        return Support::no("tensor cores take these operands in a faster way");
     return Support::yes();
 }
 

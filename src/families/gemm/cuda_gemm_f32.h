@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA tactics of matrix products, in FP32, for operands that lie in any way: by the kernels of
 // kernels/cuda/gemm/simt_f32.h and gemm_mma_f32.h. The config is the kernel's tile: {tileM, tileN, rows, columns,
-// stages, split}, where matrix units multiply {tileM, tileN, warpsM, warpsN, stages, split}.
+// stages, split}, where tensor cores multiply {tileM, tileN, warpsM, warpsN, stages, split}.
 #pragma once
 
 #include "families/gemm/cuda_gemm.h"
@@ -12,8 +12,8 @@ namespace tw::ops {
 enum class GemmF32Algorithm : int
 {
     kCores,     // products and sums of FP32
-    kThreeTf32, // matrix units, each factor as two TF32 numbers
-    kTf32,      // matrix units, factors rounded to TF32
+    kThreeTf32, // tensor cores, each factor as two TF32 numbers
+    kTf32,      // tensor cores, factors rounded to TF32
 };
 
 namespace gemm_f32 {

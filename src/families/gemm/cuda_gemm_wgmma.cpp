@@ -175,7 +175,7 @@ bool decode(Config const& c, Settled& s)
     return decode(c, s.mma);
 }
 
-// Whether the copy engine's steps can be checked.
+// Whether TMA's steps can be checked.
 Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const& a, ir::Value const& b)
 {
     bool const bStatic = ir::isStatic(b.shape), aTransposed = operations.a == MatrixOperation::kTranspose;
@@ -213,7 +213,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
             return known;
     if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !settle(p, GemmAlgorithm::kHalf).pads())
-        return Support::no("matrix units take these operands in a faster way");
+        return Support::no("tensor cores take these operands in a faster way");
     if (exact && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     Settled const s = settle(p, algorithm);

@@ -18,7 +18,7 @@ Attrs attrsOf(int64_t heads, int64_t size, double scale)
     return a;
 }
 
-// For tactics on matrix units: whole and broken tiles, every way to lie in memory, every mask.
+// For tactics on tensor cores: whole and broken tiles, every way to lie in memory, every mask.
 template <class Tokens>
 void fused(Tokens const& tokens, DataType type)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP16 on matrix units: kernels/cuda/attention_*f16.
+// FP16 on tensor cores: kernels/cuda/attention_*f16.
 #include <algorithm>
 
 #include "kernels/cuda/attention/wgmma_f16.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 on matrix units: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
+// FP32 on tensor cores: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
 // blocks, keys, parts}.
 #include <algorithm>
 

@@ -93,7 +93,7 @@ void cases(CaseList& list)
     multiply("few_rows_batch", kNone, f32({5, 1, 20}), kNone, constant(DataType::kFloat, {5, 20, 40}));
     multiply("few_rows_batch_unknown", kNone, f32({3, 4, 2, 20}), kNone, f32({3, 1, 20, 72}));
     multiply("few_rows_of_batch", kVector, f32({4, 20}), kNone, constant(DataType::kFloat, {1, 20, 40}));
-    // Tiles of 64 x 32 to 128 x 256, steps of 64 or 32 along k, rows of 16 bytes: products that matrix units may do, at
+    // Tiles of 64 x 32 to 128 x 256, steps of 64 or 32 along k, rows of 16 bytes: products that tensor cores may do, at
     // edges.
     for (DataType type : {DataType::kHalf, DataType::kFloat}) {
         auto on = [&](std::string const& name, MatrixOperation opA, CaseInput a, MatrixOperation opB, CaseInput b) {

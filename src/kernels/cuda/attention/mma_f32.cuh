@@ -151,7 +151,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
 #pragma unroll
         for (int d0 = 0; d0 < DV / 8; d0 += COLUMNS) {
-            float late[EXACT ? BLOCKS : 1][EXACT ? COLUMNS : 1][4] = {}; // matrix units cut off what long sums lose
+            float late[EXACT ? BLOCKS : 1][EXACT ? COLUMNS : 1][4] = {}; // tensor cores cut off what long sums lose
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n) {
                 Factors<4> p[BLOCKS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = softmax(scale q k^T + mask) v in FP32, one pass over the keys, on matrix units (mma.sync, compute capability 8.0
+// y = softmax(scale q k^T + mask) v in FP32, one pass over the keys, on tensor cores (mma.sync, compute capability 8.0
 // and later). Factors are rounded to TF32; or, where that is not permitted, each is taken apart into two TF32 numbers,
 // which hold 21 of its 24 bits, and three products of the four are added up.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = softmax(scale q k^T + mask) v as in attention_f16.h, for compute capability 9.0: wgmma, fed by the tensor copy
-// engine. Each group of 4 warps takes 64 rows of queries of one head; one more copies, or a thread of a group that is
+// engine. Each warpgroup takes 64 rows of queries of one head; one more copies, or a thread of a group that is
 // alone. The next scores are multiplied while this step's values are.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over up to three axes, transposed ones phase by phase, by mma.sync.
-//   type Element; float activate(float); int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool IS_HALF, EXACT, ALIGNED
+//   type Element; float activate(float); int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool IS_HALF, EXACT,
+// ALIGNED
 #pragma once
 
 #include "kernels/cuda/common/factors.cuh"
@@ -219,7 +220,7 @@ struct Sums
                 }
             }
         } else {
-            float late[EXACT ? 2 : 1][EXACT ? WARP_N / 8 * 4 : 1] = {}; // matrix units cut off what long sums lose
+            float late[EXACT ? 2 : 1][EXACT ? WARP_N / 8 * 4 : 1] = {}; // tensor cores cut off what long sums lose
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 Factors<4> fx[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = f(a b + bias + residual) in FP16 with float sums on matrix units (mma.sync, compute capability 8.0 and later),
+// y = f(a b + bias + residual) in FP16 with float sums on tensor cores (mma.sync, compute capability 8.0 and later),
 // for operands that lie in any way: rows on 16, 8 or 4 bytes come to shared memory by
 // asynchronous copies, several steps ahead, others through registers, one step ahead.
 #pragma once

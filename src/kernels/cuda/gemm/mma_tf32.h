@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = f(a b + bias + residual) in FP32 on matrix units (mma.sync, compute capability 8.0 and later; splitting k needs
+// y = f(a b + bias + residual) in FP32 on tensor cores (mma.sync, compute capability 8.0 and later; splitting k needs
 // 9.0), for operands that lie in any way. Factors are rounded to TF32; or, where that is not permitted, each is taken
 // apart into two TF32 numbers, which hold 21 of its 24 bits, three products of the four are added up, and sums go to
-// FP32 registers every 32 steps of k, since matrix units cut off what sums lose. An infinite factor then gives NaN.
+// FP32 registers every 32 steps of k, since tensor cores cut off what sums lose. An infinite factor then gives NaN.
 #pragma once
 
 #include "kernels/cuda/gemm/simt_f32.h"

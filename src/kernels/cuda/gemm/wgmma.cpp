@@ -91,7 +91,7 @@ char const* unsupported(Spec const& s)
     if (s.tileP % 64 || s.tileP < 64 || s.tileP > 256 || s.tileQ % 8 || s.tileQ < 8 || s.tileQ > 256)
         return "a tile has 64 to 256 rows in steps of 64 and 8 to 256 columns in steps of 8";
     if (s.groups < 1 || s.groups > 2 || (s.pingPong && s.groups != 2) || (!s.pingPong && s.tileP % (64 * s.groups)))
-        return "one or two groups of warps, each with 64 rows or more of the tile; taking turns needs two";
+        return "one or two groups of warps, each with 64 rows or more of the tile; ping-pong needs two";
     if (s.exact && (!s.single || s.image || s.multicast > 1))
         return "only products of FP32 are taken apart";
     if (s.sumRegisters() > 128)
@@ -101,18 +101,18 @@ char const* unsupported(Spec const& s)
     if ((s.split != 1 && s.split != 2 && s.split != 4 && s.split != 8) || s.tileQ % (8 * s.split) ||
         (s.split > 1 && (s.multicast > 1 || s.pingPong)))
         return "split is 1, 2, 4 or 8, leaves 8 columns or more to each block, and goes with neither multicast nor "
-               "turns";
+               "ping-pong";
     if (s.stages < 2 || s.stages > 12 || s.sharedBytes() > kSharedLimit)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
-        return "FP32 operands have a contiguous k, and their y does not leave by the copy engine";
+        return "FP32 operands have a contiguous k, and their y does not leave by TMA";
     if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
-        return "the copy engine stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
+        return "TMA stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
     if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
                    (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
-        return "a norm is taken by 2 to 8 blocks, of 64 rows for a group of warps that leave by the copy engine";
+        return "a norm is taken by 2 to 8 blocks, of 64 rows for a warpgroup that leave by TMA";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
     if (!s.pAlongK() && s.image)
@@ -152,14 +152,14 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (s.image) {
         Image const& i = g.image;
         if (i.c % unit)
-            return "the copy engine wants channels in steps of 16 bytes";
+            return "TMA wants channels in steps of 16 bytes";
         if (i.strideH > 8 || i.strideW > 8 || i.padH > 127 || i.padW > 127 || (i.r - 1) * i.dilationH > 127 ||
             (i.s - 1) * i.dilationW > 127)
-            return "the copy engine's steps end at 8, its filters and padding at 127";
+            return "TMA's steps end at 8, its filters and padding at 127";
         return nullptr;
     }
     if (lda % unit || ldb % unit || g.batchA % unit || g.batchB % unit)
-        return "the copy engine wants rows in steps of 16 bytes";
+        return "TMA wants rows in steps of 16 bytes";
     if (s.aligned && (g.n % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
         return "rows of y are not in steps of what is written at once";
     return nullptr;

@@ -7,7 +7,8 @@
 
 namespace tw::cuda::gemm_f16 {
 
-// TW_PARAMETERS: maps of y and of the residual and the norm, where there are any; TW_Y, TW_RESIDUAL, TW_NORM: their addresses.
+// TW_PARAMETERS: maps of y and of the residual and the norm, where there are any; TW_Y, TW_RESIDUAL, TW_NORM: their
+// addresses.
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     gemm(const __grid_constant__ TensorMap mapP, const __grid_constant__ TensorMap mapQ,
          TW_PARAMETERS const __grid_constant__ Args a)
@@ -161,7 +162,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 groupSync(2 + group, 256);
             int last = -1, held = 0;
             float total[EXACT ? BLOCKS : 1][EXACT ? TILE_Q / 2 : 1] = {};
-            // Two steps on, the copy engine has read all of the tile before.
+            // Two steps on, TMA has read all of the tile before.
             int const fetchStep = min(begin + 2, end - 1);
             for (int step = begin; step < end; ++step) {
                 if constexpr (COPIES && RESIDUAL) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = f(a b + bias) in FP16, or in FP32 with factors rounded to TF32 (Spec::single), with float sums, for compute
-// capability 9.0: wgmma fed by the tensor copy engine. One warp copies, one or two groups of 4 warps multiply. The same
+// capability 9.0: wgmma fed by TMA. One warp copies, one or two warpgroups multiply. The same
 // kernel is the convolution of an NHWC image (no groups): then a's rows are the filter's positions, read through an
 // im2col tensor map, and b's are the filters [k, r, s, c].
 //
@@ -25,20 +25,20 @@ struct Spec : Epilogue
     int tileP = 128, tileQ = 128; // multiples of 64 and of 8
     int stages = 4;
     int groups = 2;        // of 4 warps, that multiply
-    bool pingPong = false; // the groups take turns at whole tiles, else they share each tile's rows
+    bool pingPong = false; // warpgroups alternate at whole tiles, else they share each tile's rows
     int split = 1;         // blocks of a cluster that share a tile's k and add up through shared memory: 1, 2, 4, 8
     int multicast = 1;     // blocks of a cluster, neighbours in P, that share their Q: 1, 2
     // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (gemm_f16_norm.h): 2 to
     // 8; 0: no norm.
     int norm = 0;
     bool swap = false;   // P = b
-    bool copies = false; // y leaves by the copy engine, and the residual comes by it: two more tensor maps
+    bool copies = false; // y leaves by TMA, and the residual comes by it: two more tensor maps
     bool aAlongK = true; // a [m, k], else [k, m]
     bool bAlongK = true; // b [n, k], else [k, n]
     bool image = false;  // a is an NHWC image
     // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
-    // and sums go to registers of their own every kKeptSteps steps, since matrix units cut off what sums lose.
+    // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.
     bool exact = false;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
@@ -97,7 +97,7 @@ struct Shape
 };
 Shape imageShape(Image const& image, int64_t filters);
 
-// Why this shape cannot run, or null: the copy engine wants 16-byte steps, sizes below 2^31.
+// Why this shape cannot run, or null: TMA wants 16-byte steps, sizes below 2^31.
 char const* unsupported(Spec const& spec, Shape const& shape);
 
 int64_t normRows(Spec const& spec, Shape const& shape);
@@ -122,7 +122,7 @@ Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);
 // A guess of the kernel's time, for ordering.
 double estimateUs(Spec const& spec, Shape const& shape, int multiprocessors);
 // The tiles worth timing, the best guess first, at most so many; none: the shape cannot run. `base` says all but tile,
-// stages, groups, turns, split, multicast and swap; its `copies` is a permission.
+// stages, groups, pingPong, split, multicast and swap; its `copies` is a permission.
 // The same of kernels that take LayerNorm.
 std::vector<Spec> normCandidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);
 std::vector<Spec> candidates(Spec const& base, Shape const& shape, int multiprocessors, size_t most);

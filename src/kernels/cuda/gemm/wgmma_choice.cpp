@@ -15,7 +15,7 @@ constexpr double kClocksPerUs = 1700;
 constexpr int64_t kFewRows = 512, kMostColumns = 128;
 constexpr int64_t kHalfOfShared = kSharedLimit / 2 - 1024; // the system takes 1 KiB of each block
 
-// Share of the matrix units' rate: narrow tiles wait for shared memory.
+// Share of the tensor cores' rate: narrow tiles wait for shared memory.
 double efficiency(int tileQ)
 {
     return tileQ >= 192 ? 0.9 : tileQ >= 128 ? 0.85 : tileQ >= 96 ? 0.75 : tileQ >= 64 ? 0.6 : 0.35;

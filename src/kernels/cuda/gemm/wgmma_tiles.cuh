@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of a product by wgmma: their order, copies of operands to shared memory and of results from there.
-//   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES, SUMS_BYTES,
+//   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
+// SUMS_BYTES,
 //       STEP_K, KEPT_STEPS
 //   bool EXACT, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
@@ -133,7 +134,7 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Curso
     }
 }
 
-// COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as the copy engine wants
+// COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as TMA wants
 // it. It brings the residual during the products and takes y away during those of the next tile.
 constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Q / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
 TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)

@@ -119,21 +119,21 @@ TEST(CudaGemm, CompilesSingle)
 }
 
 // FP32 as two TF32 numbers for each factor.
-TEST(CudaGemm, CompilesExact)
+TEST(CudaGemm, CompilesTf32x3)
 {
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
-    s.single = s.exact = true;
+    s.single = s.tf32x3 = true;
     ASSERT_EQ(unsupported(s), nullptr);
     compiles(s.name(), cuda::gemm_f16::source(s));
     s = gemmSpec(64, 128, 6, 1);
-    s.single = s.exact = s.swap = s.residual = true;
+    s.single = s.tf32x3 = s.swap = s.residual = true;
     s.split = 4;
     ASSERT_EQ(unsupported(s), nullptr);
     compiles(s.name(), cuda::gemm_f16::source(s));
     s.tileQ = 256;
     EXPECT_NE(unsupported(s), nullptr); // registers
     s = gemmSpec(128, 128, 5, 2);
-    s.single = s.exact = true;
+    s.single = s.tf32x3 = true;
     cuda::gemm_f16::Shape g;
     g.m = 100;
     g.n = 62;
@@ -251,16 +251,16 @@ TEST(CudaGemmMmaF16, Refuses)
 
 TEST(CudaGemmMmaF32, Compiles)
 {
-    for (bool exact : {false, true}) {
+    for (bool tf32x3 : {false, true}) {
         cuda::gemm_mma_f32::Spec s;
         s.activation = "TW_INLINE float activate(float v) { return v; }\n";
-        s.exact = exact;
+        s.tf32x3 = tf32x3;
         compiles(s.name(), cuda::prelude(false) + source(s), "sm_80");
         s.tileM = s.tileN = 64;
         s.warpsN = 2;
         s.split = 4;
         s.aAlongK = s.packsA = s.packsB = s.packsY = false;
-        s.bAlongK = exact;
+        s.bAlongK = tf32x3;
         s.bias = s.residual = true;
         ASSERT_EQ(unsupported(s), nullptr) << s.name();
         compiles(s.name(), cuda::prelude(false) + source(s));
@@ -374,7 +374,7 @@ TEST(CudaAttention, Compiles)
     compiles(s.name(), cuda::attention_f16::source(s), "sm_80");
     cuda::attention_f32::Spec f;
     compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
-    f.exact = f.masks.mask = true;
+    f.tf32x3 = f.masks.mask = true;
     compiles(f.name(), cuda::attention_f32::source(f), "sm_80");
     cuda::attention_wgmma_f16::Spec w;
     compiles(w.name(), cuda::attention_wgmma_f16::source(w));

@@ -105,7 +105,7 @@ conv::Spec baseOf(Problem const& p, Operand operand)
     Geometry const g = geometryOf(p, true);
     conv::Spec s;
     s.half = operand == Operand::kHalf;
-    s.exact = operand == Operand::kTf32x3;
+    s.tf32x3 = operand == Operand::kTf32x3;
     s.vector = s.half ? 8 : 4;
     while (g.groups > 1 && g.c / g.groups % s.vector != 0)
         s.vector /= 2;
@@ -163,7 +163,7 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
                     }
             }
     }
-    if (w.type == DataType::kFloat && !spec.exact)
+    if (w.type == DataType::kFloat && !spec.tf32x3)
         cuda::conv_f32::roundAllToTf32(packed);
     return packed;
 }

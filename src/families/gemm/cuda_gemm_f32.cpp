@@ -88,7 +88,7 @@ matrix::Spec matrixSpec(cores::Operands const& o, Config const& c, GemmF32Algori
     s.warpsN = int(c[3]);
     s.stages = int(c[4]);
     s.split = int(c[5]);
-    s.exact = algorithm == GemmF32Algorithm::kThreeTf32;
+    s.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
     return s;
 }
 
@@ -140,7 +140,7 @@ std::vector<Config> configs(Problem const& p, GemmF32Algorithm algorithm)
     }
     matrix::Spec base;
     static_cast<cores::Operands&>(base) = o;
-    base.exact = algorithm == GemmF32Algorithm::kThreeTf32;
+    base.tf32x3 = algorithm == GemmF32Algorithm::kTf32x3;
     for (matrix::Spec const& s : candidates(base, z.rows.m, z.geometry.n, z.geometry.k, z.rows.batch.volume(),
                                             p.cuda->multiprocessors, clusters, kMostConfigs))
         list.push_back({s.tileM, s.tileN, s.warpsM, s.warpsN, s.stages, s.split});

@@ -11,9 +11,9 @@ namespace tw::ops {
 
 enum class GemmF32Algorithm : int
 {
-    kCores,     // products and sums of FP32
-    kThreeTf32, // tensor cores, each factor as two TF32 numbers
-    kTf32,      // tensor cores, factors rounded to TF32
+    kCores,  // products and sums of FP32
+    kTf32x3, // tensor cores, 3xTF32: each factor as two TF32 numbers
+    kTf32,   // tensor cores, factors rounded to TF32
 };
 
 namespace gemm_f32 {

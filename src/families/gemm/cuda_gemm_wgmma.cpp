@@ -16,7 +16,7 @@ using matrix_multiply::Geometry;
 using matrix_multiply::MatrixOperation;
 
 constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, kMostNormConfigs = 4,
-                 kMostExactConfigs = 6,
+                 kMostTf32x3Configs = 6,
                  kMostTf32Configs = 4; // of FP32 there are other tactics
 
 DataType typeOf(GemmAlgorithm algorithm)
@@ -57,11 +57,11 @@ Settled settle(Problem const& p, GemmAlgorithm algorithm)
     kernel::Spec& spec = s.spec;
     s.normalizes = algorithm == GemmAlgorithm::kNorm;
     spec.single = typeOf(algorithm) == DataType::kFloat;
-    spec.exact = algorithm == GemmAlgorithm::kThreeTf32;
+    spec.tf32x3 = algorithm == GemmAlgorithm::kTf32x3;
     spec.bias = isPresent(p, Epilogue::kBias);
     spec.residual = isPresent(p, Epilogue::kResidual);
     spec.activateLast = true;
-    spec.activation = epilogueActivation(operations.epilogue.activation, spec.exact);
+    spec.activation = epilogueActivation(operations.epilogue.activation, spec.tf32x3);
     spec.aAlongK = operations.a != MatrixOperation::kTranspose;
     spec.bAlongK = operations.b != MatrixOperation::kNone;
     spec.constantB = p.inputs[1].constant != nullptr;
@@ -84,10 +84,10 @@ Settled settle(Problem const& p, GemmAlgorithm algorithm)
     s.columnsB = spec.bAlongK ? g.k : g.n;
     s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
     int64_t const unit = 16 / spec.elementBytes();
-    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB || spec.exact)) {
+    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB || spec.tf32x3)) {
         s.packedBAt = packed++;
         s.paddedB = roundUp(s.transposesB ? s.rowsB : s.columnsB, unit);
-        if (spec.exact)
+        if (spec.tf32x3)
             s.paddedB = kernel::splitRow(g.k);
         spec.bAlongK = spec.bAlongK || s.transposesB;
     }
@@ -193,7 +193,7 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
 Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
     DataType const type = typeOf(algorithm);
-    bool const exact = algorithm == GemmAlgorithm::kThreeTf32, isMma = algorithm == GemmAlgorithm::kHalfMma,
+    bool const tf32x3 = algorithm == GemmAlgorithm::kTf32x3, isMma = algorithm == GemmAlgorithm::kHalfMma,
                normalizes = algorithm == GemmAlgorithm::kNorm;
     if (!isMma && (!p.cuda || p.cuda->capability != 90))
         return Support::no("its instructions (wgmma) exist on GPUs of compute capability 9.0");
@@ -214,14 +214,14 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
             return known;
     if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !settle(p, GemmAlgorithm::kHalf).pads())
         return Support::no("tensor cores take these operands in a faster way");
-    if (exact && !p.inputs[1].constant)
+    if (tf32x3 && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     Settled const s = settle(p, algorithm);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (char const* const why = unsupported(s, product.shape))
             return Support::no(why);
-        if ((exact || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
+        if ((tf32x3 || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
         if (normalizes && kernel::normCandidates(s.spec, product.shape, p.cuda->multiprocessors, 1).empty())
             return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
@@ -259,7 +259,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
         return list;
     }
     for (kernel::Spec const& spec : kernel::candidates(s.spec, productOf(s, p, false).shape, p.cuda->multiprocessors,
-                                                       s.spec.exact    ? kMostExactConfigs
+                                                       s.spec.tf32x3   ? kMostTf32x3Configs
                                                        : s.spec.single ? kMostTf32Configs
                                                        : s.pads()      ? kMostPaddedConfigs
                                                                        : kMostConfigs))
@@ -284,7 +284,7 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
         return matrix::estimateUs(s.mma, shape.m, shape.n, shape.k, shape.batch, p.cuda->multiprocessors) * launches +
                padding;
     return kernel::estimateUs(s.spec, shape, p.cuda->multiprocessors) * launches + padding +
-           (s.spec.exact ? kSplitUs : 0);
+           (s.spec.tf32x3 ? kSplitUs : 0);
 }
 
 CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
@@ -294,7 +294,7 @@ CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algor
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
                               : wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
-    if (s.spec.exact) {
+    if (s.spec.tf32x3) {
         out.source += kernel::splitSource();
         out.names.push_back(kernel::kSplitKernel);
     }
@@ -306,7 +306,7 @@ CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algor
         out.source += kernel::padSource();
         out.names.push_back(kernel::kPadKernel);
     }
-    if (s.spec.exact || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
+    if (s.spec.tf32x3 || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
         out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) { return workspaceOf(s, in); };
     if (s.biasAt >= 0)
         out.packedInputs.push_back(Epilogue::kBias);
@@ -327,7 +327,7 @@ CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algor
                 parts.push_back(packFloats(t, t.dims.volume()));
             if (s.packedBAt >= 0)
                 parts.push_back(
-                    packMatrices(*b, {s.rowsB, s.columnsB, s.paddedB, s.spec.single, s.transposesB, s.spec.exact}));
+                    packMatrices(*b, {s.rowsB, s.columnsB, s.paddedB, s.spec.single, s.transposesB, s.spec.tf32x3}));
             return parts;
         };
     }

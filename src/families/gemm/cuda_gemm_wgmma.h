@@ -13,11 +13,11 @@ namespace tw::ops {
 
 enum class GemmAlgorithm : int
 {
-    kHalf,      // FP16; what is no constant and has rows that are not whole 16 bytes is copied first
-    kHalfMma,   // FP16 by mma.sync
-    kTf32,      // FP32, factors rounded to TF32
-    kNorm,      // FP16, and LayerNorm of the rows by clusters of blocks that hold whole ones
-    kThreeTf32, // FP32, each factor as two TF32 numbers; b is constant, and a is taken apart by a kernel of its own
+    kHalf,    // FP16; what is no constant and has rows that are not whole 16 bytes is copied first
+    kHalfMma, // FP16 by mma.sync
+    kTf32,    // FP32, factors rounded to TF32
+    kNorm,    // FP16, and LayerNorm of the rows by clusters of blocks that hold whole ones
+    kTf32x3,  // FP32, 3xTF32: each factor as two TF32 numbers; b is constant, and a is split by a kernel of its own
 };
 
 namespace gemm_f16 {

@@ -51,7 +51,7 @@ void splitRows(std::string& packed, int64_t row)
 std::string packMatrices(Blob const& b, PackedMatrices const& how)
 {
     std::string packed = how.single ? packedAs<float>(b, how) : packedAs<uint16_t>(b, how);
-    if (how.exact)
+    if (how.tf32x3)
         splitRows(packed, how.padded);
     return packed;
 }

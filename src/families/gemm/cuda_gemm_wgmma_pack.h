@@ -14,7 +14,7 @@ struct PackedMatrices
     int64_t padded = 0;            // elements of a packed row
     bool single = false;           // FP32, else FP16
     bool transposes = false;       // packed rows are stored columns
-    bool exact = false;            // FP32: high parts in a packed row's first half, low ones in its second
+    bool tf32x3 = false;           // FP32: high parts in a packed row's first half, low ones in its second
 };
 
 // Zeros behind each row.

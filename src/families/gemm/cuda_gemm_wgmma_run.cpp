@@ -89,7 +89,7 @@ char const* unsupported(Settled const& s, kernel::Shape const& shape)
 int64_t workspaceOf(Settled const& s, std::span<TensorRef const> in)
 {
     Product const product = productOf(s, matrix_multiply::geometryOf(*s.node, in[0].dims, in[1].dims));
-    if (s.spec.exact)
+    if (s.spec.tf32x3)
         return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
     if (s.normalizes)
         return kernel::normParts(s.spec, product.shape) * int64_t(sizeof(uint64_t));
@@ -111,7 +111,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         mma = matrix::launch(s.mma, p.shape);
     } else {
         kernel::Shape shape = p.shape;
-        if (s.spec.exact)
+        if (s.spec.tf32x3)
             shape.lda = 0; // its parts are dense
         l = kernel::launch(s.spec, shape, launch.multiprocessors());
     }
@@ -133,7 +133,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     auto at = [&](void const* base, int64_t elements) {
         return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
     };
-    if (s.spec.exact) {
+    if (s.spec.tf32x3) {
         kernel::SplitArgs split;
         split.a = args.inputs[0].data;
         split.to = args.workspace;
@@ -143,7 +143,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
         split.padded = int32_t(kernel::splitRow(p.shape.k) / 2);
         TW_TRY(launch(1, kernel::splitBlocks(split), 256, split));
     }
-    void const* a = s.spec.exact ? args.workspace : args.inputs[0].data;
+    void const* a = s.spec.tf32x3 ? args.workspace : args.inputs[0].data;
     void const* b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
     if (s.pads()) {
         kernel::PadArgs pad = padding(s, args.inputs);

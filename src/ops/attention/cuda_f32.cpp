@@ -20,7 +20,7 @@ Support supports(Problem const& problem)
     return supportsFused(problem, DataType::kFloat);
 }
 
-kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks, bool exact)
+kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks, bool tf32x3)
 {
     kernel::Spec s;
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -32,11 +32,11 @@ kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMask
     s.keys = int(c[2]);
     s.parts = int(c[3]);
     s.masks = masks;
-    s.exact = exact;
+    s.tf32x3 = tf32x3;
     return s;
 }
 
-template <bool exact>
+template <bool tf32x3>
 std::vector<Config> configs(Problem const& problem)
 {
     FusedSizes const z = fusedSizes(problem);
@@ -44,7 +44,7 @@ std::vector<Config> configs(Problem const& problem)
     std::vector<Config> list;
     auto add = [&](int64_t warps, int64_t blocks, int64_t keys, int64_t parts = 1) {
         Config const c{warps, blocks, keys, parts};
-        if (!unsupported(specOf(problem, c, {}, exact)) && std::find(list.begin(), list.end(), c) == list.end())
+        if (!unsupported(specOf(problem, c, {}, tf32x3)) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -67,14 +67,14 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-template <bool exact>
+template <bool tf32x3>
 CudaKernels generate(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 4, 1, 256) || unsupported(specOf(problem, config, plan.masks, exact)))
+    if (!isConfig(config, 4, 1, 256) || unsupported(specOf(problem, config, plan.masks, tf32x3)))
         return damagedKernels();
-    kernel::Spec const spec = specOf(problem, config, plan.masks, exact);
+    kernel::Spec const spec = specOf(problem, config, plan.masks, tf32x3);
     CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         FusedRun const r = fusedRun(a, plan, args);

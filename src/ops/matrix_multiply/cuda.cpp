@@ -20,9 +20,9 @@ constexpr CudaTactic kNormApart{"matrix_multiply_f16_wgmma_then_norm_sm90a",
 constexpr CudaTactic kHalf = gemmTactic<GemmAlgorithm::kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
 constexpr CudaTactic kHalfMma = gemmTactic<GemmAlgorithm::kHalfMma>("matrix_multiply_f16_mma_sm80", 1);
 constexpr CudaTactic kTf32 = gemmTactic<GemmAlgorithm::kTf32>("matrix_multiply_tf32_wgmma_sm90a", 1);
-constexpr CudaTactic kThreeTf32 = gemmTactic<GemmAlgorithm::kThreeTf32>("matrix_multiply_f32_tf32x3_wgmma_sm90a", 1);
+constexpr CudaTactic kTf32x3 = gemmTactic<GemmAlgorithm::kTf32x3>("matrix_multiply_f32_tf32x3_wgmma_sm90a", 1);
 constexpr CudaTactic kTf32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32>("matrix_multiply_tf32_mma_sm80", 1);
-constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Algorithm::kThreeTf32>("matrix_multiply_f32_tf32x3_mma_sm80", 1);
+constexpr CudaTactic kF32Mma = gemmF32Tactic<GemmF32Algorithm::kTf32x3>("matrix_multiply_f32_tf32x3_mma_sm80", 1);
 constexpr CudaTactic kF32 = gemmF32Tactic<GemmF32Algorithm::kCores>("matrix_multiply_f32_simt_sm80", 1);
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
@@ -32,7 +32,7 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, product_norm::g
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kNorm,    &kNormApart, &kHalf, &kHalfMma,  &kTf32,         &kThreeTf32,
+    static constexpr Tactic const* kList[] = {&kNorm,    &kNormApart, &kHalf, &kHalfMma,  &kTf32,         &kTf32x3,
                                               &kTf32Mma, &kF32Mma,    &kF32,  &kCublasLt, &kCublasLtTf32, &kPlain};
     return kList;
 }

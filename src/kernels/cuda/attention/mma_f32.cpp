@@ -17,7 +17,7 @@ int64_t Spec::sharedBytes() const
 
 std::string Spec::name() const
 {
-    return std::string("attention_") + (exact ? "f32" : "tf32") + "_d" + std::to_string(headDim) +
+    return std::string("attention_") + (tf32x3 ? "f32" : "tf32") + "_d" + std::to_string(headDim) +
            (valueDim != headDim ? "_v" + std::to_string(valueDim) : "") +
            (unit < 4 ? "_u" + std::to_string(unit) : "") + "_" + std::to_string(rows()) + "x" + std::to_string(keys) +
            (blocks > 1 ? "_b" + std::to_string(blocks) : "") + (parts > 1 ? "_p" + std::to_string(parts) : "") +
@@ -34,7 +34,7 @@ char const* unsupported(Spec const& s)
         (s.blocks != 1 && s.blocks != 2) || (s.parts != 1 && s.parts != 2 && s.parts != 4) || s.threads() > 256)
         return "1, 2, 4 or 8 warps, 1 or 2 blocks of 16 queries for each, steps of 32 or 64 keys in 1, 2 or 4 "
                "parts, at most 256 threads";
-    if (s.blocks == 2 && std::max(s.paddedHead(), s.paddedValue()) * (s.exact ? 2 : 1) > 128)
+    if (s.blocks == 2 && std::max(s.paddedHead(), s.paddedValue()) * (s.tf32x3 ? 2 : 1) > 128)
         return "two blocks of queries for each warp do not fit its registers";
     if (s.sharedBytes() > 163 * 1024) // of capability 8.0
         return "the tiles do not fit into shared memory";
@@ -48,7 +48,7 @@ std::string source(Spec const& s)
     return include("kernels/cuda/common/matrix.cuh") + constant("HEAD", s.headDim) + constant("D", s.paddedHead()) +
            constant("VALUE", s.valueDim) + constant("DV", s.paddedValue()) + constant("UNIT", s.unit) +
            constant("WARPS", s.warps) + constant("KEYS", s.keys) + constant("BLOCKS", s.blocks) +
-           constant("PARTS", s.parts) + flag("EXACT", s.exact) + attentionSource(masks) +
+           constant("PARTS", s.parts) + flag("TF32X3", s.tf32x3) + attentionSource(masks) +
            include("kernels/cuda/attention/mma_f32.cuh");
 }
 

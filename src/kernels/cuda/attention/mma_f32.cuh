@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of FP32 by mma.sync, exact or rounded to TF32.
-//   int HEAD, D (padded), VALUE, DV (padded), UNIT, WARPS, KEYS, BLOCKS, PARTS; bool EXACT
+// Attention of FP32 by mma.sync, 3xTF32 or rounded to TF32.
+//   int HEAD, D (padded), VALUE, DV (padded), UNIT, WARPS, KEYS, BLOCKS, PARTS; bool TF32X3
 #pragma once
 
 #include "kernels/cuda/attention/mma_f32_sizes.cuh"
@@ -151,7 +151,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
         u32 const vAt = sharedV + (step & 1) * TILE_BYTES + (part * KEYS + t * 2) * PITCH + g * 4;
 #pragma unroll
         for (int d0 = 0; d0 < DV / 8; d0 += COLUMNS) {
-            float late[EXACT ? BLOCKS : 1][EXACT ? COLUMNS : 1][4] = {}; // tensor cores cut off what long sums lose
+            float late[TF32X3 ? BLOCKS : 1][TF32X3 ? COLUMNS : 1][4] = {}; // tensor cores cut off what long sums lose
 #pragma unroll
             for (int n = 0; n < KEYS / 8; ++n) {
                 Factors<4> p[BLOCKS];
@@ -169,14 +169,14 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
                         pairOf(__uint_as_float(loadShared(at)), __uint_as_float(loadShared(at + PITCH)));
 #pragma unroll
                     for (int r = 0; r < BLOCKS; ++r) {
-                        if constexpr (EXACT)
+                        if constexpr (TF32X3)
                             multiply(late[r][d], p[r], b);
                         else
                             multiply(out[r][d0 + d], p[r], b);
                     }
                 }
             }
-            if constexpr (EXACT) {
+            if constexpr (TF32X3) {
 #pragma unroll
                 for (int r = 0; r < BLOCKS; ++r)
 #pragma unroll

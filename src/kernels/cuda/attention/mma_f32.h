@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = softmax(scale q k^T + mask) v in FP32, one pass over the keys, on tensor cores (mma.sync, compute capability 8.0
-// and later). Factors are rounded to TF32; or, where that is not permitted, each is taken apart into two TF32 numbers,
-// which hold 21 of its 24 bits, and three products of the four are added up.
+// and later). Factors are rounded to TF32; or, where that is not permitted, each is split into two TF32 numbers
+// (3xTF32), which hold 21 of its 24 bits, and three products of the four are added up.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ using attention_f16::Shape;
 
 struct Spec
 {
-    int headDim = 64;   // of queries and keys: 1 to 256
-    int valueDim = 64;  // of values: 1 to 256
-    int unit = 4;       // elements that a copy moves, see attentionUnit(): 4, 2, 1
-    int warps = 4;      // 1, 2, 4, 8
-    int blocks = 1;     // of 16 queries for each warp: 1, 2
-    int keys = 64;      // of one step: 32, 64
-    int parts = 1;      // groups of `warps` that have so many keys each, for few heads: 1, 2, 4
-    bool exact = false; // three products for one
+    int headDim = 64;    // of queries and keys: 1 to 256
+    int valueDim = 64;   // of values: 1 to 256
+    int unit = 4;        // elements that a copy moves, see attentionUnit(): 4, 2, 1
+    int warps = 4;       // 1, 2, 4, 8
+    int blocks = 1;      // of 16 queries for each warp: 1, 2
+    int keys = 64;       // of one step: 32, 64
+    int parts = 1;       // groups of `warps` that have so many keys each, for few heads: 1, 2, 4
+    bool tf32x3 = false; // 3xTF32: three products for one
     AttentionMasks masks;
 
     int rows() const { return warps * blocks * 16; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 numbers of a fragment rounded to TF32 and, where EXACT, what that left; products of them, one or three.
-//   bool EXACT
+// FP32 numbers of a fragment rounded to TF32 and, where TF32X3, what that left; products of them, one or three.
+//   bool TF32X3
 #pragma once
 
 #include "kernels/cuda/common/fragments.cuh"
@@ -14,7 +14,7 @@ struct Factors
     TW_INLINE void set(int i, float v)
     {
         asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high[i]) : "f"(v));
-        if constexpr (EXACT)
+        if constexpr (TF32X3)
             asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low[i]) : "f"(v - __uint_as_float(high[i])));
     }
 };
@@ -28,7 +28,7 @@ TW_INLINE void multiply(float (&d)[4], u32 const (&a)[4], u32 b0, u32 b1)
 }
 TW_INLINE void multiply(float (&d)[4], Factors<4> const& a, Factors<2> const& b)
 {
-    if constexpr (EXACT) {
+    if constexpr (TF32X3) {
         multiply(d, a.low, b.high[0], b.high[1]);
         multiply(d, a.high, b.low[0], b.low[1]);
     }

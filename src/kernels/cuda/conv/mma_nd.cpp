@@ -28,9 +28,9 @@ int64_t Spec::sharedBytes() const
 std::string Spec::name() const
 {
     return std::string("conv_nd_") +
-           (half    ? "f16_"
-            : exact ? "f32_"
-                    : "tf32_") +
+           (half     ? "f16_"
+            : tf32x3 ? "f32_"
+                     : "tf32_") +
            std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kStepK) + "_s" +
            std::to_string(stages) + "_v" + std::to_string(vector) + (aligned ? "" : "_unaligned") + "_sm80";
 }
@@ -40,7 +40,7 @@ char const* unsupported(Spec const& s)
     if ((s.tileM != 64 && s.tileM != 128) || (s.tileN != 32 && s.tileN != 64 && s.tileN != 128) ||
         s.tileN / (256 / s.tileM) < 16)
         return "tiles have 64 or 128 positions and 32, 64 or 128 filters, 16 or more for each warp";
-    if (s.exact && s.tileM * s.tileN > 8192)
+    if (s.tf32x3 && s.tileM * s.tileN > 8192)
         return "two sums for each element fit the registers for tiles of at most 128 x 64";
     if (s.stages < 2 || s.stages > 6 || s.sharedBytes() > 160 * 1024)
         return "2 to 6 stages";
@@ -74,11 +74,11 @@ char const* unsupported(Spec const& s, Shape const& g)
 
 std::string source(Spec const& s)
 {
-    bool const isLarge = s.tileM * s.tileN * (s.exact ? 2 : 1) > 8192;
+    bool const isLarge = s.tileM * s.tileN * (s.tf32x3 ? 2 : 1) > 8192;
     return include("kernels/cuda/common/matrix.cuh") + s.activation + type("Element", s.half ? "f16" : "float") +
            constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("STAGES", s.stages) +
            constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", isLarge ? 1 : 2) + flag("IS_HALF", s.half) +
-           flag("EXACT", s.exact) + flag("ALIGNED", s.aligned) + include("kernels/cuda/conv/mma_nd.cuh");
+           flag("TF32X3", s.tf32x3) + flag("ALIGNED", s.aligned) + include("kernels/cuda/conv/mma_nd.cuh");
 }
 
 int64_t innerOf(Spec const& s, Shape const& g)
@@ -123,13 +123,13 @@ Launch launch(Spec const& s, Shape const& g, int64_t pixelX, int64_t pixelY)
 
 double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
 {
-    // Clocks: products at the rate of mma.sync, 50 bytes of operands, waiting for the step; a block's first operands are
-    // 1500 clocks on their way.
+    // Clocks: products at the rate of mma.sync, 50 bytes of operands, waiting for the step; a block's first operands
+    // are 1500 clocks on their way.
     constexpr double kClocksPerUs = 1900, kHalfRate = 1300, kTf32Rate = 650, kBytes = 50, kWait = 60;
     auto tiles = [](int64_t n, int64_t each) { return (n + each - 1) / each; };
     int64_t const steps = tiles(paddedK(s, g) / kStepK, s.split);
     int64_t const blocks = tiles(g.rows(), s.tileM) * tiles(g.k / g.groups, s.tileN) * g.groups * g.phases() * s.split;
-    double const rate = s.half ? kHalfRate : s.exact ? kTf32Rate / 3 : kTf32Rate;
+    double const rate = s.half ? kHalfRate : s.tf32x3 ? kTf32Rate / 3 : kTf32Rate;
     double const products = double(s.tileM) * s.tileN * kStepK / rate;
     double const bytes = double(s.tileM + s.tileN) * kStepK * elementBytes(s) / kBytes;
     double const step = std::max(products, bytes) + kWait + (s.vector == 1 ? s.tileM * 8 : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions over up to three axes, transposed ones phase by phase, by mma.sync.
-//   type Element; float activate(float); int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool IS_HALF, EXACT,
+//   type Element; float activate(float); int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool IS_HALF, TF32X3,
 // ALIGNED
 #pragma once
 
@@ -220,7 +220,7 @@ struct Sums
                 }
             }
         } else {
-            float late[EXACT ? 2 : 1][EXACT ? WARP_N / 8 * 4 : 1] = {}; // tensor cores cut off what long sums lose
+            float late[TF32X3 ? 2 : 1][TF32X3 ? WARP_N / 8 * 4 : 1] = {}; // tensor cores cut off what long sums lose
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 Factors<4> fx[2];
@@ -244,13 +244,13 @@ struct Sums
 #pragma unroll
                         for (int i = 0; i < 2; ++i) {
                             float* const to =
-                                EXACT ? &late[EXACT ? i : 0][EXACT ? j * 8 + h * 4 : 0] : &d[i][j * 8 + h * 4];
+                                TF32X3 ? &late[TF32X3 ? i : 0][TF32X3 ? j * 8 + h * 4 : 0] : &d[i][j * 8 + h * 4];
                             multiply(*reinterpret_cast<float(*)[4]>(to), fx[i], b);
                         }
                     }
                 }
             }
-            if constexpr (EXACT) {
+            if constexpr (TF32X3) {
 #pragma unroll
                 for (int i = 0; i < 2; ++i)
 #pragma unroll

@@ -34,7 +34,7 @@ struct Shape
 struct Spec
 {
     bool half = true;           // x, y and filters are FP16, else FP32
-    bool exact = false;         // FP32: three products for one, else factors are rounded to TF32
+    bool tf32x3 = false;        // FP32: 3xTF32: three products for one, else factors are rounded to TF32
     int tileM = 64, tileN = 64; // positions: 64, 128; filters: 32, 64, 128
     int stages = 4;
     int vector = 8;         // elements of x that one copy takes, at most 16 bytes; divides the channels of a group

@@ -18,16 +18,16 @@ int64_t Spec::sharedBytes() const
 int Spec::blocksPerMultiprocessor() const
 {
     int const rows = tileM / warpsM, columns = tileN / warpsN;
-    int const registers = rows * columns / 32 * (exact ? 2 : 1) + rows / 4 * (exact ? 2 : 1) + 64;
+    int const registers = rows * columns / 32 * (tf32x3 ? 2 : 1) + rows / 4 * (tf32x3 ? 2 : 1) + 64;
     return gemm_f32::blocksPerMultiprocessor(*this, registers);
 }
 
 std::string Spec::name() const
 {
-    return std::string("gemm_mma_") + (exact ? "f32_" : "tf32_") + std::to_string(tileM) + "x" + std::to_string(tileN) +
-           "x" + std::to_string(kStepK) + "_" + std::to_string(warpsM) + "x" + std::to_string(warpsN) + "_s" +
-           std::to_string(stages) + (split > 1 ? "_split" + std::to_string(split) : "") + "_" + (aAlongK ? "t" : "n") +
-           (bAlongK ? "t" : "n");
+    return std::string("gemm_mma_") + (tf32x3 ? "f32_" : "tf32_") + std::to_string(tileM) + "x" +
+           std::to_string(tileN) + "x" + std::to_string(kStepK) + "_" + std::to_string(warpsM) + "x" +
+           std::to_string(warpsN) + "_s" + std::to_string(stages) +
+           (split > 1 ? "_split" + std::to_string(split) : "") + "_" + (aAlongK ? "t" : "n") + (bAlongK ? "t" : "n");
 }
 
 char const* unsupported(Spec const& s)
@@ -50,9 +50,9 @@ char const* unsupported(Spec const& s)
 
 std::string source(Spec const& s)
 {
-    return gemm_f32::loaderSource(s, kStepK, s.threads(), true) + flag("EXACT", s.exact) + constant("TILE_M", s.tileM) +
-           constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) + constant("WARPS_N", s.warpsN) +
-           constant("STAGES", s.stages) + constant("SPLIT", s.split) +
+    return gemm_f32::loaderSource(s, kStepK, s.threads(), true) + flag("TF32X3", s.tf32x3) +
+           constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) + constant("WARPS_M", s.warpsM) +
+           constant("WARPS_N", s.warpsN) + constant("STAGES", s.stages) + constant("SPLIT", s.split) +
            constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + include("kernels/cuda/gemm/mma_tf32.cuh");
 }
 
@@ -70,7 +70,7 @@ double estimateUs(Spec const& s, int64_t m, int64_t n, int64_t k, int64_t batche
                               : tile >= 4096 ? 0.7
                                              : 0.6) *
                              std::min(1.0, 0.4 + double(atOnce * s.threads()) / 320);
-        return double(s.tileM) * s.tileN * kStepK / 512 / share * (s.exact ? 3 : 1);
+        return double(s.tileM) * s.tileN * kStepK / 512 / share * (s.tf32x3 ? 3 : 1);
     });
 }
 

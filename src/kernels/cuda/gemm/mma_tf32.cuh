@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of FP32 by mma.sync, exact or rounded to TF32.
-//   bool EXACT; int TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, SPLIT, BLOCKS_PER_SM
+// Products of FP32 by mma.sync, 3xTF32 or rounded to TF32.
+//   bool TF32X3; int TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, SPLIT, BLOCKS_PER_SM
 #pragma once
 
 #include "kernels/cuda/common/factors.cuh"
@@ -119,7 +119,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
         float const *const as = tiles + now, *const bs = as + A_FLOATS;
         next = now;
         now = now + STAGE_FLOATS == STAGES * STAGE_FLOATS ? 0 : now + STAGE_FLOATS;
-        float part[EXACT ? BLOCKS_M : 1][EXACT ? BLOCKS_N : 1][4] = {};
+        float part[TF32X3 ? BLOCKS_M : 1][TF32X3 ? BLOCKS_N : 1][4] = {};
 #pragma unroll
         for (int u = 0; u < STEP / 8; ++u) {
             Factors<4> x[BLOCKS_M];
@@ -134,14 +134,14 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
                 for (int i = 0; i < BLOCKS_M; ++i)
 #pragma unroll
                     for (int h = 0; h < 2; ++h) {
-                        if constexpr (EXACT)
+                        if constexpr (TF32X3)
                             multiply(part[i][j + h], x[i], w[h]);
                         else
                             multiply(sum[i][j + h], x[i], w[h]);
                     }
             }
         }
-        if constexpr (EXACT) {
+        if constexpr (TF32X3) {
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; ++i)
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = f(a b + bias + residual) in FP32 on tensor cores (mma.sync, compute capability 8.0 and later; splitting k needs
-// 9.0), for operands that lie in any way. Factors are rounded to TF32; or, where that is not permitted, each is taken
-// apart into two TF32 numbers, which hold 21 of its 24 bits, three products of the four are added up, and sums go to
+// 9.0), for operands that lie in any way. Factors are rounded to TF32; or, where that is not permitted, each is split
+// into two TF32 numbers (3xTF32), which hold 21 of its 24 bits, three products of the four are added up, and sums go to
 // FP32 registers every 32 steps of k, since tensor cores cut off what sums lose. An infinite factor then gives NaN.
 #pragma once
 
@@ -17,8 +17,8 @@ struct Spec : gemm_f32::Operands
     int tileM = 128, tileN = 128;
     int warpsM = 2, warpsN = 4; // that share the tile's rows and columns
     int stages = 3;
-    int split = 1;      // blocks of a cluster that share a tile's k and add up: 1, 2, 4, 8
-    bool exact = false; // three products for one
+    int split = 1;       // blocks of a cluster that share a tile's k and add up: 1, 2, 4, 8
+    bool tf32x3 = false; // 3xTF32: three products for one
 
     int threads() const { return warpsM * warpsN * 32; }
     int64_t sharedBytes() const;

@@ -66,7 +66,7 @@ int Spec::blocksPerMultiprocessor() const
 std::string Spec::name() const
 {
     std::string s = std::string(image ? "conv" : "gemm") +
-                    (exact    ? "_f32_"
+                    (tf32x3   ? "_f32_"
                      : single ? "_tf32_"
                               : "_f16_") +
                     std::to_string(tileP) + "x" + std::to_string(tileQ) + "x" + std::to_string(stepK()) + "_s" +
@@ -92,8 +92,8 @@ char const* unsupported(Spec const& s)
         return "a tile has 64 to 256 rows in steps of 64 and 8 to 256 columns in steps of 8";
     if (s.groups < 1 || s.groups > 2 || (s.pingPong && s.groups != 2) || (!s.pingPong && s.tileP % (64 * s.groups)))
         return "one or two groups of warps, each with 64 rows or more of the tile; ping-pong needs two";
-    if (s.exact && (!s.single || s.image || s.multicast > 1))
-        return "only products of FP32 are taken apart";
+    if (s.tf32x3 && (!s.single || s.image || s.multicast > 1))
+        return "only products of FP32 are 3xTF32";
     if (s.sumRegisters() > 128)
         return "more than 128 sums for each thread do not fit its registers";
     if (s.residual && !s.copies && s.tileP > 128)
@@ -142,8 +142,8 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
         ceilDiv(g.m, 64) * ceilDiv(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
-    if (s.split >
-        (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK()) : ceilDiv(g.k, s.stepK()) * (s.exact ? 3 : 1)))
+    if (s.split > (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK())
+                           : ceilDiv(g.k, s.stepK()) * (s.tf32x3 ? 3 : 1)))
         return "k has fewer steps than the blocks that would share them";
     if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
         return "its blocks have whole rows of one matrix";
@@ -174,14 +174,14 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
 {
     Launch l;
     int64_t const bytes = s.elementBytes();
-    int const type = s.exact    ? TensorMapSpec::kFloat32
+    int const type = s.tf32x3   ? TensorMapSpec::kFloat32
                      : s.single ? TensorMapSpec::kRoundedFloat32
                                 : TensorMapSpec::kFloat16;
     // One operand as rows of k, or k rows.
     auto map = [&](bool alongK, int64_t rows, int64_t ld, int64_t batchStride, int boxRows) {
         TensorMapSpec m;
         m.type = type;
-        m.dims[0] = uint64_t(s.exact ? splitRow(g.k) : alongK ? g.k : rows);
+        m.dims[0] = uint64_t(s.tf32x3 ? splitRow(g.k) : alongK ? g.k : rows);
         m.dims[1] = uint64_t(alongK ? rows : g.k);
         m.dims[2] = batchStride ? uint64_t(g.batch) : 1;
         m.strides[0] = uint64_t((ld ? ld : int64_t(m.dims[0])) * bytes);
@@ -194,7 +194,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     TensorMapSpec a = map(s.aAlongK, g.m, g.lda, g.batchA, rowsA), b = map(s.bAlongK, g.n, g.ldb, g.batchB, rowsB);
     Args& args = l.args;
     args.steps = int32_t(ceilDiv(g.k, s.stepK()));
-    if (s.exact) {
+    if (s.tf32x3) {
         args.stepsC = args.steps;
         args.steps *= 3;
     }

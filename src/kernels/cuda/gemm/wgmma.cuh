@@ -161,7 +161,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             if constexpr (PING_PONG)
                 groupSync(2 + group, 256);
             int last = -1, held = 0;
-            float total[EXACT ? BLOCKS : 1][EXACT ? TILE_Q / 2 : 1] = {};
+            float total[TF32X3 ? BLOCKS : 1][TF32X3 ? TILE_Q / 2 : 1] = {};
             // Two steps on, TMA has read all of the tile before.
             int const fetchStep = min(begin + 2, end - 1);
             for (int step = begin; step < end; ++step) {
@@ -180,7 +180,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     for (int b = 0; b < BLOCKS; ++b)
                         wgmma(d[b], descriptor(p + b * 8192 + k * (P_ALONG_K ? 32 : 2048), 8192),
                               descriptor(q + k * (Q_ALONG_K ? 32 : 2048), 8192),
-                              (EXACT ? held > 0 : step > begin) || k > 0);
+                              (TF32X3 ? held > 0 : step > begin) || k > 0);
                 wgmmaCommit();
                 wgmmaWait<1>();
                 if (last >= 0) { // its operands are read
@@ -195,7 +195,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     s = 0;
                     parity ^= 1;
                 }
-                if constexpr (EXACT) {
+                if constexpr (TF32X3) {
                     if (++held == KEPT_STEPS || step + 1 == end) {
                         wgmmaWait<0>();
                         held = 0;
@@ -222,7 +222,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 } else if (inGroup == 0)
                     barrierArrive(empty + last * 8);
             }
-            if constexpr (EXACT)
+            if constexpr (TF32X3)
 #pragma unroll
                 for (int b = 0; b < BLOCKS; ++b)
 #pragma unroll

@@ -39,11 +39,11 @@ struct Spec : Epilogue
     // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.
-    bool exact = false;
+    bool tf32x3 = false;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
     int sums() const; // of a thread
-    int sumRegisters() const { return sums() * (exact ? 2 : 1); }
+    int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
     int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
     int cluster() const { return split * multicast; }
@@ -67,7 +67,7 @@ std::string source(Spec const& spec);
 constexpr char const* kKernel = "gemm";
 constexpr int kKeptSteps = 8;
 
-// Floats of a row of an exact kernel's operand: high parts of k numbers, then low ones.
+// Floats of a row of a 3xTF32 kernel's operand: high parts of k numbers, then low ones.
 int64_t splitRow(int64_t k);
 // The text of a second kernel, which makes such rows of a: SplitArgs is its parameter, with 256 threads each for 4
 // numbers.

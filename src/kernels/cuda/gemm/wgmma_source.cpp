@@ -17,7 +17,7 @@ std::string source(Spec const& s)
             constant("NORM", s.norm) + constant("THREADS", s.threads()) +
             constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
             constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
-            constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) + flag("EXACT", s.exact);
+            constant("STEP_K", s.stepK()) + constant("KEPT_STEPS", kKeptSteps) + flag("TF32X3", s.tf32x3);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +

@@ -3,7 +3,7 @@
 //   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
 // SUMS_BYTES,
 //       STEP_K, KEPT_STEPS
-//   bool EXACT, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
+//   bool TF32X3, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -44,7 +44,7 @@ TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
 struct Cursor
 {
     int k, p, q, zp, zq;       // elements
-    int c, tap, r, s, w, h, n; // EXACT: tap counts the walks along k
+    int c, tap, r, s, w, h, n; // TF32X3: tap counts the walks along k
     TW_INLINE void begin(Args const& a, Tile const& t, int step)
     {
         k = step * STEP_K;
@@ -52,7 +52,7 @@ struct Cursor
         q = t.q;
         zp = t.batch * a.batchP;
         zq = t.batch * a.batchQ;
-        if constexpr (EXACT) {
+        if constexpr (TF32X3) {
             tap = step / a.stepsC;
             c = (step - tap * a.stepsC) * STEP_K;
         }
@@ -70,7 +70,7 @@ struct Cursor
     TW_INLINE void next(Args const& a)
     {
         k += STEP_K;
-        if constexpr (EXACT) {
+        if constexpr (TF32X3) {
             c += STEP_K;
             if (c == a.stepsC * STEP_K) {
                 c = 0;
@@ -94,7 +94,7 @@ struct Cursor
 // Where an operand is read: a's low part in the first walk, b's in the second.
 TW_INLINE int columnOf(Args const& a, Cursor const& at, bool isB)
 {
-    if constexpr (EXACT)
+    if constexpr (TF32X3)
         return at.c + (at.tap == int(isB) ? a.stepsC * STEP_K : 0);
     return at.k;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast for kernels: the loop nest over an output and the operands that are stretched to it. Axes of size 1 are
+// Broadcast for kernels: the loop nest over an output and the operands that are broadcast to it. Axes of size 1 are
 // dropped and adjacent axes along which every operand steps evenly are merged, so that [N,C,H,W] op [1,C,1,1] becomes
 // rows of H*W elements and equal shapes become one row.
 #pragma once

@@ -240,7 +240,7 @@ TEST(FuseActivation, ReasonsNotTo)
         m.output(y, "z");
     });
     with([](GraphMaker& m, ir::Value* y) { m.output(sum(m, y, y, "twice"), "y"); });
-    with([](GraphMaker& m, ir::Value* y) { // stretched by the sum
+    with([](GraphMaker& m, ir::Value* y) { // broadcast by the sum
         m.output(sum(m, y, m.constant("row", {1, 1, 1, 5}), "add"), "y");
     });
     with([](GraphMaker& m, ir::Value* y) { // wishes differ

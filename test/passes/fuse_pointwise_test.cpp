@@ -146,7 +146,7 @@ TEST(FusePointwise, ReasonsNotTo)
         m.output(z, "y");
     });
     with([](GraphMaker& m, ir::Value* y) { m.output(unary(m, Unary::kSin, y, "sin"), "y"); }); // has no code
-    with([](GraphMaker& m, ir::Value*) { // stretched by the second
+    with([](GraphMaker& m, ir::Value*) { // broadcast by the second
         ir::Value* gate = activation(m, m.input("gate", {ir::Dim::symbol("N"), 3, 1, 1}), "relu");
         m.output(two(m, Operation::kProd, image(m, "wide"), gate, "mul"), "y");
     });

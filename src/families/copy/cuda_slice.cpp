@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "families/copy/cuda_move.h"
 #include "families/copy/cuda_slice_params.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "families/elementwise/cuda_pointwise.h"
 
 namespace tw::ops {
@@ -115,7 +115,7 @@ TensorRef refOf(TensorSpec const& t)
 
 } // namespace
 
-Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
+Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
 {
     TensorRef const x = refOf(problem.inputs[0]), y = refOf(problem.outputs[0]);
     if (!isStatic(problem) || x.format != Format::kLinear || y.format != Format::kLinear)
@@ -123,14 +123,15 @@ Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& s
     Taken const t = takenOf(walkOf(x, y, steps), sizeOf(y.type));
     if (!t.isAnything || (!t.isInside && mode != slice::Mode::kFill))
         return {};
-    return runsOf(t.box, x.count(), t.first);
+    return segmentsOf(t.box, x.count(), t.first);
 }
 
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
     TensorSpec const& largest = problem.outputs[0];
     bool const fills = mode == slice::Mode::kFill, repeats = !fills && mode != slice::Mode::kStrict;
-    CudaKernels out = moveKernels(sizeOf(largest.type), fills ? Moves::kBordered : Moves::kPlain);
+    CudaKernels out =
+        stridedCopyKernels(sizeOf(largest.type), fills ? StridedCopies::kBordered : StridedCopies::kPlain);
     out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
     int const elements = int(out.names.size());
     if (repeats) {
@@ -154,7 +155,7 @@ CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput
         box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
         if (fillInput >= 0 && fillInput < int(args.inputs.size()))
             box.fill = args.inputs[size_t(fillInput)].data;
-        return move(launch, box);
+        return stridedCopy(launch, box);
     };
     return out;
 }

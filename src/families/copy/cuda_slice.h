@@ -2,7 +2,7 @@
 // The generated kernel behind slice and padding: y[I] = x[start + I * stride], outside x by a mode.
 #pragma once
 
-#include "families/copy/cuda_runs.h"
+#include "families/copy/cuda_segments.h"
 #include "ops/slice/op.h"
 
 namespace tw::ops {
@@ -13,6 +13,6 @@ using StepsOfRun = slice::Steps (*)(ir::Node const&, RunArgs const&);
 CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf);
 
 // Of a problem whose steps are known: for the kernels of cuda_runs.h.
-Runs runsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps);
+Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps);
 
 } // namespace tw::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated pointwise kernels: y[i] = apply(x0[i], x1[i], ...) with operands that are stretched to y. Each thread
+// Generated pointwise kernels: y[i] = apply(x0[i], x1[i], ...) with operands that are broadcast to y. Each thread
 // makes one pack of up to 16 bytes of the widest type, where sizes and addresses allow it, else one element.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace tw::ops {
 
 namespace {
 
-// Whether the operands change places.
+// Whether the operands are swapped.
 bool swaps(matrix_multiply::Geometry const& g)
 {
     // A transposed matrix times one column is a row times that matrix, whose rows are contiguous.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "families/copy/cuda_words_params.h"
+#include "families/copy/cuda_vec16_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::ops::concatenation {
@@ -28,7 +28,7 @@ struct WholeParams
     cuda::i64 end[kMostInputs] = {}, step[kMostInputs] = {}; // columns of y; units from row to row of an input
 };
 
-struct WordsParams
+struct Vec16Params
 {
     void* y = nullptr;
     cuda::u64 count = 0; // units of y

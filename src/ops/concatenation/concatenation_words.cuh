@@ -2,7 +2,7 @@
 // Words of y joined from aligned words of the inputs.
 #pragma once
 
-#include "families/copy/cuda_words.cuh"
+#include "families/copy/cuda_vec16.cuh"
 #include "ops/concatenation/concatenation_params.h"
 
 namespace tw::ops::concatenation {
@@ -15,7 +15,7 @@ struct JoinedRows
         int k;
     };
     static constexpr bool kClips = true; // the gap
-    WordsParams const& p;
+    Vec16Params const& p;
     TW_INLINE Whole fill() const { return {}; }
     TW_INLINE idx begin(int k) const { return k > 0 ? idx(p.end[k - 1]) : 0; }
     TW_INLINE Spot spot(idx i) const
@@ -56,19 +56,19 @@ struct JoinedRows
     }
 };
 template <int S>
-TW_INLINE void copyByWords(WordsParams const& p)
+TW_INLINE void copyVec16Rows(Vec16Params const& p)
 {
     waitForPrevious();
     releaseDependents();
-    copyWords<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
+    copyVec16<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
 }
-TW_KERNEL __launch_bounds__(256) concatenation_words_1(const __grid_constant__ WordsParams p)
+TW_KERNEL __launch_bounds__(256) concatenation_words_1(const __grid_constant__ Vec16Params p)
 {
-    copyByWords<1>(p);
+    copyVec16Rows<1>(p);
 }
-TW_KERNEL __launch_bounds__(256) concatenation_words_2(const __grid_constant__ WordsParams p)
+TW_KERNEL __launch_bounds__(256) concatenation_words_2(const __grid_constant__ Vec16Params p)
 {
-    copyByWords<2>(p);
+    copyVec16Rows<2>(p);
 }
 
 } // namespace tw::ops::concatenation

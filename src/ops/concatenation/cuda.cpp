@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "families/copy/cuda_runs.h"
-#include "families/copy/cuda_words.h"
+#include "families/copy/cuda_segments.h"
+#include "families/copy/cuda_vec16.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "ops/concatenation/concatenation_params.h"
 #include "ops/concatenation/op.h"
@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 constexpr int64_t kStoreBytes = 8;
 constexpr int kFirstOdd = 5, kOddKernels = 3; // of units of 1, 2 and 4 bytes
 constexpr int kFirstWhole = kFirstOdd + kOddKernels;
-constexpr int kFirstWords = kFirstWhole + 5; // of units of 1 and 2 bytes
+constexpr int kFirstVec16 = kFirstWhole + 5; // of units of 1 and 2 bytes
 constexpr int64_t kShortRowBytes = 1024;
 constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
@@ -82,12 +82,12 @@ int wholeShift(int axis, RunArgs const& args)
     return shift >= kOddKernels && whole.step >= kShortRowBytes ? -1 : shift;
 }
 
-Result<void> runWords(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
+Result<void> runVec16(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
-    int64_t const unit = int64_t(1) << shift, words = (whole.step * whole.count + kWordBytes - 1) / kWordBytes;
-    WordsParams p;
+    int64_t const unit = int64_t(1) << shift, words = (whole.step * whole.count + kVec16Bytes - 1) / kVec16Bytes;
+    Vec16Params p;
     p.y = y.data;
     p.columns = cuda::divBy(whole.step >> shift);
     p.count = uint64_t(whole.step * whole.count) >> shift;
@@ -107,7 +107,7 @@ Result<void> runWords(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
         p.end[segments++] = whole.step >> shift;
     p.segments = cuda::divBy(segments);
     p.each = words < kWaves * launch.multiprocessors() ? 1 : kEach;
-    return launch(kFirstWords + shift, blocksFor(words, int(kWordThreads * p.each)), kWordThreads, p);
+    return launch(kFirstVec16 + shift, blocksFor(words, int(kVec16Threads * p.each)), kVec16Threads, p);
 }
 
 // Whether words of one segment are what counts.
@@ -142,7 +142,7 @@ Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
 Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
 {
     if (int const shift = wholeShift(axis, args); shift >= 0)
-        return 1 << shift <= kMostJoinedBytes && isLong(axis, args) ? runWords(axis, shift, launch, args)
+        return 1 << shift <= kMostJoinedBytes && isLong(axis, args) ? runVec16(axis, shift, launch, args)
                                                                     : runWhole(axis, shift, launch, args);
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
@@ -209,13 +209,13 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-Runs runsOf(Problem const& p)
+Segments segmentsOf(Problem const& p)
 {
     TensorSpec const& y = p.outputs[0];
     int const axis = int(p.node->attrsAs<Attrs>().axis), rank = y.dims.rank;
     if (!isStatic(p) || y.format != Format::kLinear || axis < 0 || axis >= rank)
         return {};
-    Runs r;
+    Segments r;
     r.elementBytes = sizeOf(y.type);
     r.rows = r.lines = r.high = y.dims.volume(0, axis);
     r.columns = y.dims.volume(axis, rank);
@@ -232,14 +232,14 @@ Runs runsOf(Problem const& p)
     return r;
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf>("concatenation_any_segments_sm90");
+constexpr CudaTactic kSegments = segmentsTactic<segmentsOf>("concatenation_any_segments_sm90");
 constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
     return kList;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "families/copy/cuda_words.h"
+#include "families/copy/cuda_vec16.h"
 #include "ops/gather/cuda_ring.h"
 #include "ops/gather/cuda_staged.h"
 #include "ops/gather/gather_params.h"
@@ -105,8 +105,8 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     bool const byRows = js[merged.rank - 1] == 0;
     int64_t const store = byRows ? kRowStoreBytes : kStoreBytes;
     bool const scattered = unit < store && cuda::addressOf(y.data) % uint64_t(store) == 0;
-    bool const words = byRows && unit < kWordBytes && xs[merged.rank - 1] == 1 &&
-                       cuda::addressOf(y.data) % uint64_t(kWordBytes) == 0 && bytes <= 4 &&
+    bool const words = byRows && unit < kVec16Bytes && xs[merged.rank - 1] == 1 &&
+                       cuda::addressOf(y.data) % uint64_t(kVec16Bytes) == 0 && bytes <= 4 &&
                        merged[merged.rank - 1] * bytes >= kLeastSegmentBytes;
     int64_t const wide = scattered || words ? 1 : unit / bytes;
     int const last = merged.rank - 1;
@@ -123,10 +123,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.first = kMaxRank - merged.rank;
     p.count = uint64_t(merged.volume());
     if (words) {
-        int64_t const packs = (y.count() * bytes + kWordBytes - 1) / kWordBytes;
+        int64_t const packs = (y.count() * bytes + kVec16Bytes - 1) / kVec16Bytes;
         p.words = stretchOf(x.data, 0, x.count(), bytes);
         p.each = packs < kWaves * launch.multiprocessors() ? 1 : kEach;
-        return launch(2, blocksFor(packs, kWordThreads * p.each), kWordThreads, p);
+        return launch(2, blocksFor(packs, kVec16Threads * p.each), kVec16Threads, p);
     }
     int64_t const stores = scattered ? (int64_t(p.count) * bytes + store - 1) / store : int64_t(p.count);
     p.each = (scattered && byRows) || stores < kWaves * launch.multiprocessors() ? 1 : kEach;

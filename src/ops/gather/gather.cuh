@@ -3,7 +3,7 @@
 //   type Element
 #pragma once
 
-#include "families/copy/cuda_words.cuh"
+#include "families/copy/cuda_vec16.cuh"
 #include "ops/gather/gather_params.h"
 
 namespace tw::ops::gather {
@@ -190,7 +190,7 @@ TW_KERNEL __launch_bounds__(256) gather_words(const __grid_constant__ GatherPara
 {
     waitForPrevious();
     releaseDependents();
-    copyWords<sizeof(Element)>(GatheredRows{p}, p.y, idx(p.count), p.each);
+    copyVec16<sizeof(Element)>(GatheredRows{p}, p.y, idx(p.count), p.each);
 }
 
 } // namespace tw::ops::gather

@@ -22,9 +22,9 @@ slice::Steps steps(ir::Node const& node, RunArgs const& args)
     return stepsOf(node, args.inputs[0].dims.rank);
 }
 
-Runs runsOf(Problem const& p)
+Segments segmentsOf(Problem const& p)
 {
-    return runsOfSlice(p, slice::Mode::kFill, stepsOf(*p.node, p.inputs[0].dims.rank));
+    return segmentsOfSlice(p, slice::Mode::kFill, stepsOf(*p.node, p.inputs[0].dims.rank));
 }
 
 CudaKernels generate(Problem const& p, Config const&)
@@ -32,14 +32,14 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf>("padding_any_segments_sm90");
+constexpr CudaTactic kSegments = segmentsTactic<segmentsOf>("padding_any_segments_sm90");
 constexpr CudaTactic kPlain{"padding_any_plain_cuda", 3, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
     return kList;
 }
 

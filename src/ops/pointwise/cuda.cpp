@@ -63,7 +63,7 @@ std::string expression(kernels::jit::PointwiseStep const& step, std::string cons
     return "0";
 }
 
-// Scalars and numbers of a channel as tensors of y's rank that are stretched.
+// Scalars and numbers of a channel as tensors of y's rank that are broadcast.
 void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
 {
     auto const& a = node.attrsAs<Attrs>();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "families/copy/cuda_move.h"
-#include "ops/reformat/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "ops/reformat/cuda_pixels.h"
+#include "ops/reformat/cuda_strided_copy.h"
 #include "ops/reformat/op.h"
 #include "ops/reformat/reformat_params.h"
 
@@ -60,15 +60,15 @@ CudaKernels generate(Problem const& problem, Config const&)
 
 constexpr CudaTactic kPixels{"reformat_f16_nhwc_cuda", 3, generatePixels, supportsPixels, configsOfPixels,
                              formatsOfPixels};
-constexpr CudaTactic kMove{
-    "reformat_any_strided_copy_cuda", 4, generateMove, supportsMove, configsOfTiles, formatPairs};
+constexpr CudaTactic kStridedCopy{
+    "reformat_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kMove, &kPlain};
+    static constexpr Tactic const* kList[] = {&kPixels, &kStridedCopy, &kPlain};
     return kList;
 }
 

@@ -6,7 +6,7 @@ namespace tw::ops::scale {
 
 namespace {
 
-// Coefficients as tensors of x's rank that are stretched.
+// Coefficients as tensors of x's rank that are broadcast.
 void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* operands)
 {
     auto const& a = node.attrsAs<Attrs>();

@@ -57,7 +57,7 @@ void cases(CaseList& list)
         shuffle((std::string("tiles_") + nameOf(t)).c_str(), input(t, {2, 33, 65}), first({0, 2, 1}));
         shuffle((std::string("rows_") + nameOf(t)).c_str(), input(t, {2, 4, 3, 32}), first({0, 2, 1, 3}));
     }
-    // Axes that change places: rows that begin at packs of 16 bytes or anywhere, several tiles, one axis short.
+    // Transposes: rows that begin at packs of 16 bytes or anywhere, several tiles, one axis short.
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})
         for (auto [a, b] : {std::pair<int64_t, int64_t>{64, 144},
                             {65, 129},
@@ -93,7 +93,7 @@ void cases(CaseList& list)
         shuffle((std::string("scattered_") + nameOf(t)).c_str(), input(t, {7, 3, 5, 6}), first({3, 1, 0, 2}));
         shuffle((std::string("odd_rows_") + nameOf(t)).c_str(), input(t, {3, 5, 4, 7}), first({2, 1, 0, 3}));
     }
-    // Rows that change places and begin anywhere: several tiles of either dimension, ends of words and of sectors.
+    // Permuted rows that begin anywhere: several tiles of either dimension, ends of words and of sectors.
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
         shuffle((std::string("moved_rows_") + nameOf(t)).c_str(), input(t, {2, 37, 12, 65}), first({0, 2, 1, 3}));
         shuffle((std::string("moved_many_rows_") + nameOf(t)).c_str(), input(t, {3, 5, 403, 41}), first({0, 2, 1, 3}));

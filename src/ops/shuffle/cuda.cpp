@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "families/copy/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "ops/shuffle/op.h"
 #include "ops/shuffle/shuffle_params.h"
 
@@ -57,7 +57,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-Result<void> runMove(Attrs const& a, TileShape const& shape, CudaLaunch const& launch, RunArgs& args)
+Result<void> runStridedCopy(Attrs const& a, TileShape const& shape, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     bool const isSecond = isIdentity(a.firstTranspose);
@@ -70,10 +70,10 @@ Result<void> runMove(Attrs const& a, TileShape const& shape, CudaLaunch const& l
     box.y = y.data;
     for (int d = 0; d < to.rank; ++d)
         box.add(to[d], xSteps[d], ySteps[d]);
-    return move(launch, box, &shape);
+    return stridedCopy(launch, box, &shape);
 }
 
-Support supportsMove(Problem const& problem)
+Support supportsStridedCopy(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     if (!isIdentity(a.firstTranspose) && !isIdentity(a.secondTranspose))
@@ -81,23 +81,24 @@ Support supportsMove(Problem const& problem)
     return Support::yes();
 }
 
-CudaKernels generateMove(Problem const& problem, Config const& config)
+CudaKernels generateStridedCopy(Problem const& problem, Config const& config)
 {
-    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiled, tileShapeOf(config));
+    CudaKernels out = stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, tileShapeOf(config));
     out.wide = isWide(problem);
     out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](
-                  CudaLaunch const& launch, RunArgs& args) { return runMove(a, shape, launch, args); };
+                  CudaLaunch const& launch, RunArgs& args) { return runStridedCopy(a, shape, launch, args); };
     return out;
 }
 
-constexpr CudaTactic kMove{"shuffle_any_strided_copy_cuda", 4, generateMove, supportsMove, configsOfTiles};
+constexpr CudaTactic kStridedCopy{"shuffle_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy,
+                                  configsOfTiles};
 constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, generate};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kMove, &kPlain};
+    static constexpr Tactic const* kList[] = {&kStridedCopy, &kPlain};
     return kList;
 }
 

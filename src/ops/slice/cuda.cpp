@@ -18,13 +18,13 @@ CudaKernels generate(Problem const& p, Config const&)
     return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
 }
 
-Runs runsOf(Problem const& p)
+Segments segmentsOf(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
         if (p.inputs[i].present)
             return {};
-    return runsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
+    return segmentsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
 }
 
 // Channels-last where all of y lies in x.
@@ -39,14 +39,14 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-constexpr CudaTactic kRuns = runsTactic<runsOf, 4>("slice_any_segments_sm90");
+constexpr CudaTactic kSegments = segmentsTactic<segmentsOf, 4>("slice_any_segments_sm90");
 constexpr CudaTactic kPlain{"slice_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kRuns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kSegments, &kPlain};
     return kList;
 }
 

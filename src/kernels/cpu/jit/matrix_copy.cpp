@@ -52,7 +52,7 @@ void emitCopyRows(VectorCode& c)
     tail.table();
 }
 
-// Pairs of rows, then fours, then lanes of 128 bits change places.
+// Pairs of rows, then fours, then lanes of 128 bits are swapped.
 void emitTranspose(VectorCode& c)
 {
     int const w = c.width();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels get from the host. Structs for both sides stand in files such as this one, which the host includes and the
-// build embeds.
+// What kernels get from the host. Structs for both sides stand in files such as this one, which the host includes and
+// the build embeds.
 #pragma once
 
 #include "kernels/cuda/common/types.h"
@@ -23,7 +23,7 @@ Div divBy(int64_t d);
 #endif
 
 // K operands walked in step over one space of 8 dimensions (kMaxRank), the last running fastest; unused leading
-// dimensions have size 1. Strides in elements, 0 where an operand is stretched.
+// dimensions have size 1. Strides in elements, 0 where an operand is broadcast.
 template <int K>
 struct Loop
 {

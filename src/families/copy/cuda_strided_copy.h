@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a box of elements from one tensor to another: any order of the axes, any steps, perhaps a border that is
-// filled.
+// Strided copies: a box of elements from one tensor to another: any order of the axes, any steps, perhaps a border that
+// is filled.
 #pragma once
 
 #include "tactic/cuda_tactic.h"
@@ -20,7 +20,7 @@ struct Box
 // Without dimensions of size 1, neighbours merged where both sides permit it.
 Box simplified(Box const& box);
 
-// The shape of tiles that axes change places in: bytes of a run in y, bytes of a tile; whether rows that begin at
+// The shape of tiles that are transposed: bytes of a run in y, bytes of a tile; whether rows that begin at
 // packs are moved like others, and how many bytes of a row of x a tile then has at most, 0: as many as are usual; how
 // rows that stay rows and begin anywhere are moved.
 enum class RowsBy
@@ -32,23 +32,23 @@ enum class RowsBy
 struct TileShape
 {
     int64_t runBytes = 128, bytes = 16 << 10;
-    bool isSlanted = false;
+    bool isUnaligned = false;
     int64_t rowBytes = 0;
     RowsBy rows = RowsBy::kTiles;
 };
 std::vector<Config> configsOfTiles(Problem const& problem);
 TileShape tileShapeOf(Config const& config);
 
-// Kernels of `elementBytes`. The caller sets `wide` and `run`, which calls move().
-enum class Moves
+// Kernels of `elementBytes`. The caller sets `wide` and `run`, which calls stridedCopy().
+enum class StridedCopies
 {
     kPlain,
     kBordered,      // and fill
-    kTiled,         // and let axes change places by tiles
+    kTiled,         // and transpose by tiles
     kTiledBordered, // all of that; rows that end in zeros by tiles too
 };
-CudaKernels moveKernels(int64_t elementBytes, Moves what, TileShape const& tiles = {});
+CudaKernels stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
 // `tiles`: of kTiled, null without.
-Result<void> move(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
+Result<void> stridedCopy(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 
 } // namespace tw::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes that change places, by tiles in shared memory.
+// Transposes by tiles in shared memory.
 #pragma once
 
-#include "families/copy/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 #include "families/copy/cuda_tile_box_params.h"
 
 namespace tw::ops {
@@ -16,11 +16,11 @@ struct TilePlace
     bool packsX = false, packsY = false;  // the boxes do, whatever their rows
 };
 
-constexpr int kRowKernel = 2; // of those kernels, that of cuda_move_rows.h
+constexpr int kRowKernel = 2; // of those kernels, that of cuda_strided_copy_rows.h
 // After the source of move(), which says what an Element is.
 void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the
 // last one is 1. No border.
-Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape);
+Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape);
 
 } // namespace tw::ops

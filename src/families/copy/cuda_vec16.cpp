@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_words.h"
+#include "families/copy/cuda_vec16.h"
 
 #include <algorithm>
 
@@ -8,10 +8,10 @@ namespace tw::ops {
 Stretch stretchOf(void const* x, int64_t low, int64_t high, int64_t unitBytes)
 {
     uintptr_t const address = reinterpret_cast<uintptr_t>(x);
-    int64_t const pack = kWordBytes / unitBytes;
+    int64_t const pack = kVec16Bytes / unitBytes;
     Stretch s;
-    s.x = reinterpret_cast<void const*>(address / kWordBytes * kWordBytes);
-    s.at = int64_t(address % kWordBytes) / unitBytes;
+    s.x = reinterpret_cast<void const*>(address / kVec16Bytes * kVec16Bytes);
+    s.at = int64_t(address % kVec16Bytes) / unitBytes;
     s.begin = s.at + low;
     s.span = std::max<int64_t>(high - low - 2 * pack + 1, 0);
     return s;

@@ -4,12 +4,12 @@
 // away. Global memory sees nothing but whole aligned words; capability 9.0.
 #pragma once
 
-#include "families/copy/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 
 namespace tw::ops {
 
 // Where a piece of each row of y comes from; all counts in elements.
-struct RunSource
+struct SegmentSource
 {
     int input = 0;
     int64_t count = 0;                   // elements of x
@@ -19,28 +19,29 @@ struct RunSource
 };
 
 // y: `lines` rows a plane, of which [low, high) are no border.
-struct Runs
+struct Segments
 {
     int64_t elementBytes = 0, rows = 0, lines = 0, columns = 0, low = 0, high = 0;
-    std::vector<RunSource> sources; // side by side; several have one plane and no border
-    bool fits = false;              // else: y is nothing of the kind
+    std::vector<SegmentSource> sources; // side by side; several have one plane and no border
+    bool fits = false;                  // else: y is nothing of the kind
 };
 
 // Of a box whose x and y are not looked at; `first` is the element of x that box.x would be.
-Runs runsOf(Box const& box, int64_t xCount, int64_t first);
+Segments segmentsOf(Box const& box, int64_t xCount, int64_t first);
 
-Support supportsRuns(Problem const& problem, Runs const& runs);
-std::vector<Config> configsOfRuns(Runs const& runs);
+Support supportsSegments(Problem const& problem, Segments const& segments);
+std::vector<Config> configsOfSegments(Segments const& segments);
 // `fillInput`: position of the optional input with what borders are filled with, -1: none, zero.
-CudaKernels runsKernels(Runs const& runs, Config const& config, int fillInput = -1);
+CudaKernels segmentKernels(Segments const& segments, Config const& config, int fillInput = -1);
 
 // The tactic of an op whose runs `of` tells.
-template <Runs (*of)(Problem const&), int fillInput = -1>
-constexpr CudaTactic runsTactic(char const* name)
+template <Segments (*of)(Problem const&), int fillInput = -1>
+constexpr CudaTactic segmentsTactic(char const* name)
 {
     return CudaTactic(
-        name, 1, [](Problem const& p, Config const& c) { return runsKernels(of(p), c, fillInput); },
-        [](Problem const& p) { return supportsRuns(p, of(p)); }, [](Problem const& p) { return configsOfRuns(of(p)); });
+        name, 1, [](Problem const& p, Config const& c) { return segmentKernels(of(p), c, fillInput); },
+        [](Problem const& p) { return supportsSegments(p, of(p)); },
+        [](Problem const& p) { return configsOfSegments(of(p)); });
 }
 
 } // namespace tw::ops

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_runs.h"
+#include "families/copy/cuda_segments.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/round.h"
-#include "families/copy/cuda_runs_params.h"
+#include "families/copy/cuda_segments_params.h"
 #include "families/elementwise/cuda_pointwise.h"
 #include "kernels/cuda/common/generate.h"
 
@@ -20,10 +20,10 @@ constexpr int64_t kLeastRows = 4096;               // fewer are too few for all 
 constexpr int64_t kBarrierBytes = 128;             // in front of the rest
 constexpr int64_t kLine = 128, kMostUnrolled = 64;
 
-bool isFlat(Runs const& r)
+bool isFlat(Segments const& r)
 {
     int64_t covered = 0;
-    for (RunSource const& s : r.sources)
+    for (SegmentSource const& s : r.sources)
         covered += s.length;
     return r.lines == r.rows && r.low == 0 && r.high == r.lines && covered == r.columns;
 }
@@ -48,11 +48,11 @@ struct Shape
     int64_t sharedBytes() const { return kBarrierBytes + in + out; }
 };
 
-Shape shapeOf(Runs const& r, Way const& way)
+Shape shapeOf(Segments const& r, Way const& way)
 {
     int64_t const size = r.elementBytes, row = r.columns * size;
     int64_t unit = std::max<int64_t>(kPack / std::gcd(kPack, row), way.warps); // powers of 2
-    for (RunSource const& s : r.sources)
+    for (SegmentSource const& s : r.sources)
         unit = std::max(unit, kPack / std::gcd(kPack, s.lineStep * size));
     int64_t const whole = std::max(unit, kLine / std::gcd(kLine, row)); // and y's chunks are whole lines
     if (whole * row <= way.bytes * 3 / 2)
@@ -60,7 +60,7 @@ Shape shapeOf(Runs const& r, Way const& way)
     Shape shape;
     shape.rows = unit * std::max<int64_t>(1, (way.bytes + unit * row / 2) / (unit * row));
     shape.out = shape.rows * row;
-    for (RunSource const& s : r.sources) {
+    for (SegmentSource const& s : r.sources) {
         int64_t const planes = (shape.rows + r.lines - 2) / r.lines,
                       apart = std::max<int64_t>(0, s.planeStep - r.lines * s.lineStep),
                       length = (shape.rows - 1) * s.lineStep + planes * apart + s.length;
@@ -71,27 +71,27 @@ Shape shapeOf(Runs const& r, Way const& way)
 }
 
 // The array kSources.
-std::string placesOf(Runs const& r, Shape const& shape)
+std::string placesOf(Segments const& r, Shape const& shape)
 {
     std::string list;
     for (size_t k = 0; k < r.sources.size(); ++k) {
-        RunSource const& s = r.sources[k];
+        SegmentSource const& s = r.sources[k];
         list += "    {";
         for (int64_t elements : {s.count, s.first, s.planeStep, s.lineStep})
             list += std::to_string(elements * r.elementBytes) + ", ";
         list +=
             std::to_string(s.column) + ", " + std::to_string(s.length) + ", " + std::to_string(shape.at[k]) + "},\n";
     }
-    return cuda::include("families/copy/cuda_runs_params.h") + "constexpr tw::ops::RunPlace kSources[] = {\n" + list +
-           "};\n";
+    return cuda::include("families/copy/cuda_segments_params.h") + "constexpr tw::ops::RunPlace kSources[] = {\n" +
+           list + "};\n";
 }
 
 } // namespace
 
-Runs runsOf(Box const& whole, int64_t xCount, int64_t first)
+Segments segmentsOf(Box const& whole, int64_t xCount, int64_t first)
 {
     Box const b = simplified(whole);
-    Runs r;
+    Segments r;
     int const rank = b.dims.rank, last = rank - 1;
     bool const bordered = b.low.rank > 0;
     r.fits = rank >= 2 && rank <= 3 && b.dims.volume() > 0 && b.from[last] == 1 && b.elementBytes <= 4;
@@ -110,7 +110,7 @@ Runs runsOf(Box const& whole, int64_t xCount, int64_t first)
     r.rows = b.dims.volume() / r.columns;
     r.low = low(last - 1);
     r.high = high(last - 1);
-    RunSource s;
+    SegmentSource s;
     s.count = xCount;
     s.first = first;
     s.lineStep = b.from[last - 1];
@@ -127,37 +127,37 @@ Runs runsOf(Box const& whole, int64_t xCount, int64_t first)
     return r;
 }
 
-Support supportsRuns(Problem const& p, Runs const& runs)
+Support supportsSegments(Problem const& p, Segments const& segments)
 {
     if (!p.cuda || p.cuda->capability < 90)
         return Support::no("runs on GPUs of capability 9.0 and up");
-    int64_t const row = runs.columns * runs.elementBytes;
-    if (!runs.fits || runs.sources.empty() || runs.sources.size() > kMostSources)
+    int64_t const row = segments.columns * segments.elementBytes;
+    if (!segments.fits || segments.sources.empty() || segments.sources.size() > kMostSources)
         return Support::no("takes rows of y from runs of memory, of elements of up to 4 bytes");
-    if (row < kLeastRow || row > kMostRow || runs.rows < kLeastRows || runs.rows > INT32_MAX)
+    if (row < kLeastRow || row > kMostRow || segments.rows < kLeastRows || segments.rows > INT32_MAX)
         return Support::no("is for " + std::to_string(kLeastRows) + " rows and more, of " + std::to_string(kLeastRow) +
                            " to " + std::to_string(kMostRow) + " bytes");
     bool aligned = row % kPack == 0;
-    for (RunSource const& s : runs.sources)
-        aligned = aligned && s.lineStep * runs.elementBytes % kPack == 0 && s.first * runs.elementBytes % kPack == 0 &&
-                  s.column * runs.elementBytes % kPack == 0;
+    for (SegmentSource const& s : segments.sources)
+        aligned = aligned && s.lineStep * segments.elementBytes % kPack == 0 &&
+                  s.first * segments.elementBytes % kPack == 0 && s.column * segments.elementBytes % kPack == 0;
     if (aligned)
         return Support::no("is for rows off 16-byte boundaries");
-    if (configsOfRuns(runs).empty())
+    if (configsOfSegments(segments).empty())
         return Support::no("has too little shared memory for such rows");
     return Support::yes();
 }
 
-std::vector<Config> configsOfRuns(Runs const& runs)
+std::vector<Config> configsOfSegments(Segments const& segments)
 {
     std::vector<Config> list;
     for (int64_t i = 0; i < int64_t(std::size(kWays)); ++i)
-        if (shapeOf(runs, kWays[i]).sharedBytes() <= cuda::kSharedLimit)
+        if (shapeOf(segments, kWays[i]).sharedBytes() <= cuda::kSharedLimit)
             list.push_back({i});
     return list;
 }
 
-CudaKernels runsKernels(Runs const& r, Config const& config, int fillInput)
+CudaKernels segmentKernels(Segments const& r, Config const& config, int fillInput)
 {
     int64_t const size = r.elementBytes;
     Way const way = wayOf(config);
@@ -166,10 +166,10 @@ CudaKernels runsKernels(Runs const& r, Config const& config, int fillInput)
     CudaKernels out;
     out.isDependent = true;
     out.alignment = kPack;
-    out.names = {"move_runs"};
+    out.names = {"copy_segments"};
     out.sharedBytes = shape.sharedBytes();
     int64_t pieces = 0; // that a warp moves of a row
-    for (RunSource const& s : r.sources)
+    for (SegmentSource const& s : r.sources)
         pieces += cuda::ceilDiv(s.length, 32);
     using cuda::constant;
     out.source = placesOf(r, shape) + constant("kSourceCount", int64_t(r.sources.size())) + constant("kSize", size) +
@@ -180,7 +180,7 @@ CudaKernels runsKernels(Runs const& r, Config const& config, int fillInput)
                  constant("kLines", r.lines) + constant("kAllRows", r.rows) + constant("kChunks", chunks) +
                  constant("kLastBytes", (r.rows - (chunks - 1) * shape.rows) * r.columns * size) +
                  constant("kUnrolledRows", std::max<int64_t>(1, kMostUnrolled / pieces)) +
-                 cuda::include("families/copy/cuda_runs.cuh");
+                 cuda::include("families/copy/cuda_segments.cuh");
     out.run = [=, list = r.sources, shared = out.sharedBytes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         RunParams p;
         for (size_t k = 0; k < list.size(); ++k)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes that change places where rows are short and follow one another.
+// Transposes where rows are short and follow one another.
 #pragma once
 
-#include "families/copy/cuda_move_tiles.h"
+#include "families/copy/cuda_strided_copy_tiles.h"
 
 namespace tw::ops {
 
 // After the source of addTileKernels().
 void addShortKernels(CudaKernels& out);
 // Rows of x are short. `first`: the position of the first of those kernels.
-Result<void> moveStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
                            TileShape const& shape);
 // Rows of y are.
-Result<void> moveWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
                            TileShape const& shape);
 
 } // namespace tw::ops

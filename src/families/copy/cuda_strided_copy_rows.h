@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that change places but stay rows.
+// Permutations whose rows stay rows.
 #pragma once
 
-#include "families/copy/cuda_move_tiles.h"
+#include "families/copy/cuda_strided_copy_tiles.h"
 
 namespace tw::ops {
 
 // After the source of addTileKernels(): one kernel.
 void addRowKernels(CudaKernels& out);
 // Whether that is for this box: rows that lie side by side in x and apart in y, and begin anywhere.
-bool areMovedRows(Box const& box);
-Result<void> moveRows(CudaLaunch const& launch, int kernel, Box const& box);
+bool areRowTiles(Box const& box);
+Result<void> copyRowTiles(CudaLaunch const& launch, int kernel, Box const& box);
 
 } // namespace tw::ops

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_move_tiles.h"
+#include "families/copy/cuda_strided_copy_tiles.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "families/copy/cuda_move_rows.h"
-#include "families/copy/cuda_move_short.h"
-#include "families/copy/cuda_move_slanted.h"
-#include "families/copy/cuda_move_tiles_params.h"
+#include "families/copy/cuda_strided_copy_rows.h"
+#include "families/copy/cuda_strided_copy_short.h"
+#include "families/copy/cuda_strided_copy_tiles_params.h"
+#include "families/copy/cuda_strided_copy_unaligned.h"
 
 namespace tw::ops {
 
@@ -23,15 +23,15 @@ constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow o
 
 void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape)
 {
-    out.source += cuda::include("families/copy/cuda_move_tiles.cuh");
-    out.names.push_back("move_tiles");
+    out.source += cuda::include("families/copy/cuda_strided_copy_tiles.cuh");
+    out.names.push_back("copy_tiles");
     out.sharedBytes = kMostShared;
-    addSlantedKernels(out, elementBytes, shape);
+    addUnalignedKernels(out, elementBytes, shape);
     addRowKernels(out);
     addShortKernels(out);
 }
 
-Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape)
+Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape)
 {
     int const last = box.dims.rank - 1;
     int64_t const pack = kPackBytes / box.elementBytes, word = std::max<int64_t>(4 / box.elementBytes, 1),
@@ -91,11 +91,11 @@ Result<void> moveTiles(CudaLaunch const& launch, int first, Box const& box, int 
     place.evenX = evenX && t.aStep % pack == 0;
     place.evenY = evenY;
     if (t.b <= brief && t.aStep == t.b)
-        return moveStretches(launch, first + kRowKernel + 1, t, place, shape);
+        return copyStretches(launch, first + kRowKernel + 1, t, place, shape);
     if (t.a <= brief && t.bStep == t.a)
-        return moveWholeRows(launch, first + kRowKernel + 1, t, place, shape);
-    if (!evenY || !place.evenX || shape.isSlanted)
-        return moveSlanted(launch, first + 1, t, place, shape);
+        return copyWholeRows(launch, first + kRowKernel + 1, t, place, shape);
+    if (!evenY || !place.evenX || shape.isUnaligned)
+        return copyUnaligned(launch, first + 1, t, place, shape);
     auto multiple = [pack](int64_t n) { return std::max(n / pack, int64_t(1)) * pack; };
     auto roundUp = [pack](int64_t n) { return (n + pack - 1) / pack * pack; };
     // Split evenly: no tile that is nearly empty.

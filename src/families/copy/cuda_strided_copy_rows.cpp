@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_move_rows.h"
+#include "families/copy/cuda_strided_copy_rows.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/round.h"
-#include "families/copy/cuda_move_rows_params.h"
+#include "families/copy/cuda_strided_copy_rows_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops {
@@ -13,7 +13,7 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kWordBytes = 4, kPackBytes = 16, kSectorBytes = 32, kLineBytes = 128;
+constexpr int64_t kVec16Bytes = 4, kPackBytes = 16, kSectorBytes = 32, kLineBytes = 128;
 constexpr int64_t kLeastRow = 32, kMostRow = 1 << 10; // bytes
 constexpr int64_t kTileBytes = 26 << 10;              // about
 
@@ -31,11 +31,11 @@ int sideOf(Box const& box)
 
 void addRowKernels(CudaKernels& out)
 {
-    out.source += cuda::include("families/copy/cuda_move_rows.cuh");
-    out.names.push_back("move_rows");
+    out.source += cuda::include("families/copy/cuda_strided_copy_rows.cuh");
+    out.names.push_back("copy_rows");
 }
 
-bool areMovedRows(Box const& box)
+bool areRowTiles(Box const& box)
 {
     int const last = box.dims.rank - 1;
     int64_t const row = box.dims[last] * box.elementBytes;
@@ -45,7 +45,7 @@ bool areMovedRows(Box const& box)
            std::max(box.dims[last - 1], box.dims[sideOf(box)]) < kLimit;
 }
 
-Result<void> moveRows(CudaLaunch const& launch, int kernel, Box const& box)
+Result<void> copyRowTiles(CudaLaunch const& launch, int kernel, Box const& box)
 {
     int const last = box.dims.rank - 1, side = sideOf(box);
     int64_t const size = box.elementBytes, pack = kPackBytes / size, length = box.dims[last], row = length * size;
@@ -88,7 +88,7 @@ Result<void> moveRows(CudaLaunch const& launch, int kernel, Box const& box)
     p.tilesA = cuda::divBy(cuda::ceilDiv(p.a, tileA));
     p.tilesB = cuda::divBy(cuda::ceilDiv(p.b, tileB));
     p.packs = cuda::divBy(held / pack);
-    p.words = cuda::divBy(cuda::ceilDiv(tileA * row + kLineBytes - size, kWordBytes));
+    p.words = cuda::divBy(cuda::ceilDiv(tileA * row + kLineBytes - size, kVec16Bytes));
     // Rows of b that begin at the same place of a sector; enough of them for all threads.
     int64_t const alike = kSectorBytes / std::gcd(kSectorBytes, p.bStep * size),
                   least = cuda::ceilDiv(kThreads, int64_t(p.words.d));

@@ -5,7 +5,7 @@
 
 namespace tw::ops {
 
-struct SlantedParams
+struct UnalignedParams
 {
     TileBox box;
     cuda::i32 tileA = 1, tileB = 1;

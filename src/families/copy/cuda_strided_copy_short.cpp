@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_move_short.h"
+#include "families/copy/cuda_strided_copy_short.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/round.h"
-#include "families/copy/cuda_move_short_params.h"
+#include "families/copy/cuda_strided_copy_short_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops {
@@ -13,7 +13,7 @@ namespace tw::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kWordBytes = 4, kPackBytes = 16, kSectorBytes = 32;
+constexpr int64_t kVec16Bytes = 4, kPackBytes = 16, kSectorBytes = 32;
 constexpr int64_t kWholeThreads = 192; // about
 
 enum Kernel
@@ -29,13 +29,13 @@ enum Kernel
 
 void addShortKernels(CudaKernels& out)
 {
-    out.source += cuda::include("families/copy/cuda_move_short.cuh");
-    for (char const* name : {"move_stretch", "move_whole_even", "move_whole", "move_few_2", "move_few_3", "move_few_4",
-                             "move_to_few_2", "move_to_few_3", "move_to_few_4"})
+    out.source += cuda::include("families/copy/cuda_strided_copy_short.cuh");
+    for (char const* name : {"copy_stretch", "copy_whole_even", "copy_whole", "copy_few_2", "copy_few_3", "copy_few_4",
+                             "copy_to_few_2", "copy_to_few_3", "copy_to_few_4"})
         out.names.push_back(name);
 }
 
-Result<void> moveStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
                            TileShape const& shape)
 {
     int64_t const size = place.elementBytes, pack = kPackBytes / size, slack = place.evenY ? 0 : kSectorBytes / size,
@@ -62,10 +62,10 @@ Result<void> moveStretches(CudaLaunch const& launch, int first, TileBox const& b
     return launch(first + kStretch, int64_t(p.tilesA.d) * place.others, kThreads, p, bytes);
 }
 
-Result<void> moveWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
                            TileShape const& shape)
 {
-    int64_t const size = place.elementBytes, side = kWordBytes / size, pack = kPackBytes / size;
+    int64_t const size = place.elementBytes, side = kVec16Bytes / size, pack = kPackBytes / size;
     ShortParams p;
     p.box = box;
     if (box.a <= 4 && place.evenX && place.packsY && box.b % pack == 0) {
@@ -83,7 +83,7 @@ Result<void> moveWholeRows(CudaLaunch const& launch, int first, TileBox const& b
                       roundUp(p.tileB * box.a * size, kPackBytes) + 9 * kPackBytes);
     }
     int64_t const spare = place.wordsX ? 0 : side - 1,
-                  words = std::max(shape.bytes / kWordBytes / box.a / 32, int64_t(1)) * 32,
+                  words = std::max(shape.bytes / kVec16Bytes / box.a / 32, int64_t(1)) * 32,
                   tileB = std::min(words * side - spare, box.b), held = cuda::ceilDiv(tileB + spare, side);
     p.tileB = int32_t(tileB);
     p.pitch = int32_t(held | 1);
@@ -97,7 +97,7 @@ Result<void> moveWholeRows(CudaLaunch const& launch, int first, TileBox const& b
                   threads = roundUp(std::max<int64_t>(groups * box.a, 128), 32);
     p.groups = cuda::divBy(groups);
     p.parts = int32_t(std::max<int64_t>(threads / 32 / box.a, 1));
-    return launch(first + kRows, tilesB * place.others, int(threads), p, box.a * p.pitch * kWordBytes);
+    return launch(first + kRows, tilesB * place.others, int(threads), p, box.a * p.pitch * kVec16Bytes);
 }
 
 } // namespace tw::ops

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "families/copy/cuda_words_params.h"
+#include "families/copy/cuda_vec16_params.h"
 #include "kernels/cuda/common/params.h"
 
 namespace tw::ops {
 
-struct MoveParams
+struct StridedCopyParams
 {
     void const *x = nullptr, *fill = nullptr;
     void* y = nullptr;

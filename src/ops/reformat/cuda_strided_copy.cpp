@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reformat/cuda_move.h"
+#include "ops/reformat/cuda_strided_copy.h"
 
 #include <algorithm>
 #include <array>
 
-#include "families/copy/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 
 namespace tw::ops::reformat {
 
@@ -37,7 +37,7 @@ Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args
     box.y = y.data;
     if (x.format == Format::kLinear && y.format == Format::kLinear) {
         box.add(x.count(), 1, 1);
-        return move(launch, box, &shape);
+        return stridedCopy(launch, box, &shape);
     }
     int const rank = x.dims.rank, axis = axisOf(x.format, y.format, rank);
     int64_t const channels = x.dims[axis], pixels = x.dims.volume(axis + 1, rank), images = x.dims.volume(0, axis);
@@ -66,12 +66,12 @@ Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args
         box.low.push(0);
         box.high.push(d.present);
     }
-    return move(launch, box, &shape);
+    return stridedCopy(launch, box, &shape);
 }
 
 } // namespace
 
-Support supportsMove(Problem const& p)
+Support supportsStridedCopy(Problem const& p)
 {
     Format const x = p.inputs[0].format, y = p.outputs[0].format;
     int64_t vector = std::max(planeVector(x), planeVector(y));
@@ -85,9 +85,10 @@ Support supportsMove(Problem const& p)
     return Support::yes();
 }
 
-CudaKernels generateMove(Problem const& problem, Config const& config)
+CudaKernels generateStridedCopy(Problem const& problem, Config const& config)
 {
-    CudaKernels out = moveKernels(sizeOf(problem.outputs[0].type), Moves::kTiledBordered, tileShapeOf(config));
+    CudaKernels out =
+        stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered, tileShapeOf(config));
     out.wide = isWide(problem);
     for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})
         out.wide = out.wide || storageCount(t->format, t->type, t->maxDims) >= INT32_MAX;

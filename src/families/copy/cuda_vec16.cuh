@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// copyWords<S>(source, y, count, each): elements of S bytes; a block writes each * 256 words, each
+// copyVec16<S>(source, y, count, each): elements of S bytes; a block writes each * 256 words, each
 // <= 4. y is aligned to 16 bytes, `count` elements long, and consists of segments, numbered along it. A source has
 //     Spot               where a position of y lies: its segment and its place in that
 //     kClips             whether pieces may have a border
@@ -174,7 +174,7 @@ TW_INLINE void copyMixed(Source const& source, void* y, idx count, idx i)
                 storeElement<S>(y, i + e, out, e);
 }
 template <int S, class Source>
-TW_INLINE void copyWords(Source const& source, void* y, idx count, int each)
+TW_INLINE void copyVec16(Source const& source, void* y, idx count, int each)
 {
     constexpr int kPack = 16 / S, kEach = 4;
     idx const tile = idx(blockIdx.x) * idx(each) * (256 * kPack), first = tile + threadIdx.x * kPack;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_move_slanted.h"
+#include "families/copy/cuda_strided_copy_unaligned.h"
 
 #include <algorithm>
 
-#include "families/copy/cuda_move_slanted_params.h"
+#include "families/copy/cuda_strided_copy_unaligned_params.h"
 #include "kernels/cuda/common/generate.h"
 
 namespace tw::ops {
@@ -33,20 +33,21 @@ int64_t roundUp(int64_t a, int64_t b)
 
 } // namespace
 
-void addSlantedKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape)
+void addUnalignedKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape)
 {
     Reading const reading = readingOf(elementBytes, shape);
-    out.names.push_back("move_slanted");
+    out.names.push_back("copy_unaligned");
     out.source += cuda::constant("kUnitBytes", reading.unitBytes) + cuda::constant("kRowBytes", reading.rowBytes) +
-                  cuda::constant("kMostThreads", kMostThreads) + cuda::include("families/copy/cuda_move_slanted.cuh");
+                  cuda::constant("kMostThreads", kMostThreads) +
+                  cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
 }
 
-Result<void> moveSlanted(CudaLaunch const& launch, int kernel, TileBox const& box, TilePlace const& place,
-                         TileShape const& shape)
+Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TilePlace const& place,
+                           TileShape const& shape)
 {
     int64_t const size = place.elementBytes, pack = kPackBytes / size, sector = kSectorBytes / size;
     Reading const reading = readingOf(size, shape);
-    SlantedParams p;
+    UnalignedParams p;
     p.box = box;
     int64_t const slack = place.evenY ? 0 : sector;
     p.slack = int32_t(slack);

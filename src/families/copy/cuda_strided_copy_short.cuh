@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes that change places where rows are short.
+// Transposes where rows are short.
 #pragma once
 
-#include "families/copy/cuda_move_short_params.h"
-#include "families/copy/cuda_move_tiles.cuh"
+#include "families/copy/cuda_strided_copy_short_params.h"
+#include "families/copy/cuda_strided_copy_tiles.cuh"
 
 namespace tw::ops {
 
@@ -36,7 +36,7 @@ TW_INLINE int readStretch(ShortParams const& p, off begin, int length, off prese
 // Tiles that follow the rows of y: in each a tile begins where its neighbour in front of it ends, at a multiple of
 // `slack`, so that all that is written are whole packs but for a row's own ends. kWidth: words of a row of x in shared
 // memory; 0: the tile is one stretch of x.
-TW_KERNEL __launch_bounds__(256) move_stretch(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_stretch(const __grid_constant__ ShortParams p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
@@ -105,7 +105,7 @@ TW_INLINE void readRows(ShortParams const& p, off xRow, int na, int nb)
     }
 }
 // Tiles that are whole rows of y, one stretch of it.
-TW_KERNEL __launch_bounds__(512) move_whole(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(512) copy_whole(const __grid_constant__ ShortParams p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);
@@ -156,7 +156,7 @@ TW_KERNEL __launch_bounds__(512) move_whole(const __grid_constant__ ShortParams 
     }
 }
 // The same where rows of x begin at packs: shared memory holds what y will. A warp reads whole lines of 4 rows.
-TW_KERNEL __launch_bounds__(256) move_whole_even(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_whole_even(const __grid_constant__ ShortParams p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);
@@ -206,7 +206,7 @@ TW_KERNEL __launch_bounds__(256) move_whole_even(const __grid_constant__ ShortPa
 }
 // The same of kCount rows of x that begin at packs: a pack of each is turned in registers.
 template <int kCount>
-TW_INLINE void moveFew(ShortParams const& p)
+TW_INLINE void copyFew(ShortParams const& p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB), tile = blockIdx.x - other * idx(p.tilesB.d);
@@ -245,21 +245,21 @@ TW_INLINE void moveFew(ShortParams const& p)
             y[w] = shared[w];
     }
 }
-TW_KERNEL __launch_bounds__(256) move_few_2(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_few_2(const __grid_constant__ ShortParams p)
 {
-    moveFew<2>(p);
+    copyFew<2>(p);
 }
-TW_KERNEL __launch_bounds__(256) move_few_3(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_few_3(const __grid_constant__ ShortParams p)
 {
-    moveFew<3>(p);
+    copyFew<3>(p);
 }
-TW_KERNEL __launch_bounds__(256) move_few_4(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_few_4(const __grid_constant__ ShortParams p)
 {
-    moveFew<4>(p);
+    copyFew<4>(p);
 }
 // The other way: rows of x are kCount elements, rows of y begin at packs and are whole ones.
 template <int kCount>
-TW_INLINE void moveToFew(ShortParams const& p)
+TW_INLINE void copyToFew(ShortParams const& p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesA), tile = blockIdx.x - other * idx(p.tilesA.d);
@@ -301,17 +301,17 @@ TW_INLINE void moveToFew(ShortParams const& p)
         *reinterpret_cast<Whole*>(y) = out;
     }
 }
-TW_KERNEL __launch_bounds__(256) move_to_few_2(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_to_few_2(const __grid_constant__ ShortParams p)
 {
-    moveToFew<2>(p);
+    copyToFew<2>(p);
 }
-TW_KERNEL __launch_bounds__(256) move_to_few_3(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_to_few_3(const __grid_constant__ ShortParams p)
 {
-    moveToFew<3>(p);
+    copyToFew<3>(p);
 }
-TW_KERNEL __launch_bounds__(256) move_to_few_4(const __grid_constant__ ShortParams p)
+TW_KERNEL __launch_bounds__(256) copy_to_few_4(const __grid_constant__ ShortParams p)
 {
-    moveToFew<4>(p);
+    copyToFew<4>(p);
 }
 
 } // namespace tw::ops

@@ -3,8 +3,8 @@
 //   type Element; bool kBordered; int kStoreBytes
 #pragma once
 
-#include "families/copy/cuda_move_params.h"
-#include "families/copy/cuda_words.cuh"
+#include "families/copy/cuda_strided_copy_params.h"
+#include "families/copy/cuda_vec16.cuh"
 
 namespace tw::ops {
 
@@ -17,7 +17,7 @@ struct Row
     idx column, line;
     bool inside, isInner;
 };
-TW_INLINE Row rowOf(MoveParams const& p, idx i)
+TW_INLINE Row rowOf(StridedCopyParams const& p, idx i)
 {
     bool isFirst = p.first == 7;
     idx q = isFirst ? 0 : divide(i, p.loop.dim[7]);
@@ -41,7 +41,7 @@ TW_INLINE Row rowOf(MoveParams const& p, idx i)
     return at;
 }
 template <class U>
-TW_INLINE U filling(MoveParams const& p)
+TW_INLINE U filling(StridedCopyParams const& p)
 {
     Pack<Element, sizeof(U) / sizeof(Element)> v = {};
     if (kBordered && p.fill) {
@@ -54,7 +54,7 @@ TW_INLINE U filling(MoveParams const& p)
 }
 // Each unit lies together on both sides.
 template <class U>
-TW_INLINE void moveUnits(MoveParams const& p)
+TW_INLINE void copyUnits(StridedCopyParams const& p)
 {
     waitForPrevious();
     releaseDependents();
@@ -81,7 +81,7 @@ TW_INLINE void moveUnits(MoveParams const& p)
             static_cast<U*>(p.y)[to[k]] = v[k];
 }
 // y is dense: kStore bytes of it at a time, elements from anywhere.
-TW_KERNEL __launch_bounds__(256) move_scattered(const __grid_constant__ MoveParams p)
+TW_KERNEL __launch_bounds__(256) copy_scattered(const __grid_constant__ StridedCopyParams p)
 {
     waitForPrevious();
     releaseDependents();
@@ -145,7 +145,7 @@ struct MovedRows
         idx end;
     }; // of the row in y
     static constexpr bool kClips = kBordered;
-    MoveParams const& p;
+    StridedCopyParams const& p;
     Whole filled;
     TW_INLINE Whole fill() const { return filled; }
     TW_INLINE bool isInside(idx c, int r) const { return !kBordered || c - idx(p.low[r]) < idx(p.span[r]); }
@@ -194,19 +194,19 @@ struct MovedRows
     TW_INLINE idx end(idx row) const { return (row + 1) * idx(p.loop.dim[7].d); }
 };
 template <bool kDeep>
-TW_INLINE void moveByWords(MoveParams const& p)
+TW_INLINE void copyByVec16(StridedCopyParams const& p)
 {
     waitForPrevious();
     releaseDependents();
-    copyWords<sizeof(Element)>(MovedRows<kDeep>{p, filling<Whole>(p)}, p.y, idx(p.count), p.each);
+    copyVec16<sizeof(Element)>(MovedRows<kDeep>{p, filling<Whole>(p)}, p.y, idx(p.count), p.each);
 }
-TW_KERNEL __launch_bounds__(256) move_words(const __grid_constant__ MoveParams p)
+TW_KERNEL __launch_bounds__(256) copy_vec16(const __grid_constant__ StridedCopyParams p)
 {
-    moveByWords<false>(p);
+    copyByVec16<false>(p);
 }
-TW_KERNEL __launch_bounds__(256) move_words_deep(const __grid_constant__ MoveParams p)
+TW_KERNEL __launch_bounds__(256) copy_vec16_deep(const __grid_constant__ StridedCopyParams p)
 {
-    moveByWords<true>(p);
+    copyByVec16<true>(p);
 }
 
 } // namespace tw::ops

@@ -3,8 +3,8 @@
 // together from elements. A thread has the same word of several rows of b: they differ by a constant on both sides.
 #pragma once
 
-#include "families/copy/cuda_move_rows_params.h"
-#include "families/copy/cuda_move_tiles.cuh"
+#include "families/copy/cuda_strided_copy_rows_params.h"
+#include "families/copy/cuda_strided_copy_tiles.cuh"
 
 namespace tw::ops {
 
@@ -16,7 +16,7 @@ TW_INLINE u32 sideOf(Element const* s, int const (&from)[kSide])
         v |= u32(s[from[i]].v) << i * kSize * 8 % 32;
     return v;
 }
-TW_KERNEL __launch_bounds__(256, 6) move_rows(const __grid_constant__ RowParams p)
+TW_KERNEL __launch_bounds__(256, 6) copy_rows(const __grid_constant__ RowParams p)
 {
     idx i = divide(blockIdx.x, p.tilesB), rest = divide(i, p.tilesA);
     int const b0 = int(blockIdx.x - i * idx(p.tilesB.d)) * p.tileB, a0 = int(i - rest * idx(p.tilesA.d)) * p.tileA;

@@ -7,13 +7,13 @@
 //   int kUnitBytes, kRowBytes, kMostThreads
 #pragma once
 
-#include "families/copy/cuda_move_slanted_params.h"
-#include "families/copy/cuda_move_tiles.cuh"
+#include "families/copy/cuda_strided_copy_tiles.cuh"
+#include "families/copy/cuda_strided_copy_unaligned_params.h"
 
 namespace tw::ops {
 
 constexpr int kUnit = kUnitBytes / kSize, kPitch = kRowBytes / kSize, kUnits = kPitch / kUnit, kStep = 32 / kSize;
-TW_KERNEL __launch_bounds__(kMostThreads, 3) move_slanted(const __grid_constant__ SlantedParams p)
+TW_KERNEL __launch_bounds__(kMostThreads, 3) copy_unaligned(const __grid_constant__ UnalignedParams p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);

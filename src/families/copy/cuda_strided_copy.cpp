@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/copy/cuda_move.h"
+#include "families/copy/cuda_strided_copy.h"
 
 #include <algorithm>
 
-#include "families/copy/cuda_move_params.h"
-#include "families/copy/cuda_move_rows.h"
-#include "families/copy/cuda_move_tiles.h"
-#include "families/copy/cuda_words.h"
+#include "families/copy/cuda_strided_copy_params.h"
+#include "families/copy/cuda_strided_copy_rows.h"
+#include "families/copy/cuda_strided_copy_tiles.h"
+#include "families/copy/cuda_vec16.h"
 
 namespace tw::ops {
 
@@ -133,26 +133,27 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-CudaKernels moveKernels(int64_t elementBytes, Moves what, TileShape const& tiles)
+CudaKernels stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
 {
     CudaKernels out;
     out.isDependent = true;
-    out.names = {"move_scattered", "move_words", "move_words_deep"};
+    out.names = {"copy_scattered", "copy_vec16", "copy_vec16_deep"};
     out.source = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +
-                 cuda::flag("kBordered", what == Moves::kBordered || what == Moves::kTiledBordered) +
-                 cuda::include("families/copy/cuda_move.cuh");
+                 cuda::flag("kBordered", what == StridedCopies::kBordered || what == StridedCopies::kTiledBordered) +
+                 cuda::include("families/copy/cuda_strided_copy.cuh");
     for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
         std::string const bytes = std::to_string(unit);
         out.names.push_back("move_" + bytes);
         out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
-                      "(const __grid_constant__ tw::ops::MoveParams p) { tw::ops::moveUnits<unit" + bytes + ">(p); }\n";
+                      "(const __grid_constant__ tw::ops::StridedCopyParams p) { tw::ops::copyUnits<unit" + bytes +
+                      ">(p); }\n";
     }
-    if (what == Moves::kTiled || what == Moves::kTiledBordered)
+    if (what == StridedCopies::kTiled || what == StridedCopies::kTiledBordered)
         addTileKernels(out, elementBytes, tiles);
     return out;
 }
 
-Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* tiles)
+Result<void> stridedCopy(CudaLaunch const& launch, Box const& whole, TileShape const* tiles)
 {
     if (whole.dims.volume() == 0)
         return {};
@@ -171,13 +172,13 @@ Result<void> move(CudaLaunch const& launch, Box const& whole, TileShape const* t
     if (tiles && onlyBehind && b.from[last] != 1 && b.to[last] == 1)
         for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
             if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
-                return moveTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
+                return copyTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
     int64_t const unit = unitBytes(b);
     bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
-    if (scattered && tiles && tiles->rows == RowsBy::kTiles && areMovedRows(b))
-        return moveRows(launch, tilesAt(b.elementBytes) + kRowKernel, b);
+    if (scattered && tiles && tiles->rows == RowsBy::kTiles && areRowTiles(b))
+        return copyRowTiles(launch, tilesAt(b.elementBytes) + kRowKernel, b);
     int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements
-    MoveParams p;
+    StridedCopyParams p;
     p.x = b.x;
     p.y = b.y;
     p.fill = b.fill;

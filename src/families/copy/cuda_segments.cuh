@@ -7,7 +7,7 @@
 // rows alike
 #pragma once
 
-#include "families/copy/cuda_runs_params.h"
+#include "families/copy/cuda_segments_params.h"
 #include "kernels/cuda/common/prelude.cuh"
 
 namespace tw::ops {
@@ -226,7 +226,7 @@ TW_INLINE void placeAll(u32 chunk, u32 in, u32 out, u32 warp, u32 lane, u32 fill
     if constexpr (K + 1 < kSourceCount)
         placeAll<K + 1>(chunk, in, out, warp, lane, fill);
 }
-TW_KERNEL __launch_bounds__(kWarps * 32) move_runs(const __grid_constant__ RunParams p)
+TW_KERNEL __launch_bounds__(kWarps * 32) copy_segments(const __grid_constant__ RunParams p)
 {
     u32 const lane = threadIdx.x & 31, warp = threadIdx.x >> 5, chunk = blockIdx.x,
               barrier = u32(__cvta_generic_to_shared(shared)), in = barrier + kBarrierBytes, out = in + kIn;

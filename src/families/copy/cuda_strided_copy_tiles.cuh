@@ -4,8 +4,8 @@
 // Behind cuda_move.cuh.
 #pragma once
 
-#include "families/copy/cuda_move.cuh"
-#include "families/copy/cuda_move_tiles_params.h"
+#include "families/copy/cuda_strided_copy.cuh"
+#include "families/copy/cuda_strided_copy_tiles_params.h"
 
 namespace tw::ops {
 
@@ -100,7 +100,7 @@ TW_INLINE Whole turned(u32 const (&w)[kPack], int side)
         }
     return v;
 }
-TW_KERNEL __launch_bounds__(256, 5) move_tiles(const __grid_constant__ TileParams p)
+TW_KERNEL __launch_bounds__(256, 5) copy_tiles(const __grid_constant__ TileParams p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);

@@ -70,9 +70,9 @@ Result<Row> run(Gpu& gpu, conv::Spec const& spec, cuda::ConvShape const& g, bool
                                   w = q * g.strideW - g.padW + s * g.dilationW;
                     if (h < 0 || h >= g.h || w < 0 || w >= g.w)
                         continue;
-                    int64_t const inX = spec.planar ? ((n * g.c + c0 + c) * g.h + h) * g.w + w
-                                                    : ((n * g.h + h) * g.w + w) * g.c + c0 + c;
-                    int64_t const inF = spec.planar ? (c * g.r + r) * g.s + s : (r * g.s + s) * groupC + c;
+                    int64_t const inX =
+                        spec.nchw ? ((n * g.c + c0 + c) * g.h + h) * g.w + w : ((n * g.h + h) * g.w + w) * g.c + c0 + c;
+                    int64_t const inF = spec.nchw ? (c * g.r + r) * g.s + s : (r * g.s + s) * groupC + c;
                     sum += double(halfToFloat(x[size_t(inX)])) * halfToFloat(f[size_t(filter * padded + inF)]);
                 }
         if (spec.residual)
@@ -112,7 +112,7 @@ void convCases(std::vector<Case>& cases)
     auto add = [&](std::string const& what, conv::Spec s, cuda::ConvShape const& g, bool timed) {
         s.activation = cuda::kRelu;
         s.activateLast = true;
-        s.vector = std::min(s.vector, vectorOf(g, s.planar, conv::kMostVector));
+        s.vector = std::min(s.vector, vectorOf(g, s.nchw, conv::kMostVector));
         s.aligned = g.k / g.groups % 8 == 0;
         if (char const* why = conv::unsupported(s, g)) {
             std::printf("not a case: %s: %s\n", what.c_str(), why);
@@ -121,8 +121,8 @@ void convCases(std::vector<Case>& cases)
         Kernel k{what + " " + s.name(), conv::source(s), conv::kKernel};
         cases.push_back({k.label, {k}, [=](Gpu& gpu) { return run(gpu, s, g, timed, k); }});
     };
-    conv::Spec s, planar;
-    planar.planar = true;
+    conv::Spec s, nchw;
+    nchw.nchw = true;
     add("check mma 8 channels at once", s, shape(2, 72, 19, 96, 3, 1, 1), false);
     add("check mma 4", s, shape(2, 20, 19, 96, 3, 2, 1), false);
     add("check mma 2", s, shape(2, 6, 19, 40, 3, 1, 1), false);
@@ -130,8 +130,8 @@ void convCases(std::vector<Case>& cases)
     add("check mma dilation", s, shape(2, 8, 19, 40, 3, 1, 2, 1, 2), false);
     add("check mma groups", s, shape(2, 64, 19, 128, 3, 1, 1, 4), false);
     add("check mma depthwise", s, shape(2, 24, 19, 24, 3, 1, 1, 24), false);
-    add("check mma NCHW 7x7", planar, shape(2, 3, 45, 64, 7, 2, 3), false);
-    add("check mma NCHW patches", planar, shape(2, 3, 64, 96, 16, 16, 0), false);
+    add("check mma NCHW 7x7", nchw, shape(2, 3, 45, 64, 7, 2, 3), false);
+    add("check mma NCHW patches", nchw, shape(2, 3, 64, 96, 16, 16, 0), false);
     s.residual = true;
     s.tileN = 128;
     add("check mma residual", s, shape(2, 72, 19, 100, 1, 2, 0), false);
@@ -140,7 +140,7 @@ void convCases(std::vector<Case>& cases)
     {
         char const* what;
         cuda::ConvShape g;
-        bool planar;
+        bool nchw;
     };
     for (Layer const& l : {Layer{"stem batch 1", shape(1, 3, 224, 64, 7, 2, 3), true},
                            Layer{"stem batch 32", shape(32, 3, 224, 64, 7, 2, 3), true},
@@ -155,7 +155,7 @@ void convCases(std::vector<Case>& cases)
                 conv::Spec t;
                 t.tileM = tileM;
                 t.tileN = tileN;
-                t.planar = l.planar;
+                t.nchw = l.nchw;
                 if (tileN <= l.g.k)
                     add(l.what, t, l.g, true);
             }

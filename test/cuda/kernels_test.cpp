@@ -308,7 +308,7 @@ TEST(CudaConvolution, CompilesSingle)
             s.tileM = m;
             s.tileN = n;
             s.vector = vector;
-            s.planar = vector == 1;
+            s.nchw = vector == 1;
             s.activation = "template <class T> TW_INLINE T activate(T x) { return x < 0 ? T(0) : x; }\n";
             compiles(s.name(), cuda::conv_f32::source(s), vector == 2 ? "sm_80" : "sm_90a");
         }

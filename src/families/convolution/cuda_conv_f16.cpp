@@ -52,9 +52,9 @@ cuda::ConvShape shapeOf(Geometry const& g)
     return s;
 }
 
-int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar)
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t nchw)
 {
-    return planar ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
+    return nchw ? (c * w[2] + r) * w[3] + s : (r * w[3] + s) * w[1] + c;
 }
 
 double estimateUs(Problem const& p, double teraflops)

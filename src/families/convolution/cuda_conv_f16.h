@@ -38,7 +38,7 @@ extern Algorithm const kWgmma;
 // mma.sync: any channels, groups and dilations. Compute capability 8.0. FP16; FP32 is in cuda_conv_f32.h.
 extern Algorithm const kMma;
 // The same for few channels in linear format: a network's first layer.
-extern Algorithm const kMmaPlanar;
+extern Algorithm const kMmaNchw;
 // A first layer that steps over two columns, x linear: pixels stay in shared memory. FP16, TF32.
 extern Algorithm const kStem;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
@@ -80,10 +80,10 @@ inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
 
 // As the implicit products of kernels/cuda take them, and the order of k in their filters (for packFilters()).
 cuda::ConvShape shapeOf(Geometry const& geometry);
-int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t planar);
+int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t nchw);
 // Those of one group round up to 8; groups lie one behind the other as they are.
 int64_t filtersOf(Geometry const& geometry);
-constexpr int64_t kMostPlanarChannels = 16; // more, and channels-last copies pay
+constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
 
 // Microseconds that a kernel would take at a rate of operations, or of memory: only to order tactics by.
 double estimateUs(Problem const& problem, double teraflops);

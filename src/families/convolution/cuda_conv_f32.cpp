@@ -16,18 +16,18 @@ using conv_f16::Arithmetic;
 using conv_f16::filtersOf;
 using conv_f16::Geometry;
 using conv_f16::geometryOf;
-using conv_f16::kMostPlanarChannels;
+using conv_f16::kMostNchwChannels;
 using conv_f16::shapeOf;
 
 constexpr size_t kMostConfigs = 5, kMostSources = 3;
 
 struct Kind
 {
-    bool tf32, planar;
+    bool tf32, nchw;
 };
-Kind kindOf(Arithmetic a, bool planar)
+Kind kindOf(Arithmetic a, bool nchw)
 {
-    return {a == Arithmetic::kTf32, planar};
+    return {a == Arithmetic::kTf32, nchw};
 }
 
 bool isEmpty(Geometry const& g)
@@ -44,7 +44,7 @@ conv::Spec baseOf(Problem const& p, Kind kind)
 {
     conv::Spec s;
     s.tf32 = kind.tf32;
-    s.planar = kind.planar;
+    s.nchw = kind.nchw;
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups;
     s.aligned = groups == 1 || p.inputs[1].dims[0] / groups % 4 == 0;
     s.activation = activationOf(conv_f16::activationOf(*p.node));
@@ -63,7 +63,7 @@ std::vector<Config> configs(Problem const& p, Kind kind)
     // Copies along a row need to know its width.
     bool const isKnown = p.node->inputs[0]->shape.back().isConst();
     conv::Spec base = baseOf(p, kind);
-    base.vector = kind.planar && !isKnown ? 1 : vectorOf(shapeOf(maximum), kind.planar, conv::kMostVector);
+    base.vector = kind.nchw && !isKnown ? 1 : vectorOf(shapeOf(maximum), kind.nchw, conv::kMostVector);
     std::vector<Config> list;
     auto add = [&](conv::Spec const& s) {
         if (!unsupportedGeometry(s, maximum))
@@ -85,9 +85,9 @@ Support supports(Problem const& p, Kind kind)
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);
-    if (kind.planar && (g.c > kMostPlanarChannels || g.groups != 1))
-        return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
-    if (!kind.planar && g.groups > 1 && conv_f16::kDepthwise.supports(p, Arithmetic::kFloat).ok)
+    if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))
+        return Support::no("takes one group of at most " + std::to_string(kMostNchwChannels) + " channels");
+    if (!kind.nchw && g.groups > 1 && conv_f16::kDepthwise.supports(p, Arithmetic::kFloat).ok)
         return Support::no("channels that stand alone have a kernel of their own");
     if (isEmpty(g))
         return Support::yes();
@@ -117,7 +117,7 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);
         std::string packed =
-            conv_f16::packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), conv_f16::placeOfFilter, kind.planar);
+            conv_f16::packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), conv_f16::placeOfFilter, kind.nchw);
         if (kind.tf32)
             conv::roundAllToTf32(packed);
         return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(packed)};
@@ -129,7 +129,7 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
         if (char const* const why = unsupportedGeometry(spec, g))
             return unsupported(why);
         conv::Launch l = conv::launch(spec, shapeOf(g));
-        if (!spec.planar && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
+        if (!spec.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
             return unsupported("a row of x has more elements than 32 bits count");
         conv_f16::setOutput(l.args, args, launch.packed(0));
         l.args.x = x.as<float>();
@@ -139,14 +139,14 @@ CudaKernels generate(Problem const& p, Kind kind, Config const& config)
     return out;
 }
 
-template <bool planar>
+template <bool nchw>
 constexpr conv_f16::Algorithm algorithmOf()
 {
-    return {planar ? Format::kLinear : Format::kHWC8,
-            [](Problem const& p, Arithmetic a) { return supports(p, kindOf(a, planar)); },
-            [](Problem const& p, Arithmetic a) { return configs(p, kindOf(a, planar)); },
-            [](Problem const& p, Config const& c, Arithmetic a) { return estimate(p, kindOf(a, planar), c); },
-            [](Problem const& p, Config const& c, Arithmetic a) { return generate(p, kindOf(a, planar), c); }};
+    return {nchw ? Format::kLinear : Format::kHWC8,
+            [](Problem const& p, Arithmetic a) { return supports(p, kindOf(a, nchw)); },
+            [](Problem const& p, Arithmetic a) { return configs(p, kindOf(a, nchw)); },
+            [](Problem const& p, Config const& c, Arithmetic a) { return estimate(p, kindOf(a, nchw), c); },
+            [](Problem const& p, Config const& c, Arithmetic a) { return generate(p, kindOf(a, nchw), c); }};
 }
 
 } // namespace
@@ -157,6 +157,6 @@ std::string activationOf(FusedActivation const& activation)
 }
 
 constinit conv_f16::Algorithm const kProducts = algorithmOf<false>();
-constinit conv_f16::Algorithm const kProductsPlanar = algorithmOf<true>();
+constinit conv_f16::Algorithm const kProductsNchw = algorithmOf<true>();
 
 } // namespace tw::ops::conv_f32

@@ -10,7 +10,7 @@ namespace tw::ops::conv_f32 {
 // Implicit matrix products: any channels, groups and dilations.
 extern conv_f16::Algorithm const kProducts;
 // The same for few channels in linear format: a network's first layer.
-extern conv_f16::Algorithm const kProductsPlanar;
+extern conv_f16::Algorithm const kProductsNchw;
 
 // The activation as source that is exact to FP32.
 std::string activationOf(FusedActivation const& activation);

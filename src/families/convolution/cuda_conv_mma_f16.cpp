@@ -25,14 +25,14 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
     return g.batch * g.out[1] * g.out[2] == 0 ? nullptr : conv::unsupported(spec, shapeOf(g));
 }
 
-char const* specOf(Problem const& p, bool planar, Config const& c, conv::Spec& s)
+char const* specOf(Problem const& p, bool nchw, Config const& c, conv::Spec& s)
 {
     if (!isConfig(c, kPlaces, 0, 256))
         return "a config has other numbers";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, k = p.inputs[1].dims[0];
     s.aligned = groups == 1 || k / groups % 8 == 0;
-    s.planar = planar;
+    s.nchw = nchw;
     s.tileM = int(c[kTileM]);
     s.tileN = int(c[kTileN]);
     s.stages = int(c[kStages]);
@@ -40,7 +40,7 @@ char const* specOf(Problem const& p, bool planar, Config const& c, conv::Spec& s
     return conv::unsupported(s);
 }
 
-std::vector<Config> configs(Problem const& p, bool planar)
+std::vector<Config> configs(Problem const& p, bool nchw)
 {
     struct Tile
     {
@@ -58,45 +58,45 @@ std::vector<Config> configs(Problem const& p, bool planar)
     else
         tiles = {{128, 128, 4}, {128, 64, 4}, {64, 64, 4}};
     // With wgmma in the race this one only stands in.
-    if (!planar && optimum.groups == 1 && p.cuda->capability == 90 && optimum.c >= 32)
+    if (!nchw && optimum.groups == 1 && p.cuda->capability == 90 && optimum.c >= 32)
         tiles.resize(1);
     // Copies along a row need to know its width.
     bool const isKnown = p.node->inputs[0]->shape.back().isConst();
-    int const vector = planar && !isKnown ? 1 : vectorOf(shapeOf(maximum), planar, conv::kMostVector);
+    int const vector = nchw && !isKnown ? 1 : vectorOf(shapeOf(maximum), nchw, conv::kMostVector);
     std::vector<Config> list;
     for (Tile const& t : tiles)
         list.push_back({t.m, t.n, t.stages, vector});
     return list;
 }
 
-Support supports(Problem const& p, bool planar)
+Support supports(Problem const& p, bool nchw)
 {
     if (Support const s = supportsCommon(p); !s.ok)
         return s;
     if (p.cuda->capability < 80)
         return Support::no("needs a GPU of compute capability 8.0 or later");
     Geometry const g = geometryOf(p, true);
-    if (planar && (g.c > kMostPlanarChannels || g.groups != 1))
-        return Support::no("takes one group of at most " + std::to_string(kMostPlanarChannels) + " channels");
-    if (!planar && g.groups > 1 && kDepthwise.supports(p, Arithmetic::kHalf).ok)
+    if (nchw && (g.c > kMostNchwChannels || g.groups != 1))
+        return Support::no("takes one group of at most " + std::to_string(kMostNchwChannels) + " channels");
+    if (!nchw && g.groups > 1 && kDepthwise.supports(p, Arithmetic::kHalf).ok)
         return Support::no("channels that stand alone have a kernel of their own");
     conv::Spec spec;
-    char const* why = specOf(p, planar, configs(p, planar)[0], spec);
+    char const* why = specOf(p, nchw, configs(p, nchw)[0], spec);
     why = why ? why : unsupportedGeometry(spec, g);
     return why ? Support::no(why) : Support::yes();
 }
 
-CudaKernels generate(Problem const& p, Config const& config, bool planar)
+CudaKernels generate(Problem const& p, Config const& config, bool nchw)
 {
     conv::Spec spec;
-    if (char const* const why = specOf(p, planar, config, spec))
+    if (char const* const why = specOf(p, nchw, config, spec))
         return noKernels(unsupported(why));
     CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
-    out.pack = [&p, planar]() -> Result<std::vector<std::string>> {
+    out.pack = [&p, nchw]() -> Result<std::vector<std::string>> {
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);
         return std::vector<std::string>{packBias(p, filters),
-                                        packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, planar)};
+                                        packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, nchw)};
     };
     out.packedInputs = {1, 2};
     out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
@@ -105,7 +105,7 @@ CudaKernels generate(Problem const& p, Config const& config, bool planar)
         if (char const* const why = unsupportedGeometry(spec, g))
             return unsupported(why);
         conv::Launch l = conv::launch(spec, shapeOf(g));
-        if (!spec.planar) {
+        if (!spec.nchw) {
             l.args.columnX = x.pixelStride();
             l.args.rowX = l.args.columnX * g.in[2];
             l.args.imageX = l.args.rowX * g.in[1];
@@ -124,17 +124,17 @@ double estimate(Problem const& p, Config const& config, Arithmetic)
     return estimateUs(p, config.size() == kPlaces && config[kVector] > 1 ? 150 : 30);
 }
 
-template <bool planar>
+template <bool nchw>
 constexpr Algorithm algorithmOf()
 {
-    return {planar ? Format::kLinear : Format::kHWC8, [](Problem const& p, Arithmetic) { return supports(p, planar); },
-            [](Problem const& p, Arithmetic) { return configs(p, planar); }, estimate,
-            [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c, planar); }};
+    return {nchw ? Format::kLinear : Format::kHWC8, [](Problem const& p, Arithmetic) { return supports(p, nchw); },
+            [](Problem const& p, Arithmetic) { return configs(p, nchw); }, estimate,
+            [](Problem const& p, Config const& c, Arithmetic) { return generate(p, c, nchw); }};
 }
 
 } // namespace
 
 constinit Algorithm const kMma = algorithmOf<false>();
-constinit Algorithm const kMmaPlanar = algorithmOf<true>();
+constinit Algorithm const kMmaNchw = algorithmOf<true>();
 
 } // namespace tw::ops::conv_f16

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolution over two or three axes by the matrix micro-kernel: rows of a tile are output columns, or any pixels
-// where the window is one element; columns are output channels; the sum runs over the filter rows that lie in the image
-// (a pointer each), and in them over channels and taps. Over three axes a filter row outside the image is a row of
-// zeros, so that the rows of all planes of the filter follow each other. A transposed convolution is one of these for each phase of its outputs: output
-// o = phase + q stride takes those filter elements f for which phase + padding - f dilation is a multiple of the
-// stride, and they read inputs at fixed distances from q.
+// Direct convolution over two or three axes by the matrix micro-kernel: rows of a tile are output columns, or any
+// pixels where the window is one element; columns are output channels; the sum runs over the filter rows that lie in
+// the image (a pointer each), and in them over channels and taps. Over three axes a filter row outside the image is a
+// row of zeros, so that the rows of all planes of the filter follow each other. A transposed convolution is one of
+// these for each phase of its outputs: output o = phase + q stride takes those filter elements f for which phase +
+// padding - f dilation is a multiple of the stride, and they read inputs at fixed distances from q.
 #include <algorithm>
 #include <cmath>
 
@@ -96,13 +96,13 @@ public:
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         bool const residual = in.size() > 3 && in[3].dims.rank == x.dims.rank;
-        p->xPixel = input_ == Input::kPlanes ? 1 : x.pixelStride();
+        p->xPixel = input_ == Input::kNchw ? 1 : x.pixelStride();
         p->yPixel = y.pixelStride();
         p->residualPixel = residual ? in[3].pixelStride() : 0;
-        p->pixelsAlone = input_ != Input::kPlanes && filters.window == 1;
+        p->pixelsAlone = input_ != Input::kNchw && filters.window == 1;
         for (int i = 0; i < 3; ++i)
             p->pixelsAlone = p->pixelsAlone && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
-        p->fetchNext = input_ != Input::kPlanes && x.sizeBytes() > thisCpu().l2Bytes / 2;
+        p->fetchNext = input_ != Input::kNchw && x.sizeBytes() > thisCpu().l2Bytes / 2;
         if (p->pixelsAlone) {
             g.in[2] = g.out[2] = g.batch * g.out[0] * g.out[1] * g.out[2];
             g.batch = g.in[0] = g.out[0] = g.in[1] = g.out[1] = 1;
@@ -112,9 +112,8 @@ public:
         p->planes = phasesAlong(g, 0, transposed_, filters.planeClasses);
         p->rows = phasesAlong(g, 1, transposed_, filters.rowClasses);
         if (g.window[0] > 1) // planar kernels step from channel to channel there, too
-            p->zeros.assign(size_t(input_ == Input::kPlanes
-                                       ? (filters.groupC - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
-                                       : g.in[2] * p->xPixel),
+            p->zeros.assign(size_t(input_ == Input::kNchw ? (filters.groupC - 1) * g.in[0] * g.in[1] * g.in[2] + g.in[2]
+                                                          : g.in[2] * p->xPixel),
                             0.0F);
         int64_t const most = filters.blocks.size(0), least = filters.blocks.size(filters.blocks.count - 1);
         for (Phase& axis : phasesOf(g, 2, transposed_, filters.columnClasses)) {
@@ -209,14 +208,14 @@ private:
             return l;
         };
         int64_t const atOnce = channelsAtOnce(taps);
-        if (input_ == Input::kPlanes) {
+        if (input_ == Input::kNchw) {
             s.body = loop(filters.groupC, p.g.in[0] * p.g.in[1] * p.g.in[2]);
         } else {
             s.body = loop(atOnce, 1);
             if (atOnce > 1)
                 s.tail = loop(1, 1);
         }
-        int64_t const runs = input_ == Input::kPlanes ? 1 : filters.groupC / atOnce; // of the loop, for a filter row
+        int64_t const runs = input_ == Input::kNchw ? 1 : filters.groupC / atOnce; // of the loop, for a filter row
         if (p.fetchNext && runs > 0)
             s.nextLines = int(std::min((s.rows * axis.stride * p.xPixel * 4 / 64 + runs - 1) / runs, kMaxNextLines));
         s.nextFromA = !p.pixelsAlone;
@@ -261,7 +260,7 @@ private:
                   ColumnPhase const& columns, int64_t group, int64_t block, int64_t pixelBlock) const
     {
         Geometry const& g = p.g;
-        bool const isPlanar = input_ == Input::kPlanes;
+        bool const isNchw = input_ == Input::kNchw;
         int64_t const lanes = filters.blocks.vectors * filters.width,
                       first = filters.blocks.begin(block) * filters.width;
         int64_t const blockLanes = filters.blocks.size(block) * filters.width,
@@ -275,9 +274,9 @@ private:
         float* y = args.outputs[0].as<float>() + group * filters.groupK + first;
         // Addresses as numbers: row 0 of a tile may lie before the image, where no step reads.
         uintptr_t const x =
-            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isPlanar ? 0 : group * filters.groupC * 4);
+            reinterpret_cast<uintptr_t>(args.inputs[0].data) + uintptr_t(isNchw ? 0 : group * filters.groupC * 4);
         int64_t const rowFloats = g.in[2] * p.xPixel, planeFloats = g.in[1] * rowFloats,
-                      imageFloats = g.in[0] * planeFloats * (isPlanar ? filters.groupC : 1);
+                      imageFloats = g.in[0] * planeFloats * (isNchw ? filters.groupC : 1);
         void const* pointers[kMaxRows];
         GemmArgs a;
         a.a = pointers;
@@ -287,8 +286,8 @@ private:
         a.bias = filters.bias() + group * lanes + first;
         a.lastColumns = std::min(filters.groupK - first, blockLanes) - (blockLanes - filters.width);
         int64_t const u = channelsAtOnce(taps);
-        a.bodyCount = isPlanar ? 1 : filters.groupC / u;
-        a.tailCount = isPlanar || u == 1 ? 0 : filters.groupC % u;
+        a.bodyCount = isNchw ? 1 : filters.groupC / u;
+        a.tailCount = isNchw || u == 1 ? 0 : filters.groupC % u;
         int64_t const total = g.batch * planes.axis.count * rows.axis.count * t.tiles;
         int64_t const begin = evenBegin(total, p.pixelBlocks, pixelBlock);
         int64_t left = evenBegin(total, p.pixelBlocks, pixelBlock + 1) - begin, tile = begin % t.tiles;
@@ -346,19 +345,19 @@ Support DirectTactic::supports(Problem const& p) const
         return s;
     bool const transposed = isTransposed(*p.node);
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (input_ == kPlanes && transposed)
+    if (input_ == kNchw && transposed)
         return Support::no("takes no transposed convolutions");
     if (!transposed && g.groups == g.c && g.c == g.k && g.c > 1)
         return Support::no("one filter for each channel is depthwise convolution");
     if (transposed && std::max({g.stride[0], g.stride[1], g.stride[2]}) > kMaxPhases)
         return Support::no("takes strides of up to " + std::to_string(kMaxPhases));
-    if (input_ == kPlanes && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
+    if (input_ == kNchw && (g.c > kMaxPlanes || g.groups > 1 || g.c * g.window[2] > kMaxSteps))
         return Support::no("takes up to " + std::to_string(kMaxPlanes) + " input channels in one group, and up to " +
                            std::to_string(kMaxSteps) + " of their elements in a row of the window");
-    if (input_ == kPlanes && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
+    if (input_ == kNchw && g.in[0] * g.in[1] * g.in[2] > (int64_t(1) << 29) / 4 / g.c)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 512 MiB");
     constexpr int64_t kMostZeros = 4 << 20;
-    if (input_ == kPlanes && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
+    if (input_ == kNchw && g.window[0] > 1 && g.c * g.in[0] * g.in[1] * g.in[2] > kMostZeros)
         return Support::no("an image of " + p.inputs[0].maxDims.str() + " takes more than 16 MiB");
     if (g.window[2] > kMaxTaps || g.window[1] > kMaxRows || g.window[0] * g.window[1] > kMaxRows)
         return Support::no("takes windows of up to " + std::to_string(kMaxRows) + " rows of up to " +
@@ -371,7 +370,7 @@ Support DirectTactic::supports(Problem const& p) const
 std::vector<Formats> DirectTactic::formats(Problem const& p) const
 {
     Formats f = channelsLastFormats(p);
-    if (input_ == kPlanes)
+    if (input_ == kNchw)
         f.inputs[0] = Format::kLinear;
     return {f};
 }

@@ -108,7 +108,7 @@ std::optional<PanelOrder> DirectFilters::panelOrder(Problem const& p, kernels::j
 {
     Extents const& w = p.inputs[1].dims;
     int64_t const width = kernels::jit::vectorWidth(isa);
-    if (input != DirectTactic::kPixels || isTransposed(*p.node) || w.rank != 4 ||
+    if (input != DirectTactic::kNhwc || isTransposed(*p.node) || w.rank != 4 ||
         p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w[0] % width != 0)
         return std::nullopt;
     PanelOrder order{{}, int32_t(w[1]), int32_t(w[2]), int32_t(w[3]), int32_t(channelsAtOnce(w[3])), false};
@@ -133,7 +133,7 @@ Result<void> DirectFilters::takePanels(BlobPtr const& panels, float const* bias)
 // Row of lanes, within its classes, of channel c and tap j of filter row i with s taps.
 int64_t DirectFilters::place(int64_t c, int64_t i, int64_t j, int64_t s) const
 {
-    if (input_ == DirectTactic::kPlanes)
+    if (input_ == DirectTactic::kNchw)
         return (i * s + j) * groupC + c;
     int64_t const u = channelsAtOnce(s), whole = groupC / u * u, row = i * groupC * s;
     return c < whole ? row + (c / u * s + j) * u + c % u : row + c * s + j;

@@ -15,8 +15,8 @@
 
 namespace tw::ops {
 
-// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, weights and bias
-// that are constants (or, with kAny, need not be), sizes that offsets of 32 bits reach.
+// What all of them ask: instruction set, f32, windows of so many dimensions at most, one batch dimension, weights and
+// bias that are constants (or, with kAny, need not be), sizes that offsets of 32 bits reach.
 enum class Weights
 {
     kConstant,
@@ -58,8 +58,8 @@ class DirectTactic final : public Tactic, public PanelTactic, public PackingTact
 public:
     enum Input
     {
-        kPixels, // channels-last
-        kPlanes, // linear, few channels: the first convolution of a network; not transposed
+        kNhwc, // channels-last
+        kNchw, // linear, few channels: the first convolution of a network; not transposed
     };
 
     constexpr DirectTactic(char const* name, int version, kernels::jit::Isa isa, Input input)
@@ -85,8 +85,8 @@ private:
     Input input_;
 };
 
-// What direct convolutions leave: long filter rows, many of them, weights that are no constants. Not transposed. Config:
-// {vectors of output channels in a tile}.
+// What direct convolutions leave: long filter rows, many of them, weights that are no constants. Not transposed.
+// Config: {vectors of output channels in a tile}.
 class PaddedTactic final : public Tactic, public PackingTactic
 {
 public:

@@ -69,7 +69,7 @@ bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSte
 
 // Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps behind
 // the last channel take part: what lies there is nobody's.
-Result<void> runPixels(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+Result<void> runNhwc(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& out = args.outputs[0];
     Extents y = out.dims, in[kMaxCudaOperands];
@@ -109,7 +109,7 @@ Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const& out = args.outputs[0];
     if (out.format == Format::kHWC8)
-        return runPixels(s, launch, args);
+        return runNhwc(s, launch, args);
     Extents y = out.dims, in[kMaxCudaOperands];
     size_t const count = s.inputs.size();
     for (size_t k = 0; k < count; ++k)

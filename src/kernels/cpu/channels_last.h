@@ -35,8 +35,8 @@ struct MixPixels
 struct ChannelsLastKernels
 {
     // From planes [channels][pixels], channelStep apart, to pixels, and back. Back writes real channels alone.
-    void (*toPixels)(float const* x, int64_t channelStep, float* y, int64_t step, int64_t channels, int64_t pixels);
-    void (*fromPixels)(float const* x, int64_t step, float* y, int64_t channelStep, int64_t channels, int64_t pixels);
+    void (*toNhwc)(float const* x, int64_t channelStep, float* y, int64_t step, int64_t channels, int64_t pixels);
+    void (*fromNhwc)(float const* x, int64_t step, float* y, int64_t channelStep, int64_t channels, int64_t pixels);
     void (*copy)(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t channels, int64_t pixels);
     void (*fill)(float value, float* y, int64_t yStep, int64_t channels, int64_t pixels);
     void (*poolRow)(PoolRow const& row);

@@ -53,7 +53,7 @@ inline void transpose8(__m256 r[8])
     }
 }
 
-void toPixels(float const* x, int64_t channelStep, float* y, int64_t step, int64_t channels, int64_t pixels)
+void toNhwc(float const* x, int64_t channelStep, float* y, int64_t step, int64_t channels, int64_t pixels)
 {
     int64_t p = 0;
     for (; p + 8 <= pixels; p += 8)
@@ -70,7 +70,7 @@ void toPixels(float const* x, int64_t channelStep, float* y, int64_t step, int64
             y[p * step + c] = x[c * channelStep + p];
 }
 
-void fromPixels(float const* x, int64_t step, float* y, int64_t channelStep, int64_t channels, int64_t pixels)
+void fromNhwc(float const* x, int64_t step, float* y, int64_t channelStep, int64_t channels, int64_t pixels)
 {
     int64_t p = 0;
     for (; p + 8 <= pixels; p += 8)
@@ -254,7 +254,7 @@ void transpose(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t r
 
 } // namespace
 
-extern kernels::ChannelsLastKernels const kChannelsLast = {toPixels, fromPixels, copy,   fill,     poolRow,
-                                                           sum,      mix,        sumRow, transpose};
+extern kernels::ChannelsLastKernels const kChannelsLast = {toNhwc, fromNhwc, copy,   fill,     poolRow,
+                                                           sum,    mix,      sumRow, transpose};
 
 } // namespace tw::TW_ISA

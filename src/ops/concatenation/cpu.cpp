@@ -45,7 +45,7 @@ constexpr PlainTactic kPlain{"concatenation_any_plain_cpu", 1, run};
 // ---- Channels-last, along the channels: runs of whole cache lines, in order, so that what an input writes behind its
 // last channel is overwritten by the next one. Inputs that lie in their place already (aliases) are left alone.
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     if (p.node->attrsAs<Attrs>().axis != 1)
         return Support::no("joins channels only");
@@ -59,7 +59,7 @@ Support supportsPixels(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runPixels(ir::Node const&, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const&, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     TensorRef const& y = args.outputs[0];
     int64_t const pixels = y.dims[0] * pixelsOf(y), yStep = y.pixelStride();
@@ -79,8 +79,8 @@ Result<void> runPixels(ir::Node const&, kernels::ChannelsLastKernels const& k, R
 
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{
-    "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+    "concatenation_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"concatenation_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

@@ -27,10 +27,10 @@ constexpr WinogradTactic kWinogradAvx512{"convolution_f32_winograd_avx512", 1, I
 constexpr WinogradTactic kWinogradAvx2{"convolution_f32_winograd_avx2", 1, Isa::kAvx2};
 constexpr DepthwiseTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512};
 constexpr DepthwiseTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2};
-constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, DirectTactic::kPixels};
-constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, DirectTactic::kPixels};
-constexpr DirectTactic kPlanesAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa::kAvx512, DirectTactic::kPlanes};
-constexpr DirectTactic kPlanesAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, DirectTactic::kPlanes};
+constexpr DirectTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, DirectTactic::kNhwc};
+constexpr DirectTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, DirectTactic::kNhwc};
+constexpr DirectTactic kNchwAvx512{"convolution_f32_direct_nchw_avx512", 1, Isa::kAvx512, DirectTactic::kNchw};
+constexpr DirectTactic kNchwAvx2{"convolution_f32_direct_nchw_avx2", 1, Isa::kAvx2, DirectTactic::kNchw};
 constexpr PaddedTactic kPaddedAvx512{"convolution_f32_padded_avx512", 1, Isa::kAvx512};
 constexpr PaddedTactic kPaddedAvx2{"convolution_f32_padded_avx2", 1, Isa::kAvx2};
 constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
@@ -40,7 +40,7 @@ constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 std::span<Tactic const* const> cpuTactics()
 {
     static constexpr Tactic const* kList[] = {
-        &kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512, &kDepthwiseAvx2, &kPlanesAvx512, &kPlanesAvx2,
+        &kWinogradAvx512, &kWinogradAvx2, &kDepthwiseAvx512, &kDepthwiseAvx2, &kNchwAvx512, &kNchwAvx2,
         &kDirectAvx512,   &kDirectAvx2,   &kPaddedAvx512,    &kPaddedAvx2,    &kPlain};
     return kList;
 }

@@ -21,15 +21,15 @@ constexpr CudaTactic kStripsF32 = tactic<conv_f16::kDepthwiseStrips, kFloat>("co
 constexpr CudaTactic kTile = tactic<conv_f16::kDepthwiseTile, kHalf>("convolution_f16_depthwise_tile_sm80");
 constexpr CudaTactic kDepthwise = tactic<conv_f16::kDepthwise, kHalf>("convolution_f16_depthwise_cuda");
 constexpr CudaTactic kStem = tactic<conv_f16::kStem, kHalf>("convolution_f16_stem_sm80");
-constexpr CudaTactic kPlanar = tactic<conv_f16::kMmaPlanar, kHalf>("convolution_f16_nchw_mma_sm80");
+constexpr CudaTactic kNchw = tactic<conv_f16::kMmaNchw, kHalf>("convolution_f16_nchw_mma_sm80");
 constexpr CudaTactic kMma = tactic<conv_f16::kMma, kHalf>("convolution_f16_mma_sm80");
 constexpr CudaTactic kWgmmaTf32 = tactic<conv_f16::kWgmma, kTf32>("convolution_tf32_wgmma_sm90a");
 constexpr CudaTactic kTileF32 = tactic<conv_f16::kDepthwiseTile, kFloat>("convolution_f32_depthwise_tile_sm80");
 constexpr CudaTactic kDepthwiseF32 = tactic<conv_f16::kDepthwise, kFloat>("convolution_f32_depthwise_cuda");
 constexpr CudaTactic kStemTf32 = tactic<conv_f16::kStem, kTf32>("convolution_tf32_stem_sm80");
-constexpr CudaTactic kPlanarTf32 = tactic<conv_f32::kProductsPlanar, kTf32>("convolution_tf32_nchw_mma_sm80");
+constexpr CudaTactic kNchwTf32 = tactic<conv_f32::kProductsNchw, kTf32>("convolution_tf32_nchw_mma_sm80");
 constexpr CudaTactic kProductsTf32 = tactic<conv_f32::kProducts, kTf32>("convolution_tf32_mma_sm80");
-constexpr CudaTactic kPlanarF32 = tactic<conv_f32::kProductsPlanar, kFloat>("convolution_f32_nchw_simt_sm80");
+constexpr CudaTactic kNchwF32 = tactic<conv_f32::kProductsNchw, kFloat>("convolution_f32_nchw_simt_sm80");
 constexpr CudaTactic kProductsF32 = tactic<conv_f32::kProducts, kFloat>("convolution_f32_simt_sm80");
 constexpr CudaTactic kTransposed{"convolution_f16_transposed_wgmma_sm90a",
                                  1,
@@ -52,10 +52,10 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 std::span<Tactic const* const> cudaTactics()
 {
     static constexpr Tactic const* kList[] = {
-        &kWgmma,     &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,       &kPlanar,
-        &kMma,       &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kPlanarTf32, &kProductsTf32,
-        &kPlanarF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,         &kNdTf32,
-        &kNdF32,     &kCudnn,       &kCudnnTf32,  &kPlain};
+        &kWgmma,   &kStrips,      &kStripsF32,  &kTile,           &kDepthwise,     &kStem,     &kNchw,
+        &kMma,     &kWgmmaTf32,   &kTileF32,    &kDepthwiseF32,   &kStemTf32,      &kNchwTf32, &kProductsTf32,
+        &kNchwF32, &kProductsF32, &kTransposed, &kTransposedTf32, &kTransposedF32, &kNd,       &kNdTf32,
+        &kNdF32,   &kCudnn,       &kCudnnTf32,  &kPlain};
     return kList;
 }
 

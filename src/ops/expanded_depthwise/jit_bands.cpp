@@ -17,8 +17,8 @@ namespace {
 using convolution::Geometry;
 using kernels::jit::Isa;
 
-constexpr DirectTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, DirectTactic::kPixels},
-                                    {"expand_avx512", 1, Isa::kAvx512, DirectTactic::kPixels}};
+constexpr DirectTactic kExpand[] = {{"expand_avx2", 1, Isa::kAvx2, DirectTactic::kNhwc},
+                                    {"expand_avx512", 1, Isa::kAvx512, DirectTactic::kNhwc}};
 constexpr DepthwiseTactic kDepthwise[] = {{"depthwise_avx2", 1, Isa::kAvx2}, {"depthwise_avx512", 1, Isa::kAvx512}};
 
 // The two convolutions as problems of their own. Rows above and below the image are zeros in the buffer, so that the

@@ -54,12 +54,12 @@ constexpr PlainTactic kPlain{"padding_any_plain_cpu", 1, run};
 
 // ---- Channels-last: rows of pixels.
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     return p.inputs[0].dims.rank == 4 ? Support::yes() : Support::no("takes four dimensions");
 }
 
-Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -83,8 +83,8 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"padding_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"padding_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

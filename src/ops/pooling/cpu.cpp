@@ -111,7 +111,7 @@ constexpr PlainTactic kPlain{"pooling_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last: rows of output pixels, all channels of a pixel in vectors.
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.kind == Kind::kMaxAverageBlend)
@@ -121,7 +121,7 @@ Support supportsPixels(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -172,7 +172,7 @@ using kernels::Join;
 using kernels::RowKernels;
 constexpr int64_t kMostColumns = 2048; // of the joined row, on the stack
 
-Support supportsPlanes(Problem const& p)
+Support supportsNchw(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.kind == Kind::kMaxAverageBlend)
@@ -237,7 +237,7 @@ void poolJoined(RowKernels const& k, Join join, Geometry const& g, float const* 
 }
 
 template <RowKernels const& k>
-Result<void> runPlanes(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+Result<void> runNchw(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -284,18 +284,18 @@ Result<void> runPlanes(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{"pooling_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"pooling_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kPlanesAvx512{
-    "pooling_f32_nchw_avx512", 1, Isa::kAvx512, runPlanes<avx512::kRows>, supportsPlanes, onlyLinear};
-constexpr VectorTactic kPlanesAvx2{"pooling_f32_nchw_avx2", 1,         Isa::kAvx2, runPlanes<avx2::kRows>,
-                                   supportsPlanes,          onlyLinear};
+constexpr VectorTactic kAvx512{"pooling_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"pooling_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kNchwAvx512{
+    "pooling_f32_nchw_avx512", 1, Isa::kAvx512, runNchw<avx512::kRows>, supportsNchw, onlyLinear};
+constexpr VectorTactic kNchwAvx2{
+    "pooling_f32_nchw_avx2", 1, Isa::kAvx2, runNchw<avx2::kRows>, supportsNchw, onlyLinear};
 
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlanesAvx512, &kPlanesAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kNchwAvx512, &kNchwAvx2, &kPlain};
     return kList;
 }
 

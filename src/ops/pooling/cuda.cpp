@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/pooling/cuda_bands.h"
-#include "ops/pooling/cuda_pixels.h"
-#include "ops/pooling/cuda_planes.h"
+#include "ops/pooling/cuda_nchw.h"
+#include "ops/pooling/cuda_nhwc.h"
 #include "ops/pooling/op.h"
 #include "ops/pooling/pooling_params.h"
 #include "tactic/cuda_tactic.h"
@@ -50,11 +50,10 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"pooling_f16_nhwc_cuda", 2, generatePixels, supportsPixelsOnCuda, configsOfPixels,
-                             formatsOfPixels};
-constexpr CudaTactic kPixels32{"pooling_f32_nhwc_cuda", 2, generatePixels, supportsPixels32OnCuda, configsOfPixels,
-                               formatsOfPixels};
-constexpr CudaTactic kPlanes{"pooling_any_nchw_cuda", 1, generatePlanes, supportsPlanesOnCuda, configsOfPlanes};
+constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, generateNhwc, supportsNhwcOnCuda, configsOfNhwc, formatsOfNhwc};
+constexpr CudaTactic kNhwcF32{
+    "pooling_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32OnCuda, configsOfNhwc, formatsOfNhwc};
+constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, generateNchw, supportsNchwOnCuda, configsOfNchw};
 constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, generateBands, supportsBandsOnCuda, configsOfBands};
 constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, generate};
 
@@ -62,7 +61,7 @@ constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kPlanes, &kBands, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kNchw, &kBands, &kPlain};
     return kList;
 }
 

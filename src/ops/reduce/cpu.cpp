@@ -296,7 +296,7 @@ Result<void> runRows(ir::Node const& node, kernels::ChannelsLastKernels const& k
     return {};
 }
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     int const rank = p.inputs[0].dims.rank;
@@ -316,7 +316,7 @@ std::vector<Formats> pixelFormats(Problem const& problem)
     return list;
 }
 
-Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -483,8 +483,8 @@ constexpr VectorTactic kAxesAvx512{
 constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
 constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
-constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, pixelFormats};
-constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, pixelFormats};
+constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, pixelFormats};
+constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, pixelFormats};
 
 } // namespace
 

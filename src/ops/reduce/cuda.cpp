@@ -3,7 +3,7 @@
 
 #include "ops/reduce/cuda_arithmetic.h"
 #include "ops/reduce/cuda_columns.h"
-#include "ops/reduce/cuda_pixels.h"
+#include "ops/reduce/cuda_nhwc.h"
 #include "ops/reduce/cuda_rows.h"
 #include "ops/reduce/op.h"
 #include "ops/reduce/reduce_params.h"
@@ -65,10 +65,8 @@ CudaKernels generate(Problem const& problem, Config const&)
 constexpr CudaTactic kShortRows{"reduce_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
                                 configsOfShortRows};
 constexpr CudaTactic kRows{"reduce_any_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
-constexpr CudaTactic kPixels{"reduce_f16_nhwc_cuda", 2, generatePixels, supportsPixels, configsOfPixels,
-                             formatsOfPixels};
-constexpr CudaTactic kPixels32{"reduce_f32_nhwc_cuda", 2, generatePixels, supportsPixels32, configsOfPixels,
-                               formatsOfPixels};
+constexpr CudaTactic kNhwc{"reduce_f16_nhwc_cuda", 2, generateNhwc, supportsNhwc, configsOfNhwc, formatsOfNhwc};
+constexpr CudaTactic kNhwcF32{"reduce_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kColumns{"reduce_any_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
 constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, generate};
 
@@ -76,7 +74,7 @@ constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kPixels32, &kShortRows, &kRows, &kColumns, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNhwc, &kNhwcF32, &kShortRows, &kRows, &kColumns, &kPlain};
     return kList;
 }
 

@@ -49,11 +49,11 @@ Result<void> runVectors(ir::Node const&, kernels::ChannelsLastKernels const& k, 
                 k.copy(imageOf(x, n) + p * x.pixelStride(), x.pixelStride(), imageOf(y, n) + p * y.pixelStride(),
                        y.pixelStride(), channels, count);
             else if (from)
-                k.fromPixels(imageOf(x, n) + p * x.pixelStride(), x.pixelStride(), y.as<float>() + n * plane + p,
-                             pixels, channels, count);
-            else
-                k.toPixels(x.as<float>() + n * plane + p, pixels, imageOf(y, n) + p * y.pixelStride(), y.pixelStride(),
+                k.fromNhwc(imageOf(x, n) + p * x.pixelStride(), x.pixelStride(), y.as<float>() + n * plane + p, pixels,
                            channels, count);
+            else
+                k.toNhwc(x.as<float>() + n * plane + p, pixels, imageOf(y, n) + p * y.pixelStride(), y.pixelStride(),
+                         channels, count);
         }
     });
     return {};

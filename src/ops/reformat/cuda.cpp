@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "families/copy/cuda_strided_copy.h"
-#include "ops/reformat/cuda_pixels.h"
+#include "ops/reformat/cuda_nhwc.h"
 #include "ops/reformat/cuda_strided_copy.h"
 #include "ops/reformat/op.h"
 #include "ops/reformat/reformat_params.h"
@@ -58,8 +58,7 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"reformat_f16_nhwc_cuda", 3, generatePixels, supportsPixels, configsOfPixels,
-                             formatsOfPixels};
+constexpr CudaTactic kNhwc{"reformat_f16_nhwc_cuda", 3, generateNhwc, supportsNhwc, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kStridedCopy{
     "reformat_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy, configsOfTiles, formatPairs};
 constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, generate, nullptr, nullptr, formatPairs};
@@ -68,7 +67,7 @@ constexpr CudaTactic kPlain{"reformat_any_plain_cuda", 4, generate, nullptr, nul
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPixels, &kStridedCopy, &kPlain};
+    static constexpr Tactic const* kList[] = {&kNhwc, &kStridedCopy, &kPlain};
     return kList;
 }
 

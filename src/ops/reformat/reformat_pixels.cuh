@@ -79,24 +79,24 @@ struct Tile
     int groups, own, square, pixels;
 }; // own: group of this warp; square: of this thread
 // Blocks run along what is dense where they read: caches join what they write.
-TW_INLINE Tile tileOf(PixelParams const& p, bool fromPixels)
+TW_INLINE Tile tileOf(PixelParams const& p, bool fromNhwc)
 {
     Tile t;
-    Div const inner = fromPixels ? p.blocksC : p.blocksP, outer = fromPixels ? p.blocksP : p.blocksC;
+    Div const inner = fromNhwc ? p.blocksC : p.blocksP, outer = fromNhwc ? p.blocksP : p.blocksC;
     idx const q = divide(blockIdx.x, inner), n = divide(q, outer);
     i64 const first = i64(blockIdx.x - q * idx(inner.d)), second = i64(q - n * idx(outer.d));
     int const warp = threadIdx.x / 32;
     t.groups = 1 << p.groupShift;
     t.pixels = 2048 >> p.groupShift;
     t.image = n;
-    t.c = (fromPixels ? first : second) * (t.groups * 8);
-    t.pixel = (fromPixels ? second : first) * t.pixels;
+    t.c = (fromNhwc ? first : second) * (t.groups * 8);
+    t.pixel = (fromNhwc ? second : first) * t.pixels;
     t.own = warp & (t.groups - 1);
     t.square = (warp >> p.groupShift) * 32 + threadIdx.x % 32;
     return t;
 }
 template <int W>
-TW_INLINE void toPixels(PixelParams const& p)
+TW_INLINE void toNhwc(PixelParams const& p)
 {
     waitForPrevious();
     releaseDependents();
@@ -144,8 +144,8 @@ TW_INLINE void toPlanes(PixelParams const& p)
         if (c + k < p.channels)
             storeRow<W>(y + k * p.pixels, p.pixels - pixel, turned(rows, k));
 }
-// Planes that fit shared memory whole: the channels of a block are one stretch of memory, read and written 16 bytes at a
-// time whatever the size of a plane. Behind the planes of 8 channels 16 bytes are left out.
+// Planes that fit shared memory whole: the channels of a block are one stretch of memory, read and written 16 bytes at
+// a time whatever the size of a plane. Behind the planes of 8 channels 16 bytes are left out.
 TW_INLINE Tile planesOf(PixelParams const& p, int& valid)
 {
     Tile t;
@@ -230,19 +230,19 @@ TW_KERNEL to_planes_planes(const __grid_constant__ PixelParams p)
 }
 TW_KERNEL to_pixels_1(const __grid_constant__ PixelParams p)
 {
-    toPixels<1>(p);
+    toNhwc<1>(p);
 }
 TW_KERNEL to_pixels_2(const __grid_constant__ PixelParams p)
 {
-    toPixels<2>(p);
+    toNhwc<2>(p);
 }
 TW_KERNEL to_pixels_4(const __grid_constant__ PixelParams p)
 {
-    toPixels<4>(p);
+    toNhwc<4>(p);
 }
 TW_KERNEL to_pixels_8(const __grid_constant__ PixelParams p)
 {
-    toPixels<8>(p);
+    toNhwc<8>(p);
 }
 TW_KERNEL to_planes_1(const __grid_constant__ PixelParams p)
 {

@@ -290,7 +290,7 @@ constexpr PlainTactic kPlain{"resize_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last images: a pixel is a copy of one, or a linear mix of up to four.
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     ir::Shape const &x = p.node->inputs[0]->shape, &y = p.node->outputs[0]->shape;
@@ -304,7 +304,7 @@ Support supportsPixels(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -366,9 +366,9 @@ int64_t pixelsWorkspace(ir::Node const&, std::span<TensorRef const>, std::span<T
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{"resize_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast,
+constexpr VectorTactic kAvx512{"resize_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast,
                                pixelsWorkspace};
-constexpr VectorTactic kAvx2{"resize_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast,
+constexpr VectorTactic kAvx2{"resize_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast,
                              pixelsWorkspace};
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/cuda_lanes.h"
-#include "ops/resize/cuda_pixels.h"
+#include "ops/resize/cuda_nhwc.h"
 #include "ops/resize/cuda_planes.h"
 #include "ops/resize/cuda_rows.h"
 #include "ops/resize/cuda_scale.h"
@@ -51,8 +51,8 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPixels{"resize_f16_nhwc_cuda", 1, generatePixels, supportsPixels, nullptr, formatsOfPixels};
-constexpr CudaTactic kPixels32{"resize_f32_nhwc_cuda", 1, generatePixels, supportsPixels32, nullptr, formatsOfPixels};
+constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, generateNhwc, supportsNhwc, nullptr, formatsOfNhwc};
+constexpr CudaTactic kNhwcF32{"resize_f32_nhwc_cuda", 1, generateNhwc, supportsNhwcF32, nullptr, formatsOfNhwc};
 constexpr CudaTactic kRows{"resize_any_rows_cuda", 1, generateRows, supportsRows, configsOfRows, formatsOfRows};
 constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, generatePlanes, supportsPlanes, configsOfPlanes,
                              formatsOfPlanes};
@@ -65,7 +65,7 @@ constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, generate};
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes, &kStrips, &kRows, &kPixels, &kPixels32, &kPlain};
+    static constexpr Tactic const* kList[] = {&kLanes, &kPlanes, &kStrips, &kRows, &kNhwc, &kNhwcF32, &kPlain};
     return kList;
 }
 

@@ -118,7 +118,7 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
     out.source = cuda::type("T", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)) +
                  cuda::type("Value", isNearest ? "T" : "float") + cuda::constant("kRows", std::max(shape.rows, 1)) +
                  cuda::constant("kWide", shape.wide) + cuda::constant("kSpans", kSpans) +
-                 cuda::flag("kPixels", shape.pixels) + cuda::flag("kIsBetween", shape.rows == 0) +
+                 cuda::flag("kNhwc", shape.pixels) + cuda::flag("kIsBetween", shape.rows == 0) +
                  cuda::flag("kIsNearest", isNearest) + cuda::flag("kExcludesOutside", a.excludeOutside) +
                  cuda::include("ops/resize/resize_rows.cuh");
     out.run = [&a, shape](CudaLaunch const& launch, RunArgs& args) { return run(a, shape, launch, args); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread makes a piece of some rows of y, one below the other.
 //   type T, Value: what is computed with; int kRows of y, for a thread, kWide: elements of such a row
-//   bool kPixels: they are channels of one pixel, else columns; bool kIsBetween: rows are those between kSpans + 1 of x
+//   bool kNhwc: they are channels of one pixel, else columns; bool kIsBetween: rows are those between kSpans + 1 of x
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -11,7 +11,7 @@
 namespace tw::ops::resize {
 
 typedef Pack<T, kWide> Unit;
-constexpr int kColumns = kPixels ? 1 : kWide;
+constexpr int kColumns = kNhwc ? 1 : kWide;
 TW_INLINE float mixed(float a, float b, float weight)
 {
     return a * (1.0f - weight) + b * weight;
@@ -22,7 +22,7 @@ struct Raw
 };
 TW_INLINE void fetch(T const* row, int const (&first)[kColumns], int const (&second)[kColumns], Raw& raw)
 {
-    if constexpr (kPixels) {
+    if constexpr (kNhwc) {
         *reinterpret_cast<Unit*>(raw.first) = *reinterpret_cast<Unit const*>(row + first[0]);
         if constexpr (!kIsNearest)
             *reinterpret_cast<Unit*>(raw.second) = *reinterpret_cast<Unit const*>(row + second[0]);
@@ -45,7 +45,7 @@ TW_INLINE void settle(Raw const& raw, int const (&first)[kColumns], int const (&
         if constexpr (kIsNearest) {
             v[c] = raw.first[c];
         } else {
-            int const k = kPixels ? 0 : c;
+            int const k = kNhwc ? 0 : c;
             float const a = load<float>(raw.first[c]), b = load<float>(raw.second[c]);
             v[c] = first[k] == second[k] ? a : mixed(a, b, weight[k]);
         }
@@ -72,25 +72,25 @@ TW_INLINE Spot spotOf(RowParams const& p, idx i)
 {
     idx const rest = divide(i, p.inner), image = divide(rest, p.groups);
     int const at = int(i - rest * idx(p.inner.d)), wide = int(p.scale[1].out);
-    int const column = kPixels ? int(divide(at, p.vectors)) : at * kWide,
-              channel = kPixels ? (at - column * int(p.vectors.d)) * kWide : 0;
+    int const column = kNhwc ? int(divide(at, p.vectors)) : at * kWide,
+              channel = kNhwc ? (at - column * int(p.vectors.d)) * kWide : 0;
     Spot s;
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
         Taps const w = tapsOf<N>(p.scale[1], column + c < wide ? column + c : wide - 1);
-        s.first[c] = kPixels ? w.first * int(p.xPixel) + channel : w.first;
-        s.second[c] = kPixels ? w.second * int(p.xPixel) + channel : w.second;
+        s.first[c] = kNhwc ? w.first * int(p.xPixel) + channel : w.first;
+        s.second[c] = kNhwc ? w.second * int(p.xPixel) + channel : w.second;
         s.weight[c] = w.weight;
     }
     s.group = int(rest - image * idx(p.groups.d));
     s.column = column;
     s.x = static_cast<T const*>(p.x) + i64(image) * p.xImage;
-    s.y = static_cast<T*>(p.y) + i64(image) * p.yImage + (kPixels ? column * p.yPixel + channel : column);
+    s.y = static_cast<T*>(p.y) + i64(image) * p.yImage + (kNhwc ? column * p.yPixel + channel : column);
     return s;
 }
 TW_INLINE void put(T* y, int left, Unit const& out) // left: columns of the row
 {
-    if (kPixels || (kWide <= left && reinterpret_cast<u64>(y) % sizeof(Unit) == 0)) {
+    if (kNhwc || (kWide <= left && reinterpret_cast<u64>(y) % sizeof(Unit) == 0)) {
         *reinterpret_cast<Unit*>(y) = out;
     } else {
 #pragma unroll

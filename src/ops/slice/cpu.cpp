@@ -189,7 +189,7 @@ constexpr PlainTactic kPlain{"slice_any_plain_cpu", 1, run, workspace};
 
 // ---- Channels-last: runs of channels that begin on a cache line, of pixels at any places inside x.
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     for (size_t i = 1; i < p.inputs.size(); ++i)
@@ -202,7 +202,7 @@ Support supportsPixels(Problem const& p)
     return Support::yes();
 }
 
-Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
+Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
@@ -231,8 +231,8 @@ Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 using kernels::jit::Isa;
-constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runPixels, supportsPixels, onlyChannelsLast};
-constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runPixels, supportsPixels, onlyChannelsLast};
+constexpr VectorTactic kAvx512{"slice_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, onlyChannelsLast};
+constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, supportsNhwc, onlyChannelsLast};
 
 } // namespace
 

@@ -22,7 +22,7 @@ int64_t Spec::sharedBytes() const
 std::string Spec::name() const
 {
     return "conv_f16_" + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" + std::to_string(kConvStepK) + "_s" +
-           std::to_string(stages) + "_v" + std::to_string(vector) + (planar ? "_nchw" : "") + "_sm80";
+           std::to_string(stages) + "_v" + std::to_string(vector) + (nchw ? "_nchw" : "") + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -43,7 +43,7 @@ char const* unsupported(Spec const& s, ConvShape const& g)
         return why;
     if (char const* const why = unsupportedSizes(g, s.tileN))
         return why;
-    if (s.vector > vectorOf(g, s.planar, kMostVector))
+    if (s.vector > vectorOf(g, s.nchw, kMostVector))
         return "x has fewer elements in a row than the copies take";
     if (s.aligned && (g.k % 8 || g.k / g.groups % 8))
         return "filters of a group are not in steps of 8";
@@ -55,7 +55,7 @@ std::string source(Spec const& s)
     int const warpN = s.tileN / (256 / s.tileM), sums = 2 * warpN / 2;
     return include("kernels/cuda/common/matrix.cuh") + constant("TILE_M", s.tileM) + constant("TILE_N", s.tileN) +
            constant("STAGES", s.stages) + constant("VECTOR", s.vector) + constant("BLOCKS_PER_SM", sums > 32 ? 1 : 2) +
-           flag("PLANAR", s.planar) + epilogueConstants(s, chunkOf(warpN)) + include("kernels/cuda/conv/mma_f16.cuh");
+           flag("NCHW", s.nchw) + epilogueConstants(s, chunkOf(warpN)) + include("kernels/cuda/conv/mma_f16.cuh");
 }
 
 Launch launch(Spec const& s, ConvShape const& g)
@@ -69,12 +69,12 @@ Launch launch(Spec const& s, ConvShape const& g)
     a.batchY = groupK; // a group's filters are neighbours
     a.paddedK = int32_t(paddedK(g));
     a.stepsK = a.paddedK / kConvStepK;
-    a.inner = int32_t(s.planar ? g.s : groupC);
-    a.middle = int32_t(s.planar ? g.r : g.s);
-    a.outer = int32_t(s.planar ? groupC : g.r);
+    a.inner = int32_t(s.nchw ? g.s : groupC);
+    a.middle = int32_t(s.nchw ? g.r : g.s);
+    a.outer = int32_t(s.nchw ? groupC : g.r);
     a.imageX = g.h * g.w * g.c;
-    a.channelX = s.planar ? g.h * g.w : 1;
-    a.columnX = s.planar ? 1 : g.c;
+    a.channelX = s.nchw ? g.h * g.w : 1;
+    a.columnX = s.nchw ? 1 : g.c;
     a.rowX = a.columnX * g.w;
     a.h = int32_t(g.h);
     a.w = int32_t(g.w);

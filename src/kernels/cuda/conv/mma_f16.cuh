@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FP16 convolutions by mma.sync. Behind an epilogue of FP16.
-//   int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool PLANAR
+//   int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool NCHW
 #pragma once
 
 #include "kernels/cuda/common/epilogue_rows_f16.cuh"
@@ -51,9 +51,8 @@ TW_INLINE Pixel pixelAt(Args const& a, int m)
 // Whether that tap is inside the image, and where.
 TW_INLINE bool tapAt(Args const& a, Pixel const& p, Taps const& t, f16 const* x, f16 const*& from)
 {
-    int const h = p.h + (PLANAR ? t.middle : t.outer) * a.dilationH,
-              w = p.w + (PLANAR ? t.inner : t.middle) * a.dilationW;
-    int const c = PLANAR ? t.outer : t.inner;
+    int const h = p.h + (NCHW ? t.middle : t.outer) * a.dilationH, w = p.w + (NCHW ? t.inner : t.middle) * a.dilationW;
+    int const c = NCHW ? t.outer : t.inner;
     from = x + p.at + h * a.rowX + w * a.columnX + c * a.channelX;
     return u32(h) < u32(a.h) && u32(w) < u32(a.w) && t.outer < a.outer;
 }

@@ -20,8 +20,8 @@ struct Spec : Epilogue
 {
     int tileM = 128, tileN = 64; // pixels: 64, 128; filters: 32, 64, 128
     int stages = 4;
-    int vector = 8;      // elements of x that one copy takes: 8, 4, 2 or 1
-    bool planar = false; // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
+    int vector = 8;    // elements of x that one copy takes: 8, 4, 2 or 1
+    bool nchw = false; // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
 
     int64_t sharedBytes() const;
     std::string name() const; // "conv_f16_128x64x32_s4_v8"

@@ -44,7 +44,7 @@ std::string Spec::name() const
 {
     return std::string(tf32 ? "conv_tf32_" : "conv_f32_") + std::to_string(tileM) + "x" + std::to_string(tileN) + "x" +
            std::to_string(kConvStepK) + "_s" + std::to_string(stages) + "_v" + std::to_string(vector) +
-           (planar ? "_nchw" : "") + (aligned ? "" : "_tails") + "_sm80";
+           (nchw ? "_nchw" : "") + (aligned ? "" : "_tails") + "_sm80";
 }
 
 char const* unsupported(Spec const& s)
@@ -74,7 +74,7 @@ char const* unsupported(Spec const& s, ConvShape const& g)
         return why;
     if (char const* const why = unsupportedSizes(g, s.tileN))
         return why;
-    if (s.vector > vectorOf(g, s.planar, kMostVector))
+    if (s.vector > vectorOf(g, s.nchw, kMostVector))
         return "x has fewer elements in a row than the copies take";
     constexpr int64_t kLimit = int64_t(1) << 30;
     if (g.w * g.c > kLimit || g.h * g.w > kLimit)
@@ -94,18 +94,18 @@ Launch launch(Spec const& s, ConvShape const& g)
     a.m = int32_t(g.n * g.outH * g.outW);
     a.n = int32_t(groupK);
     a.ldy = a.ldResidual = g.k;
-    a.groupX = groupC * (s.planar ? g.h * g.w : 1);
+    a.groupX = groupC * (s.nchw ? g.h * g.w : 1);
     a.groupY = groupK; // a group's filters are neighbours
     a.groupsAcross = int32_t(g.groups);
     a.groupBias = int32_t(groupK);
     a.paddedK = int32_t(paddedK(g));
     a.stepsK = a.paddedK / kConvStepK;
-    a.inner = int32_t(s.planar ? g.s : groupC);
-    a.middle = int32_t(s.planar ? g.r : g.s);
-    a.outer = int32_t(s.planar ? groupC : g.r);
+    a.inner = int32_t(s.nchw ? g.s : groupC);
+    a.middle = int32_t(s.nchw ? g.r : g.s);
+    a.outer = int32_t(s.nchw ? groupC : g.r);
     a.imageX = g.h * g.w * g.c;
-    a.channelX = int32_t(s.planar ? g.h * g.w : 1);
-    a.columnX = int32_t(s.planar ? 1 : g.c);
+    a.channelX = int32_t(s.nchw ? g.h * g.w : 1);
+    a.columnX = int32_t(s.nchw ? 1 : g.c);
     a.rowX = int32_t(a.columnX * g.w);
     a.h = int32_t(g.h);
     a.w = int32_t(g.w);

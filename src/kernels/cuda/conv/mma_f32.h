@@ -29,7 +29,7 @@ struct Spec
     int tileM = 64, tileN = 64; // pixels: 64, 128; filters: 32, 64, 128
     int stages = 4;
     int vector = 4;         // elements of x that one copy takes: 4, 2 or 1
-    bool planar = false;    // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
+    bool nchw = false;      // x is NCHW and k runs (c, r, s), else NHWC and (r, s, c)
     bool aligned = true;    // filters of a group come in steps of 4
     int split = 1;          // blocks of a cluster that share a tile's k: 1, 2, 4, 8; not a part of the source
     std::string activation; // source of `template <class T> T activate(T)`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the parts of a tile lie and what is copied to them.
-//   int TILE_M, TILE_N, STAGES, VECTOR, SLICES, BLOCKS_PER_SM; bool PLANAR, ALIGNED; float activate(float)
+//   int TILE_M, TILE_N, STAGES, VECTOR, SLICES, BLOCKS_PER_SM; bool NCHW, ALIGNED; float activate(float)
 #pragma once
 
 #include "kernels/cuda/common/matrix.cuh"
@@ -148,9 +148,9 @@ struct Step
     bool known;
     TW_INLINE Step(Args const& a, Taps const& t)
     {
-        h = (PLANAR ? t.middle : t.outer) * a.dilationH;
-        w = (PLANAR ? t.inner : t.middle) * a.dilationW;
-        at = i64(h) * a.rowX + i64(w) * a.columnX + (PLANAR ? i64(t.outer) * a.channelX : t.inner);
+        h = (NCHW ? t.middle : t.outer) * a.dilationH;
+        w = (NCHW ? t.inner : t.middle) * a.dilationW;
+        at = i64(h) * a.rowX + i64(w) * a.columnX + (NCHW ? i64(t.outer) * a.channelX : t.inner);
         known = t.outer < a.outer;
     }
     TW_INLINE bool isInside(Args const& a, Pixel const& p) const

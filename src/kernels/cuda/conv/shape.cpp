@@ -9,11 +9,11 @@ int64_t paddedK(ConvShape const& g)
     return (k + kConvStepK - 1) / kConvStepK * kConvStepK;
 }
 
-int vectorOf(ConvShape const& g, bool planar, int most)
+int vectorOf(ConvShape const& g, bool nchw, int most)
 {
     for (int v = most; v > 1; v /= 2)
-        if (planar ? g.s % v == 0 && g.w % v == 0 && g.strideW % v == 0 && g.padW % v == 0 && g.dilationW == 1
-                   : g.c / g.groups % v == 0)
+        if (nchw ? g.s % v == 0 && g.w % v == 0 && g.strideW % v == 0 && g.padW % v == 0 && g.dilationW == 1
+                 : g.c / g.groups % v == 0)
             return v;
     return 1;
 }

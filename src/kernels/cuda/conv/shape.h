@@ -19,7 +19,7 @@ struct ConvShape
 // Filters come as [k, paddedK()], each in the order of k and then zeros, aligned to 16 bytes.
 int64_t paddedK(ConvShape const& shape);
 // The widest copy that x's layout allows, in elements: `most`, or less by powers of 2.
-int vectorOf(ConvShape const& shape, bool planar, int most);
+int vectorOf(ConvShape const& shape, bool nchw, int most);
 // Null, or why no kernel counts these sizes with tiles of so many filters.
 char const* unsupportedSizes(ConvShape const& shape, int tileN);
 

@@ -6,9 +6,9 @@
 
 namespace tw::ops::reformat {
 
-CudaKernels generatePixels(Problem const& problem, Config const& config);
-std::vector<Config> configsOfPixels(Problem const& problem);
-Support supportsPixels(Problem const& problem);
-std::vector<Formats> formatsOfPixels(Problem const& problem);
+CudaKernels generateNhwc(Problem const& problem, Config const& config);
+std::vector<Config> configsOfNhwc(Problem const& problem);
+Support supportsNhwc(Problem const& problem);
+std::vector<Formats> formatsOfNhwc(Problem const& problem);
 
 } // namespace tw::ops::reformat

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce/cuda_pixels.h"
+#include "ops/reduce/cuda_nhwc.h"
 
 #include <algorithm>
 
@@ -79,17 +79,17 @@ Support supports(Problem const& p, DataType type)
 
 } // namespace
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsPixels32(Problem const& p)
+Support supportsNhwcF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
 // {threads of a block, blocks that share an image}
-std::vector<Config> configsOfPixels(Problem const& p)
+std::vector<Config> configsOfNhwc(Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
     if (x.rank < 3)
@@ -104,7 +104,7 @@ std::vector<Config> configsOfPixels(Problem const& p)
     return list;
 }
 
-std::vector<Formats> formatsOfPixels(Problem const& p)
+std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
@@ -113,7 +113,7 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
     return {f};
 }
 
-CudaKernels generatePixels(Problem const& p, Config const& config)
+CudaKernels generateNhwc(Problem const& p, Config const& config)
 {
     Pixels const pixels(p, config);
     CudaKernels out;

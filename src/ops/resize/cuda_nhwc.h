@@ -8,9 +8,9 @@
 
 namespace tw::ops::resize {
 
-CudaKernels generatePixels(Problem const& problem, Config const& config);
-Support supportsPixels(Problem const& problem);   // FP16
-Support supportsPixels32(Problem const& problem); // FP32
-std::vector<Formats> formatsOfPixels(Problem const& problem);
+CudaKernels generateNhwc(Problem const& problem, Config const& config);
+Support supportsNhwc(Problem const& problem);    // FP16
+Support supportsNhwcF32(Problem const& problem); // FP32
+std::vector<Formats> formatsOfNhwc(Problem const& problem);
 
 } // namespace tw::ops::resize

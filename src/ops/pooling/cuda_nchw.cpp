@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/cuda_planes.h"
+#include "ops/pooling/cuda_nchw.h"
 
 #include <algorithm>
 #include <bit>
@@ -117,16 +117,16 @@ Result<void> Planes::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsPlanesOnCuda(Problem const& p)
+Support supportsNchwOnCuda(Problem const& p)
 {
     if (Support const s = supportsWindows(p); !s.ok)
         return s;
     if (isSame(p.node->attrsAs<Attrs>().paddingMode) && !p.node->inputs[0]->shape.back().isConst())
         return Support::no("needs to know the padding");
-    return configsOfPlanes(p).empty() ? Support::no("the window is too large") : Support::yes();
+    return configsOfNchw(p).empty() ? Support::no("the window is too large") : Support::yes();
 }
 
-std::vector<Config> configsOfPlanes(Problem const& p)
+std::vector<Config> configsOfNchw(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     if (a.window.size() != 2 || !isFloating(p.inputs[0].type))
@@ -163,7 +163,7 @@ std::vector<Config> configsOfPlanes(Problem const& p)
     return list;
 }
 
-CudaKernels generatePlanes(Problem const& p, Config const& config)
+CudaKernels generateNchw(Problem const& p, Config const& config)
 {
     if (char const* const why = Planes(p, config, true).misfit())
         return noKernels(unsupported(why));

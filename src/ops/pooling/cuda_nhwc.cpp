@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pooling/cuda_pixels.h"
+#include "ops/pooling/cuda_nhwc.h"
 
 #include <algorithm>
 #include <bit>
@@ -117,16 +117,16 @@ Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
 
 } // namespace
 
-Support supportsPixelsOnCuda(Problem const& p)
+Support supportsNhwcOnCuda(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsPixels32OnCuda(Problem const& p)
+Support supportsNhwcF32OnCuda(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
-std::vector<Config> configsOfPixels(Problem const& p)
+std::vector<Config> configsOfNhwc(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     std::vector<Config> list;
@@ -155,14 +155,14 @@ std::vector<Config> configsOfPixels(Problem const& p)
     return list;
 }
 
-std::vector<Formats> formatsOfPixels(Problem const& p)
+std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
     return {channelsLastFormats(p, Format::kHWC8)};
 }
 
-CudaKernels generatePixels(Problem const& p, Config const& config)
+CudaKernels generateNhwc(Problem const& p, Config const& config)
 {
     Pixels const pixels(p, config);
     CudaKernels out;

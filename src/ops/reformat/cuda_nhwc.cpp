@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reformat/cuda_pixels.h"
+#include "ops/reformat/cuda_nhwc.h"
 
 #include <algorithm>
 
@@ -35,14 +35,14 @@ int planesShift(int64_t channels, int64_t pixels)
 Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    bool const toPixels = isByPixel(y.format);
+    bool const toNhwc = isByPixel(y.format);
     int const axis = x.dims.rank - 3;
     PixelParams p;
     p.x = x.data;
     p.y = y.data;
     p.channels = x.dims[axis];
     p.pixels = x.dims[axis + 1] * x.dims[axis + 2];
-    p.pixel = toPixels ? y.pixelStride() : x.pixelStride();
+    p.pixel = toNhwc ? y.pixelStride() : x.pixelStride();
     p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
     int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
     auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
@@ -50,7 +50,7 @@ Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
         p.groupShift = shift;
         int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
         p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
-        return launch(kPlanesKernel + (toPixels ? 0 : 1), images * blocks, kThreads, p, (p.pixels + 1) * 16 << shift);
+        return launch(kPlanesKernel + (toNhwc ? 0 : 1), images * blocks, kThreads, p, (p.pixels + 1) * 16 << shift);
     }
     while ((int64_t(1) << p.groupShift) < std::min(groups, kMostGroups))
         ++p.groupShift;
@@ -61,19 +61,19 @@ Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
     int step = kSteps - 1;
     while (p.pixels % (int64_t(1) << step) != 0)
         --step;
-    return launch((toPixels ? 0 : kSteps) + step, images * blocksC * blocksP, kThreads, p, kTileBytes);
+    return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kThreads, p, kTileBytes);
 }
 
 } // namespace
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     if (sizeOf(p.outputs[0].type) != 2)
         return Support::no("takes types of 2 bytes");
     return Support::yes();
 }
 
-std::vector<Formats> formatsOfPixels(Problem const& p)
+std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.inputs[0].dims.rank < 3)
         return {};
@@ -81,7 +81,7 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
 }
 
 // By squares, or by whole planes where those are small.
-std::vector<Config> configsOfPixels(Problem const& p)
+std::vector<Config> configsOfNhwc(Problem const& p)
 {
     Extents const& d = p.inputs[0].dims;
     if (planesShift(d[d.rank - 3], d[d.rank - 2] * d[d.rank - 1]) < 0)
@@ -89,7 +89,7 @@ std::vector<Config> configsOfPixels(Problem const& p)
     return {{0}, {1}};
 }
 
-CudaKernels generatePixels(Problem const& p, Config const& config)
+CudaKernels generateNhwc(Problem const& p, Config const& config)
 {
     bool const byPlanes = config == Config{1};
     CudaKernels out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/resize/cuda_pixels.h"
+#include "ops/resize/cuda_nhwc.h"
 
 #include <algorithm>
 
@@ -39,16 +39,16 @@ Support supports(Problem const& p, DataType type)
 
 } // namespace
 
-Support supportsPixels(Problem const& p)
+Support supportsNhwc(Problem const& p)
 {
     return supports(p, DataType::kHalf);
 }
-Support supportsPixels32(Problem const& p)
+Support supportsNhwcF32(Problem const& p)
 {
     return supports(p, DataType::kFloat);
 }
 
-std::vector<Formats> formatsOfPixels(Problem const& p)
+std::vector<Formats> formatsOfNhwc(Problem const& p)
 {
     if (p.outputs[0].dims.rank < 3 || p.inputs[0].constant)
         return {};
@@ -57,7 +57,7 @@ std::vector<Formats> formatsOfPixels(Problem const& p)
     return {f};
 }
 
-CudaKernels generatePixels(Problem const& problem, Config const&)
+CudaKernels generateNhwc(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     CudaKernels out;

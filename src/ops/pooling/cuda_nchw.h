@@ -7,8 +7,8 @@
 
 namespace tw::ops::pooling {
 
-CudaKernels generatePlanes(Problem const& problem, Config const& config);
-Support supportsPlanesOnCuda(Problem const& problem);
-std::vector<Config> configsOfPlanes(Problem const& problem);
+CudaKernels generateNchw(Problem const& problem, Config const& config);
+Support supportsNchwOnCuda(Problem const& problem);
+std::vector<Config> configsOfNchw(Problem const& problem);
 
 } // namespace tw::ops::pooling

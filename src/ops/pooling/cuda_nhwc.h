@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maximum and average of FP16 and FP32 images in Format::kHWC8: 16 bytes of channels for each thread.
+#pragma once
+
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::pooling {
+
+CudaKernels generateNhwc(Problem const& problem, Config const& config);
+Support supportsNhwcOnCuda(Problem const& problem);    // FP16
+Support supportsNhwcF32OnCuda(Problem const& problem); // FP32
+std::vector<Config> configsOfNhwc(Problem const& problem);
+std::vector<Formats> formatsOfNhwc(Problem const& problem);
+
+} // namespace tw::ops::pooling

@@ -40,7 +40,9 @@ Result<Environment> readEnvironment()
     if (!device.empty() && device != "cpu" && !isCuda(device))
         return invalidArgument("TENSORWRIGHT_DEVICE=" + std::string(device) +
                                " is no device (allowed: cpu, cuda, cuda:N)");
-    e.device = device.empty() ? DeviceWish::kAny : device == "cpu" ? DeviceWish::kCpu : DeviceWish::kCuda;
+    e.device = device.empty()    ? RequestedDevice::kAny
+               : device == "cpu" ? RequestedDevice::kCpu
+                                 : RequestedDevice::kCuda;
     if (size_t const colon = device.find(':'); colon != std::string_view::npos)
         e.gpu = std::atoi(std::string(device.substr(colon + 1)).c_str());
     e.nvrtc = variable("TENSORWRIGHT_NVRTC");

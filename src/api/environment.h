@@ -10,7 +10,7 @@
 
 namespace tw::api {
 
-enum class DeviceWish
+enum class RequestedDevice
 {
     kAny, // a GPU when there is one
     kCpu,
@@ -20,7 +20,7 @@ enum class DeviceWish
 struct Environment
 {
     // TENSORWRIGHT_DEVICE=cpu|cuda|cuda:N.
-    DeviceWish device = DeviceWish::kAny;
+    RequestedDevice device = RequestedDevice::kAny;
     int gpu = -1; // N; -1: the client's current device
     // TENSORWRIGHT_NVRTC: file or folder of the compiler for CUDA kernels.
     std::string nvrtc;
@@ -37,8 +37,8 @@ struct Environment
     // TENSORWRIGHT_NUM_THREADS: threads of the CPU device, the caller included; 0: one for each CPU of the process.
     // Counts where the thread pool of the process is made, at its first use.
     int threads = 0;
-    // TENSORWRIGHT_CPU_ISA=baseline|avx2|avx512: the widest instruction set that is used on the CPU, for plans as for another
-    // machine and for tests. Counts where the process first makes a builder or a runtime.
+    // TENSORWRIGHT_CPU_ISA=baseline|avx2|avx512: the widest instruction set that is used on the CPU, for plans as for
+    // another machine and for tests. Counts where the process first makes a builder or a runtime.
     device::IsaLimit isaLimit = device::IsaLimit::kNone;
     // TENSORWRIGHT_WINOGRAD=0: builders do not consider Winograd's convolutions. Engines that have them run them.
     bool winograd = true;

@@ -91,8 +91,8 @@ Result<std::shared_ptr<cuda::Target const>> targetOn(std::shared_ptr<cuda::Targe
 Result<std::shared_ptr<cuda::Target const>> chooseGpu(Environment const& environment, Reporter& log)
 {
     std::shared_ptr<cuda::Target const> const cpu;
-    bool const wanted = environment.device == DeviceWish::kCuda;
-    if (environment.device == DeviceWish::kCpu)
+    bool const wanted = environment.device == RequestedDevice::kCuda;
+    if (environment.device == RequestedDevice::kCpu)
         return cpu;
     if (HostCuda const found = hostCuda(); found.table && !found.isBesideAnother) {
         if (wanted)

@@ -151,7 +151,8 @@ private:
         bool const isKnown = number > 0 && number <= int64_t(alternatives_.size());
         return isKnown ? *alternatives_[size_t(number - 1)].graph : *contents_.graph;
     }
-    // Times the engine in `attempts` beside one of each alternative and leaves the fastest there; the number of its graph.
+    // Times the engine in `attempts` beside one of each alternative and leaves the fastest there; the number of its
+    // graph.
     Result<size_t> chooseGraph(std::vector<Attempt>& attempts, Log& log)
     {
         std::vector<size_t> numbers{0};
@@ -286,7 +287,7 @@ private:
     }
     static void addWishes(ir::Graph const& g, Hasher& h)
     {
-        auto add = [&](ir::Wish<DataType> const& w) { h.number(w.byUser ? uint64_t(w.value) + 1 : 0); };
+        auto add = [&](ir::Requested<DataType> const& w) { h.number(w.byUser ? uint64_t(w.value) + 1 : 0); };
         for (auto const& n : g.nodes) {
             add(n->precision);
             std::for_each(n->outputTypes.begin(), n->outputTypes.end(), add);

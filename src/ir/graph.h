@@ -79,11 +79,11 @@ inline constexpr int64_t kMaxContent = 64;
 
 // A wish of the user; `byUser` tells it from a default.
 template <class T>
-struct Wish
+struct Requested
 {
     T value{};
     bool byUser = false;
-    bool operator==(Wish const&) const = default;
+    bool operator==(Requested const&) const = default;
 };
 
 enum class DeviceKind : int32_t
@@ -110,9 +110,9 @@ struct Node
     std::unique_ptr<Graph> body;
     std::string name;                // shown in logs, profiles, inspector: "conv1 + relu1"
     std::vector<std::string> layers; // names of all layers and ONNX nodes it came from
-    Wish<DataType> precision;
-    std::vector<Wish<DataType>> outputTypes; // one for each output
-    Wish<DevicePlace> device;
+    Requested<DataType> precision;
+    std::vector<Requested<DataType>> outputTypes; // one for each output
+    Requested<DevicePlace> device;
 
     template <class A>
     A const& attrsAs() const

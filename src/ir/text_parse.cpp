@@ -390,7 +390,7 @@ private:
         }
         if (takeMark("{"))
             TW_TRY(attrs(*n.attrs));
-        std::map<int64_t, Wish<DataType>> wishes;
+        std::map<int64_t, Requested<DataType>> wishes;
         while (!takeMark("->")) {
             if (takeWord("layers")) {
                 n.layers.clear();

@@ -248,13 +248,13 @@ private:
         out += fields.empty() ? "\n" : "}\n";
         if (n.layers.size() != 1 || n.layers[0] != n.name)
             out += in + "layers " + listed(n.layers, quoted) + "\n";
-        if (!(n.precision == Wish<DataType>{}))
+        if (!(n.precision == Requested<DataType>{}))
             out += in + "precision " + nameOf(n.precision.value) + user(n.precision.byUser) + "\n";
         for (size_t i = 0; i < n.outputTypes.size(); ++i)
-            if (!(n.outputTypes[i] == Wish<DataType>{}))
+            if (!(n.outputTypes[i] == Requested<DataType>{}))
                 out += in + "wish " + std::to_string(i) + " " + nameOf(n.outputTypes[i].value) +
                        user(n.outputTypes[i].byUser) + "\n";
-        if (!(n.device == Wish<DevicePlace>{}))
+        if (!(n.device == Requested<DevicePlace>{}))
             out += in + "device " + std::to_string(int(n.device.value.kind)) + ":" +
                    std::to_string(n.device.value.core) + user(n.device.byUser) + "\n";
         for (auto const& r : n.regions) {

@@ -17,8 +17,8 @@
 #include "ops/shuffle/op.h"
 #include "passes/gelu.h"
 #include "passes/list.h"
+#include "passes/match_activation.h"
 #include "passes/precision.h"
-#include "passes/products.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -90,7 +90,7 @@ bool takesResidual(ir::Node const& head, ir::Value const& y)
 
 void takeActivation(ir::Graph const& g, Chain& c, bool refittable)
 {
-    auto product = matchProduct(g, c.result());
+    auto product = matchActivation(g, c.result());
     if (!product)
         product = matchGelu(g, c.result(), refittable);
     if (product) {

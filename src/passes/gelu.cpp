@@ -98,7 +98,7 @@ bool isClosed(ir::Graph const& g, ir::Value const* x, std::vector<ir::Node*> con
 
 } // namespace
 
-std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable)
+std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable)
 {
     if (x->quantization || g.isOutput(x) || !isFloating(x->type))
         return std::nullopt;
@@ -127,7 +127,7 @@ std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool re
         if (nodes.size() > kMostNodes)
             return std::nullopt;
         if (curve && isClosed(g, x, nodes) && computes(nodes, constants, x, *curve))
-            return Product{ops::FusedActivation(*curve), nodes};
+            return MatchedActivation{ops::FusedActivation(*curve), nodes};
     }
     return std::nullopt;
 }

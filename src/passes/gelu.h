@@ -4,11 +4,11 @@
 // in any order of factors. What counts is the function: the nodes are evaluated, not compared with a list of forms.
 #pragma once
 
-#include "passes/products.h"
+#include "passes/match_activation.h"
 
 namespace tw::passes {
 
 // The GELU that is computed on `x`, when nothing else reads x or what lies between.
-std::optional<Product> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable);
+std::optional<MatchedActivation> matchGelu(ir::Graph const& g, ir::Value const* x, bool refittable);
 
 } // namespace tw::passes

@@ -12,7 +12,7 @@
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/gelu.h"
-#include "passes/products.h"
+#include "passes/match_activation.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -298,7 +298,7 @@ void NormPattern::throughReshapes(ir::Node*& n)
 void NormPattern::takeActivation(ir::Node* n)
 {
     ir::Value const* y = n->outputs[0];
-    auto found = matchProduct(g_, y);
+    auto found = matchActivation(g_, y);
     if (!found)
         found = matchGelu(g_, y, refittable_);
     if (found) {

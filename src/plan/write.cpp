@@ -165,7 +165,7 @@ private:
         std::vector<Offset<flatbuffers::String>> layers;
         for (auto const& l : n.layers)
             layers.push_back(b_.CreateSharedString(l));
-        auto wish = [&](ir::Wish<DataType> const& w) {
+        auto wish = [&](ir::Requested<DataType> const& w) {
             return fb::CreateTypeWish(b_, static_cast<uint8_t>(w.value), w.byUser);
         };
         auto const precision = wish(n.precision);

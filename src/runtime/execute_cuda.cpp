@@ -25,7 +25,7 @@ public:
     {}
 
     // `inputs` in the graph's order; `outputs`: memory to write to, null data: it stays in the arena.
-    Result<void> run(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
+    Result<void> run(std::vector<HostDevice> const& inputs, std::span<TensorRef> outputs)
     {
         inst_.heap.clear();
         TW_TRY(freeHeap());
@@ -210,11 +210,11 @@ private:
     }
 
     // Runs region r; its outputs stay in its arena (or on its heap) until it runs again.
-    Result<std::vector<Place>> runRegion(size_t index, size_t r, std::vector<Place> const& inputs)
+    Result<std::vector<HostDevice>> runRegion(size_t index, size_t r, std::vector<HostDevice> const& inputs)
     {
         LoadedStep const& step = block_.steps[index];
         Instance* child = r < inst_.regions[index].size() ? inst_.regions[index][r].get() : nullptr;
-        auto dimsOf = [](Place const& p) -> Extents const& { return p.device.data ? p.device.dims : p.host.dims; };
+        auto dimsOf = [](HostDevice const& p) -> Extents const& { return p.device.data ? p.device.dims : p.host.dims; };
         bool fits = child != nullptr;
         for (size_t i = 0; fits && i < inputs.size(); ++i) {
             ValueState const& s = child->values[size_t(child->block->indexOf(child->block->graph->inputs[i]))];
@@ -224,7 +224,7 @@ private:
             fits && inst_.workspaceOffset[index] >= 0 ? at(args_.arena, inst_.workspaceOffset[index]) : nullptr;
         if (!fits) { // shapes that were not known when the parent was resolved
             std::vector<InputState> states;
-            for (Place const& p : inputs)
+            for (HostDevice const& p : inputs)
                 states.push_back(InputState{dimsOf(p), true, {}});
             TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
             child = late_[r].get();
@@ -241,7 +241,7 @@ private:
         return runner.values().results();
     }
 
-    Result<bool> isTrue(Place const& p)
+    Result<bool> isTrue(HostDevice const& p)
     {
         if (p.host.data)
             return p.host.get(0) != 0;
@@ -255,11 +255,11 @@ private:
     Result<void> runRegions(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        std::vector<Place> in;
+        std::vector<HostDevice> in;
         for (StepInput const& input : step.inputs) {
             size_t const v = size_t(input.value);
             TW_TRY(values_.bringToDevice(v));
-            in.push_back(Place{inst_.refs[v], inst_.hostRefs[v]});
+            in.push_back(HostDevice{inst_.refs[v], inst_.hostRefs[v]});
         }
         late_.clear();
         late_.resize(step.regions.size());
@@ -275,14 +275,14 @@ private:
         }
         // while_loop: outputs hold the carried values.
         size_t const carried = step.outputs.size();
-        auto take = [&](std::vector<Place> const& from) -> Result<void> {
+        auto take = [&](std::vector<HostDevice> const& from) -> Result<void> {
             for (size_t i = 0; i < carried; ++i) {
                 TW_TRY(values_.assign(size_t(step.outputs[i]), from[i]));
-                in[i] = Place{inst_.refs[size_t(step.outputs[i])], {}};
+                in[i] = HostDevice{inst_.refs[size_t(step.outputs[i])], {}};
             }
             return {};
         };
-        TW_TRY(take(std::vector<Place>(in)));
+        TW_TRY(take(std::vector<HostDevice>(in)));
         for (int64_t trip = 0;; ++trip) {
             TW_ASSIGN(auto condition, runRegion(index, 0, in));
             TW_ASSIGN(bool const goesOn, isTrue(condition[0]));
@@ -340,10 +340,10 @@ bool isAligned(ir::Graph const& g, ExecuteArgs const& args)
 Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
 {
     cuda::Current const current(**args.device);
-    std::vector<Place> inputs;
+    std::vector<HostDevice> inputs;
     ir::Graph const& g = *instance.block->graph;
     for (size_t i = 0; i < g.inputs.size(); ++i)
-        inputs.push_back(g.inputs[i]->host ? Place{{}, args.inputs[i]} : Place{args.inputs[i], {}});
+        inputs.push_back(g.inputs[i]->host ? HostDevice{{}, args.inputs[i]} : HostDevice{args.inputs[i], {}});
     auto runOn = [&](void* stream) -> Result<void> {
         ExecuteArgs on = args;
         on.stream = stream;

@@ -16,7 +16,7 @@ CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)
       stream_(static_cast<CUstream_st*>(args.stream))
 {}
 
-void CudaValues::bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs)
+void CudaValues::bind(std::vector<HostDevice> const& inputs, std::span<TensorRef> outputs)
 {
     ir::Graph const& g = *block_.graph;
     bool const isFirst = inst_.hostRefs.empty();
@@ -140,7 +140,7 @@ Result<void> CudaValues::copyOnDevice(void* to, void const* from, int64_t bytes)
     return {};
 }
 
-Result<void> CudaValues::assign(size_t v, Place const& from)
+Result<void> CudaValues::assign(size_t v, HostDevice const& from)
 {
     TensorRef& r = inst_.refs[v];
     TensorRef const& source = from.device.data ? from.device : from.host;
@@ -157,12 +157,12 @@ Result<void> CudaValues::assign(size_t v, Place const& from)
     return {};
 }
 
-std::vector<Place> CudaValues::results() const
+std::vector<HostDevice> CudaValues::results() const
 {
-    std::vector<Place> out;
+    std::vector<HostDevice> out;
     for (ir::Value const* v : block_.graph->outputs) {
         size_t const i = size_t(block_.indexOf(v));
-        out.push_back(Place{inst_.stale[i] ? TensorRef{} : inst_.refs[i], inst_.hostRefs[i]});
+        out.push_back(HostDevice{inst_.stale[i] ? TensorRef{} : inst_.refs[i], inst_.hostRefs[i]});
     }
     return out;
 }

@@ -12,7 +12,7 @@
 namespace tw::runtime {
 
 // A value in both places; null data: not there.
-struct Place
+struct HostDevice
 {
     TensorRef device, host;
 };
@@ -25,15 +25,15 @@ public:
 
     // Addresses that do not depend on what runs. `inputs` in the graph's order; `outputs`: memory to write to, null
     // data: they stay in the arena.
-    void bind(std::vector<Place> const& inputs, std::span<TensorRef> outputs);
+    void bind(std::vector<HostDevice> const& inputs, std::span<TensorRef> outputs);
     // By dense index; the instance's hostRefs and refs tell where it lies then. Waits for the stream when the value has
     // to come from the device.
     Result<void> bringToHost(size_t value);
     Result<void> bringToDevice(size_t value);
     // Copies the result of another block to a value of this one.
-    Result<void> assign(size_t value, Place const& from);
+    Result<void> assign(size_t value, HostDevice const& from);
     // The graph's outputs, where they lie now.
-    std::vector<Place> results() const;
+    std::vector<HostDevice> results() const;
     // Copies what does not lie there yet into the caller's outputs.
     Result<void> deliver(std::span<TensorRef> outputs);
 

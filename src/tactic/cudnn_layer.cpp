@@ -123,9 +123,9 @@ Result<void> CudnnRunner::run(cuda::CudnnAddresses const& at, CUstream_st* strea
     return {};
 }
 
-void CudnnRunner::rehearse(cuda::CudnnAddresses const& at) const
+void CudnnRunner::warmUp(cuda::CudnnAddresses const& at) const
 {
-    cuda::rehearse(device_, [&](CUstream_st* stream) { return run(at, stream, nullptr); });
+    cuda::warmUp(device_, [&](CUstream_st* stream) { return run(at, stream, nullptr); });
 }
 
 } // namespace tw::ops

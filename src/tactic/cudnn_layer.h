@@ -39,7 +39,7 @@ public:
     // Puts it on the stream; the addresses' form is kept for the next run. The device's context is current.
     Result<void> run(cuda::CudnnAddresses const& at, CUstream_st* stream, std::unique_ptr<Kept>* kept) const;
     // Has the library load the kernels, so that the first run may be captured.
-    void rehearse(cuda::CudnnAddresses const& at) const;
+    void warmUp(cuda::CudnnAddresses const& at) const;
     std::shared_ptr<cuda::Device const> const& device() const { return device_; }
 
 private:

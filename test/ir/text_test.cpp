@@ -133,9 +133,9 @@ TEST(Text, RichGraphRoundTrips)
     EXPECT_EQ(r.form, Form::kCanonical);
     EXPECT_EQ(r.symbols.at("$7.0"), (Symbol{{0, 24}, true}));
     EXPECT_EQ(r.nodes[0]->layers, (std::vector<std::string>{"fc", "bias"}));
-    EXPECT_EQ(r.nodes[0]->precision, (Wish<DataType>{DataType::kHalf, true}));
-    EXPECT_EQ(r.nodes[0]->outputTypes[0], (Wish<DataType>{DataType::kFloat, true}));
-    EXPECT_EQ(r.nodes[0]->device, (Wish<DevicePlace>{DevicePlace{DeviceKind::kDla, 0}, true}));
+    EXPECT_EQ(r.nodes[0]->precision, (Requested<DataType>{DataType::kHalf, true}));
+    EXPECT_EQ(r.nodes[0]->outputTypes[0], (Requested<DataType>{DataType::kFloat, true}));
+    EXPECT_EQ(r.nodes[0]->device, (Requested<DevicePlace>{DevicePlace{DeviceKind::kDla, 0}, true}));
     EXPECT_TRUE(r.nodes[1]->layers.empty());
     EXPECT_EQ(r.nodes[1]->id, 7);
     EXPECT_EQ(r.outputs[1]->quantization->scales, (std::vector<double>{0.5, 0.25}));

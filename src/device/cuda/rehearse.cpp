@@ -3,7 +3,7 @@
 
 namespace tw::cuda {
 
-void rehearse(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work)
+void warmUp(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work)
 {
     Driver const& d = device->driver();
     if (!d.cuStreamBeginCapture || !d.cuStreamEndCapture || !d.cuGraphDestroy)

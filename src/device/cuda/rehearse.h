@@ -11,7 +11,7 @@ namespace tw::cuda {
 
 // Has `work` put its launches into a graph that nobody runs: the kernels are loaded then, no address is read or
 // written. What fails here is found out when it is run. The device's context is current.
-void rehearse(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work);
+void warmUp(std::shared_ptr<Device const> const& device, std::function<Result<void>(CUstream_st*)> const& work);
 
 // An address for it: nothing lies there.
 inline void* nowhere()

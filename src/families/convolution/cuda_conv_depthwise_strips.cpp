@@ -23,7 +23,7 @@ constexpr int64_t kMostTaps = 9;   // of windows: larger ones are faster in tile
 constexpr int64_t kMostSlice = 32; // threads
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kColumns, // outputs side by side
     kVector,  // channels of a thread
@@ -31,7 +31,7 @@ enum Place
     kSlice,   // neighbouring threads with channels of the same pixels
     kAhead,   // rows of x, loaded before they are used
     kBlocks,  // of a multiprocessor, at least
-    kPlaces,
+    kConfigFields,
 };
 
 int64_t columnsOf(Geometry const& g, int64_t columns)
@@ -59,7 +59,7 @@ bool isVector(int64_t v, bool isHalf)
 // Why a config does not fit; null when it does.
 char const* misfit(Geometry const& g, Config const& c, bool isHalf)
 {
-    if (!isConfig(c, kPlaces, 1, 64) || c[kColumns] > 8 || !isVector(c[kVector], isHalf) || c[kAhead] > 8 ||
+    if (!isConfig(c, kConfigFields, 1, 64) || c[kColumns] > 8 || !isVector(c[kVector], isHalf) || c[kAhead] > 8 ||
         c[kBlocks] > 8)
         return "a config has other numbers";
     if (sharedBytes(g, c, isHalf) > kMostShared)

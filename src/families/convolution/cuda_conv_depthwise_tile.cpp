@@ -21,13 +21,13 @@ constexpr int64_t kMostHeld = 9; // positions of a window that a thread keeps in
 constexpr int64_t kMostTaps = 49, kMostStep = 4;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kAcross,  // strips side by side; the others lie below
     kRows,    // outputs of a strip, one below the other
     kVectors, // of 16 bytes of channels: warps
     kBlocks,  // of a multiprocessor, at least
-    kPlaces,
+    kConfigFields,
 };
 
 // What a config's tile is.
@@ -75,7 +75,8 @@ int64_t registersOf(Geometry const& g, Shape const& s, int64_t rows, bool isHalf
 char const* misfit(Geometry const& g, Config const& c, bool isHalf)
 {
     auto isPower = [](int64_t v, int64_t most) { return v <= most && (v & (v - 1)) == 0; };
-    if (!isConfig(c, kPlaces, 1, 16) || !isPower(c[kAcross], 8) || c[kAcross] < 2 || c[kVectors] > 12 || c[kRows] > 4)
+    if (!isConfig(c, kConfigFields, 1, 16) || !isPower(c[kAcross], 8) || c[kAcross] < 2 || c[kVectors] > 12 ||
+        c[kRows] > 4)
         return "a config has other numbers";
     Shape const s = shapeOf(g, c, isHalf);
     if (s.inW > 64 || s.sharedBytes * c[kBlocks] > kMostShared)

@@ -11,13 +11,13 @@ namespace {
 namespace conv = cuda::conv_f16;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kTileM,
     kTileN,
     kStages,
     kVector,
-    kPlaces,
+    kConfigFields,
 };
 
 char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
@@ -27,7 +27,7 @@ char const* unsupportedGeometry(conv::Spec const& spec, Geometry const& g)
 
 char const* specOf(Problem const& p, bool nchw, Config const& c, conv::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
+    if (!isConfig(c, kConfigFields, 0, 256))
         return "a config has other numbers";
     static_cast<cuda::Epilogue&>(s) = epilogueOf(p);
     int64_t const groups = p.node->attrsAs<KernelWindowAttrs>().groups, k = p.inputs[1].dims[0];
@@ -121,7 +121,7 @@ CudaKernels generate(Problem const& p, Config const& config, bool nchw)
 // Copies of one element are slow.
 double estimate(Problem const& p, Config const& config, Arithmetic)
 {
-    return estimateUs(p, config.size() == kPlaces && config[kVector] > 1 ? 150 : 30);
+    return estimateUs(p, config.size() == kConfigFields && config[kVector] > 1 ? 150 : 30);
 }
 
 template <bool nchw>

@@ -14,12 +14,12 @@ namespace {
 namespace stem = cuda::stem_f16;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kRows,
     kColumns,
     kTileN,
-    kPlaces,
+    kConfigFields,
 };
 
 stem::Shape shapeOf(Geometry const& g)
@@ -42,7 +42,7 @@ char const* unsupportedGeometry(stem::Spec const& spec, Geometry const& g)
 
 char const* specOf(Problem const& p, Config const& c, stem::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
+    if (!isConfig(c, kConfigFields, 0, 256))
         return "a config has other numbers";
     Geometry const g = geometryOf(p, true);
     if (g.groups != 1 || g.c > 8 || std::max(g.window[1], g.window[2]) > 11 || g.stride[1] > 4 || g.stride[2] != 2 ||

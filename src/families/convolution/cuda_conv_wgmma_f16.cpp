@@ -16,7 +16,7 @@ constexpr size_t kMostConfigs = 5;
 constexpr int64_t kLeastChannels = 16;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kImage,
     kTileP,
@@ -27,7 +27,7 @@ enum Place
     kSplit,
     kSwap,
     kCopies,
-    kPlaces,
+    kConfigFields,
 };
 
 Config configOf(gemm::Spec const& s)
@@ -48,7 +48,7 @@ gemm::Spec baseOf(Problem const& p)
 // Null: there is no such kernel.
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
+    if (!isConfig(c, kConfigFields, 0, 256))
         return "a config has other numbers";
     s = baseOf(p);
     s.image = c[kImage] != 0;

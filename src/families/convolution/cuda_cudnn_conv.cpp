@@ -151,7 +151,7 @@ public:
             TW_ASSIGN(*buffer, uploadPacked(*bytes, device_, packed));
         }
         void* const at = cuda::nowhere();
-        runner_.rehearse(addresses(at, isPresent(p, kResidual) ? at : nullptr, at, at));
+        runner_.warmUp(addresses(at, isPresent(p, kResidual) ? at : nullptr, at, at));
         return {};
     }
 

@@ -20,7 +20,7 @@ constexpr size_t kMostConfigs = 4;
 constexpr int64_t kLeastChannels = 16, kMostWindow = 4;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kTileP,
     kTileQ,
@@ -29,7 +29,7 @@ enum Place
     kPingPong,
     kSplit,
     kCopies,
-    kPlaces,
+    kConfigFields,
 };
 
 gemm::Spec baseOf(Problem const& p)
@@ -44,7 +44,7 @@ gemm::Spec baseOf(Problem const& p)
 
 char const* specOf(Problem const& p, Config const& c, gemm::Spec& s)
 {
-    if (!isConfig(c, kPlaces, 0, 256))
+    if (!isConfig(c, kConfigFields, 0, 256))
         return "a config has other numbers";
     s = baseOf(p);
     s.tileP = int(c[kTileP]);

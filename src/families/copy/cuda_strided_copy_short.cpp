@@ -35,7 +35,7 @@ void addShortKernels(CudaKernels& out)
         out.names.push_back(name);
 }
 
-Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape)
 {
     int64_t const size = place.elementBytes, pack = kPackBytes / size, slack = place.evenY ? 0 : kSectorBytes / size,
@@ -62,7 +62,7 @@ Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& b
     return launch(first + kStretch, int64_t(p.tilesA.d) * place.others, kThreads, p, bytes);
 }
 
-Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape)
 {
     int64_t const size = place.elementBytes, side = kVec16Bytes / size, pack = kPackBytes / size;

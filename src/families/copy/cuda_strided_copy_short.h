@@ -9,10 +9,10 @@ namespace tw::ops {
 // After the source of addTileKernels().
 void addShortKernels(CudaKernels& out);
 // Rows of x are short. `first`: the position of the first of those kernels.
-Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);
 // Rows of y are.
-Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TilePlace const& place,
+Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);
 
 } // namespace tw::ops

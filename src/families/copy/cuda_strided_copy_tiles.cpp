@@ -52,7 +52,7 @@ Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int 
     t.aStep = box.from[last];
     t.bStep = box.to[dense];
     Extents dims, xSteps, ySteps;
-    TilePlace place;
+    TileFacts place;
     bool evenX = t.xAt % pack == 0, evenY = t.yAt % pack == 0 && t.bStep % pack == 0;
     place.wordsX = t.xAt % word == 0 && t.aStep % word == 0;
     place.packsY = t.yAt % pack == 0;

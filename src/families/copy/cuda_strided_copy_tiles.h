@@ -8,7 +8,7 @@
 namespace tw::ops {
 
 // What the host chooses kernels by.
-struct TilePlace
+struct TileFacts
 {
     int64_t elementBytes = 1, others = 1; // `others`: how many boxes of a by b
     bool evenX = false, evenY = false;    // rows begin at packs of 16 bytes

@@ -42,7 +42,7 @@ void addUnalignedKernels(CudaKernels& out, int64_t elementBytes, TileShape const
                   cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
 }
 
-Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TilePlace const& place,
+Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
                            TileShape const& shape)
 {
     int64_t const size = place.elementBytes, pack = kPackBytes / size, sector = kSectorBytes / size;

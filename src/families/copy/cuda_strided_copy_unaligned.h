@@ -8,7 +8,7 @@ namespace tw::ops {
 
 // One kernel, After the source of addTileKernels().
 void addUnalignedKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape);
-Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TilePlace const& place,
+Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);
 
 } // namespace tw::ops

@@ -221,7 +221,7 @@ public:
         if (!asked.ok())
             return std::move(asked).error().in("shapes " + in[0].dims.str() + " and " + in[1].dims.str());
         if (!(*asked)->product.isEmpty())
-            cuda::rehearse(device_, [&](CUstream_st* stream) -> Result<void> {
+            cuda::warmUp(device_, [&](CUstream_st* stream) -> Result<void> {
                 Owned<LtProduct> operation;
                 TW_TRY(makeProduct(lt_, s_, cuda::nowhere(), operation));
                 void* const at = cuda::nowhere();

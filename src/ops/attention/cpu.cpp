@@ -13,7 +13,7 @@ namespace tw::ops::attention {
 namespace {
 
 template <class T>
-T const* at(TensorRef const& x, Place const& p, int64_t b, int64_t h, int64_t row)
+T const* at(TensorRef const& x, Strides const& p, int64_t b, int64_t h, int64_t row)
 {
     return x.as<T>() + p.offset + b * p.batch + h * p.head + row * p.row;
 }

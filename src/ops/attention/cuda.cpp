@@ -30,8 +30,8 @@ CudaKernels generate(Problem const& problem, Config const&)
         p.mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr;
         p.keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr;
         p.y = args.outputs[0].data;
-        Place const at[] = {g.q, g.k, g.v, g.mask, g.keep};
-        std::transform(std::begin(at), std::end(at), p.at, [](Place const& from) {
+        Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep};
+        std::transform(std::begin(at), std::end(at), p.at, [](Strides const& from) {
             return OperandPlace{from.offset, from.batch, from.head, from.row};
         });
         p.heads = a.heads;

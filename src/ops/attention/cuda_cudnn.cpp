@@ -40,7 +40,7 @@ CudnnAttention attentionOf(Problem const& p)
     out.rows = g.rows;
     out.columns = g.columns;
     out.size = a.size;
-    auto strides = [&](Place const& at) {
+    auto strides = [&](Strides const& at) {
         // One head needs no step, but strides are never 0.
         return CudnnAttention::Four{at.batch, a.heads == 1 ? at.row : at.head, at.row, 1};
     };
@@ -65,10 +65,10 @@ public:
         : attrs_(p.node->attrsAs<Attrs>()), plan_(maskPlan(p)), runner_(std::move(runner)), scale_(float(attrs_.scale))
     {}
     // The device's context is current.
-    void rehearse() const
+    void warmUp() const
     {
         void* const at = cuda::nowhere();
-        runner_.rehearse(addresses(at, at, at, at, at, at));
+        runner_.warmUp(addresses(at, at, at, at, at, at));
     }
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
     {
@@ -162,7 +162,7 @@ Support supportsProblem(Problem const& p)
         return Support::no("takes causal masks of as many queries as keys");
     if (plan.masks.mask && hidesAll(p.inputs[size_t(g.maskInput)]))
         return Support::no("takes no constant masks that hide all keys from a query");
-    for (Place const& at : {g.q, g.k, g.v})
+    for (Strides const& at : {g.q, g.k, g.v})
         if (at.row < a.size || (a.heads > 1 && at.head < a.size))
             return Support::no("takes heads and rows that lie apart");
     for (TensorSpec const& t : p.inputs)
@@ -208,7 +208,7 @@ Result<std::unique_ptr<Kernel>> CudnnTactic::load(Problem const& p, Config const
     TW_ASSIGN(CudnnRunner runner, CudnnRunner::load(p, layerOf(p), int(config[0]), image));
     cuda::Current const current(*p.cuda->device);
     auto kernel = std::make_unique<CudnnKernel>(p, std::move(runner));
-    kernel->rehearse();
+    kernel->warmUp();
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

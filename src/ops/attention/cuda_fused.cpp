@@ -41,7 +41,7 @@ bool isCausal(Problem const& problem, int m, bool keep)
     return true;
 }
 
-cuda::AttentionStrides stridesOf(Place const& p, int64_t heads)
+cuda::AttentionStrides stridesOf(Strides const& p, int64_t heads)
 {
     // One head needs no step, but a tensor map wants one.
     return {p.batch, heads == 1 ? p.row : p.head, p.row};

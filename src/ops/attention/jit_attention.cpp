@@ -375,7 +375,7 @@ Result<void> JitKernel::run(RunArgs& args) const
     if (g.batch == 0 || g.rows == 0 || g.columns == 0)
         return {};
     int64_t const parts = g.batch * attrs_.heads * plan.chunks;
-    auto rowsOf = [&](int input, Place const& p, int64_t head) {
+    auto rowsOf = [&](int input, Strides const& p, int64_t head) {
         return args.inputs[size_t(input)].as<float>() + p.offset + head / attrs_.heads * p.batch +
                head % attrs_.heads * p.head;
     };

@@ -120,8 +120,8 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 {
     auto placeOf = [&](Extents const& e, Operand const& o, int64_t size) {
         if (e.rank == 4)
-            return Place{0, a.heads * e[2] * size, e[2] * size, size};
-        return Place{o.offset, e[1] * e[2], o.headStride, e[2]};
+            return Strides{0, a.heads * e[2] * size, e[2] * size, size};
+        return Strides{o.offset, e[1] * e[2], o.headStride, e[2]};
     };
     auto rowsOf = [](Extents const& e) { return e[e.rank - 2]; };
     Geometry g;
@@ -136,7 +136,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
         Extents const& m = inputs[i].dims;
         auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };
         bool const keep = inputs[i].type == DataType::kBool;
-        (keep ? g.keep : g.mask) = Place{0, step(0), step(1), step(2)};
+        (keep ? g.keep : g.mask) = Strides{0, step(0), step(1), step(2)};
         (keep ? g.keepInput : g.maskInput) = int(i);
     }
     return g;

@@ -48,7 +48,7 @@ struct Attrs : ir::AttrsOf<Attrs>
 };
 
 // Where the elements of an operand lie, in elements.
-struct Place
+struct Strides
 {
     int64_t offset = 0, batch = 0, head = 0, row = 0;
 };
@@ -56,7 +56,7 @@ struct Place
 struct Geometry
 {
     int64_t batch = 0, rows = 0, columns = 0; // B, Si, Sj
-    Place q, k, v, mask, keep;
+    Strides q, k, v, mask, keep;
     int maskInput = -1, keepInput = -1;
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);

@@ -20,13 +20,13 @@ constexpr int64_t kMostWindow = 7;                               // of either ax
 constexpr int64_t kSlack = 320; // bytes round a band, which threads at its ends read and do not use
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kColumns, // outputs of a row of each thread
     kRows,    // outputs, one below the other
     kGroups,  // of so many rows, of a band
     kPlanes,  // of a block, where a band is a plane
-    kPlaces,
+    kConfigFields,
 };
 
 class Bands
@@ -68,7 +68,7 @@ private:
 
 char const* Bands::misfit() const
 {
-    if (!isConfig(config_, kPlaces, 1, 512) || config_[kColumns] > 16 || config_[kRows] > 32)
+    if (!isConfig(config_, kConfigFields, 1, 512) || config_[kColumns] > 16 || config_[kRows] > 32)
         return "a config has other numbers";
     int64_t const columns = config_[kColumns];
     if (columns * bytes_ % 4 != 0)

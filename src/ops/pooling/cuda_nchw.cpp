@@ -16,13 +16,13 @@ constexpr int kThreads = 128;
 constexpr int64_t kMostWords = 96; // of x that a thread loads: more are slow to compile and do not fit into registers
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kColumns, // outputs of a row of each thread
     kRows,    // outputs, one below the other
     kUnitX,   // elements of an access to x
     kUnitY,
-    kPlaces,
+    kConfigFields,
 };
 
 // The largest power of two up to `most` that divides a row, which must be known; 1 where it is not.
@@ -70,7 +70,7 @@ private:
 
 char const* Planes::misfit() const
 {
-    if (!isConfig(config_, kPlaces, 1, 16))
+    if (!isConfig(config_, kConfigFields, 1, 16))
         return "a config has other numbers";
     int64_t const columns = config_[kColumns], rows = config_[kRows], in = columns * g_.stride[2];
     if (columns % (4 / bytes_) != 0 || in % config_[kUnitX] != 0 || columns % config_[kUnitY] != 0 || alignment() > 16)
@@ -136,7 +136,7 @@ std::vector<Config> configsOfNchw(Problem const& p)
     std::vector<Config> list;
     auto add = [&](int64_t columns, int64_t rows) {
         int64_t const in = columns * g.stride[2];
-        Config c(kPlaces);
+        Config c(kConfigFields);
         c[kColumns] = columns;
         c[kRows] = rows;
         auto largest = [](int64_t most, int64_t divides) { // power of two

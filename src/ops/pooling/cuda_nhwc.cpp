@@ -20,13 +20,13 @@ constexpr int64_t kMostColumns = 16;
 constexpr int64_t kMostRing = 5; // rows of a window that a thread keeps
 
 // A config is {rows of a thread} for windows of any size, or has these numbers.
-enum Place
+enum ConfigField
 {
     kRows,    // outputs, one below the other
     kSlice,   // vectors of neighbouring threads
     kAhead,   // rows of x, loaded before the first is used
     kColumns, // outputs side by side
-    kPlaces,
+    kConfigFields,
 };
 
 Support supports(Problem const& p, DataType type)
@@ -62,7 +62,7 @@ private:
 
 Pixels::Pixels(Problem const& p, Config const& config)
     : attrs_(p.node->attrsAs<Attrs>()), type_(p.inputs[0].type),
-      isStrip_(isConfig(config, kPlaces, 1, 16) && config[kAhead] <= 4 && config[kColumns] <= 2 &&
+      isStrip_(isConfig(config, kConfigFields, 1, 16) && config[kAhead] <= 4 && config[kColumns] <= 2 &&
                attrs_.window[0] <= kMostRing && attrs_.window[0] >= attrs_.strides[0] &&
                seen(config[kRows]) <= kMostUnrolled)
 {

@@ -18,12 +18,12 @@ constexpr int64_t kMostTall = 1 << 16;      // rows of y: each is asked what it 
 constexpr int64_t kEdge = 128;              // bytes: y's piece lies alike in both memories, else it leaves in parts
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kRows,  // of y, for a block: a lane each
     kParts, // of a row: as many warps share it
     kLate,  // elements, at most, that are read in front of the first row of x
-    kPlaces,
+    kConfigFields,
 };
 
 // What is settled when the text is written.
@@ -62,7 +62,7 @@ struct Plan
 
 bool isShape(Config const& c)
 {
-    return isConfig(c, kPlaces, 1, 128) && c[kRows] % 32 == 0 && c[kLate] % 4 == 0 && c[kParts] <= 8 &&
+    return isConfig(c, kConfigFields, 1, 128) && c[kRows] % 32 == 0 && c[kLate] % 4 == 0 && c[kParts] <= 8 &&
            c[kRows] * c[kParts] <= 512;
 }
 

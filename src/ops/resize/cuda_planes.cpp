@@ -18,12 +18,12 @@ constexpr int64_t kMostKnown = 256;        // rows of y times pairs of columns t
 constexpr int64_t kMostFloat = 1 << 24;    // whole numbers that a float holds
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kThreads, // of a block
     kPairs,   // of columns, that a thread walks down with
     kRows,    // of y, at most, for a block
-    kPlaces,
+    kConfigFields,
 };
 
 // What is settled when the text is written.
@@ -107,7 +107,7 @@ CudaKernels generatePlanes(Problem const& problem, Config const& config)
     DataType const t = problem.outputs[0].type;
     bool const isNearest = a.mode == Mode::kNearest;
     Config shape{256, 1, 16};
-    if (isConfig(config, kPlaces, 1, 1024) && (config[kThreads] == 128 || config[kThreads] == 256) &&
+    if (isConfig(config, kConfigFields, 1, 1024) && (config[kThreads] == 128 || config[kThreads] == 256) &&
         config[kPairs] <= 4 && config[kRows] <= 64)
         shape = config;
     Plan const plan(problem, shape);

@@ -12,12 +12,12 @@ namespace {
 constexpr int kThreads = 128;
 
 // A config's numbers.
-enum Place
+enum ConfigField
 {
     kColumns, // of y, of a strip
     kRows,    // of y, at most, of a strip
     kAhead,   // rows of x that are on their way
-    kPlaces,
+    kConfigFields,
 };
 
 // What is settled when the text is written.
@@ -80,7 +80,7 @@ CudaKernels generateStrips(Problem const& problem, Config const& config)
     DataType const t = problem.outputs[0].type;
     bool const isNearest = a.mode == Mode::kNearest;
     Config shape{1, 8, 2};
-    if (isConfig(config, kPlaces, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8)
+    if (isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8)
         shape = config;
     Plan const plan(problem, shape);
     Extents const &x = problem.inputs[0].dims, &y = problem.outputs[0].dims;

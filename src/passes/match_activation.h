@@ -13,12 +13,12 @@
 
 namespace tw::passes {
 
-struct Product
+struct MatchedActivation
 {
     ops::FusedActivation activation;
     std::vector<ir::Node*> nodes; // in order of execution; the last one makes the result
 };
 // The activation that is computed on `x`, when nothing else reads x or what lies between.
-std::optional<Product> matchProduct(ir::Graph const& g, ir::Value const* x);
+std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x);
 
 } // namespace tw::passes

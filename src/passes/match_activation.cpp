@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/products.h"
+#include "passes/match_activation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,16 +68,16 @@ bool multiplies(ir::Node const* n, ir::Value const* a, ir::Value const* b)
 }
 
 // `first` is the reader of x that is not the product.
-std::optional<Product> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Node* first, ir::Node* product)
+std::optional<MatchedActivation> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Node* first, ir::Node* product)
 {
     using ops::FusedActivation;
     using ops::FusedKind;
     auto const* gate = activationOf(first);
     if (gate && multiplies(product, x, first->outputs[0]) && nextOf(g, first) == product) {
         if (gate->kind == Kind::kSigmoid)
-            return Product{FusedActivation(FusedKind::kSwish), {first, product}};
+            return MatchedActivation{FusedActivation(FusedKind::kSwish), {first, product}};
         if (gate->kind == Kind::kHardSigmoid)
-            return Product{FusedActivation(FusedKind::kHardSwish, gate->alpha, gate->beta), {first, product}};
+            return MatchedActivation{FusedActivation(FusedKind::kHardSwish, gate->alpha, gate->beta), {first, product}};
         return std::nullopt;
     }
     if (!isElementwise(first, Operation::kSum))
@@ -105,12 +105,12 @@ std::optional<Product> matchFrom(ir::Graph const& g, ir::Value const* x, ir::Nod
     } else {
         return std::nullopt;
     }
-    return Product{FusedActivation(FusedKind::kHardSwish, float(1 / high), float(*shift / high)), nodes};
+    return MatchedActivation{FusedActivation(FusedKind::kHardSwish, float(1 / high), float(*shift / high)), nodes};
 }
 
 } // namespace
 
-std::optional<Product> matchProduct(ir::Graph const& g, ir::Value const* x)
+std::optional<MatchedActivation> matchActivation(ir::Graph const& g, ir::Value const* x)
 {
     if (x->quantization || g.isOutput(x) || g.useCount(x) != 2 || !isFloating(x->type))
         return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tuner does with kernels on a GPU, on a driver whose GPU is a double (driver_double.cpp): planted faults are
+// What the tuner does with kernels on a GPU, on a fake driver (fake_cuda_driver.cpp): planted faults are
 // refused there as on the CPU, and drivers and GPUs that are too old are named.
 #include <filesystem>
 
@@ -20,9 +20,9 @@ namespace tw::test {
 
 namespace {
 
-// The double, opened once and found by everybody under the driver's name.
+// The fake driver, opened once and found by everybody under the driver's name.
 template <class T>
-T& inDouble(char const* name)
+T& onFake(char const* name)
 {
     static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
     static T none{};
@@ -33,8 +33,8 @@ T& inDouble(char const* name)
 }
 Result<std::shared_ptr<cuda::Device const>> openDevice(int version = 12000, int capability = 90)
 {
-    inDouble<int>("twDoubleVersion") = version;
-    inDouble<int>("twDoubleCapability") = capability;
+    onFake<int>("twFakeVersion") = version;
+    onFake<int>("twFakeCapability") = capability;
     TW_ASSIGN(auto driver, cuda::Driver::open());
     return cuda::Device::open(driver, 0);
 }
@@ -66,7 +66,7 @@ private:
 
 } // namespace
 
-TEST(DeviceDouble, OldDriversAndGpusAreNamed)
+TEST(FakeDevice, OldDriversAndGpusAreNamed)
 {
     auto const driver = openDevice(11030);
     ASSERT_FALSE(driver.ok());
@@ -74,13 +74,13 @@ TEST(DeviceDouble, OldDriversAndGpusAreNamed)
         << driver.error().message;
     auto const gpu = openDevice(12000, 75);
     ASSERT_FALSE(gpu.ok());
-    EXPECT_NE(gpu.error().message.find("(double) has compute capability 7.5, 8.0 is the lowest"), std::string::npos)
+    EXPECT_NE(gpu.error().message.find("(fake) has compute capability 7.5, 8.0 is the lowest"), std::string::npos)
         << gpu.error().message;
     EXPECT_TRUE(openDevice().ok());
 }
 
 // Of two NVRTCs the one of the driver's version, for what a newer one makes need not load.
-TEST(DeviceDouble, TheDriversOwnNvrtcIsFoundFirst)
+TEST(FakeDevice, TheDriversOwnNvrtcIsFoundFirst)
 {
     namespace fs = std::filesystem;
     fs::path const folder = fs::temp_directory_path() / ("nvrtc_" + std::to_string(getpid()));
@@ -99,7 +99,7 @@ TEST(DeviceDouble, TheDriversOwnNvrtcIsFoundFirst)
 }
 
 // Kernels that make the same bytes of constants have them there once, for as long as one of them lives.
-TEST(DeviceDouble, PackedConstantsLieThereOnce)
+TEST(FakeDevice, PackedConstantsLieThereOnce)
 {
     auto device = openDevice();
     ASSERT_TRUE(device.ok()) << device.error().message;
@@ -117,7 +117,7 @@ TEST(DeviceDouble, PackedConstantsLieThereOnce)
     ASSERT_TRUE(first && second && third && none);
     EXPECT_EQ(first, second);
     EXPECT_NE(first, third);
-    // Whole vectors can be read at the end. The double's memory is the host's.
+    // Whole vectors can be read at the end. The fake GPU's memory is the host's.
     EXPECT_EQ(first->sizeBytes(), 1024);
     EXPECT_EQ(std::memcmp(first->data(), weights.data(), weights.size()), 0);
     EXPECT_EQ(std::memcmp(third->data(), others.data(), others.size()), 0);
@@ -127,7 +127,7 @@ TEST(DeviceDouble, PackedConstantsLieThereOnce)
     EXPECT_NE(*elsewhere, first);
 }
 
-TEST(DeviceDouble, FaultsAreRefused)
+TEST(FakeDevice, FaultsAreRefused)
 {
     auto device = openDevice();
     ASSERT_TRUE(device.ok()) << device.error().message;
@@ -175,7 +175,7 @@ TEST(DeviceDouble, FaultsAreRefused)
 }
 
 // Joins without copies make channels-last tensors parts of wider ones: what takes them for whole ones is refused.
-TEST(DeviceDouble, KernelsForWholeTensorsAreRefused)
+TEST(FakeDevice, KernelsForWholeTensorsAreRefused)
 {
     auto device = openDevice();
     ASSERT_TRUE(device.ok()) << device.error().message;

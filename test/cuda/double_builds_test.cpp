@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole builds on a GPU that is a double (driver_double.cpp). Kernels do nothing there, and checks refuse them; a
+// Whole builds on a GPU that is a double (fake_cuda_driver.cpp). Kernels do nothing there, and checks refuse them; a
 // provider brings tactics that run the reference on the double's memory, which is the host's.
 #include <algorithm>
 
@@ -19,13 +19,13 @@ namespace tw::test {
 
 namespace {
 
-Result<std::shared_ptr<cuda::Target const>> doubleTarget()
+Result<std::shared_ptr<cuda::Target const>> fakeTarget()
 {
     static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
     if (!library)
         return internalError(dlerror());
-    *static_cast<int*>(dlsym(library, "twDoubleVersion")) = 13000;
-    *static_cast<int*>(dlsym(library, "twDoubleCapability")) = 90;
+    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
+    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
     TW_ASSIGN(auto driver, cuda::Driver::open());
     TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
     cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
@@ -120,7 +120,7 @@ plan::Contents network()
 
 struct DoubleBuild
 {
-    tune::TimingCache cache{"double"};
+    tune::TimingCache cache{"fake"};
     plan::Contents contents = network();
 
     Result<void> run(bool asPlain, bool half)
@@ -128,8 +128,8 @@ struct DoubleBuild
         Provider const provider(asPlain);
         ops::TacticProvider const* const providers[] = {&provider};
         builder::Options options;
-        TW_ASSIGN(options.cuda, doubleTarget());
-        options.fingerprint = "double";
+        TW_ASSIGN(options.cuda, fakeTarget());
+        options.fingerprint = "fake";
         options.half = half;
         options.tune.providers = providers;
         options.tune.cache = &cache;
@@ -188,7 +188,7 @@ TEST(DoubleBuilds, EqualTimingCachesGiveEqualPlans)
         std::string plans[2];
         for (std::string& plan : plans) {
             DoubleBuild b;
-            auto loaded = tune::TimingCache::deserialize(bytes.data(), bytes.size(), "double");
+            auto loaded = tune::TimingCache::deserialize(bytes.data(), bytes.size(), "fake");
             ASSERT_TRUE(loaded.ok()) << loaded.error().message;
             ASSERT_TRUE(b.cache.combine(*loaded->cache, false).ok());
             auto const again = b.run(false, half);

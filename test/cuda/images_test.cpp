@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of generated kernels on a driver whose GPU is a double and a compiler that compiles nothing: layers that
+// Images of generated kernels on a fake driver and a compiler that compiles nothing: layers that
 // differ in little have images of their own, and none is loaded for another layer.
 #include <cstdlib>
 
@@ -16,13 +16,13 @@ namespace tw::test {
 
 namespace {
 
-Result<std::shared_ptr<cuda::Target const>> doubleTarget()
+Result<std::shared_ptr<cuda::Target const>> fakeTarget()
 {
     static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW); // found by everybody under the driver's name
     if (!library)
         return internalError(dlerror());
-    *static_cast<int*>(dlsym(library, "twDoubleVersion")) = 13000;
-    *static_cast<int*>(dlsym(library, "twDoubleCapability")) = 90;
+    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
+    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
     TW_ASSIGN(auto driver, cuda::Driver::open());
     TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
     cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
@@ -67,7 +67,7 @@ std::string why(Result<std::unique_ptr<ops::Kernel>> const& loaded)
 
 TEST(Images, OfAnotherLayerAreRefused)
 {
-    auto const target = doubleTarget();
+    auto const target = fakeTarget();
     ASSERT_TRUE(target.ok()) << target.error().message;
     Layer const one(ops::layer_norm::def(), norm(1e-7), **target), other(ops::layer_norm::def(), norm(1e-10), **target);
     int tried = 0;
@@ -97,7 +97,7 @@ TEST(Images, OfAnotherLayerAreRefused)
 // A row whose length is a number in the kernel, and one that may be shorter.
 TEST(Images, StaticAndDynamicSizesOfOneOptimum)
 {
-    auto const target = doubleTarget();
+    auto const target = fakeTarget();
     ASSERT_TRUE(target.ok()) << target.error().message;
     ops::reduce::Attrs sum;
     sum.axes = 1 << 1;
@@ -120,7 +120,7 @@ TEST(Images, StaticAndDynamicSizesOfOneOptimum)
 // One build: equal layers share an image, those of another epsilon do not.
 TEST(Images, OfOneNetwork)
 {
-    auto const target = doubleTarget();
+    auto const target = fakeTarget();
     ASSERT_TRUE(target.ok()) << target.error().message;
     GraphMaker m;
     double const epsilons[] = {1e-7, 1e-10, 1e-7};
@@ -137,7 +137,7 @@ TEST(Images, OfOneNetwork)
     for (ir::Value const* v : c.graph->outputs)
         c.io.push_back(plan::IoTensor{v->name, false, false, true, false, {}});
     builder::Options options;
-    options.fingerprint = "double";
+    options.fingerprint = "fake";
     options.cuda = *target;
     options.tune.heuristicOnly = true; // kernels do nothing there: the plain ones stay
     auto const built = builder::build(c, options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA driver with one GPU, or several, whose memory is the host's and that runs no kernels: what does not depend on
 // device code can be tested with it where no GPU is. Built as libcuda.so.1. Contexts, code and streams:
-// double_contexts.cpp.
+// fake_contexts.cpp.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -12,14 +12,14 @@
 using namespace tw::cuda;
 
 #define TW_CUDA_DRIVER_NEW(name, symbol, parameters)
-#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int double_##name parameters __asm__(symbol);
+#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int fake_##name parameters __asm__(symbol);
 #include "device/cuda/driver.def"
 
 // What the tests change.
 extern "C" {
-int twDoubleVersion = 12000;
-int twDoubleCapability = 90;
-int twDoubleGpus = 1;
+int twFakeVersion = 12000;
+int twFakeCapability = 90;
+int twFakeGpus = 1;
 }
 
 namespace {
@@ -42,46 +42,46 @@ int copy(void* to, void const* from, size_t bytes)
 
 } // namespace
 
-int double_cuInit(unsigned)
+int fake_cuInit(unsigned)
 {
     return kSuccess;
 }
-int double_cuDriverGetVersion(int* version)
+int fake_cuDriverGetVersion(int* version)
 {
-    *version = twDoubleVersion;
+    *version = twFakeVersion;
     return kSuccess;
 }
-int double_cuDeviceGetCount(int* count)
+int fake_cuDeviceGetCount(int* count)
 {
-    *count = twDoubleGpus;
+    *count = twFakeGpus;
     return kSuccess;
 }
-int double_cuDeviceGet(int* device, int ordinal)
+int fake_cuDeviceGet(int* device, int ordinal)
 {
     *device = ordinal;
     return kSuccess;
 }
-int double_cuDeviceGetName(char* name, int sizeBytes, int)
+int fake_cuDeviceGetName(char* name, int sizeBytes, int)
 {
-    std::strncpy(name, "double", size_t(sizeBytes));
+    std::strncpy(name, "fake", size_t(sizeBytes));
     return kSuccess;
 }
-int double_cuDeviceGetAttribute(int* value, int attribute, int)
+int fake_cuDeviceGetAttribute(int* value, int attribute, int)
 {
-    *value = attribute == kAttributeMajor             ? twDoubleCapability / 10
-             : attribute == kAttributeMinor           ? twDoubleCapability % 10
+    *value = attribute == kAttributeMajor             ? twFakeCapability / 10
+             : attribute == kAttributeMinor           ? twFakeCapability % 10
              : attribute == kAttributeMultiprocessors ? 4
              : attribute == kAttributeWarpSize        ? 32
              : attribute == kPageableMemoryAccess     ? 0
                                                       : 1 << 16;
     return kSuccess;
 }
-int double_cuDeviceTotalMem(size_t* bytes, int)
+int fake_cuDeviceTotalMem(size_t* bytes, int)
 {
     *bytes = kMemoryBytes;
     return kSuccess;
 }
-int double_cuMemAlloc(uint64_t* address, size_t bytes)
+int fake_cuMemAlloc(uint64_t* address, size_t bytes)
 {
     size_t const whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* const memory = std::aligned_alloc(kAlignment, whole);
@@ -93,7 +93,7 @@ int double_cuMemAlloc(uint64_t* address, size_t bytes)
     allocated[*address] = whole;
     return kSuccess;
 }
-int double_cuMemFree(uint64_t address)
+int fake_cuMemFree(uint64_t address)
 {
     {
         std::lock_guard lock(mutex);
@@ -102,7 +102,7 @@ int double_cuMemFree(uint64_t address)
     std::free(host(address));
     return kSuccess;
 }
-int double_cuPointerGetAttribute(void* value, int attribute, uint64_t address)
+int fake_cuPointerGetAttribute(void* value, int attribute, uint64_t address)
 {
     std::lock_guard lock(mutex);
     auto it = allocated.upper_bound(address);
@@ -112,59 +112,59 @@ int double_cuPointerGetAttribute(void* value, int attribute, uint64_t address)
     *static_cast<unsigned*>(value) = kMemoryTypeDevice;
     return kSuccess;
 }
-int double_cuMemAllocHost(void** address, size_t bytes)
+int fake_cuMemAllocHost(void** address, size_t bytes)
 {
     *address = std::malloc(bytes ? bytes : 1);
     return *address ? kSuccess : 2;
 }
-int double_cuMemFreeHost(void* address)
+int fake_cuMemFreeHost(void* address)
 {
     std::free(address);
     return kSuccess;
 }
-int double_cuMemcpyHtoD(uint64_t to, void const* from, size_t bytes)
+int fake_cuMemcpyHtoD(uint64_t to, void const* from, size_t bytes)
 {
     return copy(host(to), from, bytes);
 }
-int double_cuMemcpyHtoDAsync(uint64_t to, void const* from, size_t bytes, CUstream_st*)
+int fake_cuMemcpyHtoDAsync(uint64_t to, void const* from, size_t bytes, CUstream_st*)
 {
     return copy(host(to), from, bytes);
 }
-int double_cuMemcpyDtoHAsync(void* to, uint64_t from, size_t bytes, CUstream_st*)
+int fake_cuMemcpyDtoHAsync(void* to, uint64_t from, size_t bytes, CUstream_st*)
 {
     return copy(to, host(from), bytes);
 }
-int double_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_st*)
+int fake_cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, CUstream_st*)
 {
     return copy(host(to), host(from), bytes);
 }
-int double_cuMemcpy2DAsync(CopyRows const* c, CUstream_st*)
+int fake_cuMemcpy2DAsync(CopyRows const* c, CUstream_st*)
 {
     for (size_t y = 0; y < c->rows; ++y)
         copy(host(c->to + y * c->toPitch), host(c->from + y * c->fromPitch), c->rowBytes);
     return kSuccess;
 }
-int double_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st*)
+int fake_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CUstream_st*)
 {
     std::memset(host(address), value, bytes);
     return kSuccess;
 }
-// An event is the time of its record (double_contexts.cpp).
-int double_cuEventCreate(CUevent_st** event, unsigned)
+// An event is the time of its record (fake_contexts.cpp).
+int fake_cuEventCreate(CUevent_st** event, unsigned)
 {
     *event = reinterpret_cast<CUevent_st*>(new double(0));
     return kSuccess;
 }
-int double_cuEventDestroy(CUevent_st* event)
+int fake_cuEventDestroy(CUevent_st* event)
 {
     delete reinterpret_cast<double*>(event);
     return kSuccess;
 }
-int double_cuEventSynchronize(CUevent_st*)
+int fake_cuEventSynchronize(CUevent_st*)
 {
     return kSuccess;
 }
-int double_cuEventElapsedTime(float* milliseconds, CUevent_st* begin, CUevent_st* end)
+int fake_cuEventElapsedTime(float* milliseconds, CUevent_st* begin, CUevent_st* end)
 {
     if (*reinterpret_cast<double*>(begin) == 0 || *reinterpret_cast<double*>(end) == 0)
         return 400; // one was never recorded

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines on GPUs that are doubles (test/cuda/driver_double.cpp): kernels do nothing there, but where memory comes
+// Engines on fake GPUs (test/cuda/fake_cuda_driver.cpp): kernels do nothing there, but where memory comes
 // from, in which context work is done, what a stream gets and what is said when something fails is as on others.
 #include <algorithm>
 #include <cstdlib>
@@ -23,40 +23,40 @@ namespace {
 using namespace nvinfer1;
 
 template <class T>
-T* inDouble(char const* name)
+T* onFake(char const* name)
 {
     static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
     return library ? reinterpret_cast<T*>(dlsym(library, name)) : nullptr;
 }
 void setCurrent(CUctx_st* context)
 {
-    inDouble<void(CUctx_st*)>("twDoubleSetCurrent")(context);
+    onFake<void(CUctx_st*)>("twFakeSetCurrent")(context);
 }
 CUctx_st* primary(int device)
 {
-    return inDouble<CUctx_st*(int)>("twDoublePrimary")(device);
+    return onFake<CUctx_st*(int)>("twFakePrimary")(device);
 }
 CUctx_st* current()
 {
     CUctx_st* context = nullptr;
-    inDouble<int(CUctx_st**)>("cuCtxGetCurrent")(&context);
+    onFake<int(CUctx_st**)>("cuCtxGetCurrent")(&context);
     return context;
 }
-// What a test makes and does not give back itself: OnDoubles does.
+// What a test makes and does not give back itself: OnFakes does.
 std::vector<void*> ownMemory;
 std::vector<cudaStream_t> ownStreams;
 
 cudaStream_t makeStream()
 {
     cudaStream_t stream = nullptr;
-    EXPECT_EQ(inDouble<int(cudaStream_t*, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+    EXPECT_EQ(onFake<int(cudaStream_t*, unsigned)>("cuStreamCreate")(&stream, 0), 0);
     ownStreams.push_back(stream);
     return stream;
 }
 void* allocate(size_t bytes)
 {
     uint64_t address = 0;
-    EXPECT_EQ(inDouble<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, bytes), 0);
+    EXPECT_EQ(onFake<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, bytes), 0);
     return reinterpret_cast<void*>(address);
 }
 void* allocateOwn(size_t bytes)
@@ -78,7 +78,7 @@ struct Allocator final : IGpuAllocator
     void free(void* memory) noexcept override
     {
         releases.push_back(current());
-        inDouble<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
+        onFake<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
     }
     bool isAll(CUctx_st* context) const
     {
@@ -102,14 +102,14 @@ struct Output final : IOutputAllocator
 constexpr int kElements = 64;
 
 // A plan of several layers, made on the CPU: on a GPU it runs by plain kernels.
-class OnDoubles : public testing::Test
+class OnFakes : public testing::Test
 {
 protected:
     void SetUp() override
     {
-        ASSERT_NE(inDouble<int>("twDoubleGpus"), nullptr) << dlerror();
-        *inDouble<int>("twDoubleGpus") = 2;
-        *inDouble<int>("twDoubleFailure") = 0;
+        ASSERT_NE(onFake<int>("twFakeGpus"), nullptr) << dlerror();
+        *onFake<int>("twFakeGpus") = 2;
+        *onFake<int>("twFakeFailure") = 0;
         setCurrent(nullptr);
         setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
         std::unique_ptr<IBuilder> const builder(createInferBuilder(logger));
@@ -137,9 +137,9 @@ protected:
     {
         runtime.reset();
         for (void* memory : std::exchange(ownMemory, {}))
-            inDouble<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
+            onFake<int(uint64_t)>("cuMemFree_v2")(uint64_t(memory));
         for (cudaStream_t stream : std::exchange(ownStreams, {}))
-            inDouble<int(cudaStream_t)>("cuStreamDestroy_v2")(stream);
+            onFake<int(cudaStream_t)>("cuStreamDestroy_v2")(stream);
     }
     static ITensor* reshaped(INetworkDefinition& network, ITensor& x)
     {
@@ -159,7 +159,7 @@ protected:
         c.setTensorAddress("x", allocateOwn(kElements * sizeof(float)));
         c.setTensorAddress("y", allocateOwn(kElements * sizeof(float)));
     }
-    static int launches() { return *inDouble<int>("twDoubleLaunches"); }
+    static int launches() { return *onFake<int>("twFakeLaunches"); }
 
     KeepingLogger logger;
     std::unique_ptr<IHostMemory> plan;
@@ -168,7 +168,7 @@ protected:
 
 } // namespace
 
-TEST_F(OnDoubles, EnginesStayOnTheGpuThatWasCurrentAtTheirLoad)
+TEST_F(OnFakes, EnginesStayOnTheGpuThatWasCurrentAtTheirLoad)
 {
     Allocator allocator;
     runtime->setGpuAllocator(&allocator);
@@ -199,10 +199,10 @@ TEST_F(OnDoubles, EnginesStayOnTheGpuThatWasCurrentAtTheirLoad)
 }
 
 // cuCtxCreate: streams and memory of such a context are of no use in the primary one.
-TEST_F(OnDoubles, ContextsOfTheClientsOwnMaking)
+TEST_F(OnFakes, ContextsOfTheClientsOwnMaking)
 {
-    CUctx_st* const own = inDouble<CUctx_st*(int)>("twDoubleContext")(1);
-    int const primaries = *inDouble<int>("twDoublePrimaries");
+    CUctx_st* const own = onFake<CUctx_st*(int)>("twFakeContext")(1);
+    int const primaries = *onFake<int>("twFakePrimaries");
     setCurrent(own);
     Allocator allocator;
     runtime->setGpuAllocator(&allocator);
@@ -242,11 +242,11 @@ TEST_F(OnDoubles, ContextsOfTheClientsOwnMaking)
         EXPECT_FALSE(there->enqueueV3(stream));
     }
     runtime.reset();
-    inDouble<void(CUctx_st*)>("twDoubleEndContext")(own);
-    EXPECT_LE(*inDouble<int>("twDoublePrimaries"), primaries) << "none is held for clients with contexts of their own";
+    onFake<void(CUctx_st*)>("twFakeEndContext")(own);
+    EXPECT_LE(*onFake<int>("twFakePrimaries"), primaries) << "none is held for clients with contexts of their own";
 }
 
-TEST_F(OnDoubles, FailuresReachTheRecorder)
+TEST_F(OnFakes, FailuresReachTheRecorder)
 {
     setCurrent(primary(0));
     auto const engine = load();
@@ -254,18 +254,18 @@ TEST_F(OnDoubles, FailuresReachTheRecorder)
     CountingRecorder recorder;
     c->setErrorRecorder(&recorder);
     give(*c);
-    *inDouble<int>("twDoubleFailure") = 719;
+    *onFake<int>("twFakeFailure") = 719;
     EXPECT_FALSE(c->enqueueV3(nullptr));
     ASSERT_EQ(recorder.getNbErrors(), 1);
     EXPECT_EQ(recorder.getErrorCode(0), nvinfer1::ErrorCode::kFAILED_EXECUTION);
     EXPECT_TRUE(contains(recorder.getErrorDesc(0), "layer '")) << recorder.getErrorDesc(0);
     EXPECT_TRUE(contains(recorder.getErrorDesc(0), "cuLaunchKernel")) << recorder.getErrorDesc(0);
-    *inDouble<int>("twDoubleFailure") = 0;
+    *onFake<int>("twFakeFailure") = 0;
     EXPECT_TRUE(c->enqueueV3(nullptr)) << "the context can be used on";
     c->setErrorRecorder(nullptr);
 }
 
-TEST_F(OnDoubles, AllocatorsWithoutMemory)
+TEST_F(OnFakes, AllocatorsWithoutMemory)
 {
     setCurrent(primary(0));
     for (int left = 0;; ++left) {
@@ -287,7 +287,7 @@ TEST_F(OnDoubles, AllocatorsWithoutMemory)
     runtime->setGpuAllocator(nullptr);
 }
 
-TEST_F(OnDoubles, DeviceMemoryOfTheClient)
+TEST_F(OnFakes, DeviceMemoryOfTheClient)
 {
     setCurrent(primary(0));
     auto const engine = load();
@@ -305,7 +305,7 @@ TEST_F(OnDoubles, DeviceMemoryOfTheClient)
     EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
 }
 
-TEST_F(OnDoubles, ProfilesOfCapturedRuns)
+TEST_F(OnFakes, ProfilesOfCapturedRuns)
 {
     struct Profiler final : IProfiler
     {
@@ -322,11 +322,11 @@ TEST_F(OnDoubles, ProfilesOfCapturedRuns)
     give(*c);
     cudaStream_t const stream = makeStream();
     auto const capture = [&] {
-        inDouble<void(cudaStream_t)>("twDoubleBeginCapture")(stream);
+        onFake<void(cudaStream_t)>("twFakeBeginCapture")(stream);
         EXPECT_TRUE(c->enqueueV3(stream)) << logger.lastError();
-        EXPECT_EQ(inDouble<int(cudaStream_t)>("twDoubleEndCapture")(stream), 0);
+        EXPECT_EQ(onFake<int(cudaStream_t)>("twFakeEndCapture")(stream), 0);
     };
-    auto const launch = inDouble<void(cudaStream_t)>("twDoubleLaunchGraph");
+    auto const launch = onFake<void(cudaStream_t)>("twFakeLaunchGraph");
     c->setProfiler(&p);
     int const layers = engine->getNbLayers();
     ASSERT_GT(layers, 1);
@@ -352,7 +352,7 @@ TEST_F(OnDoubles, ProfilesOfCapturedRuns)
 }
 
 // What was captured can be captured, or the client's capture ends with an error.
-TEST_F(OnDoubles, CapturesThatAreRefused)
+TEST_F(OnFakes, CapturesThatAreRefused)
 {
     setCurrent(primary(0));
     auto const engine = load();
@@ -361,15 +361,15 @@ TEST_F(OnDoubles, CapturesThatAreRefused)
     cudaStream_t const stream = makeStream();
     char* const odd = static_cast<char*>(allocateOwn((kElements + 4) * sizeof(float))) + sizeof(float);
     c->setTensorAddress("x", odd);
-    inDouble<void(cudaStream_t)>("twDoubleBeginCapture")(stream);
+    onFake<void(cudaStream_t)>("twFakeBeginCapture")(stream);
     EXPECT_FALSE(c->enqueueV3(stream));
     EXPECT_TRUE(contains(logger.lastError(), "the address of tensor 'x' is no multiple of 16")) << logger.lastError();
-    EXPECT_NE(inDouble<int(cudaStream_t)>("twDoubleEndCapture")(stream), 0);
+    EXPECT_NE(onFake<int(cudaStream_t)>("twFakeEndCapture")(stream), 0);
     EXPECT_TRUE(c->enqueueV3(stream)) << "outside of it, on a copy";
 }
 
 // Kernels that are not in the plan have to be compiled.
-TEST_F(OnDoubles, PlansOfOtherMachinesNeedTheCompiler)
+TEST_F(OnFakes, PlansOfOtherMachinesNeedTheCompiler)
 {
     setCurrent(primary(0));
     setenv("TENSORWRIGHT_NVRTC", "/nowhere/libnvrtc.so", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of the driver that is a double: contexts, of GPUs and of clients, which are current by thread; streams, which belong
+// Of the fake driver: contexts, of GPUs and of clients, which are current by thread; streams, which belong
 // to one and may be captured; code, which is loaded and launched and does nothing.
 #include <chrono>
 #include <functional>
@@ -11,14 +11,14 @@
 using namespace tw::cuda;
 
 #define TW_CUDA_DRIVER_NEW(name, symbol, parameters)
-#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int double_##name parameters __asm__(symbol);
+#define TW_CUDA_DRIVER(name, symbol, parameters) extern "C" int fake_##name parameters __asm__(symbol);
 #include "device/cuda/driver.def"
 
 // What the tests change, and read.
 extern "C" {
-int twDoubleFailure = 0; // status of launches
-int twDoubleLaunches = 0;
-int twDoublePrimaries = 0; // primary contexts that are held
+int twFakeFailure = 0; // status of launches
+int twFakeLaunches = 0;
+int twFakePrimaries = 0; // primary contexts that are held
 }
 
 namespace {
@@ -75,72 +75,72 @@ double now()
 } // namespace
 
 // A context as cuCtxCreate makes it, but for that it is not current.
-extern "C" CUctx_st* twDoubleContext(int device)
+extern "C" CUctx_st* twFakeContext(int device)
 {
     return handleOf(new Context{device});
 }
-extern "C" void twDoubleEndContext(CUctx_st* context)
+extern "C" void twFakeEndContext(CUctx_st* context)
 {
     delete contextOf(context);
 }
-extern "C" void twDoubleSetCurrent(CUctx_st* context)
+extern "C" void twFakeSetCurrent(CUctx_st* context)
 {
     current.clear();
     if (context)
         current.push_back(contextOf(context));
 }
-extern "C" CUctx_st* twDoublePrimary(int device)
+extern "C" CUctx_st* twFakePrimary(int device)
 {
     return handleOf(&primaries[device]);
 }
-extern "C" void twDoubleBeginCapture(CUstream_st* stream)
+extern "C" void twFakeBeginCapture(CUstream_st* stream)
 {
     streamOf(stream)->isCapturing = true;
     streamOf(stream)->isInvalid = false;
     streamOf(stream)->work.clear();
 }
 // The status of cuStreamEndCapture.
-extern "C" int twDoubleEndCapture(CUstream_st* stream)
+extern "C" int twFakeEndCapture(CUstream_st* stream)
 {
     streamOf(stream)->isCapturing = false;
     return streamOf(stream)->isInvalid ? kInvalidated : kSuccess;
 }
 // Of what was captured last.
-extern "C" void twDoubleLaunchGraph(CUstream_st* stream)
+extern "C" void twFakeLaunchGraph(CUstream_st* stream)
 {
     for (auto const& work : streamOf(stream)->work)
         work();
 }
 
-int double_cuDevicePrimaryCtxRetain(CUctx_st** context, int device)
+int fake_cuDevicePrimaryCtxRetain(CUctx_st** context, int device)
 {
     *context = handleOf(&primaries[device]);
-    ++twDoublePrimaries;
+    ++twFakePrimaries;
     return kSuccess;
 }
-int double_cuDevicePrimaryCtxRelease(int)
+int fake_cuDevicePrimaryCtxRelease(int)
 {
-    --twDoublePrimaries;
+    --twFakePrimaries;
     return kSuccess;
 }
-int double_cuCtxGetCurrent(CUctx_st** context)
+int fake_cuCtxGetCurrent(CUctx_st** context)
 {
     *context = current.empty() ? nullptr : handleOf(current.back());
     return kSuccess;
 }
-int double_cuCtxGetDevice(int* device)
+int fake_cuCtxGetDevice(int* device)
 {
     if (current.empty())
         return kInvalidContext;
     *device = current.back()->device;
     return kSuccess;
 }
-int double_cuCtxPushCurrent(CUctx_st* context)
+int fake_cuCtxPushCurrent(CUctx_st* context)
 {
     current.push_back(contextOf(context));
     return kSuccess;
 }
-int double_cuCtxPopCurrent(CUctx_st** context)
+int fake_cuCtxPopCurrent(CUctx_st** context)
 {
     if (current.empty())
         return kInvalidContext;
@@ -148,62 +148,62 @@ int double_cuCtxPopCurrent(CUctx_st** context)
     current.pop_back();
     return kSuccess;
 }
-int double_cuModuleLoadData(CUmod_st** module, void const*)
+int fake_cuModuleLoadData(CUmod_st** module, void const*)
 {
     *module = reinterpret_cast<CUmod_st*>(current.empty() ? nullptr : current.back());
     return current.empty() ? kInvalidContext : kSuccess;
 }
-int double_cuModuleUnload(CUmod_st*)
+int fake_cuModuleUnload(CUmod_st*)
 {
     return kSuccess;
 }
-int double_cuModuleGetFunction(CUfunc_st** function, CUmod_st* module, char const*)
+int fake_cuModuleGetFunction(CUfunc_st** function, CUmod_st* module, char const*)
 {
     *function = reinterpret_cast<CUfunc_st*>(module); // both are the context
     return kSuccess;
 }
-int double_cuFuncSetAttribute(CUfunc_st*, int, int)
+int fake_cuFuncSetAttribute(CUfunc_st*, int, int)
 {
     return kSuccess;
 }
-int double_cuFuncGetAttribute(int* value, int, CUfunc_st*)
+int fake_cuFuncGetAttribute(int* value, int, CUfunc_st*)
 {
     *value = 0;
     return kSuccess;
 }
-int double_cuLaunchKernel(CUfunc_st* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          CUstream_st* stream, void**, void**)
+int fake_cuLaunchKernel(CUfunc_st* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        CUstream_st* stream, void**, void**)
 {
-    if (twDoubleFailure)
-        return twDoubleFailure;
+    if (twFakeFailure)
+        return twFakeFailure;
     if (current.empty() || reinterpret_cast<Context*>(function) != current.back())
         return kInvalidHandle;
-    return put(stream, [] { ++twDoubleLaunches; });
+    return put(stream, [] { ++twFakeLaunches; });
 }
-int double_cuStreamCreate(CUstream_st** stream, unsigned)
+int fake_cuStreamCreate(CUstream_st** stream, unsigned)
 {
     if (current.empty())
         return kInvalidContext;
     *stream = reinterpret_cast<CUstream_st*>(new Stream{current.back()});
     return kSuccess;
 }
-int double_cuStreamDestroy(CUstream_st* stream)
+int fake_cuStreamDestroy(CUstream_st* stream)
 {
     delete streamOf(stream);
     return kSuccess;
 }
-int double_cuStreamSynchronize(CUstream_st* stream)
+int fake_cuStreamSynchronize(CUstream_st* stream)
 {
     if (stream && streamOf(stream)->isCapturing)
         streamOf(stream)->isInvalid = true;
     return stream && streamOf(stream)->isCapturing ? kInvalidated : kSuccess;
 }
-int double_cuStreamIsCapturing(CUstream_st* stream, int* status)
+int fake_cuStreamIsCapturing(CUstream_st* stream, int* status)
 {
     *status = stream && streamOf(stream)->isCapturing;
     return kSuccess;
 }
-int double_cuEventRecord(CUevent_st* event, CUstream_st* stream)
+int fake_cuEventRecord(CUevent_st* event, CUstream_st* stream)
 {
     if (stream && streamOf(stream)->isCapturing)
         return kSuccess; // an event of the capture, which tells no time

@@ -6,7 +6,7 @@
 // reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
 // one) are read through: the node reads the rows where they lie. What others read too of those stays for them. Where
 // y is not transposed like that, a transpose behind the node puts it back. Expects Form::kCanonical. Stands in front of
-// lift_reshapes and the fusions of matrix products. Leaves alone: scores that others read, masks that are not [B or 1,
+// sink_reshapes and the fusions of matrix products. Leaves alone: scores that others read, masks that are not [B or 1,
 // heads or 1, Si or 1, Sj], wishes of the user that differ.
 #include <algorithm>
 #include <cmath>

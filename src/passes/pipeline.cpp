@@ -21,21 +21,21 @@ std::vector<Pass> const& pipeline()
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
-        {"skip_unread_rows", skipUnreadRows, Form::kCanonical, Form::kCanonical, 0},
+        {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
-        {"lift_reshapes", liftReshapes, Form::kCanonical, Form::kCanonical, 0},
-        {"patches_to_product", patchesToProduct, Form::kCanonical, Form::kCanonical, 0},
-        {"merge_products", mergeProducts, Form::kCanonical, Form::kCanonical, 0},
+        {"sink_reshapes", sinkReshapes, Form::kCanonical, Form::kCanonical, 0},
+        {"patches_to_matmul", patchesToMatmul, Form::kCanonical, Form::kCanonical, 0},
+        {"merge_matmuls", mergeMatmuls, Form::kCanonical, Form::kCanonical, 0},
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
-        {"fuse_product_norm", fuseProductNorm, Form::kFused, Form::kFused, 0},
+        {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},
         {"share_constants", shareConstants, Form::kFused, Form::kFused, 0},
     };
     return list;

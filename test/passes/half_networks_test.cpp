@@ -22,7 +22,7 @@ Result<bool> unmerged(ir::Graph& g, passes::PassContext const& ctx)
 {
     std::string const before = nodesOf(g);
     passes::Options options;
-    options.disabled = {"merge_products"};
+    options.disabled = {"merge_matmuls"};
     TW_TRY(passes::run(g, ctx, options));
     return nodesOf(g) != before;
 }

@@ -50,7 +50,7 @@ int64_t rowsOf(ir::Graph const& g, std::string const& name)
 
 } // namespace
 
-TEST(SkipUnreadRows, ATransformerBlockWhoseFirstTokenIsRead)
+TEST(RemoveDeadRows, ATransformerBlockWhoseFirstTokenIsRead)
 {
     TransformerBlock m;
     m.make();
@@ -58,7 +58,7 @@ TEST(SkipUnreadRows, ATransformerBlockWhoseFirstTokenIsRead)
     m.g.outputs.clear();
     y->name = "all";
     m.output(row(m, y, 1, 0), "y");
-    checkPass(m.g, passes::skipUnreadRows, true, kCheck);
+    checkPass(m.g, passes::removeDeadRows, true, kCheck);
     // Keys and values need every token, all else one.
     for (auto const& n : m.g.nodes)
         if (n->op == &ops::matrix_multiply::def() && n->outputs[0]->rank() == 3) {
@@ -66,29 +66,29 @@ TEST(SkipUnreadRows, ATransformerBlockWhoseFirstTokenIsRead)
         }
 }
 
-TEST(SkipUnreadRows, ProductsOfTheRowsThatASliceReads)
+TEST(RemoveDeadRows, ProductsOfTheRowsThatASliceReads)
 {
     GraphMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({2, 6, 4}));
     ir::Value* h = sum(m, product(m, x, "first", 4, 3), m.constant("bias", {1, 1, 3}), "biased");
     h = sum(m, product(m, h, "second", 3, 4), x, "residual");
     m.output(slice(m, h, {0, 2, 0}, {2, 3, 4}, "read"), "y");
-    checkPass(m.g, passes::skipUnreadRows, true);
+    checkPass(m.g, passes::removeDeadRows, true);
     EXPECT_EQ(nodesOf(m.g), "x.read:slice, first:matrix_multiply, biased:elementwise, second:matrix_multiply, "
                             "residual:elementwise");
     EXPECT_EQ(rowsOf(m.g, "first"), 3);
 }
 
-TEST(SkipUnreadRows, BatchesAndLastIndices)
+TEST(RemoveDeadRows, BatchesAndLastIndices)
 {
     GraphMaker m;
     ir::Value* x = m.input("x", ir::shapeOf({5, 6, 4}));
     m.output(row(m, product(m, x, "mm", 4, 3), 0, -1), "y");
-    checkPass(m.g, passes::skipUnreadRows, true);
+    checkPass(m.g, passes::removeDeadRows, true);
     EXPECT_EQ(m.g.nodes[1]->outputs[0]->shape[0].value(), 1);
 }
 
-TEST(SkipUnreadRows, WhatOthersReadStays)
+TEST(RemoveDeadRows, WhatOthersReadStays)
 {
     {
         GraphMaker m; // all rows are an output
@@ -96,20 +96,20 @@ TEST(SkipUnreadRows, WhatOthersReadStays)
         ir::Value* h = product(m, x, "mm", 4, 3);
         m.output(h, "h");
         m.output(slice(m, h, {0, 0, 0}, {1, 2, 3}, "read"), "y");
-        checkPass(m.g, passes::skipUnreadRows, false);
+        checkPass(m.g, passes::removeDeadRows, false);
     }
     {
         GraphMaker m; // two parts
         ir::Value* h = product(m, m.input("x", ir::shapeOf({1, 6, 4})), "mm", 4, 3);
         m.output(slice(m, h, {0, 0, 0}, {1, 2, 3}, "one"), "y");
         m.output(slice(m, h, {0, 1, 0}, {1, 2, 3}, "two"), "z");
-        checkPass(m.g, passes::skipUnreadRows, false);
+        checkPass(m.g, passes::removeDeadRows, false);
     }
     {
         GraphMaker m; // columns
         ir::Value* h = product(m, m.input("x", ir::shapeOf({1, 6, 4})), "mm", 4, 3);
         m.output(slice(m, h, {0, 0, 1}, {1, 6, 2}, "read"), "y");
-        checkPass(m.g, passes::skipUnreadRows, false);
+        checkPass(m.g, passes::removeDeadRows, false);
     }
     {
         GraphMaker m; // the axis that the softmax sums over
@@ -117,23 +117,23 @@ TEST(SkipUnreadRows, WhatOthersReadStays)
         a.axis = 1;
         ir::Value* h = product(m, m.input("x", ir::shapeOf({1, 6, 4})), "mm", 4, 3);
         m.output(slice(m, m.add(ops::softmax::def(), a, {h}, "softmax"), {0, 0, 0}, {1, 1, 3}, "read"), "y");
-        checkPass(m.g, passes::skipUnreadRows, false);
+        checkPass(m.g, passes::removeDeadRows, false);
     }
     {
         GraphMaker m; // nothing but sums
         ir::Value* x = m.input("x", ir::shapeOf({1, 6, 4}));
         m.output(slice(m, sum(m, x, x, "double"), {0, 0, 0}, {1, 1, 4}, "read"), "y");
-        checkPass(m.g, passes::skipUnreadRows, false);
+        checkPass(m.g, passes::removeDeadRows, false);
     }
 }
 
-TEST(SkipUnreadRows, TwoReadersOfTheSamePart)
+TEST(RemoveDeadRows, TwoReadersOfTheSamePart)
 {
     GraphMaker m;
     ir::Value* h = product(m, m.input("x", ir::shapeOf({1, 6, 4})), "mm", 4, 3);
     m.output(slice(m, h, {0, 1, 0}, {1, 2, 3}, "one"), "y");
     m.output(slice(m, h, {0, 1, 0}, {1, 2, 3}, "two"), "z");
-    checkPass(m.g, passes::skipUnreadRows, true);
+    checkPass(m.g, passes::removeDeadRows, true);
     EXPECT_EQ(rowsOf(m.g, "mm"), 2);
 }
 

@@ -61,7 +61,7 @@ PassCheck const kCheck = onGpu();
 
 } // namespace
 
-TEST(MergeProducts, QueriesKeysAndValues)
+TEST(MergeMatmuls, QueriesKeysAndValues)
 {
     for (bool transposed : {false, true})
         for (int biases = 0; biases < 8; ++biases) {
@@ -70,7 +70,7 @@ TEST(MergeProducts, QueriesKeysAndValues)
             ir::Value* k = m.project(m.x, "k", transposed, biases & 2, true);
             ir::Value* v = m.project(m.x, "v", transposed, biases & 4);
             ir::Node* n = m.attend(q, k, v);
-            checkPass(m.g, passes::mergeProducts, true, kCheck);
+            checkPass(m.g, passes::mergeMatmuls, true, kCheck);
             EXPECT_EQ(m.g.nodes.size(), biases ? 3u : 2u) << nodesOf(m.g);
             EXPECT_EQ(n->inputs[0], n->inputs[1]);
             EXPECT_EQ(n->inputs[0], n->inputs[2]);
@@ -86,31 +86,31 @@ TEST(MergeProducts, QueriesKeysAndValues)
         }
 }
 
-TEST(MergeProducts, KeysAndValuesOfAnotherTensor)
+TEST(MergeMatmuls, KeysAndValuesOfAnotherTensor)
 {
     Maker m;
     ir::Value* other = m.input("other", {ir::Dim::symbol("N"), ir::Dim::symbol("S"), 10});
     ir::Value* q = m.project(m.x, "q", false, true);
     ir::Node* n = m.attend(q, m.project(other, "k", false, true), m.project(other, "v", false, true));
-    checkPass(m.g, passes::mergeProducts, true, kCheck);
+    checkPass(m.g, passes::mergeMatmuls, true, kCheck);
     EXPECT_EQ(m.g.nodes.size(), 5u) << nodesOf(m.g);
     EXPECT_EQ(n->inputs[1], n->inputs[2]);
     EXPECT_NE(n->inputs[0], n->inputs[1]);
     EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
 }
 
-TEST(MergeProducts, OneProductReadTwice)
+TEST(MergeMatmuls, OneProductReadTwice)
 {
     Maker m;
     ir::Value* k = m.project(m.x, "k", false, true);
     ir::Node* n = m.attend(m.project(m.x, "q", false, true), k, k);
-    checkPass(m.g, passes::mergeProducts, true, kCheck);
+    checkPass(m.g, passes::mergeMatmuls, true, kCheck);
     EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g);
     EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().k.offset, kWidth);
     EXPECT_EQ(n->attrsAs<ops::attention::Attrs>().v.offset, kWidth);
 }
 
-TEST(MergeProducts, LeavesAlone)
+TEST(MergeMatmuls, LeavesAlone)
 {
     auto unchanged = [](PassCheck const& check, auto change) {
         Maker m;
@@ -119,7 +119,7 @@ TEST(MergeProducts, LeavesAlone)
         ir::Value* v = m.project(m.x, "v", false, true);
         m.attend(q, k, v);
         change(m, q, k, v);
-        checkPass(m.g, passes::mergeProducts, false, check);
+        checkPass(m.g, passes::mergeMatmuls, false, check);
     };
     PassCheck cpu = kCheck;
     cpu.target = {};

@@ -117,7 +117,7 @@ Result<bool> lift(ir::Graph& g, ir::Node* n)
 
 } // namespace
 
-Result<bool> liftReshapes(ir::Graph& g, PassContext const& ctx)
+Result<bool> sinkReshapes(ir::Graph& g, PassContext const& ctx)
 {
     bool changed = false;
     for (size_t i = 0; i < g.nodes.size(); ++i) {

@@ -415,7 +415,7 @@ private:
 
 } // namespace
 
-Result<bool> skipUnreadRows(ir::Graph& g, PassContext const&)
+Result<bool> removeDeadRows(ir::Graph& g, PassContext const&)
 {
     return Narrower(g).run();
 }

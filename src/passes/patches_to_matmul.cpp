@@ -122,7 +122,7 @@ Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
 
 } // namespace
 
-Result<bool> patchesToProduct(ir::Graph& g, PassContext const& ctx)
+Result<bool> patchesToMatmul(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;

@@ -57,7 +57,7 @@ void checkUnchanged(Options const& o, passes::TargetInfo const& target = kGpu)
     make(m, o);
     std::string const before = ir::print(m.g);
     NullLog log;
-    auto changed = passes::fuseProductNorm(m.g, {.log = log, .target = target, .half = true});
+    auto changed = passes::fuseMatmulNorm(m.g, {.log = log, .target = target, .half = true});
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_FALSE(*changed);
     EXPECT_EQ(ir::print(m.g), before);
@@ -65,14 +65,14 @@ void checkUnchanged(Options const& o, passes::TargetInfo const& target = kGpu)
 
 } // namespace
 
-TEST(FuseProductNorm, OneNode)
+TEST(FuseMatmulNorm, OneNode)
 {
     GraphMaker m;
     make(m);
     PassCheck check;
     check.target = kGpu;
     check.tolerance = 4e-3;
-    checkPass(m.g, passes::fuseProductNorm, true, check);
+    checkPass(m.g, passes::fuseMatmulNorm, true, check);
     EXPECT_EQ(nodesOf(m.g), "mm + bias + residual + norm:matrix_multiply");
     EXPECT_EQ(m.g.nodes[0]->layers, (std::vector<std::string>{"mm", "bias", "residual", "norm"}));
     std::string const body = nodesOf(*m.g.nodes[0]->body); // in f32, between conversions
@@ -84,7 +84,7 @@ TEST(FuseProductNorm, OneNode)
     EXPECT_EQ(product.body->outputs[0]->type, DataType::kFloat);
 }
 
-TEST(FuseProductNorm, LeavesOthersAlone)
+TEST(FuseMatmulNorm, LeavesOthersAlone)
 {
     for (Options const& o : {Options{.shared = true}, Options{.symbolic = true}, Options{.axis = 0},
                              Options{.beta = false}, Options{.asked = DataType::kFloat}})
@@ -92,7 +92,7 @@ TEST(FuseProductNorm, LeavesOthersAlone)
 }
 
 // What FP32 is, is not to be FP16 later: types are known here, whatever is permitted.
-TEST(FuseProductNorm, OnlyInHalfLargeOnesAndOnOneKindOfGpu)
+TEST(FuseMatmulNorm, OnlyInHalfLargeOnesAndOnOneKindOfGpu)
 {
     checkUnchanged({.rows = kMostRows});
     checkUnchanged({.type = DataType::kFloat});

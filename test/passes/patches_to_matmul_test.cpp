@@ -42,13 +42,13 @@ PassCheck onGpu()
 
 } // namespace
 
-TEST(PatchesToProduct, WithAndWithoutBias)
+TEST(PatchesToMatmul, WithAndWithoutBias)
 {
     for (bool bias : {false, true}) {
         Maker m;
         m.bias = bias;
         m.make();
-        checkPass(m.g, passes::patchesToProduct, true, onGpu());
+        checkPass(m.g, passes::patchesToMatmul, true, onGpu());
         EXPECT_EQ(nodesOf(m.g), bias
                                     ? "conv.patches:shuffle, conv.patches.rows:shuffle, conv:matrix_multiply, "
                                       "conv.bias + tokens:elementwise"
@@ -57,13 +57,13 @@ TEST(PatchesToProduct, WithAndWithoutBias)
     }
 }
 
-TEST(PatchesToProduct, LeavesAlone)
+TEST(PatchesToMatmul, LeavesAlone)
 {
     auto unchanged = [](auto change, PassCheck const& check = onGpu()) {
         Maker m;
         change(m);
         m.make();
-        checkPass(m.g, passes::patchesToProduct, false, check);
+        checkPass(m.g, passes::patchesToMatmul, false, check);
     };
     PassCheck cpu = onGpu();
     cpu.target = {};
@@ -75,7 +75,7 @@ TEST(PatchesToProduct, LeavesAlone)
     Maker shared;
     shared.make();
     shared.output(shared.image, "image");
-    checkPass(shared.g, passes::patchesToProduct, false, onGpu());
+    checkPass(shared.g, passes::patchesToMatmul, false, onGpu());
 }
 
 } // namespace tw::test

@@ -4,7 +4,7 @@
 //     ->  m = x [wq wk wv] + [bq bk bv], attention(m, m, m), which finds its heads in columns further on
 // Two of the three merge as well. Weights and biases are constants, biases may be missing. One product of three times
 // the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep the products.
-// Expects Form::kCanonical. Stands behind fuse_attention and lift_reshapes, which bring product, bias and attention
+// Expects Form::kCanonical. Stands behind fuse_attention and sink_reshapes, which bring product, bias and attention
 // together, and in front of fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
 // rank 4, weights that refit may reach, wishes of the user that differ.
 #include <algorithm>
@@ -245,7 +245,7 @@ private:
 
 } // namespace
 
-Result<bool> mergeProducts(ir::Graph& g, PassContext const& ctx)
+Result<bool> mergeMatmuls(ir::Graph& g, PassContext const& ctx)
 {
     if (!ctx.target.gpu())
         return false;

@@ -35,7 +35,7 @@ PassCheck const kCheck{{{"N", 2}}, false, 1e-5};
 
 } // namespace
 
-TEST(LiftReshapes, ThroughAProductToTheReshapeBack)
+TEST(SinkReshapes, ThroughAProductToTheReshapeBack)
 {
     for (bool symbolic : {false, true}) {
         Maker m;
@@ -45,30 +45,30 @@ TEST(LiftReshapes, ThroughAProductToTheReshapeBack)
         y = m.add(ops::activation::def(), ops::activation::Attrs(ops::activation::Kind::kTanh), {y}, "tanh");
         y = m.reshape(y, {-1, 3, 5}, "back");
         m.output(m.sum(y, m.input("r", {symbolic ? ir::Dim::symbol("N") : ir::Dim(2), 3, 5}), "plus"), "y");
-        checkPass(m.g, passes::liftReshapes, true, kCheck);
+        checkPass(m.g, passes::sinkReshapes, true, kCheck);
         if (!symbolic) {
             EXPECT_EQ(nodesOf(m.g), "mm:matrix_multiply, add:elementwise, tanh:activation, plus:elementwise");
         }
     }
 }
 
-TEST(LiftReshapes, StopsAtTheOutput)
+TEST(SinkReshapes, StopsAtTheOutput)
 {
     Maker m;
     ir::Value* x = m.input("x", ir::shapeOf({2, 3, 4}));
     m.output(m.multiply(m.reshape(x, {6, 4}, "flat"), m.constant("w", {4, 5}), "mm"), "y");
-    checkPass(m.g, passes::liftReshapes, true);
+    checkPass(m.g, passes::sinkReshapes, true);
     ASSERT_EQ(m.g.nodes.size(), 2u);
     EXPECT_EQ(m.g.nodes[0]->name, "mm");
     EXPECT_EQ(m.g.outputs[0]->shape, ir::shapeOf({6, 5}));
 }
 
-TEST(LiftReshapes, ReasonsNotTo)
+TEST(SinkReshapes, ReasonsNotTo)
 {
     auto with = [](auto change) {
         Maker m;
         change(m, m.input("x", ir::shapeOf({2, 3, 4})));
-        checkPass(m.g, passes::liftReshapes, false);
+        checkPass(m.g, passes::sinkReshapes, false);
     };
     with([](Maker& m, ir::Value* x) { // the last dimension changes
         m.output(m.multiply(m.reshape(x, {2, 12}, "flat"), m.constant("w", {12, 5}), "mm"), "y");

@@ -22,7 +22,7 @@ struct Row
     std::vector<std::pair<DataType, Extents>> inputs;
     double operations = 0; // 0: bytes count
     size_t constants = 0;  // of the last inputs
-    size_t behind = 0;     // inputs behind those
+    size_t behind = 0;     // inputs after those
     double bytes = 0;      // that have to be moved; 0: all inputs and outputs
 };
 

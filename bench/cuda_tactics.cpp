@@ -2,7 +2,7 @@
 // usage: bench_cuda_tactics [--filter TEXT] [--tactic TACTIC] [--without TACTIC] [--config NUMBERS] [--json FILE]
 // Every CUDA tactic (those whose name holds one TACTIC and not the other; one config, such as 4,2), on problems of real
 // networks' sizes: microseconds by events, and operations a second or the share of the GPU's copy bandwidth (read and
-// write of the same bytes, the bandwidth measured here on 1 GiB). Behind that a plain copy of the row's own bytes,
+// write of the same bytes, the bandwidth measured here on 1 GiB). After that a plain copy of the row's own bytes,
 // timed as the tactics are ("copy_us" in the JSON): a short one does not reach the bandwidth of a long one either.
 // Status 77: there is no GPU.
 #include <algorithm>

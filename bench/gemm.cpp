@@ -108,7 +108,7 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
         if (round > 0)
             peaks.push_back(top);
         for (size_t i = 0; i < list.size(); ++i) {
-            Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs behind the same one
+            Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs after the same one
             double const begin = seconds(threads);
             for (int r = 0; r < repeats; ++r)
                 x.gemm.run(a.ref().as<float>(), x.packed.ref().as<float>(), nullptr, nullptr, c.ref().as<float>(),

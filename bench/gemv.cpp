@@ -154,7 +154,7 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
     };
     for (int round = 0; round < kRounds; ++round)
         for (size_t i = 0; i < list.size(); ++i) {
-            Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs behind the same one
+            Candidate& x = list[(i + size_t(round)) % list.size()]; // none always runs after the same one
             for (bool cold : {false, true}) {
                 if (cold && (round % 2 != 0 || x.packed.size() < 2))
                     continue;

@@ -122,7 +122,7 @@ int measure(Item const& item, int threads)
     int rounds = 0;
     for (; rounds < kRounds + kWarmUps && (rounds < kWarmUps + 5 || seconds(2) - begin < kSecondsEach); ++rounds)
         for (size_t i = 0; i < list.size(); ++i) {
-            Candidate& c = list[(i + size_t(rounds)) % list.size()]; // none always runs behind the same one
+            Candidate& c = list[(i + size_t(rounds)) % list.size()]; // none always runs after the same one
             uint64_t randomState = 1;
             double const from = seconds(threads);
             for (auto const& inputs : sets) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks without a dimension for the batch: the graph has one in front of those that the client sees.
+// Networks without a dimension for the batch: the graph has one before those that the client sees.
 #pragma once
 
 #include <string>

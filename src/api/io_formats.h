@@ -18,7 +18,7 @@ char const* publicNameOf(Format format);
 // types. An error names a tensor that can be in none of the formats that it was allowed.
 Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect);
 
-// Per dimension, in vectors of the format (elements where it has none); -1 behind what is not known.
+// Per dimension, in vectors of the format (elements where it has none); -1 after what is not known.
 nvinfer1::Dims stridesOf(Format format, Extents const& dims);
 
 } // namespace tw::api

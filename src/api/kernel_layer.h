@@ -137,7 +137,7 @@ inline nvinfer1::DimsHW toHW(nvinfer1::Dims const& d)
 
 } // namespace tw::api
 
-// One setter and getter of a public layer class, on the KernelLayer `Layer` behind it.
+// One setter and getter of a public layer class, on the KernelLayer `Layer` after it.
 #define TW_KERNEL_PROPERTY(Public, Layer, Type, Set, Get, setter, value)                                               \
     void Public::Set(Type v) noexcept                                                                                  \
     {                                                                                                                  \

@@ -42,7 +42,7 @@ private:
     std::vector<std::pair<runtime::LoadedStep const*, float>> measured_;
 };
 
-// Times the steps of one run on a GPU: an event in front of each and one behind it. Of a run that is captured: those of
+// Times the steps of one run on a GPU: an event before each and one after it. Of a run that is captured: those of
 // the latest launch of the graph, which records the events as long as this object lives.
 class GpuLayerTimes final : public runtime::StepObserver
 {

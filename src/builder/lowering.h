@@ -12,7 +12,7 @@ passes::PassContext passContext(Options const& options, Log& log);
 // Lowers the contents' graph in place; gives the graphs that the engine may be made of instead.
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log);
 
-// The passes that stand behind the choice of types, on a graph whose types the clock has chosen.
+// The passes that stand after the choice of types, on a graph whose types the clock has chosen.
 Result<void> lowerTyped(ir::Graph& graph, Options const& options, Log& log);
 
 } // namespace tw::builder

@@ -17,7 +17,7 @@ struct Reformat
     Carrier from, to;
 };
 // In microseconds; tune::pbqp::kImpossible where no kernel does it. `graph`: the value's. Another type takes a cast in
-// formats that its kernels know, with reformats in front of it and behind.
+// formats that its kernels know, with reformats before it and after.
 Result<double> timeOf(Reformat const& reformat, ir::Graph const& graph, tune::Options const& options,
                       TimesOf const& timesOf);
 

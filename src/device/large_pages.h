@@ -18,7 +18,7 @@ void unmapLargePages(void* memory, size_t sizeBytes);
 // Memory that was reserved and not touched yet: what of it fills large pages comes in such.
 void preferLargePages(void const* memory, size_t sizeBytes);
 
-// What a kernel packs when it is loaded. Such blocks lie one behind the other, so that those of an engine share large
+// What a kernel packs when it is loaded. Such blocks lie one after the other, so that those of an engine share large
 // pages whatever the size of each. Like the heap, the place where they lie belongs to the process.
 class PackedFloats
 {

@@ -50,7 +50,7 @@ int readInt(char const* path)
     return value;
 }
 
-// The value behind "key : value" in /proc/cpuinfo, or null.
+// The value after "key : value" in /proc/cpuinfo, or null.
 char const* valueOf(char const* line, char const* key)
 {
     std::size_t const length = std::strlen(key);

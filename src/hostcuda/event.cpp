@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: stamps of the steady clock. All work that an event stands behind is done when cudaEventRecord returns, so an
+// Events: stamps of the steady clock. All work that an event stands after is done when cudaEventRecord returns, so an
 // event is always complete; what is left is time, and the part that events play in captures.
 #include <utility>
 

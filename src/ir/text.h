@@ -3,8 +3,8 @@
 // elements that inference finds again, and parses back:
 //
 //   graph "g" imported {
-//     symbol N 1..32                    # "bound" behind it: a node sets it at run time
-//     input %0 "x" f32[N,2]             # behind it: host, quantized(...), content [...]
+//     symbol N 1..32                    # "bound" after it: a node sets it at run time
+//     input %0 "x" f32[N,2]             # after it: host, quantized(...), content [...]
 //     const %1 "w" f32[2,2] = [1, 0, 0, 1] layer "fc" role 0 weights "fc.w"
 //     node 4 "fc" matrix_multiply(%0, %1, _) {a = 0, b = 0}
 //       layers ["fc", "fc_bias"] precision f16 user wish 0 f16 user device 1:0 user

@@ -94,7 +94,7 @@ ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowA
     bool isWhole = true;
     for (size_t i = 0; i < window.strides.size(); ++i) {
         size_t const axis = size.size() - window.strides.size() + i;
-        // Windows begin at multiples of the stride: ceil((in + before) / stride) of them in front of the end.
+        // Windows begin at multiples of the stride: ceil((in + before) / stride) of them before the end.
         Size const most = ctx.floorDiv(ctx.add(in[axis], window.before[i] + window.strides[i] - 1), window.strides[i]);
         isWhole = isWhole && most.known() && size[axis].known() && most.value >= size[axis].value;
         size[axis] = ctx.min(size[axis], most);

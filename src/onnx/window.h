@@ -21,13 +21,13 @@ struct WindowAttrs
 WindowAttrs readWindow(ImportContext& ctx, int spatial, std::vector<int64_t> const& kernel);
 
 // ceil_mode of a pool with explicit padding: sets the mode. `in`: spatial extents, -1 where not known. A last window
-// that begins behind the input and its front padding holds no element of it. Operator sets before `firstClipping` keep
+// that begins after the input and its front padding holds no element of it. Operator sets before `firstClipping` keep
 // such windows, and so does 8.5; a warning says what they give (`empty`). Later ones drop them: by the mode, or, where
 // this returns true, by withoutEmptyWindows().
 bool roundUp(ImportContext& ctx, WindowAttrs& window, std::vector<int64_t> const& in, int firstClipping,
              char const* empty);
 
-// y without windows that begin behind x and its front padding; both have the window's axes innermost.
+// y without windows that begin after x and its front padding; both have the window's axes innermost.
 ITensor& withoutEmptyWindows(ImportContext& ctx, ITensor& y, ITensor& x, WindowAttrs const& window);
 
 } // namespace tw::onnx

@@ -21,7 +21,7 @@ ir::Shape beforeTranspose(ir::Node const& shuffle);
 struct NanGuard
 {
     ir::Value* weights = nullptr; // p
-    std::vector<ir::Node*> nodes; // the selection first, what it reads behind it
+    std::vector<ir::Node*> nodes; // the selection first, what it reads after it
     ir::Node* reader = nullptr;   // of the selection, in input 0
 };
 
@@ -33,9 +33,9 @@ struct AttentionWeights
 };
 AttentionWeights weightsOf(ir::Node* product);
 
-// Does behind an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
+// Does after an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
 // that of 0 v there: 0, or NaN where v is not finite. The guard's own nodes go, dead
-// ones in front of them stay.
+// ones before them stay.
 Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard);
 
 // `v` -> transposed -> transposed back, a permutation that is its own inverse; the last value.

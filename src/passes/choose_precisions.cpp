@@ -9,7 +9,7 @@
 //   cheap nodes with only such readers, so that a chain like x^2 -> average -> + 1e-6 -> root stays together, and those
 //     that add or multiply a constant which FP16 would flush.
 // Comparisons, conversions and pointwise nodes read both types, so they ask for no conversion; where they would rather
-// have f32 (comparisons, conversions to integers), cheap nodes in front of them stay in f32.
+// have f32 (comparisons, conversions to integers), cheap nodes before them stay in f32.
 // With setPrecision or setOutputType kHALF a node that could keep FP32 for its range becomes f16 all the same; f32 is
 // allowed beside it where these are hints (neither kOBEY nor kPREFER_PRECISION_CONSTRAINTS), as for all others in f16.
 #include <algorithm>

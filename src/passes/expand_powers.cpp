@@ -2,7 +2,7 @@
 // Makes what every backend does fast of powers with a known exponent.
 //   x^2 -> x * x    x^3 -> x * x * x    x^-1 -> 1 / x    x^0.5 -> sqrt(x)    x^-0.5 -> 1 / sqrt(x)
 // Roots only where x cannot be -0 or -infinity, whose powers are 0 and infinity. (x^1 goes with remove_identities.)
-// Any form. Stands in front of the fusions, which know products and roots. Leaves alone: exponents that refit may
+// Any form. Stands before the fusions, which know products and roots. Leaves alone: exponents that refit may
 // change or that stretch x, cubes in f16 (their squares have fewer digits), integers.
 #include <cmath>
 
@@ -64,7 +64,7 @@ bool isNeverNegative(ir::Value const* v, bool refittable, int depth = kDepth)
     return n->op == &ops::softmax::def() || (n->op == &ops::shuffle::def() && input(0));
 }
 
-// A node that does part of the work of `power`, in front of it.
+// A node that does part of the work of `power`, before it.
 Result<ir::Node*> addPart(ir::Graph& g, ir::Node const& power, char const* part, ir::OpDef const& op,
                           ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds zero padding in front of a convolution or an average pooling into its own padding.
+// Folds zero padding before a convolution or an average pooling into its own padding.
 //   pad(x) -> conv                          ->  conv with the padding added
 //   pad(x) -> average pooling, unpadded     ->  average pooling, padded, whose count includes the padding
 // A padding is a padding node or a slice in fill mode that begins before x and steps by one; none of its sides crops.
@@ -20,7 +20,7 @@ namespace tw::passes {
 
 namespace {
 
-// Elements before and behind each dimension.
+// Elements before and after each dimension.
 struct Pads
 {
     std::vector<int64_t> before, after;

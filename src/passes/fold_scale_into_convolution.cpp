@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds a constant scale and shift per channel behind a convolution into its kernel and bias.
+// Folds a constant scale and shift per channel after a convolution into its kernel and bias.
 //   before: y = conv(x, w, b) -> scale(y, s, t)      after: conv(x, s w, s b + t)
 // The scale may be a scale layer (uniform, or by channel of the convolution; no power), as batch normalization imports,
 // or a sum, difference, product or quotient with a constant that has the channel's or no dimension. Convolution,
 // transposed or not, and fully connected. Expects Form::kCanonical. Stands before fuse_activation, which then finds the
-// activation right behind the convolution. New weights are computed in double and rounded once; they keep layer and
+// activation right after the convolution. New weights are computed in double and rounded once; they keep layer and
 // role of the old ones. Leaves alone: a convolution that others read too, weights that refit can reach, factors that
 // are not finite or leave the type's range.
 #include <cmath>

@@ -5,7 +5,7 @@
 //   matmul(a, b) -> + const[n] -> + r -> activation  ->  matmul(a, b, bias, r; f), r of the same shape; any of the
 //                                                   three may be missing
 // An activation is the layer of that name, or one that several nodes make (products.h, gelu.h).
-// Expects Form::kCanonical. Stands behind fold_scale_into_convolution, which takes constants first. Where both operands
+// Expects Form::kCanonical. Stands after fold_scale_into_convolution, which takes constants first. Where both operands
 // of a residual sum are convolutions, the later one takes it. The fused node's body holds the nodes it stands for.
 // Leaves alone: nodes that have an epilogue, results that others read too, and nodes whose wishes of the user differ.
 #include <algorithm>
@@ -72,7 +72,7 @@ bool isBias(ir::Value const& v, ir::Value const& y)
     return v.shape.back() == y.shape.back();
 }
 
-// Whether the head is a product whose bias and residual are nodes behind it.
+// Whether the head is a product whose bias and residual are nodes after it.
 bool isProduct(ir::Node const& head)
 {
     return ops::matrix_multiply::isBareProduct(head);

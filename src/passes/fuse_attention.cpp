@@ -5,7 +5,7 @@
 // q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
 // reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
 // one) are read through: the node reads the rows where they lie. What others read too of those stays for them. Where
-// y is not transposed like that, a transpose behind the node puts it back. Expects Form::kCanonical. Stands in front of
+// y is not transposed like that, a transpose after the node puts it back. Expects Form::kCanonical. Stands before
 // sink_reshapes and the fusions of matrix products. Leaves alone: scores that others read, masks that are not [B or 1,
 // heads or 1, Si or 1, Sj], wishes of the user that differ.
 #include <algorithm>
@@ -170,7 +170,7 @@ private:
 
     ir::Shape four(ir::Dim const& rows, ir::Dim const& columns) const { return {batch_, attrs.heads, rows, columns}; }
 
-    // Batches and heads. Of [B * heads, S, size]: as the shuffle behind the last product or a reshape of the scores
+    // Batches and heads. Of [B * heads, S, size]: as the shuffle after the last product or a reshape of the scores
     // take them apart; where none does, each counts as a batch.
     bool takeHeads(ir::Node const* product)
     {
@@ -220,7 +220,7 @@ private:
         ir::Node* n = readers.size() == 1 ? readers[0] : nullptr;
         return n && n->op == &ops::shuffle::def() && (n->inputs.size() < 2 || !n->inputs[1]) ? n : nullptr;
     }
-    // The shuffle behind the last product that puts the heads of a row side by side; null: none.
+    // The shuffle after the last product that puts the heads of a row side by side; null: none.
     ir::Node* mergingOf(ir::Node const* product) const
     {
         ir::Node* found = onlyShuffle(product);
@@ -237,7 +237,7 @@ private:
             is = a.firstTranspose == std::vector<int64_t>{1, 0, 2} && a.secondTranspose.empty();
         return is ? found : nullptr;
     }
-    // [B, heads, S, size] -> [B, S, heads, size] and back, behind the last product; the first of them is taken in.
+    // [B, heads, S, size] -> [B, S, heads, size] and back, after the last product; the first of them is taken in.
     Result<bool> merge()
     {
         ir::Value* y = unmerged_->outputs[0];
@@ -273,7 +273,7 @@ private:
         return {};
     }
 
-    // `v` itself, or in the shape that is wanted, right behind its maker, so that it can be shared; null: there is no
+    // `v` itself, or in the shape that is wanted, right after its maker, so that it can be shared; null: there is no
     // way to say it.
     Result<ir::Value*> reshaped(ir::Value* v, ir::Shape const& shape)
     {
@@ -385,7 +385,7 @@ private:
         return nullptr;
     }
 
-    // Factors in front of the product, before or behind what moves the operand (with one reader each).
+    // Factors before the product, before or after what moves the operand (with one reader each).
     ir::Value* withoutFactor(ir::Value* v)
     {
         ir::Node* n = onlyProducer(g_, v);

@@ -5,7 +5,7 @@
 //   the same of moved(x, 1)                                                      ->  cumulative_sum(x), exclusive
 //   moved the other way                                                          ->  in reverse
 // as soon as the window is at least as wide as the axis can be. So CumSum is imported, for which 8.5 has no layer.
-// Any form. Stands behind simplify_shapes, which takes starts and strides into the slices and makes one of equal shapes,
+// Any form. Stands after simplify_shapes, which takes starts and strides into the slices and makes one of equal shapes,
 // and among the canonical passes: remove_dead takes the shape arithmetic that the slices needed. Leaves alone: windows
 // that do not reach over the axis, parts that others read, types whose sums saturate.
 #include <algorithm>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one node of a convolution of one element and the depthwise convolution that reads its result.
 //   before: z = f(conv1x1(x, w1, b1)), y = g(depthwise(z, w2, b2))    after: y = expanded_depthwise(x, w1, b1, w2, b2)
-// For CPUs with emitted kernels, where z takes more than two L2: its rows are then used before they leave L2. Tensors of
-// 4.6 times L2 gained 8 to 12 %, of 1.8 times lost 3 to 9 % (Zen 4, 1 MiB of L2, an L3 at 98 GB/s). Speculative: what it
-// is on another machine, whole engines with and without it show.
-// Expects Form::kFused: convolutions have their activations. Stands behind the other fusions. Leaves alone: results
+// For CPUs with emitted kernels, where z takes more than two L2: its rows are then used before they leave L2. Tensors
+// of
+// 4.6 times L2 gained 8 to 12 %, of 1.8 times lost 3 to 9 % (Zen 4, 1 MiB of L2, an L3 at 98 GB/s). Speculative: what
+// it is on another machine, whole engines with and without it show.
+// Expects Form::kFused: convolutions have their activations. Stands after the other fusions. Leaves alone: results
 // that others read too, residual sums, other types than f32, nodes whose wishes of the user differ.
 #include "ops/convolution/op.h"
 #include "ops/expanded_depthwise/op.h"

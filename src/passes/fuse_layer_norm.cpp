@@ -4,13 +4,13 @@
 //   m = mean(x), v = mean((x - m)^2), r = 1 / sqrt(v + e) * gamma, y = x r + (beta - m r)   (TensorFlow)
 //   v = mean(x^2) - mean(x)^2, or the larger of that and 0                                  (Flax)
 //   v = mean(x^2), y = x / sqrt(v + e) * gamma                                              (RMS norm)
-// and of an activation behind them. d^2 may be a power or a product, 1 / sqrt a division or a reciprocal, d may be computed
-// twice; gamma and beta may be missing. A network in FP16 may compute this in f32 between two conversions, with gamma and
-// beta before or behind the second, and e may have become nothing; the node then reads and makes f16. Means are over any
-// dimensions; gamma and beta are constants with a number for each place of a set, or for each position in one dimension.
-// A group norm reshapes x to this and back, with gamma and beta inside or behind. Expects Form::kCanonical. Stands in
-// front of the fusions that would take single nodes of the pattern. Leaves alone: values inside that others read, wishes
-// of the user that differ.
+// and of an activation after them. d^2 may be a power or a product, 1 / sqrt a division or a reciprocal, d may be
+// computed twice; gamma and beta may be missing. A network in FP16 may compute this in f32 between two conversions,
+// with gamma and beta before or after the second, and e may have become nothing; the node then reads and makes f16.
+// Means are over any dimensions; gamma and beta are constants with a number for each place of a set, or for each
+// position in one dimension. A group norm reshapes x to this and back, with gamma and beta inside or after. Expects
+// Form::kCanonical. Stands in front of the fusions that would take single nodes of the pattern. Leaves alone: values
+// inside that others read, wishes of the user that differ.
 #include <algorithm>
 
 #include "passes/fuse_nodes.h"

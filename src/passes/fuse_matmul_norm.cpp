@@ -4,7 +4,7 @@
 // In FP16 on GPUs of capability 9.0, whose kernels keep the rows of x, where x takes more than 12 MiB: it then never
 // goes to memory, while smaller ones stay in L2. Results of 24 MiB gained 4 to 11 % of both nodes, of 6 MiB 0 to 2 %
 // (H200, 50 MiB of L2). The tuner still has two kernels, one after the other, to choose. Expects Form::kFused: products
-// have their biases, residuals and activations. Stands behind lower_precision, where types are known; where the clock
+// have their biases, residuals and activations. Stands after lower_precision, where types are known; where the clock
 // chooses them, it runs once more. Leaves alone: products without bias or residual, which are not worth a pattern,
 // sizes that are not known, FP32, and nodes whose wishes of the user differ.
 #include <algorithm>

@@ -28,7 +28,7 @@ bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes);
 Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::OpDef const& op,
                             std::unique_ptr<ir::AttrsBase> attrs, std::vector<FusedInput> const& inputs);
 
-// A node in front of `position` that gives `v` another shape with the same elements; null when the shape cannot be said
+// A node before `position` that gives `v` another shape with the same elements; null when the shape cannot be said
 // by attributes.
 Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape, int position);
 

@@ -4,8 +4,8 @@
 // Takes f32 and f16 sums, products, maxima, minima, differences, quotients, squares, unary functions, activations,
 // parametric ReLUs and scales that all have the shape of the last one; what only they read. Small constants become
 // numbers in the expression. Between them the expression computes in f32. On GPUs, whose kernels read and write both,
-// conversions between the two in front of others too (a CPU's emitted kernels know f32 alone). Expects Form::kFused.
-// Stands behind every other fusion: convolutions and matrix products take what they can first. The node's body holds the
+// conversions between the two before others too (a CPU's emitted kernels know f32 alone). Expects Form::kFused.
+// Stands after every other fusion: convolutions and matrix products take what they can first. The node's body holds the
 // nodes it stands for. Leaves alone: graph outputs within, values with a quantization, nodes whose wishes of the user
 // differ, single nodes.
 #include <algorithm>

@@ -7,9 +7,9 @@
 // are converted here, once for all their readers, and keep their layer, role and name (refit finds them); what FP16
 // cannot hold is counted in one warning. Graph inputs and outputs keep their types, in regions too. Shape tensors,
 // integers and attributes (an attention's scale and fill, an epsilon) stay as they are.
-// Expects Form::kFused: stands behind the fusions, so that softmax, layer_norm, attention, GELU and pointwise chains are single
-// nodes, which compute in float inside. A fused node's body reads and makes what the node does and computes in f32
-// between.
+// Expects Form::kFused: stands after the fusions, so that softmax, layer_norm, attention, GELU and pointwise chains are
+// single nodes, which compute in float inside. A fused node's body reads and makes what the node does and computes in
+// f32 between.
 #include <map>
 
 #include "ir/op_def.h"
@@ -68,7 +68,7 @@ private:
     }
     bool isLowered(ir::Value const* v) const { return v && isHalf(v->producer) && v->type == DataType::kHalf; }
 
-    // `v` in another type, made once, in front of the first node that asks.
+    // `v` in another type, made once, before the first node that asks.
     Result<ir::Value*> as(DataType type, ir::Value* v, ir::Node const& reader)
     {
         ir::Value*& known = converted_[v];

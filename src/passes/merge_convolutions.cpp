@@ -5,7 +5,7 @@
 // Kernel and bias are constants, the activation is the same or none. One launch instead of two or more, and x is read
 // once; slices of channels cost nothing where pixels lie together. For GPU builds, whose batches of 1 are bound by
 // launches.
-// Expects Form::kCanonical. Stands behind fold_scale_into_convolution and in front of fuse_activation. Leaves alone:
+// Expects Form::kCanonical. Stands after fold_scale_into_convolution and before fuse_activation. Leaves alone:
 // channels that are no multiple of 8, groups, results that a concatenation takes (which would have to be copied there)
 // or an element-wise node (which belongs into its own convolution), graph outputs, batches that are no constant,
 // weights that refit may reach, wishes of the user that differ.
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    // The first of them is `n`; those in front of it have been looked at.
+    // The first of them is `n`; those before it have been looked at.
     std::vector<Branch> groupOf(ir::Node& n) const
     {
         std::vector<Branch> group;
@@ -176,7 +176,7 @@ private:
         return {};
     }
 
-    // Kernels or biases one behind the other; zeros for a bias that is missing.
+    // Kernels or biases one after the other; zeros for a bias that is missing.
     Result<ir::Value*> joined(std::vector<Branch> const& group, int64_t channels, bool bias)
     {
         ir::Value const& one = *group[0].kernel();

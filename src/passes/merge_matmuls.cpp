@@ -4,8 +4,8 @@
 //     ->  m = x [wq wk wv] + [bq bk bv], attention(m, m, m), which finds its heads in columns further on
 // Two of the three merge as well. Weights and biases are constants, biases may be missing. One product of three times
 // the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep the products.
-// Expects Form::kCanonical. Stands behind fuse_attention and sink_reshapes, which bring product, bias and attention
-// together, and in front of fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
+// Expects Form::kCanonical. Stands after fuse_attention and sink_reshapes, which bring product, bias and attention
+// together, and before fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
 // rank 4, weights that refit may reach, wishes of the user that differ.
 #include <algorithm>
 #include <cstring>

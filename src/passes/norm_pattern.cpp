@@ -41,7 +41,7 @@ bool isReshape(ir::Node const* n)
     return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty() && !n->inputs[0]->quantization;
 }
 
-// The reshape that makes x, perhaps with a conversion behind it; null: none.
+// The reshape that makes x, perhaps with a conversion after it; null: none.
 ir::Node* reshapeOf(ir::Value const& x)
 {
     ir::Node* n = x.producer;

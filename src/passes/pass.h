@@ -50,7 +50,7 @@ std::vector<Pass> const& pipeline();
 struct Options
 {
     std::vector<std::string> disabled;       // by name
-    std::string startBehind;                 // the pass behind which to begin; empty: at the first
+    std::string startBehind;                 // the pass after which to begin; empty: at the first
     int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
     std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;
@@ -64,7 +64,7 @@ struct Alternative
 };
 
 // Runs the pipeline, on regions too: verifies after each pass that changed something, logs what changed and how long it
-// took (verbose). Gives an alternative for each speculative pass that changed something; those behind it have run on it,
+// took (verbose). Gives an alternative for each speculative pass that changed something; those after it have run on it,
 // too, without logs and dumps.
 Result<std::vector<Alternative>> run(ir::Graph& g, PassContext const& ctx, Options const& options = {});
 

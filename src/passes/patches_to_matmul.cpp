@@ -3,7 +3,7 @@
 //   conv(x [N, C, h r, w s], weights [K, C, r, s], stride (r, s)) -> [N, K, h, w] -> as [N, h w, K]
 //     ->  patches of x, [N, h w, C r s] -> matmul(., weights as [K, C r s], transposed) -> + bias
 // One copy of the image takes the place of one of the result, which is larger, and matrix kernels are ahead of those
-// for strided convolutions. For GPU builds. Expects Form::kCanonical. Stands in front of fuse_activation, which takes
+// for strided convolutions. For GPU builds. Expects Form::kCanonical. Stands before fuse_activation, which takes
 // the bias. Leaves alone: windows that overlap, leave pixels out or reach into padding, groups, results that others
 // read, weights that refit may reach, wishes of the user that differ.
 #include <algorithm>

@@ -20,7 +20,7 @@ std::vector<Pass> const& pipeline()
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
-        // Behind the last of them nothing is dead but what the fusions leave; they leave nothing.
+        // After the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
@@ -98,7 +98,7 @@ public:
     }
 
 private:
-    // The graph in front of a speculative pass that changed it.
+    // The graph before a speculative pass that changed it.
     struct Left
     {
         char const* without;

@@ -56,7 +56,7 @@ private:
     std::vector<BlobPtr> sources_;                                 // so that no address comes back
 };
 
-// y = x in another floating type, by a node in front of `position`.
+// y = x in another floating type, by a node before `position`.
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position);
 // Body inputs and outputs take the types of the node's; between them the body computes in f32, as kernels do.
 Result<void> fitBody(ir::Node& fused);

@@ -2,7 +2,7 @@
 // Removes what no output of the graph depends on.
 //   before: a(x) -> output, b(x)        after: a(x) -> output
 // Also outputs of a conditional that nobody reads (in both of its regions), and captures of regions that neither region
-// reads. Any form. Stands first, so that no other pass works on dead nodes, and runs again behind passes that leave
+// reads. Any form. Stands first, so that no other pass works on dead nodes, and runs again after passes that leave
 // some. Never removes inputs of the graph, nor nodes without outputs (assertions).
 #include <algorithm>
 #include <set>

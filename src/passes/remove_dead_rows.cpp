@@ -6,7 +6,7 @@
 // Classifiers read the first token of their last layer alone: nearly all of that layer's products go. From the part
 // that is read, the parts that its makers must give are worked out against the flow, through every node that treats the
 // indices of the axis apart; a value that several nodes read is narrowed where all want the same part of it.
-// Expects Form::kCanonical, behind the canonical passes and in front of the fusions, which find smaller patterns.
+// Expects Form::kCanonical, after the canonical passes and before the fusions, which find smaller patterns.
 // Leaves alone: graphs where no matrix product becomes smaller, graph outputs, quantized values, parts whose bounds are
 // no constants.
 #include <algorithm>
@@ -221,7 +221,7 @@ std::optional<ReshapeDims> narrowedReshape(ir::Graph const& g, ir::Node const& n
     return reshapeDims(g, s.transposed, s.reshaped);
 }
 
-// Nodes that move elements at most; a part is read where they have put it as easily as in front of them.
+// Nodes that move elements at most; a part is read where they have put it as easily as before them.
 bool isMovement(ir::Node const& n)
 {
     return n.op == &ops::shuffle::def() || n.op == &ops::gather::def() || n.op == &ops::slice::def();
@@ -330,7 +330,7 @@ private:
         return {};
     }
 
-    // The part of a value: what was narrowed, or a slice in front of the reader.
+    // The part of a value: what was narrowed, or a slice before the reader.
     Result<ir::Value*> partOf(ir::Value* v, Part const& part, ir::Node const& reader)
     {
         ir::Value*& made = made_[{v, part}];

@@ -3,7 +3,7 @@
 //   identity of the same type, shuffle / slice / resize / padding / pooling that changes nothing, concatenation of one,
 //   scale by 1 and 0, x + 0, x * 1, x^1, reduction of no axis, relu(relu(x))        ->  the input
 //   shuffle(shuffle(x))  ->  shuffle(x), where one can say both
-// Any form. Stands behind simplify_shapes, which turns dynamic parameters into attributes. A graph output keeps its
+// Any form. Stands after simplify_shapes, which turns dynamic parameters into attributes. A graph output keeps its
 // name and stays the output of a node: one fed by a graph input or a constant keeps its identity.
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 //   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
 //   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
 //   two shape tensors of equal elements  ->  one
-// Any form; expects inferred shapes. Stands behind fold_constants, whose constants it takes, and before remove_dead,
+// Any form; expects inferred shapes. Stands after fold_constants, whose constants it takes, and before remove_dead,
 // which takes the arithmetic that is left without users. Never changes a shape.
 #include <algorithm>
 

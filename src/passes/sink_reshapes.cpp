@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves reshapes that only join leading dimensions behind the matrix products that read them, and on behind
+// Moves reshapes that only join leading dimensions after the matrix products that read them, and on after
 // element-wise nodes, until they meet the reshape that takes the dimensions apart again:
 //   reshape(x [.., k] to [r, k]) -> matmul(., w[k, n]) -> + bias -> reshape to [.., n]
 //     ->  matmul(x, w[1.., k, n]) -> + bias
 // so that bias, residual and activation stand next to the product that will take them. A reshape costs nothing by
 // itself: nothing else changes.
-// Expects Form::kCanonical. Stands behind fuse_attention, which reads reshapes through and leaves some, and in front of
+// Expects Form::kCanonical. Stands after fuse_attention, which reads reshapes through and leaves some, and before
 // fuse_activation. Leaves alone: operands that are no constants, matrices of their own for each batch, dimensions that
 // attributes of a reshape cannot say.
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 using ops::matrix_multiply::MatrixOperation;
 
-// The tensor behind a reshape that keeps the last dimension and makes the rank smaller; null: `v` is none.
+// The tensor after a reshape that keeps the last dimension and makes the rank smaller; null: `v` is none.
 ir::Value* joined(ir::Value const* v)
 {
     ir::Node const* n = v->producer;
@@ -56,7 +56,7 @@ bool isRow(ir::Value const& v)
            std::all_of(v.shape.begin(), v.shape.end() - 1, [](ir::Dim const& d) { return d.is(1); });
 }
 
-// Inputs of `n` with the reshape in front of input `from` left out; empty: it cannot be.
+// Inputs of `n` with the reshape before input `from` left out; empty: it cannot be.
 std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
 {
     using namespace ops;

@@ -47,7 +47,7 @@ void readPieces(char const* file, std::vector<PieceAt> const& pieces, PageKeeper
         size_t const first = size_t(pair) * 2, end = std::min(first + 2, pieces.size());
         for (size_t i = first; i < end; ++i)
             read(i);
-        // From whole page to whole page of the file: pieces begin behind its header.
+        // From whole page to whole page of the file: pieces begin after its header.
         if (pages)
             pages->done(file + first * kPieceBytes, std::min(end * kPieceBytes, fileBytes) - first * kPieceBytes);
     });

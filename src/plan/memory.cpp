@@ -44,7 +44,7 @@ MemoryPlan planMemory(std::vector<Buffer> const& buffers)
     for (size_t i : order) {
         Buffer const& b = buffers[i];
         int64_t const size = aligned(b.sizeBytes);
-        // The smallest gap between live neighbours that holds the buffer; else behind the last of them.
+        // The smallest gap between live neighbours that holds the buffer; else after the last of them.
         int64_t best = -1, bestGap = INT64_MAX, end = 0;
         for (size_t j : placed) {
             Buffer const& other = buffers[j];

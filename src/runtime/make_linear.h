@@ -8,10 +8,10 @@
 
 namespace tw::runtime {
 
-// A node in front of `position` that copies `v` into another format; it comes from no layer. Its output.
+// A node before `position` that copies `v` into another format; it comes from no layer. Its output.
 ir::Value* addReformat(ir::Graph& graph, ir::Value& v, Format to, int position, std::string name);
 
-// Everything linear, but the network's inputs and outputs, which clients know: these keep their formats behind
+// Everything linear, but the network's inputs and outputs, which clients know: these keep their formats after
 // reformats.
 void makeLinear(ir::Graph& graph);
 

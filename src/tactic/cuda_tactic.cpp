@@ -14,7 +14,7 @@ namespace tw::ops {
 
 namespace {
 
-// An image: magic, architecture (16 bytes, zeros behind), hash of the source that it was compiled from, hash of the
+// An image: magic, architecture (16 bytes, zeros after), hash of the source that it was compiled from, hash of the
 // code, the code. Images of version 1 have no hash of the source, those of
 // version 2 other hashes.
 constexpr char kMagic[8] = {'T', 'W', 'C', 'U', 'B', 'I', 'N', '3'};

@@ -21,7 +21,7 @@ namespace tw::ops {
 class CudaLaunch
 {
 public:
-    // `isDependent`: the kernels wait for the one in front themselves (waitForPrevious()) and may begin before it ends.
+    // `isDependent`: the kernels wait for the one before themselves (waitForPrevious()) and may begin before it ends.
     CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, std::span<void const* const> packed,
                bool isDependent, CUstream_st* stream, std::unique_ptr<Kept>* kept = nullptr)
         : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream),
@@ -65,7 +65,7 @@ private:
 
 struct CudaKernels
 {
-    std::string source;             // behind the prelude; it may include files (kernels/cuda/common/source.h)
+    std::string source;             // after the prelude; it may include files (kernels/cuda/common/source.h)
     bool isWhole = false;           // no prelude: the source is all
     bool wide = false;              // 64-bit indices
     bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
@@ -109,7 +109,7 @@ public:
     std::vector<Formats> formats(Problem const& problem) const override; // linear ones, if nothing else was given
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
-    // The compiled kernels: a cubin behind a hash.
+    // The compiled kernels: a cubin after a hash.
     Result<std::string> build(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const& config,
                                          std::string const& image) const override;

@@ -26,7 +26,7 @@ std::string keyOf(Problem const& p, CudnnLayer const& layer)
     return p.cuda->device->info().fingerprint() + "|" + layer.text + "|";
 }
 
-// Two lines in front of the plan: the library, and hashes of the plan and of the layer that it is for.
+// Two lines before the plan: the library, and hashes of the plan and of the layer that it is for.
 std::string headOf(Cudnn const& cudnn, CudnnLayer const& layer, std::string const& plan)
 {
     return "cuDNN " + std::to_string(cudnn.version()) + "\n" + std::to_string(hashBytes(plan.data(), plan.size())) +

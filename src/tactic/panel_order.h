@@ -16,7 +16,7 @@ namespace tw::ops {
 // f32 weights of K outputs and D products each, D = channels * rows * taps.
 //   plain:  [K][channels][rows][taps], or [D][K]
 //   stored: one panel after the other: [rows][channels / together][taps][together][K of the panel], where the channels
-//           that are left over follow behind those of the same row, as [channels % together][taps][K of the panel]
+//           that are left over follow after those of the same row, as [channels % together][taps][K of the panel]
 struct PanelOrder
 {
     std::vector<int32_t> panels; // outputs of each; their sum is K

@@ -32,7 +32,7 @@ inline int64_t neighbours(TensorRef const& t)
     return std::max<int64_t>(vectorOf(t.format), 16 / sizeOf(t.type));
 }
 
-// `t` with neighbours in front and behind; a description: the data is not that of `t`.
+// `t` with neighbours before and after; a description: the data is not that of `t`.
 inline TensorRef widened(TensorRef t)
 {
     t.dims[1] += 2 * neighbours(t);

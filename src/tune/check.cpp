@@ -17,7 +17,7 @@ constexpr int64_t kMostBytes = 64 << 20;    // of the inputs and outputs at maxi
 constexpr int64_t kCompareInputs = 1 << 24; // inputs up to so many bytes must be the same after a run
 constexpr unsigned char kUnwritten = DeviceRun::kUnwritten;
 
-enum Which : size_t // sets; behind them those of the points
+enum Which : size_t // sets; after them those of the points
 {
     kOptimum,
     kAgain,  // other values

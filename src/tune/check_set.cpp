@@ -22,7 +22,7 @@ constexpr double kLargerScale = 100; // exp() overflows from 89 on
 constexpr int64_t kMostLargerBytes = 256 << 20;
 constexpr int64_t kMostStepwiseBytes = 64 << 20;   // of outputs whose nodes must be run on all elements
 constexpr int64_t kMostMovedElements = 1 << 24;    // of inputs in which elements are looked for
-constexpr uint64_t kSeedOfPoints = kSeed + 10'000; // behind those of the optimum
+constexpr uint64_t kSeedOfPoints = kSeed + 10'000; // after those of the optimum
 
 bool takesAnyValues(ir::Node const& node)
 {

@@ -31,7 +31,7 @@ double bytesOf(ops::TensorSpec const& t)
 std::string whyNot(ops::Tactic const& tactic, ops::Problem const& problem, plan::Choice const& choice)
 {
     std::string const name = tactic.name(), inTheseFormats = ops::supportsFormats(tactic, problem).reason;
-    for (plan::Rival const& r : choice.rivals) // behind the name: config, formats
+    for (plan::Rival const& r : choice.rivals) // after the name: config, formats
         if (r.name.compare(0, name.size(), name) == 0 && r.reason != inTheseFormats &&
             (r.name.size() == name.size() || r.name[name.size()] == '[' || r.name[name.size()] == ' ')) {
             char time[40] = "";

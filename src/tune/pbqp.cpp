@@ -261,7 +261,7 @@ private:
     }
 
     static constexpr int kPasses = 16;
-    static constexpr int64_t kMostWithoutAnswer = 100'000; // visits behind the limit, when all so far was impossible
+    static constexpr int64_t kMostWithoutAnswer = 100'000; // visits after the limit, when all so far was impossible
     Problem const& problem_;
     int64_t visits_;
     std::vector<int> labels_;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kNever = 1e12; // microseconds of a candidate that cannot run
 constexpr uint64_t kNone = 0;   // in the cache: a combination of formats that is not worth a choice
-// What a library's kernel costs those in front of it and behind it: they cannot overlap with it as dependent launches
+// What a library's kernel costs those before it and after it: they cannot overlap with it as dependent launches
 // do. Measured on an H200: six of them, each 0.5 to 1 us faster by itself, made ResNet-50 10 us slower.
 constexpr double kAlone = 2;
 constexpr int kDependentCapability = 90; // of GPUs that have dependent launches
@@ -275,7 +275,7 @@ private:
         for (size_t i = 0; i < good_.size(); ++i) {
             times[i] = good_[i].microseconds;
             int& w = winners[size_t(position[size_t(good_[i].group)])];
-            w = times[i] < times[size_t(w)] ? int(i) : w; // behind the first of the group, which stands there
+            w = times[i] < times[size_t(w)] ? int(i) : w; // after the first of the group, which stands there
         }
     }
 

@@ -83,7 +83,7 @@ TEST_F(MovementLayers, Shuffle)
     EXPECT_TRUE(l->getZeroIsPlaceholder());
     EXPECT_EQ(l->getFirstTranspose().order[7], 7);
     EXPECT_EQ(shapeOf(l), "[2,3,4]");
-    l->setFirstTranspose({{2, 0, 1, -99, 99}}); // entries behind the rank may hold anything
+    l->setFirstTranspose({{2, 0, 1, -99, 99}}); // entries after the rank may hold anything
     EXPECT_EQ(shapeOf(l), "[4,2,3]");
     l->setReshapeDimensions(dims({0, -1}));
     EXPECT_EQ(shapeOf(l), "[4,6]");

@@ -52,7 +52,7 @@ TEST_F(BadPlan, OtherVersion)
     ASSERT_NE(plan, nullptr);
     forget();
     std::string bad(static_cast<char const*>(plan->data()), plan->size());
-    bad[8] = 9; // the major version stands behind the magic
+    bad[8] = 9; // the major version stands after the magic
     EXPECT_EQ(runtime->deserializeCudaEngine(bad.data(), bad.size()), nullptr);
     expectRefused("expecting format version 1.6 got 9.6");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of an expansion and the depthwise convolution behind it against layer by layer: the clock decides, the timing
+// Bands of an expansion and the depthwise convolution after it against layer by layer: the clock decides, the timing
 // cache remembers.
 #include <algorithm>
 

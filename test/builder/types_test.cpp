@@ -229,7 +229,7 @@ TEST(Types, WhatReadsBothTypesNeedsNoConversion)
     Clock clock{{{"a", {1, 1.9}}}};
     clock.cast = 0.5;
     Assigned const t = assigned(m.g, clock);
-    EXPECT_EQ(t.types({"a"}), "h"); // a conversion in front of the comparison would make FP32 cheaper
+    EXPECT_EQ(t.types({"a"}), "h"); // a conversion before the comparison would make FP32 cheaper
     EXPECT_EQ(t.summary.casts, 1);
 }
 

@@ -92,7 +92,7 @@ std::vector<Source> sourcesOf(std::vector<test::CudaCase> const& cases, int& fai
     return list;
 }
 
-// Device code of a file as it stands in a source: behind its includes.
+// Device code of a file as it stands in a source: after its includes.
 std::string_view bodyOf(cuda::SourceFile const& file)
 {
     size_t const last = file.text.rfind("\n#include \"");

@@ -568,7 +568,7 @@ TEST(CudaStem, TapsInPairs)
     EXPECT_EQ(s.shift(), 1);
     EXPECT_EQ(s.paddedK(), 176); // 21 rows of 8 taps, an even number of rows
     EXPECT_EQ(unsupported(s), nullptr);
-    s.filterW = 8; // and the tap in front
+    s.filterW = 8; // and the tap before
     EXPECT_NE(unsupported(s), nullptr);
     s.padW = 2;
     EXPECT_EQ(unsupported(s), nullptr);

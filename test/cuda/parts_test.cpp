@@ -96,7 +96,7 @@ TEST(CudaParts, Files)
     EXPECT_GT(found, 10U);
 }
 
-// Each file once, in front of who needs it; what is no file of ours stays.
+// Each file once, before who needs it; what is no file of ours stays.
 TEST(CudaParts, Includes)
 {
     constexpr std::string_view kClusters = "kernels/cuda/common/clusters.cuh",

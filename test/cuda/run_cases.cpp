@@ -33,7 +33,7 @@ struct Job
     std::string image, error;
 };
 
-// Device memory with a guard on both sides, `shift` bytes behind an aligned address; filled with the guards' pattern.
+// Device memory with a guard on both sides, `shift` bytes after an aligned address; filled with the guards' pattern.
 class Guarded
 {
 public:
@@ -73,7 +73,7 @@ enum class Placing
 {
     kAligned,
     kShifted,
-    kParts, // of wider tensors, as joins without copies make them: other channels stand in front and behind
+    kParts, // of wider tensors, as joins without copies make them: other channels stand before and after
 };
 constexpr char const* kPlacingNames[] = {"", "(shifted addresses) ", "(parts of wider tensors) "};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of a driver or a GPU that cannot be used. usage: test_engine_driver whole|lacking, with the folder of
-// one of the two drivers of fake_driver*.cpp in front of the loader's path.
+// one of the two drivers of fake_driver*.cpp before the loader's path.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

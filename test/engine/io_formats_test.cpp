@@ -23,7 +23,7 @@ struct Kind
     DataType type;
     int vector;   // channels that lie together
     bool byPixel; // all channels of a pixel lie together
-    int spatial;  // dimensions behind the channels
+    int spatial;  // dimensions after the channels
     char const* words;
 };
 Kind const kKinds[] = {
@@ -108,7 +108,7 @@ uint16_t halfOf(int small) // an integer in 0..2047, exact
     return uint16_t((e + 15) << 10 | ((small << 10 >> e) & 0x3ff));
 }
 
-// Memory of a tensor with garbage in its gaps and behind it.
+// Memory of a tensor with garbage in its gaps and after it.
 struct Memory
 {
     DataType type;

@@ -421,7 +421,7 @@ private:
             }
         }
     }
-    // A node behind an old one: the outputs of the graph may name it.
+    // A node after an old one: the outputs of the graph may name it.
     void addNode()
     {
         NodeProto& n = *g_.add_node();

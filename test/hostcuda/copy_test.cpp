@@ -93,7 +93,7 @@ TEST(Copy, MovesBoxes)
             for (int x = 0; x < 4; ++x)
                 EXPECT_EQ(bytes[z * device.pitch * 3 + (y + 1) * device.pitch + x + 2], source[z][y][x]);
     EXPECT_EQ(bytes[device.pitch + 1], 0);
-    parms.dstPos.z = 1; // the second slice would lie behind the end
+    parms.dstPos.z = 1; // the second slice would lie after the end
     EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy3D(&parms));
     EXPECT_CUDA(cudaErrorInvalidValue, cudaMemcpy3D(nullptr));
     ASSERT_OK(cudaFree(device.ptr));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once with our headers for each CUDA major and, where there is a CUDA 13 toolkit, with its headers: do
-// library and headers agree on structs, numbers and signatures? Guard bytes behind each struct show a library that
+// library and headers agree on structs, numbers and signatures? Guard bytes after each struct show a library that
 // writes more than the header's size.
 #include <cstddef>
 #include <cstdio>

@@ -72,7 +72,7 @@ TEST(OnnxParser, OutputsThatAreOtherTensorsToo)
     EXPECT_STREQ(g2.network->getInput(0)->getName(), "____x");
 }
 
-// ---- pools whose last window may begin behind the input
+// ---- pools whose last window may begin after the input
 
 // y = op(x) with windows of 2 at steps of 2 over x [1,1,1,n], which is padded as `pads` say; rounded up.
 ModelProto poolModel(std::string const& op, int opset, int64_t n, std::vector<int64_t> const& pads)
@@ -110,7 +110,7 @@ TEST(OnnxPools, WindowsBehindTheInput)
     for (Case const& c : std::vector<Case>{
              {"MaxPool", 12, 4, {0, 0, 0, 1}, {1, 3, -inf}, "gives -inf"},
              {"MaxPool", 21, 4, {0, 0, 0, 1}, {1, 3, -inf}, "opset 22"},
-             {"MaxPool", 22, 4, {0, 0, 0, 1}, {1, 3}, nullptr}, // not the same before and behind
+             {"MaxPool", 22, 4, {0, 0, 0, 1}, {1, 3}, nullptr}, // not the same before and after
              {"MaxPool", 22, 5, {0, 1, 0, 1}, {0, 2, 4}, nullptr},
              {"MaxPool", 12, 5, {0, 1, 0, 1}, {0, 2, 4, -inf}, "axis 1"},
              {"MaxPool", 12, 5, {0, 0, 0, 0}, {1, 3, 4}, nullptr},
@@ -155,7 +155,7 @@ TEST(OnnxParser, InitializersOfTheHighestRank)
     EXPECT_EQ(f.results["y"], (std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14, 16}));
 }
 
-// Convolutions of one dimension one behind the other: the channels stay known although length and batch are not.
+// Convolutions of one dimension one after the other: the channels stay known although length and batch are not.
 TEST(OnnxParser, ChannelsBehindUnknownLengths)
 {
     ModelProto m = convModel();
@@ -265,7 +265,7 @@ struct OneNode
         addInts(*node, name, values);
         return *this;
     }
-    // The outputs one behind the other; a failure says the error.
+    // The outputs one after the other; a failure says the error.
     std::vector<float> run()
     {
         Fixture f;
@@ -314,8 +314,8 @@ TEST(OnnxOpsets, PadOfSomeAxesAndByWrapping)
               (std::vector<float>{1, 2, 3, 2, 1}));
 }
 
-// Of 0 1 2 3 | 4 5 6 7: two groups of two channels, mean 0.5 and 2.5, ..., variance 0.25. Scale and bias belong to groups
-// first, to channels since opset 21.
+// Of 0 1 2 3 | 4 5 6 7: two groups of two channels, mean 0.5 and 2.5, ..., variance 0.25. Scale and bias belong to
+// groups first, to channels since opset 21.
 TEST(OnnxOpsets, GroupNormalization)
 {
     auto run = [](int opset, std::vector<float> const& scale, std::vector<float> const& bias) {

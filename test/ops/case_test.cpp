@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference. TW_TACTIC, a tactic's
-// name or one with *, takes these tactics alone.
+// Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference. TW_TACTIC, a
+// tactic's name or one with *, takes these tactics alone.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace tw::test {
 
 namespace {
 
-// Memory between two zones of a known pattern, `shift` bytes behind a cache line's begin: by one element where kernels
+// Memory between two zones of a known pattern, `shift` bytes after a cache line's begin: by one element where kernels
 // may count on no more.
 class GuardedBuffer
 {
@@ -67,7 +67,7 @@ ops::Problem problemOf(CaseGraph const& g, std::vector<Tensor> const& want)
 }
 
 // Channels-last tensors as parts of wider ones, as joins without copies make them: other values' channels stand in
-// front and behind, and no kernel may touch them.
+// front and after, and no kernel may touch them.
 class Widened
 {
 public:

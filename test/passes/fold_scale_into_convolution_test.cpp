@@ -134,7 +134,7 @@ TEST(FoldScaleIntoConvolution, ReasonsNotTo)
         y->producer->inputs[1] = m.constant("large", {6, 2, 3, 3}, {2});
         m.output(m.add(ops::scale::def(), uniform, {y, m.constant("s", {1}, {3e38})}, "bn"), "y");
     });
-    scaled([&](GraphMaker& m, ir::Value* y) { // behind no convolution, but a node with inputs that are not given
+    scaled([&](GraphMaker& m, ir::Value* y) { // after no convolution, but a node with inputs that are not given
         ops::slice::Attrs a;
         a.start = {0, 0, 0, 0};
         a.size = {2, 6, 2, 2};

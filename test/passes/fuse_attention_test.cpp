@@ -184,7 +184,7 @@ TEST(FuseAttention, RowsOfAllBatchesAndHeadsFirst)
     m.output(m.shuffle(y, {10, kWidth}, {}, "merge", {0, 2, 1, 3}), "y");
     checkPass(m.g, passes::fuseAttention, true);
     ASSERT_NE(only(m.g), nullptr) << nodesOf(m.g);
-    EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g); // a reshape in front and one behind
+    EXPECT_EQ(m.g.nodes.size(), 3u) << nodesOf(m.g); // a reshape before and one after
 }
 
 // [B * heads, S, size] as BART, OPT and Whisper have it, the mask between two reshapes.

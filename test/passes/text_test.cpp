@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes by text: graphs/<pass>/<case>.graph holds a graph, a line "---" and what the pass makes of it, or "unchanged".
 // The numbers of nodes do not count, and bodies only where the wanted text has one. Beside the text: what every pass
-// keeps (pass_test.h). A line "#! ..." in front of the graph says what the pass is told:
-//   gpu 90       the engine is for a GPU of this capability        cpu 1024   for a CPU with AVX2 and so many bytes of L2
+// keeps (pass_test.h). A line "#! ..." before the graph says what the pass is told:
+//   gpu 90       the engine is for a GPU of this capability        cpu 1024   for a CPU with AVX2 and so many bytes of
+// L2
 //   half         FP16 is permitted                                 refittable
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds

@@ -141,7 +141,7 @@ TEST(PlanHostile, EveryFlippedBitIsNoticed)
     EXPECT_TRUE(plan::read(b.data(), b.size()).ok());
 }
 
-// Behind the hash: random damage to the metadata of small plans.
+// After the hash: random damage to the metadata of small plans.
 TEST(PlanHostile, RandomDamageWithTheHashSetRight)
 {
     std::vector<std::string> plans{goodPlan()};
@@ -304,7 +304,7 @@ TEST(PlanHostile, Graphs)
         SCOPED_TRACE(part);
         expectError(planOf(s), part);
     };
-    // The profile of the plan belongs to another network: what is wrong stands behind the graph.
+    // The profile of the plan belongs to another network: what is wrong stands after the graph.
     bad([](Spec&) {}, "optimization profile 0: input 'x' has rank 4, the graph has [2]");
     bad([](Spec& s) { s.xName = "z"; }, "tensor 'x' is not what the graph has");
     bad([](Spec& s) { s.xName = "y"; }, "names of their own");

@@ -19,7 +19,7 @@ enum class Fault
     kFirstImageOnly,
     kBatchOfOneStrides,
     kBorderRepeated,  // the nearest element of x instead of zero
-    kBorderWrapped,   // the row before or behind instead of zero
+    kBorderWrapped,   // the row before or after instead of zero
     kBorderUnwritten, // of a padded copy: what the workspace held
     kWrongGroup,      // all groups read the first one's channels
     kNextGroupsWeights,

@@ -136,7 +136,7 @@ TEST(Stepwise, NeitherIsWrong)
     }
 }
 
-// (x + 65504) - 65504 in f32 keeps 8 bits behind the point; by 1.5 * 2^23, none.
+// (x + 65504) - 65504 in f32 keeps 8 bits after the point; by 1.5 * 2^23, none.
 TEST(Stepwise, Cancellation)
 {
     for (double c : {65504.0, 12582912.0}) {

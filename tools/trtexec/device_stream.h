@@ -34,7 +34,7 @@ public:
 
     void* handle() const { return stream_; } // a cudaStream_t
     void synchronize();
-    void waitFor(DeviceEvent const& event); // what is given from now on begins behind it
+    void waitFor(DeviceEvent const& event); // what is given from now on begins after it
     void sleep(double ms);                  // nothing happens for so long
 
     // What is given between the two becomes a CUDA graph, which launch() runs. False: it cannot be captured.

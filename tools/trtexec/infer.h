@@ -25,9 +25,9 @@ public:
 
 using Clock = std::chrono::steady_clock;
 
-// One execution context. On a GPU, queries are given ahead: while one is computed, the next one waits on the device with
-// its inputs, and copies run beside the computation on streams of their own (all queries have the same inputs, so a copy
-// that comes while they are read changes nothing). On the CPU device a query is done when it has been given.
+// One execution context. On a GPU, queries are given ahead: while one is computed, the next one waits on the device
+// with its inputs, and copies run beside the computation on streams of their own (all queries have the same inputs, so
+// a copy that comes while they are read changes nothing). On the CPU device a query is done when it has been given.
 class Lane
 {
 public:
@@ -39,7 +39,7 @@ public:
     bool isEmpty() const { return active_ == 0; }
     void give();         // a query; not when full
     QueryTimes finish(); // waits for the oldest query; not when empty
-    void end();          // behind the last query: outputs are on the host
+    void end();          // after the last query: outputs are on the host
 
     nvinfer1::IExecutionContext& context() { return *context_; }
     Bindings const& bindings() const { return *bindings_; }

@@ -40,7 +40,7 @@ void libraryStep(Log& log, std::string const& what, F&& action)
         throw LibraryFailure(what + " cannot be done");
 }
 
-// The same for what the library takes as a permission and answers with a warning where it has nothing behind it: who
+// The same for what the library takes as a permission and answers with a warning where it has nothing after it: who
 // asks for it on the command line wants it done.
 template <class F>
 void librarySupports(Log& log, std::string const& what, F&& action)

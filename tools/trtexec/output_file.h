@@ -20,7 +20,7 @@ struct OutputFile
 // Throws Failure for a folder, and where links lead in a circle.
 OutputFile resolveOutput(std::string const& path);
 
-// Throws Failure, and leaves nothing behind, when the bytes cannot all be written. Waits for a reader of a named pipe.
+// Throws Failure, and leaves nothing after, when the bytes cannot all be written. Waits for a reader of a named pipe.
 void writeFile(std::string const& path, void const* data, size_t sizeBytes);
 inline void writeFile(std::string const& path, std::string_view text)
 {

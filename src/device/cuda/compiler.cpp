@@ -10,7 +10,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The number in front of `what`, in the line that begins at `from`.
+// The number before `what`, in the line that begins at `from`.
 int numberBefore(std::string const& log, size_t from, size_t end, char const* what)
 {
     size_t at = log.find(what, from);

@@ -17,7 +17,7 @@ struct CudnnAttention
         kMask,
         kScale, // a number
         kY,
-        kLowest, // a number: the score of keys behind the query, where it is causal
+        kLowest, // a number: the score of keys after the query, where it is causal
         kInner,
     };
     using Four = std::array<int64_t, 4>;

@@ -32,7 +32,7 @@ Result<CudnnGraph> CudnnConvolution::graph(Cudnn const& cudnn, CudnnHandle* hand
     TW_ASSIGN(void* const xAt, tensor(kX, type, {n, c, in[0], in[1]}));
     TW_ASSIGN(void* const wAt, tensor(kW, type, {k, c, windowSize[0], windowSize[1]}));
     TW_ASSIGN(void* const biasAt, tensor(kBias, kDnnFloat, {1, k, 1, 1}));
-    int const links = 1 + (residual ? 1 : 0) + (activates ? 1 : 0); // behind the convolution
+    int const links = 1 + (residual ? 1 : 0) + (activates ? 1 : 0); // after the convolution
     int link = 0;
     auto next = [&] {
         bool const isLast = link++ == links;

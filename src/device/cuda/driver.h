@@ -56,7 +56,7 @@ enum : int
     kFunctionDynamicSharedBytes = 8, // cuFuncSetAttribute
 
     kLaunchClusterDimension = 4, // LaunchAttribute::id; the value is three numbers
-    kLaunchProgrammatic = 6,     // the value is 1: may begin before the kernel in front of it has ended
+    kLaunchProgrammatic = 6,     // the value is 1: may begin before the kernel before it has ended
 
     kStreamNonBlocking = 1,
     kCaptureRelaxed = 2, // cuStreamBeginCapture

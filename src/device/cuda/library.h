@@ -15,8 +15,8 @@ namespace tw::cuda {
 struct SearchPath
 {
     std::vector<std::string> given;  // files or folders that the user named; when there are any, no other is tried
-    std::vector<std::string> before; // folders in front of the loader's own path: beside libnvinfer
-    std::vector<std::string> after;  // and behind it: toolkit and wheel folders
+    std::vector<std::string> before; // folders before the loader's own path: beside libnvinfer
+    std::vector<std::string> after;  // and after it: toolkit and wheel folders
 };
 
 class Library

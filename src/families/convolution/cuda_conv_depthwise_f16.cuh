@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thread has V channels of COLUMNS outputs of a row. Of a row of x it holds what those need of it.
-// Behind activate() and few_f16.cuh or few_f32.cuh.
+// After activate() and few_f16.cuh or few_f32.cuh.
 //   int R, S, STRIDE, DILATION, COLUMNS, V, THREADS; bool RESIDUAL
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolutions by strips of outputs.
-// Behind activate() and few_f16.cuh or few_f32.cuh.
+// After activate() and few_f16.cuh or few_f32.cuh.
 //   int R, S, STEP_H, STEP_W, DILATION, COLUMNS, V, ROWS, SLICE, AHEAD, BLOCKS, kChannels, THREADS; bool RESIDUAL
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions by tiles. Behind cuda_conv_depthwise_tile_f16.cuh or _f32.cuh, which have Worker.
+// Depthwise convolutions by tiles. After cuda_conv_depthwise_tile_f16.cuh or _f32.cuh, which have Worker.
 #pragma once
 
 #include "families/convolution/cuda_conv_depthwise_tiles.cuh"

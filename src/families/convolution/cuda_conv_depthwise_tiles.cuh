@@ -2,7 +2,7 @@
 // What both types share: a block walks over tiles of y with the same channels. The tile of x [IN_H, IN_W, VECTORS] that
 // the next one needs is copied meanwhile, zeros outside of x; y leaves through shared memory. Vectors of a pixel change
 // places by the pixel's column, so that 8 columns' same vector lie in 8 different groups of banks.
-// Behind activate().
+// After activate().
 //   int HELD, BLOCKS, R, S, STEP_H, STEP_W, DIL_H, DIL_W, ACROSS, ROWS, VECTORS, IN_W, ROW, ROW_Y; type T; bool
 //       IS_PAIR, RESIDUAL
 #pragma once
@@ -30,7 +30,7 @@ constexpr int FAR = (STEP >= 4   ? 4
                      : STEP >= 2 ? 3
                                  : 2) +
                     IS_PAIR;
-// Bytes behind the row's beginning.
+// Bytes after the row's beginning.
 template <int STEP>
 TW_INLINE constexpr int placeOf(int column, int vector)
 {
@@ -88,7 +88,7 @@ TW_INLINE Unit residualAt(TileParams const& p, Tile const& t, int h, int w, int 
     i64 const pixel = (i64(t.image) * p.outH + t.h0 + h) * p.outW + t.w0 + w;
     return *reinterpret_cast<Unit const*>(static_cast<T const*>(p.residual) + pixel * p.pixelResidual + vector * V);
 }
-// A plain store behind the first of an unrolled loop becomes four, of a word each.
+// A plain store after the first of an unrolled loop becomes four, of a word each.
 TW_INLINE void storeWhole(T* to, Unit const& v)
 {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.v[0]), "r"(v.v[1]), "r"(v.v[2]),

@@ -81,7 +81,7 @@ inline Geometry geometryOf(ir::Node const& node, RunArgs const& args)
 // As the implicit products of kernels/cuda take them, and the order of k in their filters (for packFilters()).
 cuda::ConvShape shapeOf(Geometry const& geometry);
 int64_t placeOfFilter(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t nchw);
-// Those of one group round up to 8; groups lie one behind the other as they are.
+// Those of one group round up to 8; groups lie one after the other as they are.
 int64_t filtersOf(Geometry const& geometry);
 constexpr int64_t kMostNchwChannels = 16; // more, and channels-last copies pay
 
@@ -92,7 +92,7 @@ FusedActivation activationOf(ir::Node const& node);
 bool hasResidual(Problem const& problem);
 // Of this type, 2-D, constant filters and bias, sizes that count in 32 bits.
 Support supportsCommon(Problem const& problem, DataType type = DataType::kHalf);
-// Bias (zeros, where there is none), residual, activation behind it.
+// Bias (zeros, where there is none), residual, activation after it.
 cuda::Epilogue epilogueOf(Problem const& problem);
 
 inline int64_t roundUp8(int64_t v)
@@ -104,7 +104,7 @@ inline int64_t roundUp8(int64_t v)
 using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, int64_t layout);
 // [filters, each] of w's type, filters and gaps beyond those of w zero; `layout` goes to `placeOf`.
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
-// Floats, zeros behind them or where there is no bias.
+// Floats, zeros after them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
 
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.

@@ -255,7 +255,7 @@ CudaKernels Tactics::generate(Problem const& p, Config const& config, Operand op
                                                                         RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Geometry const g = geometryOf(*node, x.dims, args.inputs[1].dims, y.dims);
-        // Which taps a phase has depends on what is cut off in front.
+        // Which taps a phase has depends on what is cut off before.
         if (kind == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed.before))
             return unsupported("padding that differs from that of the maximum shapes");
         if (char const* const why = unsupportedGeometry(spec, g, kind))

@@ -19,7 +19,7 @@ KernelWindowGeometry geometryOf(ir::Node const& node, Extents const& x, Extents 
 KernelWindowGeometry geometryOf(Problem const& problem, bool atMaximum);
 // Convolutions transposed, without a residual.
 Support supportsTransposed(Problem const& problem);
-// w [c, k, r, s] as [r, s, k, c]: `filters` rows of `each` channels for every position, zeros behind w's.
+// w [c, k, r, s] as [r, s, k, c]: `filters` rows of `each` channels for every position, zeros after w's.
 std::string packTransposed(TensorSpec const& w, int64_t filters, int64_t each);
 // Whether windows of at most so many positions in each direction lie side by side.
 bool areBeside(KernelWindowGeometry const& geometry, int64_t mostWindow);

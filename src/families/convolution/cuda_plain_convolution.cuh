@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behind activate().
+// After activate().
 //   type T
 #pragma once
 

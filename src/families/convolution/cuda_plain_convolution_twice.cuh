@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two convolutions, the second with an activation of its own.
-// Behind activate() and activate_2().
+// After activate() and activate_2().
 //   type T
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread for each element of y.
-// Behind activate().
+// After activate().
 //   type T
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plain convolutions and transposed ones have in common.
-// Behind activate().
+// After activate().
 //   type T
 #pragma once
 

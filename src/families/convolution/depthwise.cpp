@@ -52,7 +52,7 @@ public:
           activation_(activation)
     {}
 
-    // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero behind the last channel.
+    // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero after the last channel.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
         int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];

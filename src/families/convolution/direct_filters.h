@@ -41,7 +41,7 @@ public:
     DirectFilters(Problem const& problem, kernels::jit::Isa isa, DirectTactic::Input input, int64_t mostVectors);
 
     // w [K, C, d, r, s] (transposed: [C, K, d, r, s]; d 1 over two axes) to [group][block][class of planes, of rows, of
-    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero behind the last
+    // columns][d][r][channels by the loop's number][s][channel of the loop][lanes of the block], zero after the last
     // channel of the group.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed);
     // The order of pack() where nothing is added to the filters.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution by the matrix micro-kernel over a copy of the image with its padding: no tap ever falls off, so that any
 // window of any size is a list of pointers, one for each of its elements. Rows of a tile are output columns, columns
-// are output channels; behind each pointer the sum runs over the channels of the group. In one group with dilation 1
+// are output channels; after each pointer the sum runs over the channels of the group. In one group with dilation 1
 // the elements of a filter row follow each other with their channels, and are one pointer together. Where nothing is
 // outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
 #include <algorithm>
@@ -177,7 +177,7 @@ private:
     int64_t packedFloats(Geometry const& g) const { return groups_ * vectors_ * width_ * depth(g); }
     int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
 
-    // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero behind the group's last channel.
+    // w [K, C, window] to [group][block][pointer][run][lanes of the block], zero after the group's last channel.
     void packBlock(Geometry const& g, float const* w, int64_t group, int64_t block, float* packed) const
     {
         Sum const sum(g);

@@ -29,7 +29,7 @@ Span validInputs(int64_t in, int64_t out, int64_t stride, int64_t shift)
     return Span{std::min(begin, in), std::clamp<int64_t>(end, 0, in)};
 }
 
-// What stands behind the sums of a plane, which lies `at` elements into y and residual.
+// What stands after the sums of a plane, which lies `at` elements into y and residual.
 template <class T>
 void finish(float* plane, T const* residual, FusedActivation const& f, T* y, int64_t at, int64_t count)
 {

@@ -28,7 +28,7 @@ Support supportsConvolution(Problem const& problem, kernels::jit::Isa isa, int m
 Support supportsForward(Problem const& problem, kernels::jit::Isa isa);
 bool isTransposed(ir::Node const& node);
 convolution::Geometry convolutionGeometry(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y);
-// What stands behind the sums.
+// What stands after the sums.
 std::optional<kernels::jit::Activation> jitActivation(ir::Node const& node);
 
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.

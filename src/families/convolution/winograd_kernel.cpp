@@ -4,8 +4,8 @@
 //   V [pieces][P][tiles][piece]  = transformed tiles of x
 //   M [P][tiles][columns]        = sum over the pieces of V[p] times U[p], for each position p
 //   y                            = transformed M + bias + residual, activation
-// A window over three axes has the pieces of each of its planes one plane after the other, as if C were d C; those of planes
-// outside the image for all tiles of a block are left out.
+// A window over three axes has the pieces of each of its planes one plane after the other, as if C were d C; those of
+// planes outside the image for all tiles of a block are left out.
 // U, the transformed weights: packed at load as [column block][P][panel of the matrix kernel][C][panel's columns], or
 // made from [column block][panel][C][3][3][panel's columns] for one column block and piece at a time, in scratch
 // memory: [P][panel][piece][panel's columns].
@@ -217,7 +217,7 @@ private:
     }
     float const* taps(ColumnBlock const& b, int64_t column) const { return taps_ + s_.c * 9 * (b.begin + column); }
 
-    // to [d][C][9][columns] := filters k, k + 1, ...; zeros behind the last one.
+    // to [d][C][9][columns] := filters k, k + 1, ...; zeros after the last one.
     void gatherTaps(float const* w, int64_t k, int64_t filters, int64_t columns, float* to) const
     {
         int64_t const planes = s_.depth.window, channels = s_.c / planes;
@@ -281,7 +281,8 @@ private:
         int64_t const z = plane % out * s_.depth.stride - s_.depth.before + tap * s_.depth.dilation;
         return z >= 0 && z < in ? plane / out * in + z : -1;
     }
-    // Planes [begin, end) of the window that meet the image for some tile of the block; one at least, so that there is a sum.
+    // Planes [begin, end) of the window that meet the image for some tile of the block; one at least, so that there is
+    // a sum.
     Block planesInside(WinogradLayout const& l, RunArgs const& args, Block const& tiles) const
     {
         Block planes{s_.depth.window, 0};

@@ -17,7 +17,7 @@ constexpr size_t kMostSources = 8;
 constexpr int64_t kPack = 16;
 constexpr int64_t kLeastRow = 32, kMostRow = 1024; // bytes: below all are ends, above words of one row are what counts
 constexpr int64_t kLeastRows = 4096;               // fewer are too few for all the blocks
-constexpr int64_t kBarrierBytes = 128;             // in front of the rest
+constexpr int64_t kBarrierBytes = 128;             // before the rest
 constexpr int64_t kLine = 128, kMostUnrolled = 64;
 
 bool isFlat(Segments const& r)

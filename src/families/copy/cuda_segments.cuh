@@ -144,7 +144,7 @@ TW_INLINE void askAll(RunParams const& p, u32 chunk, u32 in, u32 barrier)
     if constexpr (K + 1 < kSourceCount)
         askAll<K + 1>(p, chunk, in, barrier);
 }
-// Elements behind the last whole word of x, by a warp, where the chunk has them.
+// Elements after the last whole word of x, by a warp, where the chunk has them.
 template <int K>
 TW_INLINE void bringTail(RunParams const& p, u32 chunk, u32 in, u32 lane)
 {
@@ -164,7 +164,7 @@ TW_INLINE void bringTails(RunParams const& p, u32 chunk, u32 in, u32 lane)
     if constexpr (K + 1 < kSourceCount)
         bringTails<K + 1>(p, chunk, in, lane);
 }
-// A piece of each row, all at places known now. Each warp has kOwnRows, one behind the other.
+// A piece of each row, all at places known now. Each warp has kOwnRows, one after the other.
 template <class S>
 TW_INLINE void placePieces(u32 in, u32 out, u32 warp, u32 lane)
 {
@@ -186,7 +186,7 @@ TW_INLINE void placeRows(u32 chunk, u32 in, u32 out, u32 warp, u32 lane, u32 fil
     u32 from = in + S::at + u32(placeOf<S>(row) - begin) + (lane - S::column) * kSize,
         to = out + warp * (kOwnRows * kColumns * kSize) + lane * kSize, line = row % kLines;
     u32 rows = kOwnRows;
-    if constexpr (kAllRows % kRows != 0) { // behind the last row of y would be places that nothing was brought to
+    if constexpr (kAllRows % kRows != 0) { // after the last row of y would be places that nothing was brought to
         u32 const left = row < kAllRows ? kAllRows - row : 0;
         rows = rows < left ? rows : left;
     }

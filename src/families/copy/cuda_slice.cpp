@@ -44,7 +44,7 @@ Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
     Walk w{x.dims, y.dims, stridesOf(x.dims), stridesOf(y.dims), steps};
     if (y.format != Format::kHWC8)
         return w;
-    // [..., h, w, c], gaps behind the channels with them where x has as many.
+    // [..., h, w, c], gaps after the channels with them where x has as many.
     int const c = y.dims.rank - 3;
     int64_t const stored = pixelStrideOf(Format::kHWC8, x.type, x.dims[c]),
                   whole = pixelStrideOf(Format::kHWC8, y.type, y.dims[c]);

@@ -9,7 +9,7 @@ struct ShortParams
 {
     TileBox box;
     cuda::i32 tileA = 1, tileB = 1;
-    cuda::i32 slack = 0, phases = 0; // rows in front of a tile's own; the mask of how much earlier a row of y begins
+    cuda::i32 slack = 0, phases = 0; // rows before a tile's own; the mask of how much earlier a row of y begins
     cuda::i32 pitch = 0, parts = 1;  // of tiles of whole rows of y: words of a row of x; warps that share one
     cuda::Div tilesA, tilesB, packs;
     cuda::Div lanes;          // rows of y side by side that neighbouring threads write; lines of a row of x

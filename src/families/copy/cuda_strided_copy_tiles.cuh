@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows begin at packs on both sides. In shared memory a row is what tile[a] has along b; y is written in packs, and by
 // elements at the ends of rows.
-// Behind cuda_move.cuh.
+// After cuda_move.cuh.
 #pragma once
 
 #include "families/copy/cuda_strided_copy.cuh"

@@ -9,7 +9,7 @@ struct TileParams
 {
     TileBox box;
     cuda::i32 tileA = 1, tileB = 1;
-    cuda::i32 pitch = 0, skew = 0; // of shared memory: from a to a, and more behind each pack's worth of them
+    cuda::i32 pitch = 0, skew = 0;            // of shared memory: from a to a, and more after each pack's worth of them
     cuda::Div tilesA, tilesB, xPacks, yPacks; // packs of a row
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In shared memory a row of x lies as it came, from a unit of x's own on, and a unit is left out behind kPack rows.
-// What is written are whole sectors of y: a tile begins in each row of y where its neighbour in front ends, up to a
+// In shared memory a row of x lies as it came, from a unit of x's own on, and a unit is left out after kPack rows.
+// What is written are whole sectors of y: a tile begins in each row of y where its neighbour before ends, up to a
 // sector earlier than in the first. What lies across two rows of y is written by the last tile of the first one, which
 // reads the first rows of x again, a column further. A thread has the packs of columns that are kStep apart: they lie
 // alike in shared memory and in their sectors.
@@ -22,7 +22,7 @@ TW_KERNEL __launch_bounds__(kMostThreads, 3) copy_unaligned(const __grid_constan
     off const b0 = off(blockIdx.x - rest * idx(p.tilesB.d)) * p.tileB,
               first = off(rest - other * idx(p.tilesA.d)) * p.tileA - p.slack, most = off(t.a) - first;
     int const rows = p.tileA + p.slack, nb = int(off(t.b) - b0 < p.tileB ? off(t.b) - b0 : p.tileB);
-    // Rows low .. end of the tile are this column's; behind them come the first ones of the next column.
+    // Rows low .. end of the tile are this column's; after them come the first ones of the next column.
     int const low = first < 0 ? int(-first) : 0, end = most < rows ? int(most) : rows,
               high = p.wraps ? (end + p.slack < rows ? end + p.slack : rows) : end;
     off const aStep = off(t.aStep), xRow = off(t.xAt) + at[0] + b0 + first * aStep,

@@ -8,7 +8,7 @@
 //     piece(spot)        a Piece: where it comes from
 //     fill()             a word of border
 //     segment(i)         number of the segment of element i
-//     end(segment)       the element of y behind it
+//     end(segment)       the element of y after it
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"

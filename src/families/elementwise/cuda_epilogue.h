@@ -14,7 +14,7 @@ namespace tw::ops {
 // none.
 std::string epilogueActivation(FusedActivation const& activation, bool exact = false);
 
-// The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros behind: bytes for
+// The elements of a constant of FP16 or FP32 as floats, `count` of them with zeros after: bytes for
 // CudaKernels::pack().
 std::string packFloats(TensorSpec const& constant, int64_t count);
 

@@ -67,7 +67,7 @@ bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSte
     return !alongChannels || y[axis] % 8 == 0; // packs end with the channels
 }
 
-// Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps behind
+// Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps after
 // the last channel take part: what lies there is nobody's.
 Result<void> runNhwc(Settled const& s, CudaLaunch const& launch, RunArgs& args)
 {

@@ -35,7 +35,7 @@ std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
 bool isStatic(Problem const& problem);
 
 // Source of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
-// that become FP16, behind kernels/cuda/common/half_math.cuh.
+// that become FP16, after kernels/cuda/common/half_math.cuh.
 std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf = false);
 
 } // namespace tw::ops

@@ -21,7 +21,7 @@ struct Tolerance;
 
 struct Epilogue
 {
-    enum Input : int // positions behind the two factors
+    enum Input : int // positions after the two factors
     {
         kBias = 2,
         kResidual = 3, // of y's shape and type
@@ -43,9 +43,9 @@ bool hasInput(ir::Node const& node, int input);
 // The activation, and a residual if there is one, against output 0, whose type and shape are known.
 Result<void> inferEpilogue(ir::InferContext& ctx, Epilogue const& epilogue);
 // What rounding errors of a kernel may come to: they are relative to the largest sum, and tolerances to the largest
-// output. Where an activation flattens large sums, their size comes from the weights: over random factors in [-1, 1] the
-// largest of many sums is about four standard deviations, each sqrt(sum of w^2 / 3). `largestSquares` gives the largest
-// sum of w^2 of an output; it is asked where the activation flattens.
+// output. Where an activation flattens large sums, their size comes from the weights: over random factors in [-1, 1]
+// the largest of many sums is about four standard deviations, each sqrt(sum of w^2 / 3). `largestSquares` gives the
+// largest sum of w^2 of an output; it is asked where the activation flattens.
 Tolerance epilogueTolerance(Epilogue const& epilogue, DataType type, std::function<double()> const& largestSquares);
 // By the reference: adds the residual to the wanted elements of output 0 and applies the activation.
 Result<void> finishReference(RefContext& ctx, Epilogue const& epilogue);

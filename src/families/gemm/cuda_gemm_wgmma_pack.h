@@ -17,7 +17,7 @@ struct PackedMatrices
     bool tf32x3 = false;           // FP32: high parts in a packed row's first half, low ones in its second
 };
 
-// Zeros behind each row.
+// Zeros after each row.
 std::string packMatrices(Blob const& matrices, PackedMatrices const& how);
 
 } // namespace tw::ops::gemm_f16

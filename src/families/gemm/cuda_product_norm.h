@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm behind a matrix product by a kernel of its own that reads y back: of any product by the plain kernels, and,
-// in FP16, a warp for each row behind the product of cuda_gemm_wgmma.h.
+// LayerNorm after a matrix product by a kernel of its own that reads y back: of any product by the plain kernels, and,
+// in FP16, a warp for each row after the product of cuda_gemm_wgmma.h.
 #pragma once
 
 #include "tactic/cuda_tactic.h"

@@ -20,7 +20,7 @@ char const* publishedName(matrix_multiply::MatrixOperation o)
     return "";
 }
 
-// What comes behind a product: bias and activation.
+// What comes after a product: bias and activation.
 void addEnd(LayerFacts& facts, ir::Value const* bias, FusedActivation const& f)
 {
     facts.addWeights("Bias", bias);

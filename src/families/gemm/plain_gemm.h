@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain matrix product with all that may stand behind it, in f32 or f16.
+// The plain matrix product with all that may stand after it, in f32 or f16.
 #pragma once
 
 #include "tactic/tactic.h"

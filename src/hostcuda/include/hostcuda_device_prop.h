@@ -5,7 +5,7 @@
 
 #include "driver_types.h"
 
-/* Properties of a device. CUDA 13 took the clock rates and a few modes out, CUDA 12 added everything behind
+/* Properties of a device. CUDA 13 took the clock rates and a few modes out, CUDA 12 added everything after
    reservedSharedMemPerBlock; the three layouts are 728, 1032 and 1008 bytes. */
 struct cudaDeviceProp
 {

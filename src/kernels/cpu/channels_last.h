@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector kernels on channels-last f32 tensors: runs of pixels, `step` elements from one to the next, each a run of
-// channels. Channel counts are rounded up to whole cache lines (16): what lies behind the last channel is read and
+// channels. Channel counts are rounded up to whole cache lines (16): what lies after the last channel is read and
 // written along, as the format allows. One table for each instruction set.
 #pragma once
 

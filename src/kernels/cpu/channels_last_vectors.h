@@ -59,7 +59,7 @@ void toNhwc(float const* x, int64_t channelStep, float* y, int64_t step, int64_t
     for (; p + 8 <= pixels; p += 8)
         for (int64_t c = 0; c < channels; c += 8) {
             __m256 r[8];
-            for (int i = 0; i < 8; ++i) // behind the last channel: the last one again
+            for (int i = 0; i < 8; ++i) // after the last channel: the last one again
                 r[i] = _mm256_loadu_ps(x + (c + i < channels ? c + i : channels - 1) * channelStep + p);
             transpose8(r);
             for (int i = 0; i < 8; ++i)

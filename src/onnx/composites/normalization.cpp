@@ -86,7 +86,7 @@ void importBatchNormalization(ImportContext& ctx)
         ctx.store(scale, i, factor);
         ctx.store(shift, i, b.floatAt(i) - m.floatAt(i) * factor);
     }
-    // The layer takes at least two dimensions behind the channel.
+    // The layer takes at least two dimensions after the channel.
     std::vector<int> const extra = axesFrom(rank, 4);
     x = &ctx.unsqueeze(*x, extra);
     nvinfer1::Weights const none{x->getType(), nullptr, 0};

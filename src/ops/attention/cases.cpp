@@ -55,7 +55,7 @@ void fused(Tokens const& tokens, DataType type)
     add("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
         in = {x({2, 3, 70, 64}), x({2, 3, 41, 64}), x({2, 3, 41, 64})};
     });
-    for (bool apart : {false, true}) // all in one tensor, parts behind each other or by heads
+    for (bool apart : {false, true}) // all in one tensor, parts after each other or by heads
         add(apart ? "packed_by_heads" : "packed", 2, 65, 65, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
             t.q.headStride = t.k.headStride = t.v.headStride = apart ? 192 : 64;
             t.k.offset = apart ? 64 : 192;

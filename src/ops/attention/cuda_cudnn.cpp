@@ -188,7 +188,7 @@ Support CudnnTactic::supports(Problem const& p) const
 
 std::vector<Config> CudnnTactic::configs(Problem const& p) const
 {
-    // The first is best for many queries, the last for few; those between are behind one of them.
+    // The first is best for many queries, the last for few; those between are after one of them.
     std::vector<Config> const all = cudnnConfigs(p, layerOf(p), kMostEngines);
     return all.size() > 2 ? std::vector<Config>{all.front(), all.back()} : all;
 }

@@ -47,7 +47,7 @@ struct Scratch
     int64_t scoreStride = 0;
 };
 
-// Where one row of the scores may end early: columns behind it weigh nothing.
+// Where one row of the scores may end early: columns after it weigh nothing.
 constexpr double kNothing = -1e30;
 
 class Plan final : public Prepared

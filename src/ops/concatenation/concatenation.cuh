@@ -81,7 +81,7 @@ TW_KERNEL concatenation_16(const __grid_constant__ RowParams p)
     copyRows<unit16>(p);
 }
 
-// 16 bytes of y for a thread. Behind the last input, in the gap of a pixel: zeros.
+// 16 bytes of y for a thread. After the last input, in the gap of a pixel: zeros.
 template <class U>
 TW_INLINE void copyWhole(WholeParams const& p)
 {

@@ -9,7 +9,7 @@ namespace tw::ops::concatenation {
 
 namespace {
 
-// Bytes [begin, end) of y. Input k is [outer, its bytes behind the axis]; its pieces stand side by side in y's rows.
+// Bytes [begin, end) of y. Input k is [outer, its bytes after the axis]; its pieces stand side by side in y's rows.
 void place(RunArgs const& args, int axis, int64_t rowBytes, int64_t begin, int64_t end)
 {
     char* y = args.outputs[0].as<char>();
@@ -42,7 +42,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"concatenation_any_plain_cpu", 1, run};
 
-// ---- Channels-last, along the channels: runs of whole cache lines, in order, so that what an input writes behind its
+// ---- Channels-last, along the channels: runs of whole cache lines, in order, so that what an input writes after its
 // last channel is overwritten by the next one. Inputs that lie in their place already (aliases) are left alone.
 
 Support supportsNhwc(Problem const& p)

@@ -21,7 +21,7 @@ constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
 // All inputs at once: y is one stretch.
 
-// The same by words. Segments: inputs, and the gap behind them.
+// The same by words. Segments: inputs, and the gap after them.
 constexpr int kEach = 4;         // words for a thread, in flight together
 constexpr int64_t kWaves = 4096; // threads of a multiprocessor, about: with fewer of them a thread moves one word
 

@@ -52,7 +52,7 @@ Result<void> infer(ir::InferContext& ctx)
     return {};
 }
 
-// Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one behind the other. By pixels: whole
+// Linear: nothing but dimensions of size 1 before the axis, so the inputs lie one after the other. By pixels: whole
 // cache lines of each pixel, in kHWC8 whole vectors.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {

@@ -8,7 +8,7 @@ Result<void> reference(RefContext& ctx)
     int const axis = ctx.attrs<Attrs>().axis;
     TensorRef const& y = ctx.out();
     Extents const yStrides = stridesOf(y.dims);
-    int64_t before = 0; // along the axis, of the inputs that stand in front
+    int64_t before = 0; // along the axis, of the inputs that stand before
     for (int k = 0; k < ctx.inputCount(); ++k) {
         TensorRef const& x = ctx.in(k);
         if (x.count() > 0) {

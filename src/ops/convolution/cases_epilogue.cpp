@@ -71,7 +71,7 @@ void epilogueCases(CaseList& list)
             in.push_back(input(DataType::kHalf, {1, 5, 6, 7}));
         add(residual ? "half_residual" : "half", Attrs(padded, Kind::kSigmoid), std::move(in));
     }
-    // FP16 and FP32 by the tensor cores: residual and activation behind whole vectors of channels and tails.
+    // FP16 and FP32 by the tensor cores: residual and activation after whole vectors of channels and tails.
     auto image = [&](char const* name, Attrs const& a, FusedActivation const& f, Extents x, Extents w,
                      Extents residual) {
         for (DataType t : {DataType::kHalf, DataType::kFloat}) {

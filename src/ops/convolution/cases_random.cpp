@@ -5,7 +5,7 @@
 
 namespace tw::ops::convolution {
 
-// Channels of x and y, window and padding of a convolution, and what stands behind it.
+// Channels of x and y, window and padding of a convolution, and what stands after it.
 void randomCase(CaseList& list, Draw& d, std::string const& name)
 {
     KernelWindowAttrs a;

@@ -11,7 +11,7 @@ namespace {
 
 using nvinfer1::PaddingMode;
 
-// What ONNX trims from the full output of (in - 1) stride + extent elements, and adds behind it: with output_padding
+// What ONNX trims from the full output of (in - 1) stride + extent elements, and adds after it: with output_padding
 // and output_shape an output may reach beyond every window; it is the bias there.
 struct Trim
 {

@@ -72,7 +72,7 @@ Halves halvesOf(Problem const& p)
     KernelWindowAttrs depthwise = a;
     depthwise.paddingMode = PaddingMode::kExplicitRoundDown;
     depthwise.prePadding = {0, g.before[2]};
-    depthwise.postPadding = {0, 0}; // what lies behind the last column is not asked for
+    depthwise.postPadding = {0, 0}; // what lies after the last column is not asked for
     Halves h;
     h.expandNode = nodeOf(*p.node, KernelWindowAttrs::plain(2), a.inner);
     h.depthwiseNode = nodeOf(*p.node, depthwise, a.outer);
@@ -284,7 +284,7 @@ std::vector<Config> BandsTactic::configs(Problem const& p) const
             list.push_back({expand, block, kib});
     };
     // Small buffers leave room in L2 for what streams past. Without bands the two take as long as apart: where that is
-    // faster (a quick L3 behind a small L2), the clock finds it.
+    // faster (a quick L3 after a small L2), the clock finds it.
     for (int64_t kib : {l2 / 4, l2 / 8})
         for (int64_t expand : {2, 3})
             add(expand, 1, kib);

@@ -46,7 +46,7 @@ void cases(CaseList& list)
     gather("nd_batch", Mode::kNd, 0, 1, f32({3, 4, 2, 5}), at({3, 6, 2}));
     gather("nd_batch_2", Mode::kNd, 0, 2, f32({3, 2, 4, 5}), at({3, 2, 1}));
     gather("nd_1d_indices", Mode::kNd, 0, 0, f32({3, 4}), at({2}));
-    // Rows shared out among workers; blocks of all the widths that are copied in ways of their own.
+    // Rows distributed among workers; blocks of all the widths that are copied in ways of their own.
     gather("shared_rows", Mode::kDefault, 0, 0, f32({300, 768}), at({1, 70}));
     gather("shared_elements", Mode::kDefault, 1, 0, f32({2, 5000}), at({20011}));
     gather("shared_element_mode", Mode::kElement, 0, 0, f32({70, 700}), at({90, 301}));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kThreads = 1024;
 constexpr int64_t kOwn = 32 << 10;        // columns of y whose indices a block keeps
-constexpr int64_t kRingBytes = 224 << 10; // behind it the barriers
+constexpr int64_t kRingBytes = 224 << 10; // after it the barriers
 constexpr int64_t kBarriers = 16;         // a row each
 constexpr int64_t kLeastRow =
     kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time

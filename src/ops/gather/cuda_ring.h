@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Along the innermost axis of long rows: TMA brings rows into a ring of shared memory while elements of the
-// row in front are taken; registers hold the indices, which are the same for all rows.
+// row before are taken; registers hold the indices, which are the same for all rows.
 #pragma once
 
 #include "tactic/cuda_tactic.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TMA brings rows of x into a ring of shared memory, while elements of the row in front are taken; registers
+// TMA brings rows of x into a ring of shared memory, while elements of the row before are taken; registers
 // hold a block's indices.
 //   type Element; int kThreads, kOwn: columns of y for a block, kRing: bytes, kBarriers: a row each
 #pragma once

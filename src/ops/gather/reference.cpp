@@ -31,7 +31,7 @@ Result<void> reference(RefContext& ctx)
             setFromIndex(axis, c.offset(jStrides));
         } else if (a.mode == Mode::kDefault) {
             int64_t jOffset = 0;
-            for (int d = 0; d < q; ++d) // y: dimensions before the axis, then those of j behind the first n
+            for (int d = 0; d < q; ++d) // y: dimensions before the axis, then those of j after the first n
                 jOffset += (d >= n ? c.at[axis + d - n] : j.dims[d] == 1 ? 0 : c.at[d]) * jStrides[d];
             for (int d = 0; d < axis; ++d)
                 from[d] = x.dims[d] == 1 ? 0 : c.at[d];

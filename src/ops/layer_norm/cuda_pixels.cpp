@@ -42,7 +42,7 @@ Support supports(Problem const& problem)
     Shape const s(problem);
     Layout::Sizes const most = s.layout.sizes(problem.inputs[0].maxDims);
     if (!s.layout.exists() || s.layout.isRows())
-        return Support::no("takes groups of neighbouring channels over neighbouring dimensions in front of them");
+        return Support::no("takes groups of neighbouring channels over neighbouring dimensions before them");
     if (s.layout.weights() != Layout::Weights::kNone &&
         (s.layout.weights() != Layout::Weights::kColumns || most.tail != 1 || most.count != s.channels()))
         return Support::no("takes gamma and beta with a number for each channel");

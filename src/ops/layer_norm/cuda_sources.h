@@ -10,7 +10,7 @@ namespace tw::ops::layer_norm {
 
 extern CudaTactic const kRows, kChunks, kColumns, kPixels;
 
-// The constants in front of layer_norm.cuh.
+// The constants before layer_norm.cuh.
 std::string constantsOf(Problem const& problem);
 // Those that row_weights.cuh wants as well.
 std::string rowConstantsOf(Problem const& problem, Layout const& layout, int64_t width);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set in the registers of kRow threads: V elements in each of P packs a thread. Gamma and beta that no kernel writes are
-// read before the kernel in front has ended.
+// A set in the registers of kRow threads: V elements in each of P packs a thread. Gamma and beta that no kernel writes
+// are read before the kernel before has ended.
 //   int kRow, kThreads, kWidth, kPacks; bool kEarly, and what row_weights.cuh wants
 #pragma once
 

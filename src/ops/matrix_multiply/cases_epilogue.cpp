@@ -84,7 +84,7 @@ void epilogueCases(CaseList& list)
                             b = constant(type, {40, 72}, coarse({40, 72}, 7));
             on("kind" + std::to_string(k + 1), kNone, kTranspose, f, {a, b, w({40})});
         }
-        // Beside a residual, before and behind whole tiles; batches that are rows, batches that are not.
+        // Beside a residual, before and after whole tiles; batches that are rows, batches that are not.
         on("residual", kNone, kNone, Kind::kRelu, {x({131, 200}), w({200, 136}), w({136}), x({131, 136})});
         on("residual_steps", kNone, kTranspose, {}, {x({70, 1024}), w({264, 1024}), w({264}), x({70, 264})});
         on("residual_odd", kNone, kNone, FusedActivation(FusedKind::kGeluErf),

@@ -4,7 +4,7 @@
 // whose dimensions are equal or 1 (broadcast). An operation for each input: none, transpose (its last two dimensions
 // are swapped first), vector (its last dimension alone is a row m = 1 for input 0, a column n = 1 for input 1, and y
 // has no dimension for it). [m,0] x [0,n] gives zeros.
-// Connected (a fully connected layer): a [N.., C, H, W] has k = C H W, b [n, ...] in any shape of that volume behind n
+// Connected (a fully connected layer): a [N.., C, H, W] has k = C H W, b [n, ...] in any shape of that volume after n
 // is transposed, y [N.., n, 1, 1].
 // bias [n], one number for each column of y, where b is no vector; r: shape and type of y; f: an activation.
 // norm: LayerNorm over the n numbers of each row x, (x - mean) / sqrt(variance + epsilon) * gamma + beta with gamma and

@@ -6,7 +6,7 @@ namespace tw::ops::padding {
 
 namespace {
 
-// A slice that begins in front of x and is filled with zeros.
+// A slice that begins before x and is filled with zeros.
 slice::Steps stepsOf(ir::Node const& node, int rank)
 {
     auto const& a = node.attrsAs<Attrs>();

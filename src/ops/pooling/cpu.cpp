@@ -127,7 +127,7 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Geometry const g = geometryOf(a, x.dims, y.dims);
     int64_t const images = x.dims[0], channels = x.dims[1], xStep = x.pixelStride(), yStep = y.pixelStride();
-    // Few rows (global pooling): channels are shared out too.
+    // Few rows (global pooling): channels are distributed too.
     constexpr int64_t kChannelBlock = 64;
     int64_t const rows = images * g.out[0] * g.out[1];
     bool const split = rows < 2 * args.workers->count();

@@ -39,7 +39,7 @@ public:
     char const* misfit() const;
     // How much there is to say for it.
     double score() const;
-    // Behind the cells.
+    // After the cells.
     std::string source() const;
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
 

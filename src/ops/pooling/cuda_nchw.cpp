@@ -57,7 +57,7 @@ public:
     // Why a thread cannot have so many outputs; null when it can.
     char const* misfit() const;
     int64_t alignment() const { return std::max(config_[kUnitX], config_[kUnitY]) * bytes_; }
-    // Behind the cells.
+    // After the cells.
     std::string source() const;
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
 

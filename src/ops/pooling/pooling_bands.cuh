@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block copies the rows of x that a band of y needs, which lie together in memory, to shared memory in packs wherever they
-// begin; a thread goes down ROWS outputs of COLUMNS columns and keeps what R rows of x have come to; y leaves through shared
-// memory as x came. Behind pooling_cells_pairs.cuh or _singles.cuh.
-//   int R, S: the window; int STEP_H, STEP_W; int PAD_W: columns of padding in front; int W, OUT_W: columns of x and y; bool
-//   EXCLUDES: padding does not count; int ROWS, COLUMNS; int GROUPS: of ROWS rows, of a band; int PLANES: of a block, where
+// A block copies the rows of x that a band of y needs, which lie together in memory, to shared memory in packs wherever
+// they begin; a thread goes down ROWS outputs of COLUMNS columns and keeps what R rows of x have come to; y leaves
+// through shared memory as x came. After pooling_cells_pairs.cuh or _singles.cuh.
+//   int R, S: the window; int STEP_H, STEP_W; int PAD_W: columns of padding before; int W, OUT_W: columns of x and y;
+// bool
+//   EXCLUDES: padding does not count; int ROWS, COLUMNS; int GROUPS: of ROWS rows, of a band; int PLANES: of a block,
+// where
 //   a band is a plane; int THREADS; int WORDS_X, WORDS_Y: of shared memory; what the cells want
 #pragma once
 
@@ -103,7 +105,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ BandsParams
     int const elements = shiftX + (PLANES > 1 ? planes * p.h : stop - h0) * W;
     T const* const x = static_cast<T const*>(p.x) + x0;
     T* const in = reinterpret_cast<T*>(data) + FRONT;
-    // What lies behind x is not read: packs up to there, then elements. Lines stay lines in shared memory: a copy of 32
+    // What lies after x is not read: packs up to there, then elements. Lines stay lines in shared memory: a copy of 32
     // bytes that ends in two of them reads memory twice.
     int const whole = u64(x0) + u32(elements + V - 1) <= p.countX ? elements : int((p.countX - x0) / V) * V;
     u32 const to = sharedAddress(in);
@@ -204,7 +206,7 @@ TW_KERNEL __launch_bounds__(THREADS) pooling(const __grid_constant__ BandsParams
     for (int k = threadIdx.x * V; k < last; k += THREADS * V)
         if (k >= begin)
             *reinterpret_cast<Pack<u32, 4>*>(y + k) = *reinterpret_cast<Pack<u32, 4> const*>(out + k);
-    if (threadIdx.x < V) { // before the first pack and behind the last one
+    if (threadIdx.x < V) { // before the first pack and after the last one
         int const k = shiftY + threadIdx.x, behind = max(last, begin) + threadIdx.x;
         if (k < min(begin, end))
             y[k] = out[k];

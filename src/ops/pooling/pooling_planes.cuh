@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear images: a thread has ROWS outputs of COLUMNS columns, and the columns of x between its own and its neighbours' from
-// them. Behind pooling_cells_pairs.cuh or _singles.cuh.
-//   int R, S: the window; int STEP_H, STEP_W; int PAD_W: columns of padding in front; bool EXCLUDES: padding does not count;
+// Linear images: a thread has ROWS outputs of COLUMNS columns, and the columns of x between its own and its neighbours'
+// from them. After pooling_cells_pairs.cuh or _singles.cuh.
+//   int R, S: the window; int STEP_H, STEP_W; int PAD_W: columns of padding before; bool EXCLUDES: padding does not
+// count;
 //   int ROWS, COLUMNS; int UNIT_X, UNIT_Y: elements of an access; int THREADS; what the cells want
 #pragma once
 

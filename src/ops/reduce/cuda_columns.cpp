@@ -22,7 +22,7 @@ struct Columns
     int64_t outer = 1, n = 1, inner = 1;
 };
 
-// The first of the reduced axes and the one behind the last; axes of size 1 at the most are left out.
+// The first of the reduced axes and the one after the last; axes of size 1 at the most are left out.
 struct Axes
 {
     int begin = 0, end = 0;
@@ -30,7 +30,7 @@ struct Axes
     Columns of(Extents const& x) const { return {x.volume(0, begin), x.volume(begin, end), x.volume(end, x.rank)}; }
 };
 
-// False when the reduced axes do not lie together or nothing lies behind them. `x`: the largest dimensions.
+// False when the reduced axes do not lie together or nothing lies after them. `x`: the largest dimensions.
 bool axesOf(Attrs const& a, Extents const& x, Axes& axes)
 {
     bool any = false, behind = false;

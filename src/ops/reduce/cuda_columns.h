@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of axes with kept ones behind them: columns of a matrix, or of many.
+// Reductions of axes with kept ones after them: columns of a matrix, or of many.
 #pragma once
 
 #include "tactic/cuda_tactic.h"

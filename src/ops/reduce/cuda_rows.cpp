@@ -73,7 +73,7 @@ Support supportsRows(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     Extents const& x = problem.inputs[0].maxDims;
-    bool inner = true; // only axes behind the kept ones
+    bool inner = true; // only axes after the kept ones
     for (int d = x.rank - 1, seenKept = 0; d >= 0; --d) {
         if (x[d] == 1)
             continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A warp or a block for each row, or several blocks and then a warp for what they leave. Rows may begin at any element:
-// before the first whole pack and behind the last one lie fewer than V elements each.
-//   int PACKS_AHEAD: of a row that a lane loads before it uses the first; int BLOCKS: of a multiprocessor (accumulators of
+// before the first whole pack and after the last one lie fewer than V elements each.
+//   int PACKS_AHEAD: of a row that a lane loads before it uses the first; int BLOCKS: of a multiprocessor (accumulators
+// of
 //   64 bits have numbers of their own for both); what reduce_arithmetic.cuh wants
 #pragma once
 

@@ -16,7 +16,7 @@ int64_t planeVector(Format f)
     return isByPixel(f) ? 1 : vectorOf(f);
 }
 
-// Zeros lie behind the channels of pixels.
+// Zeros lie after the channels of pixels.
 bool hasZeros(Format x, Format y)
 {
     return y != Format::kChannelsLast && isByPixel(y) && planeVector(x) == 1;

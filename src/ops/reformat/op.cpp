@@ -14,7 +14,7 @@ Result<void> infer(ir::InferContext& ctx)
 }
 
 // The channels of a single pixel lie in the same order in linear formats and those by pixels, which may have more room
-// behind them.
+// after them.
 std::vector<ir::Alias> aliases(ir::Node const&, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     auto isDense = [](TensorRef const& t) {

@@ -35,7 +35,7 @@ TW_KERNEL reformat(const __grid_constant__ Params p)
                 c0 + c < p.channels ? tile[c][pixel] : Element{};
     }
 }
-// Pixels of whole packs of 16 bytes, the same on both sides; what lies behind the channels becomes zero. `pixels`
+// Pixels of whole packs of 16 bytes, the same on both sides; what lies after the channels becomes zero. `pixels`
 // counts packs, xVector those of a pixel.
 TW_KERNEL copy_pixels(const __grid_constant__ Params p)
 {

@@ -22,7 +22,7 @@ enum ConfigField
 {
     kRows,  // of y, for a block: a lane each
     kParts, // of a row: as many warps share it
-    kLate,  // elements, at most, that are read in front of the first row of x
+    kLate,  // elements, at most, that are read before the first row of x
     kConfigFields,
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of y that a block makes follow each other through all planes: what it writes is one piece that begins on a
 // boundary, and what it reads is one piece too. A lane makes a row; PARTS warps share it.
-//   type T: f16, f32; int PARTS, EDGE: elements, at most, that are read in front of the first row of x
+//   type T: f16, f32; int PARTS, EDGE: elements, at most, that are read before the first row of x
 //   int CELLS: floats of shared memory for x
 #pragma once
 
@@ -99,7 +99,7 @@ struct Out<f16>
             row[o / 2 * 2].bits = (unsigned short)(pair);
     }
 };
-// SEEN rows of x, as cells that stand as many late as the first element lies behind a boundary.
+// SEEN rows of x, as cells that stand as many late as the first element lies after a boundary.
 TW_INLINE void stage(LaneParams const& p, u32 start, float* cells)
 {
     constexpr int STEPS = (UNITS + THREADS - 1) / THREADS, ONCE = STEPS < 8 ? STEPS : 4;
@@ -144,7 +144,7 @@ TW_INLINE void makePart(float const* a, float const* b, float weight, Out<T> out
 #pragma unroll
     for (int o = BEGIN; o < END + MORE; ++o) {
         int const from = o == BEGIN ? firstOf(o) : secondOf(o - 1) + 1, first = firstOf(o), second = secondOf(o);
-        // Loads go ahead: behind a store the compiler leaves them where they are.
+        // Loads go ahead: after a store the compiler leaves them where they are.
 #pragma unroll
         for (int k = 0; k < AHEAD + MOST; ++k) {
             int const i = o == BEGIN ? from + k : from + AHEAD + k;

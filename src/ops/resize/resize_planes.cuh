@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block makes ROWS rows of PER_BLOCK planes. Their rows of x go to shared memory as they lie in x, as cells: a
-// plane's part begins as many cells late as its first element lies behind a load's boundary. Rows of an even number of
+// plane's part begins as many cells late as its first element lies after a load's boundary. Rows of an even number of
 // elements leave in pairs; others, which begin off every boundary, through shared memory in whole stores.
 //   type T, Value: what is computed with, Cell: what stands in shared memory; int THREADS, PAIRS of columns, PER_BLOCK
 //   bool IS_KNOWN: bands have code of their own, IN_WARPS: planes have warps of their own, IS_WHOLE: loads end within x
@@ -172,7 +172,7 @@ TW_INLINE void copy(Value (&to)[PAIRS][2], Value const (&from)[PAIRS][2])
     for (int k = 0; k < PAIRS; ++k)
         to[k][0] = from[k][0], to[k][1] = from[k][1];
 }
-// Row r of y from a row of x and the one in front.
+// Row r of y from a row of x and the one before.
 TW_INLINE void put(Columns const& c, int r, Value const (&a)[PAIRS][2], Value const (&b)[PAIRS][2], float weight,
                    bool isKnown)
 {
@@ -193,9 +193,9 @@ TW_INLINE void put(Columns const& c, int r, Value const (&a)[PAIRS][2], Value co
 template <int K>
 TW_INLINE void walkKnown(Columns const& c, int rows)
 {
-    // How far row r of y lies behind a row of x: the one in front of row i, or (nearest) row i itself.
+    // How far row r of y lies after a row of x: the one before row i, or (nearest) row i itself.
     constexpr u32 PHASE = (u32(K) * ROWS * TIMES + PLUS) % BY + (kIsNearest ? 0 : BY);
-    Value v[2][PAIRS][2]; // of a row of x and of the one in front, by turns
+    Value v[2][PAIRS][2]; // of a row of x and of the one before, alternately
 #pragma unroll
     for (int i = 0; i < SEEN; ++i) {
         Value(&a)[PAIRS][2] = v[(i + 1) % 2], (&b)[PAIRS][2] = v[i % 2];

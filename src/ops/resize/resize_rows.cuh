@@ -151,7 +151,7 @@ TW_INLINE void resizeBetween(RowParams const& p)
     Spot const s = spotOf<N>(p, i);
     Scale const& rows = p.scale[0];
     int const from = s.group * kSpans - 1, last = int(rows.in) - 1, tall = int(rows.out),
-              left = int(p.scale[1].out) - s.column; // from: the row in front, -1 for what lies outside
+              left = int(p.scale[1].out) - s.column; // from: the row before, -1 for what lies outside
     N const times = N(rows.times), plus = N(rows.plus), by = N(rows.by.d), need = N(from + 1) * by;
     int o = need <= plus ? 0 : times == 0 ? tall : int(quotient(N(need - plus + times - 1), rows.step));
     waitForPrevious();

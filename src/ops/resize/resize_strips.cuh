@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread walks down a strip of y with 16 bytes of channels.
-//   type T: f16, f32; int COLUMNS of y, of a strip, SHIFT: how far the first begins in front of y, GROUPS of columns
+//   type T: f16, f32; int COLUMNS of y, of a strip, SHIFT: how far the first begins before y, GROUPS of columns
 //   int SEEN_W: columns of x, AHEAD: rows of x that are on their way, VECTORS of a pixel
 //   int PIXEL_X, PIXEL_Y: bytes of a pixel where tensors are whole; THREADS
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace tw::ops::resize {
 
-// A constant that the compiler knows behind its first passes only: sooner, it gives other machine code.
+// A constant that the compiler knows after its first passes only: sooner, it gives other machine code.
 TW_INLINE float late(float v)
 {
     return v;
@@ -140,9 +140,9 @@ TW_INLINE void strips(StripParams const& p)
 #pragma unroll
     for (int i = 0; i < AHEAD && i < SEEN; ++i)
         fetch(i);
-    Across v[2]; // of a row of x and of the one in front, by turns
+    Across v[2]; // of a row of x and of the one before, alternately
     int r = 0;
-    // How far row r of y lies behind a row of x: the one in front of row i, or (nearest) row i itself.
+    // How far row r of y lies after a row of x: the one before row i, or (nearest) row i itself.
     u32 rest = n0 % BY + (kIsNearest ? 0 : BY);
 #pragma unroll
     for (int i = 0; i < SEEN; ++i) {

@@ -62,7 +62,7 @@ void cases(CaseList& list)
     scatter("nd_blocks", nd, f32({3, 4, 2, 5}), at({2, 3, 2}), f32({2, 3, 2, 5}));
     scatter("nd_four", nd, f32({3, 4, 2, 5}), at({17, 4}), f32({17}));
     scatter("nd_rank_8", nd, f32({2, 1, 2, 1, 2, 3, 2, 3}), at({5, 8}), f32({5}));
-    // Shared out among workers; slices of all the widths that are copied in ways of their own.
+    // Distributed among workers; slices of all the widths that are copied in ways of their own.
     scatter("shared_rows", nd, f32({300, 768}), at({70, 1}), f32({70, 768}));
     scatter("shared_one_slice", nd, f32({2, 50000}), at({3, 1}), f32({3, 50000}));
     scatter("shared_tuples", nd, f32({200, 300}), at({30001, 2}), f32({30001}));

@@ -98,7 +98,7 @@ void scatterTuples(RunArgs& args)
             y.as<T>()[at] = u.as<T>()[t];
 }
 
-// u as lines along the axis, which never meet in y: neighbours of them, behind the axis, are written row by row.
+// u as lines along the axis, which never meet in y: neighbours of them, after the axis, are written row by row.
 template <class T>
 void scatterElements(Attrs const& a, RunArgs& args)
 {

@@ -10,7 +10,7 @@ struct Params
 {
     void const *x = nullptr, *j = nullptr, *u = nullptr;
     void *y = nullptr, *last = nullptr;         // last: of each slot, 1 + the tuple, or 0; null: every tuple counts
-    cuda::u64 units = 0, tail = 0;              // of the copy; elements behind its units
+    cuda::u64 units = 0, tail = 0;              // of the copy; elements after its units
     cuda::u64 slots = 0, tuples = 0, count = 0; // count: units of u
     cuda::Loop<1> loop;                         // element: over u, what its coordinates say of the slot
     cuda::i64 size[8] = {}, stride[8] = {};     // of what the indices step over, in slots

@@ -15,8 +15,8 @@ nvinfer1::Permutation identityPermutation()
     return p;
 }
 
-// The first `rank` entries, moved behind an implicit batch. Entries past the rank do not count.
-// The first `rank` entries, behind the batch; those after them do not count and may hold anything. (Setters do not know
+// The first `rank` entries, moved after an implicit batch. Entries past the rank do not count.
+// The first `rank` entries, after the batch; those after them do not count and may hold anything. (Setters do not know
 // the rank: it is the op that refuses what is no permutation.)
 std::vector<int64_t> toAttribute(nvinfer1::Permutation const& p, int rank, int shift)
 {

@@ -124,7 +124,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 constexpr PlainTactic kPlain{"shuffle_any_plain_cpu", 1, run, workspace};
 
-// ---- One transpose of f32: blocks of 8 by 8 in registers, shared out to workers.
+// ---- One transpose of f32: blocks of 8 by 8 in registers, distributed to workers.
 
 Support supportsBlocks(Problem const& p)
 {

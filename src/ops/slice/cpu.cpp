@@ -56,7 +56,7 @@ int64_t runsOf(int64_t const* at, int64_t n, Run* runs)
     return count;
 }
 
-// A row of y: its runs, and the block of x behind each of its blocks (none where the runs alone say it).
+// A row of y: its runs, and the block of x after each of its blocks (none where the runs alone say it).
 struct Row
 {
     std::span<Run const> runs;

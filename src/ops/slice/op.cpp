@@ -162,7 +162,7 @@ std::vector<ir::Alias> pixelAliases(Extents const& x, Extents const& y, Steps co
     return {ir::Alias{true, 0, s.start[1]}};
 }
 
-// A part of the input that lies in one piece: the dimensions before some axis have one element, those behind it are
+// A part of the input that lies in one piece: the dimensions before some axis have one element, those after it are
 // taken whole.
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
@@ -179,7 +179,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     if (in[0].format != Format::kLinear)
         return {};
     Extents const strides = stridesOf(x);
-    bool whole = true; // all dimensions behind this one
+    bool whole = true; // all dimensions after this one
     int64_t offset = 0;
     for (int d = x.rank - 1; d >= 0; --d) {
         bool const inside = s.start[d] >= 0 && s.start[d] <= x[d] - y[d];

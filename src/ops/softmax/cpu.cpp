@@ -126,7 +126,7 @@ private:
     kernels::jit::SoftmaxKernel kernel_;
 };
 
-// Rows: nothing but dimensions of 1 behind the axis.
+// Rows: nothing but dimensions of 1 after the axis.
 class JitTactic final : public Tactic
 {
 public:

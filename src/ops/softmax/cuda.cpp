@@ -41,7 +41,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 
-// How a row of n elements is shared out: threads for each row, packs for each thread.
+// How a row of n elements is distributed: threads for each row, packs for each thread.
 struct Shares
 {
     int64_t row = 1, packs = 1;

@@ -20,7 +20,7 @@ constexpr int64_t kMostPaired = 160;  // FP16, two in a register
 constexpr int64_t kMostSingles = 48;  // FP16, one in a register as FP32: more are pairs
 constexpr int64_t kMostNumbers = 96;  // of a column's, times the columns of a pack, in the registers of a thread
 
-// How a tile of columns is shared out: columns of a pack, lanes along the columns, threads along the axis.
+// How a tile of columns is distributed: columns of a pack, lanes along the columns, threads along the axis.
 struct Shares
 {
     int64_t width = 1, lanes = 32, parts = 16;

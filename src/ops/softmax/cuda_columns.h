@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax along an axis with others behind it: in one pass over memory, the axis in registers.
+// Softmax along an axis with others after it: in one pass over memory, the axis in registers.
 #pragma once
 
 #include "tactic/cuda_tactic.h"

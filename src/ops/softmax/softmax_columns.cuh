@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// x: [outer, n, inner]. A block has X packs of V neighbouring columns; Y threads share the axis of each, so that every number
-// is read once and stays in a register.
-//   type T; int N: elements along the axis, the most where they are not EXACT; int X, Y; bool EXACT; bool RAW: registers keep
+// x: [outer, n, inner]. A block has X packs of V neighbouring columns; Y threads share the axis of each, so that every
+// number is read once and stays in a register.
+//   type T; int N: elements along the axis, the most where they are not EXACT; int X, Y; bool EXACT; bool RAW:
+// registers keep
 //   FP16 numbers, x and then powers, not FP32; int WIDTH: columns of a pack; int RESIDENT: blocks of a multiprocessor
 #pragma once
 
@@ -11,9 +12,9 @@
 namespace tw::ops::softmax {
 
 constexpr int EACH = (N + Y - 1) / Y;
-// Exponentials below a column's largest number: power(x, baseOf(m)) is exp(x - m); between(a, b) takes powers above base a
-// to those above base b. For FP16, powers of 2: a base's rounding is in all powers of a column and cancels out; none that
-// matters is subnormal.
+// Exponentials below a column's largest number: power(x, baseOf(m)) is exp(x - m); between(a, b) takes powers above
+// base a to those above base b. For FP16, powers of 2: a base's rounding is in all powers of a column and cancels out;
+// none that matters is subnormal.
 constexpr bool IS_HALF = sizeof(T) == 2;
 TW_INLINE float power2(float x)
 {
@@ -126,7 +127,7 @@ template <int V>
 TW_INLINE void columns(ColumnsParams const& p)
 {
     __shared__ float part[Y == 1 ? 1 : 2][Y][V][X];
-    // Threads behind the last pack do as the last one does, and store nothing.
+    // Threads after the last pack do as the last one does, and store nothing.
     idx const wanted = blockIdx.x * idx(X) + threadIdx.x % X, pack = min(wanted, idx(p.packs) - 1),
               o = divide(pack, p.packsOfRow);
     int const cy = threadIdx.x / X, n = EXACT ? N : int(p.n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that lie together (nothing behind the axis), read once: each row stays in the registers of a warp or a block.
-//   type T; int THREADS: of a block; int ROW: of them, those of a row; int WIDTH: elements of 16 bytes; int PACKS: of them,
+// Rows that lie together (nothing after the axis), read once: each row stays in the registers of a warp or a block.
+//   type T; int THREADS: of a block; int ROW: of them, those of a row; int WIDTH: elements of 16 bytes; int PACKS: of
+// them,
 //   those of a thread
 #pragma once
 
@@ -28,13 +29,13 @@ TW_INLINE float power(float v)
     return sizeof(T) == 2 ? __expf(v) : exp(v);
 }
 // V elements in each of P packs a thread. EDGES: rows begin at any element; what lies before the first whole pack and
-// behind the last one, fewer than V elements each, is one more for some of the threads.
+// after the last one, fewer than V elements each, is one more for some of the threads.
 template <int V, int P, bool EDGES>
 TW_INLINE void rows(Params const& p)
 {
     releaseDependents();
     waitForPrevious();
-    // Threads behind the last row do as the last one does, for all of a warp exchange, and store nothing.
+    // Threads after the last row do as the last one does, for all of a warp exchange, and store nothing.
     idx const wanted = blockIdx.x * (THREADS / ROW) + threadIdx.x / ROW, slice = min(wanted, idx(p.slices) - 1);
     idx const lane = threadIdx.x % ROW, n = idx(p.n);
     T const* x = static_cast<T const*>(p.x) + i64(slice) * p.n;

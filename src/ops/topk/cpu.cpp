@@ -239,7 +239,7 @@ private:
                 s_.best[count_++] = orderOf(loadElement(x[s_.found[i]]), s_.found[i], smallest_);
             if (at >= n_ || most - count_ >= Scratch::kFound)
                 continue;
-            // What comes later must be better than the worst: of equal ones the first stand in front.
+            // What comes later must be better than the worst: of equal ones the first stand before.
             keepBest();
             float const worst = loadElement(x[indexOf(s_.best[k_ - 1])]);
             threshold = worst;
@@ -317,7 +317,7 @@ private:
             return Scratch::bytes(a_.k, x.dims[axis], x.dims.volume(axis + 1, x.dims.rank), sizeOf(x.type));
         }
 
-        // Units of some columns (rows where there are no others) of one x[o], shared out.
+        // Units of some columns (rows where there are no others) of one x[o], distributed.
         template <class T>
         void select(RunArgs& args) const
         {

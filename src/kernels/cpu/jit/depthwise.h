@@ -24,7 +24,7 @@ struct DepthwiseSpec
     int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0; // from column to column
     bool residual = false;
     // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes: for tensors
-    // that come from behind L2, worked off row after row.
+    // that come from behind L2, processed row after row.
     bool prefetch = false;
     std::optional<Activation> activation;
 };

@@ -48,7 +48,7 @@ private:
     LayerNormForm form_;
     Tail tail_;
 
-    // body(i, masked): vector i behind rax.
+    // body(i, masked): vector i after rax.
     template <class Body>
     void vectors(Body const& body)
     {
@@ -126,7 +126,7 @@ private:
 
     void result(int i, bool masked)
     {
-        // An activation has the registers behind its vector to itself.
+        // An activation has the registers after its vector to itself.
         int const d = form_.activation ? kTemp : kTemp + 2 * i, b = d + 1;
         load(d, at(r8, i), masked);
         if (form_.gamma)

@@ -9,7 +9,7 @@
 
 namespace tw::kernels::jit {
 
-// y[i, j] = factor * x[i, j], j < n; behind the row's end zeros up to the next whole vector.
+// y[i, j] = factor * x[i, j], j < n; after the row's end zeros up to the next whole vector.
 struct CopyRowsArgs
 {
     float const* x = nullptr;

@@ -52,7 +52,7 @@ public:
         }
         c.vblendvps(c.vec(x), c.vec(other), c.vec(x), c.vec(reg_));
     }
-    // Behind the function's return.
+    // After the function's return.
     void table()
     {
         if (c.avx512())

@@ -158,7 +158,7 @@ private:
         c.and_(rax, c.width() - 1);
         tail_.set(rax, rcx);
     }
-    // Zeros behind the numbers of a row, from the next vector on.
+    // Zeros after the numbers of a row, from the next vector on.
     void zeroRest()
     {
         Xbyak::Label next, done, whole;

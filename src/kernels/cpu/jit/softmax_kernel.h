@@ -2,7 +2,7 @@
 // y[j] = exp(t[j] - m) / s with m = max over j of t[j], s = sum over j of exp(t[j] - m), for rows of n numbers, where
 //   t[j] = scale * x[j];  `fill` instead where fillWhere[j] has its highest bit;  + mask[j]
 // (each part only where the spec has it). `deferred`: y[j] = exp(t[j] - m), and 1 / s goes to reciprocals[row].
-// `ends`: row r has ends[r] numbers, 1 .. n; y is 0 behind them, up to the end of the vector in which n lies.
+// `ends`: row r has ends[r] numbers, 1 .. n; y is 0 after them, up to the end of the vector in which n lies.
 // A row that holds NaN or +inf, or nothing but -inf, is NaN throughout.
 #pragma once
 

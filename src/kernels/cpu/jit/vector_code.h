@@ -56,7 +56,7 @@ public:
     };
     void select(int y, int a, Predicate predicate, int b, int ifTrue, int temp);
 
-    // Constants behind the code; then the bytes become a function.
+    // Constants after the code; then the bytes become a function.
     Result<Code> finish();
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread holds rows `row` and row + 8, and of them keys 8 n + 2 t and the next; the sum's layout of mma and wgmma.
-// Behind masks_f16.cuh or masks_f32.cuh.
+// After masks_f16.cuh or masks_f32.cuh.
 //   int KEYS; bool MASK, MASK_ROWS, KEEP, KEEP_ROWS, INVERTED, PAIRS, CAUSAL, MASKED
 #pragma once
 

@@ -36,7 +36,7 @@ AttentionArgs forKernel(AttentionArgs args);
 // them.
 int attentionUnit(int bytesOfElement, std::initializer_list<int64_t> places);
 
-// Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text in front defines.
+// Structs, exp2Of(), sums and tops of a row, and masks for steps of KEYS keys, which the text before defines.
 std::string attentionSource(AttentionMasks const& masks);
 
 } // namespace tw::cuda

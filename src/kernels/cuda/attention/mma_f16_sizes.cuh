@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of mma_f16.cuh, in front of the rows' copies.
+// Tiles of mma_f16.cuh, before the rows' copies.
 #pragma once
 
 namespace tw::cuda {

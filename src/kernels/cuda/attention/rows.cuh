@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of tiles in shared memory. Copies move UNIT elements; the text in front defines UNIT, THREADS and PITCH.
+// Rows of tiles in shared memory. Copies move UNIT elements; the text before defines UNIT, THREADS and PITCH.
 #pragma once
 
 #include "kernels/cuda/attention/masks.cuh"

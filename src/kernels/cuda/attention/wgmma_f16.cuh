@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of FP16 by wgmma. Behind wgmma() and wgmmaFrom().
+// Attention of FP16 by wgmma. After wgmma() and wgmmaFrom().
 //   int D, GROUPS, KEYS, STAGES, THREADS
 #pragma once
 
@@ -21,7 +21,8 @@ TW_INLINE void loadTile(TensorMap const* map, u32 to, u32 bar, int row, int head
         copyTile(to + i * R * 128, map, bar, i * 64, row, head, batch);
 }
 
-// s: scores of rows row and row + 8 (s[4 n ..]: of keys 8 n + 2 t and the next) become exponentials, up to the row's sum;
+// s: scores of rows row and row + 8 (s[4 n ..]: of keys 8 n + 2 t and the next) become exponentials, up to the row's
+// sum;
 // shrink: what earlier sums are worth now.
 TW_INLINE void softmax(Args const& a, Masks const& masks, float (&s)[KEYS / 2], float (&top)[2], float (&sum)[2],
                        float (&shrink)[2], int row, int key0, int t, bool edge, int shift)

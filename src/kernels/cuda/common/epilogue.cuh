@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What products do with their sums: bias, activation, residual.
-// Behind epilogueConstants():
+// After epilogueConstants():
 //   type Element; float activate(float); int CHUNK; bool BIAS, RESIDUAL, ACTIVATE_LAST, ALIGNED
 #pragma once
 
@@ -16,7 +16,8 @@ TW_INLINE constexpr int divisorUpTo(int most, int of)
     return of % most == 0 ? most : divisorUpTo(most - 1, of);
 }
 
-// COUNT biases from column0 on, thread t of THREADS its part, to shared memory: taken before the products, put after them.
+// COUNT biases from column0 on, thread t of THREADS its part, to shared memory: taken before the products, put after
+// them.
 template <int COUNT, int OF>
 struct BiasPart
 {

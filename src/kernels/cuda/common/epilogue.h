@@ -29,7 +29,7 @@ using Output = OutputOf<void>;
 std::string epilogueConstants(Epilogue const& e, int chunk);
 // struct Output and writeRows(). After the prelude and the constants.
 std::string rowsSource(bool single = false);
-// writeColumns(), behind that: for sums whose rows are columns of y.
+// writeColumns(), after that: for sums whose rows are columns of y.
 std::string columnsSource(bool single);
 // The widest chunk, up to 64, that `columns` is a multiple of.
 int chunkOf(int columns);

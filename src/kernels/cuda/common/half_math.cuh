@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions whose results are rounded to FP16: float to float, within a tenth of what that rounding may change (where
-// results are small, gelu within 1.3e-5), in few enough instructions that memory stays the limit. Sine, cosine and tangent
-// for |x| < 10^7. Polynomials are fitted for the least relative error. NaN goes through everywhere: comparisons with it are
-// false.
+// results are small, gelu within 1.3e-5), in few enough instructions that memory stays the limit. Sine, cosine and
+// tangent for |x| < 10^7. Polynomials are fitted for the least relative error. NaN goes through everywhere: comparisons
+// with it are false.
 #pragma once
 
 #include "kernels/cuda/common/device.cuh"
@@ -51,7 +51,7 @@ TW_INLINE float halfSigmoid(float v)
 {
     return halfRecip(1 + approximatePower(-1.44269504f * v));
 }
-// 1.2e-5 of erf; behind 2.85 it is 1 but for 5.6e-5.
+// 1.2e-5 of erf; after 2.85 it is 1 but for 5.6e-5.
 TW_INLINE float halfErf(float v)
 {
     float const x = within(v, 2.85f), z = x * x;

@@ -7,7 +7,7 @@
 
 namespace tw::cuda {
 
-// `params`: addresses of the kernel's parameters, in order. `isDependent`: it may begin before the kernel in front has
+// `params`: addresses of the kernel's parameters, in order. `isDependent`: it may begin before the kernel before has
 // ended (capability 9.0). Clusters and dependence want a driver of CUDA 12.
 Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometry const& geometry, void** params,
                           bool isDependent, CUstream_st* stream);

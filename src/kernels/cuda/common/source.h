@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code lies in files, CUDA C++ below src/ (.cuh) and the structs that host and kernels share (*params.h), whose text
-// the build embeds (cmake/embed.cmake). The source of a kernel is some constants and the file that reads them:
+// Device code lies in files, CUDA C++ below src/ (.cuh) and the structs that host and kernels share (*params.h), whose
+// text the build embeds (cmake/embed.cmake). The source of a kernel is some constants and the file that reads them:
 //
 //     constant("kTile", 128) + type("T", "f16") + include("ops/lrn/lrn.cuh")
 #pragma once
@@ -24,7 +24,7 @@ std::string include(char const* path);
 // `source` with the text of each file at the first line that includes it; later ones give nothing. What is compiled.
 std::string withIncludes(std::string_view source);
 
-// Constants, lines in front of the file that reads them: int, long long, bool, float, and the name of a type.
+// Constants, lines before the file that reads them: int, long long, bool, float, and the name of a type.
 std::string constant(char const* name, int64_t value);
 std::string longConstant(char const* name, int64_t value);
 std::string flag(char const* name, bool value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP16 convolutions by mma.sync. Behind an epilogue of FP16.
+// FP16 convolutions by mma.sync. After an epilogue of FP16.
 //   int TILE_M, TILE_N, STAGES, VECTOR, BLOCKS_PER_SM; bool NCHW
 #pragma once
 

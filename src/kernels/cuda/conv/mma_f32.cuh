@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of FP32. Behind mma_f32_tf32.cuh or mma_f32_exact.cuh, which have Sums.
+// Convolutions of FP32. After mma_f32_tf32.cuh or mma_f32_exact.cuh, which have Sums.
 #pragma once
 
 #include "kernels/cuda/conv/mma_f32_tiles.cuh"
@@ -166,7 +166,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
             bool const isLast = unit + 2 == 8 / SLICES;
             if (isLast)
                 nextStage(step + 1);
-            sums.take(even, raw + stage * STAGE_BYTES, isLast ? 0 : unit + 2); // behind the last step: not used
+            sums.take(even, raw + stage * STAGE_BYTES, isLast ? 0 : unit + 2); // after the last step: not used
             sums.add(odd);
         }
 #endif

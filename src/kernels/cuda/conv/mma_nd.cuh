@@ -37,7 +37,7 @@ TW_INLINE void storeTwo(u32 at, float a, float b)
 {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(a), "f"(b) : "memory");
 }
-// VECTOR elements, those behind the first `bytes` zero; nothing is read when that is 0.
+// VECTOR elements, those after the first `bytes` zero; nothing is read when that is 0.
 TW_INLINE void copyPart(u32 to, Element const* from, int bytes)
 {
     if constexpr (VECTOR * BYTES == 16)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of few channels, 8 pixels wide at most and 2 apart: patches of x in shared memory. Behind an epilogue.
+// Convolutions of few channels, 8 pixels wide at most and 2 apart: patches of x in shared memory. After an epilogue.
 //   int ROWS, COLUMNS (of 16 outputs), TILE_N, CHANNELS, FILTER_H, STRIDE_H, PAD_W, SHIFT, PATCH_UNITS
 #pragma once
 

@@ -22,7 +22,7 @@ struct Spec : Epilogue
     int channels = 3, filterH = 7, filterW = 7, strideH = 2, padW = 3;
 
     int filterRows() const { return channels * filterH; }
-    int shift() const { return single ? 0 : padW % 2; } // taps of weight 0 in front, so that pairs of FP16 are aligned
+    int shift() const { return single ? 0 : padW % 2; } // taps of weight 0 before, so that pairs of FP16 are aligned
     int patchRows() const { return (rows - 1) * strideH + filterH; }
     int patchUnits() const { return (columns * 4 + 2) * (single ? 2 : 1); } // 16 bytes each
     int64_t paddedK() const { return single ? filterRows() * 8 : (filterRows() + 1) / 2 * 16; }

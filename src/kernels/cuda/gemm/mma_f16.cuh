@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of FP16 by mma.sync. Behind an epilogue of FP16.
+// Products of FP16 by mma.sync. After an epilogue of FP16.
 //   int TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, SPLIT, BLOCKS_PER_SM, BIAS_AT, STAGING_AT, VECTOR_A, VECTOR_B
 //   bool CLUSTERS, FINISHES, A_ALONG_K, B_ALONG_K, EARLY
 #pragma once
@@ -156,8 +156,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) gemm(const __grid_constant__
     fetchResidual(a, residual, row, n0 + column, batch, lane);
     u32 const staging = base + STAGING_AT + warp * (32 * CHUNK);
     if constexpr (CLUSTERS) {
-        // Each block of the cluster gets everybody's sums of its part of each warp's columns, 16 bytes a thread, and adds
-        // them up.
+        // Each block of the cluster gets everybody's sums of its part of each warp's columns, 16 bytes a thread, and
+        // adds them up.
         constexpr int PART = CLUSTERS ? BLOCKS_N / SPLIT : 1;
         clusterSync(); // all stages are read
 #pragma unroll

@@ -29,7 +29,7 @@ struct Spec : gemm_f32::Operands
 constexpr int kStepK = 32; // 128 bytes of a row
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
-std::string source(Spec const& spec);      // behind prelude(wide)
+std::string source(Spec const& spec);      // after prelude(wide)
 
 // As those of gemm_f32.
 LaunchGeometry launch(Spec const& spec, Params& params, int64_t batches);

@@ -44,7 +44,7 @@ struct Spec : Operands
 constexpr int kStepK = 16; // 64 bytes of a row
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
-std::string source(Spec const& spec);      // behind prelude(wide)
+std::string source(Spec const& spec);      // after prelude(wide)
 constexpr char const* kKernel = "gemm";
 
 // The flags above, struct Params, copies of tiles of `step` elements of k to shared memory.

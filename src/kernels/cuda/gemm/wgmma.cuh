@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by wgmma, FP16 or TF32, of images too. Behind wgmma(), writeRows() and writeColumns().
+// Products by wgmma, FP16 or TF32, of images too. After wgmma(), writeRows() and writeColumns().
 #pragma once
 
 #include "kernels/cuda/gemm/wgmma_norm.cuh"

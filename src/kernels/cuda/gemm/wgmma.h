@@ -36,7 +36,7 @@ struct Spec : Epilogue
     bool aAlongK = true; // a [m, k], else [k, m]
     bool bAlongK = true; // b [n, k], else [k, n]
     bool image = false;  // a is an NHWC image
-    // FP32 operands (single) as sums of two TF32 numbers, which lie behind each other in a row, high and low ones, with
+    // FP32 operands (single) as sums of two TF32 numbers, which lie after each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.
     bool tf32x3 = false;
@@ -75,7 +75,7 @@ std::string splitSource();
 constexpr char const* kSplitKernel = "split";
 int64_t splitBlocks(SplitArgs const& args);
 
-// The text of another kernel, behind a product's, which copies FP16 operands so that rows are whole 16 bytes, with
+// The text of another kernel, after a product's, which copies FP16 operands so that rows are whole 16 bytes, with
 // zeros at their ends: PadArgs is its parameter, with 256 threads a block. An operand without rows stays where it is.
 std::string padSource();
 constexpr char const* kPadKernel = "pad";

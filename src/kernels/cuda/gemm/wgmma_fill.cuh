@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel in front of one with LayerNorm.
+// The kernel before one with LayerNorm.
 #pragma once
 
 #include "kernels/cuda/common/hopper.cuh"

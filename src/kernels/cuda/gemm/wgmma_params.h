@@ -21,7 +21,7 @@ struct ArgsOf : OutputOf<Element>
 struct Norm
 {
     float const *gamma = nullptr, *beta = nullptr; // [n]
-    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel in front of it has filled it with ones, all
+    // [norm][rows up to whole tiles]: what blocks tell each other. A kernel before it has filled it with ones, all
     // bits: normParts() numbers of 8 bytes.
     u64* parts = nullptr;
     i32 rows = 0;

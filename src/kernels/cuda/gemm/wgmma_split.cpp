@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that are rewritten in front of a product: FP32 as two TF32 numbers for each of theirs, FP16 with rows of
+// Operands that are rewritten before a product: FP32 as two TF32 numbers for each of theirs, FP16 with rows of
 // whole 16 bytes.
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/gemm/wgmma.h"
@@ -8,7 +8,7 @@ namespace tw::cuda::gemm_f16 {
 
 namespace {
 
-// A warp copies 512 numbers of a row, and zeros behind the row's last, in words: lanes of a row that begins inside one
+// A warp copies 512 numbers of a row, and zeros after the row's last, in words: lanes of a row that begins inside one
 // take halves of two, the second from the next lane.
 constexpr int64_t kPadColumns = 512, kPadWarps = 8;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by wgmma, of operands that stay in shared memory: P [64 rows of 128 bytes] of each warpgroup, Q [256 rows of
-// 128 bytes] of both. Behind wgmma().
+// 128 bytes] of both. After wgmma().
 #pragma once
 
 #include "kernels/cuda/common/hopper.cuh"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cases/cases.h"
 #include "device/cuda/target.h"
 #include "support/case_problem.h"
 #include "tactic/former_names.h"
@@ -83,10 +84,7 @@ template <class Visit>
 void forEachSupported(cuda::Target const* target, Visit visit)
 {
     for (ir::OpDef const* op : ops::all()) {
-        if (!op->cases)
-            continue;
-        ops::CaseList list;
-        op->cases(list);
+        ops::CaseList const list = ops::casesOf(op->name);
         for (ops::Case const& c : list.cases) {
             auto graph = makeCase(*op, c);
             ASSERT_TRUE(graph.ok()) << c.name << ": " << graph.error().message;

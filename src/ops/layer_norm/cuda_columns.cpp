@@ -109,6 +109,6 @@ CudaKernels generate(Problem const& problem, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kColumns{"layer_norm_columns_cuda", 1, generate, supports, configs};
+constinit CudaTactic const kColumns{"layer_norm_any_columns_cuda", 1, generate, supports, configs};
 
 } // namespace tw::ops::layer_norm

@@ -130,6 +130,6 @@ CudaKernels generate(Problem const& problem, Config const& config)
 
 } // namespace
 
-constinit CudaTactic const kPixels{"layer_norm_pixels_cuda", 1, generate, supports, configs, withPixels};
+constinit CudaTactic const kPixels{"layer_norm_any_nhwc_cuda", 1, generate, supports, configs, withPixels};
 
 } // namespace tw::ops::layer_norm

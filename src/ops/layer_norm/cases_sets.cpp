@@ -19,7 +19,11 @@ void addFor(CaseList& list, std::string const& name, Attrs const& a, DataType ty
     std::vector<CaseInput> in{input(type, x)};
     for (int i = 1; i < a.inputCount(); ++i)
         in.push_back(constant(type, {n}));
-    list.add(name, a, std::move(in));
+    int64_t elements = 1;
+    for (int i = 0; i < x.rank; ++i)
+        elements *= a.isNormalized(i) ? x[i] : 1;
+    // A set of one element is its own mean: beta is what is left.
+    list.add(name, a, std::move(in)).isConstant = elements == 1 && !a.rms;
 }
 
 Attrs rms(int64_t axis)

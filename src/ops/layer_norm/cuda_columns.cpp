@@ -35,7 +35,7 @@ int64_t packsFor(int64_t n, int64_t threads, int64_t lanes)
 Support supports(Problem const& problem)
 {
     Layout const layout = layoutOf(problem);
-    if (!layout.isColumns())
+    if (!layout.isColumns() || layout.isRows())
         return Support::no("takes sets along neighbouring dimensions with others behind them");
     if (layout.weights() == Layout::Weights::kOther)
         return Support::no("takes gamma and beta along a set or across sets");
@@ -56,15 +56,15 @@ std::vector<Config> configs(Problem const& problem)
     int64_t const width = widthOf(problem), columns = s.sets() / width,
                   processors = problem.cuda ? problem.cuda->multiprocessors : 1;
     std::vector<Config> list;
-    // The widest blocks that reach every multiprocessor; the smallest that hold a set.
+    // The widest blocks that reach every multiprocessor, with few elements of a set in a thread.
+    constexpr int64_t kFew = 4;
     for (int64_t lanes : {16, 8, 4, 2}) {
-        if (list.size() >= 2 || (lanes > 4 && (columns + lanes - 1) / lanes < processors))
+        if (list.size() >= 3 || (lanes > 4 && (columns + lanes - 1) / lanes < processors))
             continue;
         for (int64_t threads : {128, 256, 512})
-            if (packsFor(s.n, threads, lanes) <= mostPacks(problem, width, threads)) {
+            if (packsFor(s.n, threads, lanes) <=
+                (threads == kMostThreads ? mostPacks(problem, width, threads) : kFew)) {
                 list.push_back({threads, lanes});
-                if (threads < kMostThreads && packsFor(s.n, threads, lanes) > 4)
-                    list.push_back({2 * threads, lanes});
                 break;
             }
     }

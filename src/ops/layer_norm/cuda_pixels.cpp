@@ -55,7 +55,7 @@ Support supports(Problem const& problem)
     return Support::yes();
 }
 
-// {channels of a segment, pixels of a thread}
+// {channels of a segment, pixels of a thread at a time, blocks that share an image's segment at the most}
 std::vector<Config> configs(Problem const& problem)
 {
     Shape const s(problem);
@@ -69,9 +69,9 @@ std::vector<Config> configs(Problem const& problem)
         int64_t packs = kMostPacks;
         while (packs > 1 && s.sizes.outer * segments * ((s.sizes.n + rows * packs - 1) / (rows * packs)) < processors)
             packs /= 2;
-        list.push_back({segment, packs});
-        if (packs > 1)
-            list.push_back({segment, packs / 2});
+        // Every block adds up what all of its image left: a few for each multiprocessor.
+        for (int64_t each : {2, 6})
+            list.push_back({segment, packs, std::max<int64_t>(processors * each / (s.sizes.outer * segments), 1)});
     };
     add(std::min((std::max(s.unit(), 2 * line) + s.unit() - 1) / s.unit() * s.unit(), channels));
     add(channels);
@@ -83,13 +83,13 @@ std::vector<Config> configs(Problem const& problem)
 CudaKernels generate(Problem const& problem, Config const& config)
 {
     Shape const s(problem);
-    bool const isKnown = isConfig(config, 2, 1, kMostChannels) && fitsBlock(s, config[0]) &&
+    bool const isKnown = isConfig(config, 3, 1, kMostChannels) && fitsBlock(s, config[0]) &&
                          (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
     if (!isKnown)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     auto const& a = problem.node->attrsAs<Attrs>();
-    int64_t const segment = config[0], packs = config[1], lanes = s.lanesFor(segment), each = kThreads / lanes * packs,
-                  channels = s.channels(), segments = (channels + segment - 1) / segment;
+    int64_t const segment = config[0], packs = config[1], lanes = s.lanesFor(segment), step = kThreads / lanes * packs,
+                  most = config[2], channels = s.channels(), segments = (channels + segment - 1) / segment;
     CudaKernels out;
     out.wide = isWide(problem);
     out.isDependent = true;
@@ -99,13 +99,18 @@ CudaKernels generate(Problem const& problem, Config const& config)
                  cuda::constant("kWidth", s.width) + cuda::constant("kPacks", packs) +
                  cuda::constant("kSegment", segment) + cuda::constant("kGroup", s.sizes.k) +
                  cuda::include("ops/layer_norm/layer_norm_pixels.cuh");
-    auto slabsOf = [each](Layout::Sizes const& of) { return (of.n + each - 1) / each; };
-    out.workspace = [layout = s.layout, slabsOf](std::span<TensorRef const> in, std::span<TensorRef const>) {
-        Layout::Sizes const of = layout.sizes(in[0].dims);
-        return of.outer * slabsOf(of) * of.inner * int64_t(2 * sizeof(float));
+    // Pixels of a slab: whole steps.
+    auto eachOf = [step, most](Layout::Sizes const& of) {
+        int64_t const steps = (of.n + step - 1) / step;
+        return std::max<int64_t>((steps + most - 1) / most, 1) * step;
     };
-    out.run = [&a, layout = s.layout, slabsOf, each, segments](CudaLaunch const& launch,
-                                                               RunArgs& args) -> Result<void> {
+    auto slabsOf = [eachOf](Layout::Sizes const& of) { return (of.n + eachOf(of) - 1) / eachOf(of); };
+    out.workspace = [layout = s.layout, step, most](std::span<TensorRef const> in, std::span<TensorRef const>) {
+        Layout::Sizes const of = layout.sizes(in[0].dims);
+        return of.outer * std::min(most, (of.n + step - 1) / step) * of.inner * int64_t(2 * sizeof(float));
+    };
+    out.run = [&a, layout = s.layout, slabsOf, eachOf, segments](CudaLaunch const& launch,
+                                                                 RunArgs& args) -> Result<void> {
         Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
         if (of.all() == 0)
             return {};
@@ -118,7 +123,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
         p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
         p.groups = int32_t(of.inner);
         p.slabs = int32_t(slabsOf(of));
-        p.each = int32_t(each);
+        p.each = int32_t(eachOf(of));
         p.segments = int32_t(segments);
         p.parts = args.workspace;
         int64_t const blocks = of.outer * p.slabs * segments;

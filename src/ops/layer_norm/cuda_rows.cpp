@@ -9,7 +9,8 @@ namespace tw::ops::layer_norm {
 namespace {
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
-constexpr int64_t kRowThreads[] = {32, 128, 512};
+constexpr int64_t kRowThreads[] = {8, 16, 32, 128, 512};
+constexpr int64_t kShortPacks = 2; // of a thread, where a set has less than a warp
 
 int64_t widthOf(Problem const& problem)
 {
@@ -41,12 +42,12 @@ std::vector<Config> configs(Problem const& problem)
     bool const few = problem.cuda && rows <= int64_t(problem.cuda->multiprocessors) * 8;
     std::vector<Config> list;
     for (int64_t row : kRowThreads) {
-        if (row * width * kMostPacks < n)
+        if (row * width * (row < 32 ? kShortPacks : kMostPacks) < n)
             continue;
         if (!list.empty() && (row - kBlock) * width >= n) // too many of them idle
             break;
         if (row < kBlock && few)
-            list.push_back({row, row});
+            list.push_back({row, std::max<int64_t>(row, 32)});
         list.push_back({row, std::max(row, kBlock)});
         if (list.size() >= 2)
             break;
@@ -56,7 +57,8 @@ std::vector<Config> configs(Problem const& problem)
 
 CudaKernels generate(Problem const& problem, Config const& config)
 {
-    if (!isConfig(config, 2, 32, 512) ||
+    if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
+
         std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     auto const& a = problem.node->attrsAs<Attrs>();

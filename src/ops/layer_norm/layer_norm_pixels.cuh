@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of neighbouring channels over all pixels of an image. A block has a slab of pixels and a segment of channels,
-// whole groups: kLanes threads side by side for kWidth channels each, kRows of them for neighbouring pixels. The first
-// kernel leaves mean and sum of squared differences of each group in the slab; the second one adds slabs up, as if all had
-// been summed around one mean, and normalizes its slab, which is still in L2 when x is not too large.
-//   int kThreads, kLanes, kWidth, kPacks: pixels of a thread; kSegment: channels; kGroup: channels of a group
+// whole groups: kLanes threads side by side for kWidth channels each, kRows of them for neighbouring pixels, kPacks pixels
+// of a thread at a time, as often as the slab is long. The first kernel leaves mean and sum of squared differences of each
+// group in the slab; the second one adds slabs up, as if all had been summed around one mean, and normalizes its slab,
+// which is still in L2 when x is not too large.
+//   int kThreads, kLanes, kWidth, kPacks; kSegment: channels; kGroup: channels of a group
 #pragma once
 
 #include "ops/layer_norm/layer_norm.cuh"
 
 namespace tw::ops::layer_norm {
 
-constexpr int kRows = kThreads / kLanes, kGroups = kSegment / kGroup, kWarps = kThreads / 32;
+constexpr int kRows = kThreads / kLanes, kGroups = kSegment / kGroup, kWarps = kThreads / 32, kStep = kRows * kPacks;
 
 struct Slab
 {
@@ -27,21 +28,24 @@ struct Slab
         pixels = int(min(u64(p.each), p.n - u64(number) * p.each));
         takesPart = row < kRows && channel < p.channels && threadIdx.x % kLanes * kWidth < kSegment;
     }
-    TW_INLINE bool has(int i) const { return takesPart && row + i * kRows < pixels; }
-    TW_INLINE i64 pixel(PixelParams const& p, int i) const
+    // The thread's pixel i of those from `first` on.
+    TW_INLINE bool has(int first, int i) const { return takesPart && first + row + i * kRows < pixels; }
+    TW_INLINE i64 pixel(PixelParams const& p, int first, int i) const
     {
-        return i64(image) * p.n + i64(number) * p.each + row + i * kRows;
+        return i64(image) * p.n + i64(number) * p.each + first + row + i * kRows;
     }
+    // How many the thread has in the slab.
+    TW_INLINE int count() const { return takesPart && row < pixels ? (pixels - row - 1) / kRows + 1 : 0; }
     // Groups of the segment that exist.
     TW_INLINE int groups(PixelParams const& p) const { return min(kGroups, p.groups - firstChannel / kGroup); }
 };
-TW_INLINE void fetch(PixelParams const& p, Slab const& s, Pack<T, kWidth> (&x)[kPacks])
+TW_INLINE void fetch(PixelParams const& p, Slab const& s, int first, Pack<T, kWidth> (&x)[kPacks])
 {
 #pragma unroll
     for (int i = 0; i < kPacks; ++i)
-        if (s.has(i))
-            x[i] = *reinterpret_cast<Pack<T, kWidth> const*>(static_cast<T const*>(p.x) + s.pixel(p, i) * p.xPitch +
-                                                             s.channel);
+        if (s.has(first, i))
+            x[i] = *reinterpret_cast<Pack<T, kWidth> const*>(static_cast<T const*>(p.x) +
+                                                             s.pixel(p, first, i) * p.xPitch + s.channel);
 }
 // Sums of groups, in out[], out of those of the threads' channels.
 TW_INLINE void total(Slab const& s, float const (&v)[kWidth], float (&part)[kRows][kLanes * kWidth], float* out)
@@ -74,40 +78,54 @@ TW_KERNEL __launch_bounds__(kThreads) measure(const __grid_constant__ PixelParam
     __shared__ float part[kRows][kLanes * kWidth], sums[kGroups];
     Slab const s(p);
     Pack<T, kWidth> x[kPacks];
-    releaseDependents();
-    waitForPrevious();
-    fetch(p, s, x);
-    float const inverse = 1 / (float(s.pixels) * kGroup);
-    float v[kWidth], mean[kWidth];
+    float mean[kWidth], squares[kWidth]; // of the thread's channels, one after the other
 #pragma unroll
     for (int j = 0; j < kWidth; ++j)
-        v[j] = mean[j] = 0;
-    if constexpr (!kRms) {
-#pragma unroll
-        for (int i = 0; i < kPacks; ++i)
-            if (s.has(i))
-#pragma unroll
-                for (int j = 0; j < kWidth; ++j)
-                    v[j] += load<float>(x[i].v[j]);
-        total(s, v, part, sums);
+        mean[j] = squares[j] = 0;
+    releaseDependents();
+    waitForPrevious();
+    int before = 0;
+    for (int first = 0; first < s.pixels; first += kStep) {
+        fetch(p, s, first, x);
+        int const some = min(max(s.count() - before, 0), kPacks), all = before + some;
+        float const inverse = 1 / float(max(some, 1)), share = float(some) / float(max(all, 1));
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
-            mean[j] = sums[min((s.channel - s.firstChannel + j) / kGroup, kGroups - 1)] * inverse;
-            v[j] = 0;
+            float m = 0, q = 0;
+            if constexpr (!kRms) {
+#pragma unroll
+                for (int i = 0; i < kPacks; ++i)
+                    m += i < some ? load<float>(x[i].v[j]) : 0;
+                m *= inverse;
+            }
+#pragma unroll
+            for (int i = 0; i < kPacks; ++i) {
+                float const d = i < some ? load<float>(x[i].v[j]) - m : 0;
+                q += d * d;
+            }
+            float const away = m - mean[j];
+            mean[j] += away * share;
+            squares[j] += q + (kRms ? 0 : away * away * float(before) * share);
+        }
+        before = all;
+    }
+    float const inverse = 1 / (float(s.pixels) * kGroup);
+    float own = 0; // mean of the group that this thread reports
+    if constexpr (!kRms) {
+        float v[kWidth];
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j)
+            v[j] = mean[j] * float(before);
+        total(s, v, part, sums);
+        if (threadIdx.x < kGroups)
+            own = sums[threadIdx.x] * inverse;
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+            float const away = mean[j] - sums[min((s.channel - s.firstChannel + j) / kGroup, kGroups - 1)] * inverse;
+            squares[j] += away * away * float(before);
         }
     }
-    float own = 0; // mean of the group that this thread reports
-    if (!kRms && threadIdx.x < kGroups)
-        own = sums[threadIdx.x] * inverse;
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i)
-        if (s.has(i))
-#pragma unroll
-            for (int j = 0; j < kWidth; ++j) {
-                float const d = load<float>(x[i].v[j]) - mean[j];
-                v[j] += d * d;
-            }
-    total(s, v, part, sums);
+    total(s, squares, part, sums);
     if (threadIdx.x < s.groups(p))
         static_cast<float2*>(
             p.parts)[(i64(s.image) * p.groups + s.firstChannel / kGroup + threadIdx.x) * p.slabs + s.number] =
@@ -129,7 +147,7 @@ TW_KERNEL __launch_bounds__(kThreads) normalize(const __grid_constant__ PixelPar
             }
     releaseDependents();
     waitForPrevious();
-    fetch(p, s, x);
+    fetch(p, s, 0, x);
     int const lane = threadIdx.x % 32;
     float const all = float(p.n) * kGroup;
     for (int g = threadIdx.x / 32; g < s.groups(p); g += kWarps) {
@@ -155,16 +173,21 @@ TW_KERNEL __launch_bounds__(kThreads) normalize(const __grid_constant__ PixelPar
 #pragma unroll
     for (int j = 0; j < kWidth; ++j)
         set[j] = sets[min((s.channel - s.firstChannel + j) / kGroup, kGroups - 1)];
+    for (int first = 0; first < s.pixels; first += kStep) {
+        if (first > 0)
+            fetch(p, s, first, x);
 #pragma unroll
-    for (int i = 0; i < kPacks; ++i)
-        if (s.has(i)) {
-            Pack<T, kWidth> y;
+        for (int i = 0; i < kPacks; ++i)
+            if (s.has(first, i)) {
+                Pack<T, kWidth> y;
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j)
-                y.v[j] = finished((load<float>(x[i].v[j]) - set[j].x) * set[j].y, load<float>(gammas.v[j]),
-                                  load<float>(betas.v[j]));
-            *reinterpret_cast<Pack<T, kWidth>*>(static_cast<T*>(p.y) + s.pixel(p, i) * p.yPitch + s.channel) = y;
-        }
+                for (int j = 0; j < kWidth; ++j)
+                    y.v[j] = finished((load<float>(x[i].v[j]) - set[j].x) * set[j].y, load<float>(gammas.v[j]),
+                                      load<float>(betas.v[j]));
+                *reinterpret_cast<Pack<T, kWidth>*>(static_cast<T*>(p.y) + s.pixel(p, first, i) * p.yPitch +
+                                                    s.channel) = y;
+            }
+    }
 }
 
 } // namespace tw::ops::layer_norm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set in the registers of kRow threads: V elements in each of P packs a thread. Gamma and beta that no kernel writes
-// are read before the kernel before has ended.
+// A set in the registers of kRow threads, a power of two up to 32 or the whole block: V elements in each of P packs a
+// thread. Gamma and beta that no kernel writes are read before the kernel before has ended.
 //   int kRow, kThreads, kWidth, kPacks; bool kEarly, and what row_weights.cuh wants
 #pragma once
 
@@ -10,8 +10,11 @@ namespace tw::ops::layer_norm {
 
 TW_INLINE float total(float v)
 {
-    if constexpr (kRow == 32) {
-        return warpReduce(v, sum);
+    if constexpr (kRow <= 32) {
+#pragma unroll
+        for (int d = kRow / 2; d > 0; d /= 2)
+            v += __shfl_xor_sync(0xffffffffu, v, d);
+        return v;
     } else {
         __shared__ float scratch[32];
         return blockReduce(v, 0.0f, scratch, sum);
@@ -20,14 +23,15 @@ TW_INLINE float total(float v)
 template <int V, int P>
 TW_INLINE void rows(RowParams const& p)
 {
-    idx const row = blockIdx.x * (kThreads / kRow) + threadIdx.x / kRow;
+    // Threads behind the last set do as the last one does, for all of a warp exchange, and store nothing.
+    idx const wanted = blockIdx.x * (kThreads / kRow) + threadIdx.x / kRow, row = min(wanted, idx(p.sets) - 1);
     idx const lane = threadIdx.x % kRow, n = idx(p.n), packs = n / V;
     Weights<V> gamma[P], beta[P];
     Pack<T, V> x[P];
     auto weights = [&] {
 #pragma unroll
         for (int i = 0; i < P; ++i)
-            if (i * kRow + lane < packs && row < p.sets) {
+            if (i * kRow + lane < packs) {
                 idx const at = (i * kRow + lane) * V;
                 if constexpr (kGamma)
                     gamma[i].fetch(p, p.gamma, row, at);
@@ -39,8 +43,6 @@ TW_INLINE void rows(RowParams const& p)
     if constexpr (kEarly)
         weights();
     waitForPrevious();
-    if (row >= p.sets)
-        return; // whole warps
     auto const* const from = reinterpret_cast<Pack<T, V> const*>(static_cast<T const*>(p.x) + i64(row) * p.xPitch);
 #pragma unroll
     for (int i = 0; i < P; ++i)
@@ -70,7 +72,7 @@ TW_INLINE void rows(RowParams const& p)
     auto* const to = reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + i64(row) * p.yPitch);
 #pragma unroll
     for (int i = 0; i < P; ++i)
-        if (i * kRow + lane < packs) {
+        if (i * kRow + lane < packs && wanted == row) {
             Pack<T, V> y;
 #pragma unroll
             for (int j = 0; j < V; ++j)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/attention_operand.h"
 
+#include <algorithm>
+
 #include "ir/op_def.h"
 #include "ops/shuffle/op.h"
 #include "passes/attention_weights.h"
@@ -62,7 +64,7 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
         int64_t const width = rowStride.value();
         int64_t const end = ir::addSat(ir::addSat(o.offset, ir::mulSat(heads - 1, o.headStride)), size);
         bool const batches = batch.is(1) || view.strides[0] == rows * ir::Dim(width);
-        if (o.headStride >= 0 && end <= width && width <= INT32_MAX && batches &&
+        if (o.headStride >= (oneHead ? 0 : 1) && end <= width && width <= INT32_MAX && batches &&
             total == batch * rows * ir::Dim(width))
             return ir::Shape{batch, rows, width};
     }
@@ -77,22 +79,71 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
 
 } // namespace
 
+namespace {
+
+// [B, heads, perKey, S, size] that a shuffle joins to [B, heads * perKey, S, size], without its third dimension.
+StridedView sharedHeadsOf(ir::Value* v, int depth, int64_t& perKey)
+{
+    ir::Node* n = v->producer;
+    if (!n || n->op != &ops::shuffle::def() || v->quantization || v->rank() != 4 || depth == 0 ||
+        (n->inputs.size() > 1 && n->inputs[1]))
+        return {};
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    ir::Value* x = n->inputs[0];
+    bool const isTurned = a.secondTranspose == std::vector<int64_t>{0, 1, 3, 2};
+    if (!a.hasReshape || !a.firstTranspose.empty() || (!isTurned && !a.secondTranspose.empty()) || x->rank() != 5)
+        return {};
+    ir::Shape const parts = beforeTranspose(*n), &s = x->shape;
+    StridedView view = viewOf(x, depth - 1);
+    if (!s[2].isConst() || !(parts == ir::Shape{s[0], s[1] * s[2], s[3], s[4]}) || !(view.sizes == s) ||
+        !view.strides[2].is(0))
+        return {};
+    perKey = s[2].value();
+    view.sizes.erase(view.sizes.begin() + 2);
+    view.strides.erase(view.strides.begin() + 2);
+    if (isTurned)
+        permute(view, {0, 1, 3, 2});
+    view.nodes.push_back(n);
+    return view;
+}
+
+std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape const& wanted)
+{
+    AttentionOperand found;
+    if (turned)
+        permute(view, {0, 1, 3, 2});
+    if (!(view.sizes == wanted) || !(view.strides[3].is(1) || wanted[3].is(1)))
+        return std::nullopt;
+    auto const shape = shapeFor(view, found.operand);
+    if (!shape)
+        return std::nullopt;
+    found.view = std::move(view);
+    found.shape = *shape;
+    return found;
+}
+
+} // namespace
+
+std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey)
+{
+    for (int depth = kMostNodes; depth >= 0; --depth) {
+        StridedView const view = sharedHeadsOf(v, depth, perKey);
+        if (view.sizes.empty() || perKey < 2 || wanted[1].value() % perKey != 0)
+            continue;
+        depth = std::min(depth, int(view.nodes.size()));
+        if (auto found = fitted(view, turned, {wanted[0], wanted[1].value() / perKey, wanted[2], wanted[3]}))
+            return found;
+    }
+    return std::nullopt;
+}
+
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted)
 {
     for (int depth = kMostNodes; depth >= 0; --depth) {
-        AttentionOperand found;
-        StridedView& view = found.view = headsOf(v, depth, wanted);
-        if (int(view.nodes.size()) < depth)
-            depth = int(view.nodes.size());
-        if (turned)
-            permute(view, {0, 1, 3, 2});
-        if (!(view.sizes == wanted) || !(view.strides[3].is(1) || wanted[3].is(1)))
-            continue;
-        auto const shape = shapeFor(view, found.operand);
-        if (!shape)
-            continue;
-        found.shape = *shape;
-        return found;
+        StridedView const view = headsOf(v, depth, wanted);
+        depth = std::min(depth, int(view.nodes.size()));
+        if (auto found = fitted(view, turned, wanted))
+            return found;
     }
     return std::nullopt;
 }

@@ -23,4 +23,8 @@ struct AttentionOperand
 // first two as one. None: the node cannot read `v` however it came about.
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted);
 
+// The same for keys or values of [B, heads / perKey, S, size] whose heads are repeated, each `perKey` times one behind the
+// other, by an expansion and a reshape: without these two. `perKey` is what is found.
+std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::Shape const& wanted, int64_t& perKey);
+
 } // namespace tw::passes

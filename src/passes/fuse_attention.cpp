@@ -4,9 +4,10 @@
 //   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]) and perhaps a reshape
 // q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
 // reshapes, transposes, slices and gathers that take them out of [B, S, columns] (of a tensor each, or all three of
-// one) are read through: the node reads the rows where they lie. What others read too of those stays for them. Where
-// y is not transposed like that, a transpose after the node puts it back. Expects Form::kCanonical. Stands before
-// sink_reshapes and the fusions of matrix products. Leaves alone: scores that others read, masks that are not [B or 1,
+// one) are read through: the node reads the rows where they lie, heads of keys and values that several of queries share
+// too, which exporters repeat. What others read too of those stays for them. Where y is not transposed like that, a
+// transpose after the node puts it back. Expects Form::kCanonical. Stands before sink_reshapes and the fusions of matrix
+// products. Leaves alone: scores that others read, masks that are not [B or 1,
 // heads or 1, Si or 1, Sj], wishes of the user that differ.
 #include <algorithm>
 #include <cmath>
@@ -90,8 +91,11 @@ public:
         // What the transpose operations are written as turns over.
         bool const qTurned = a.a == MatrixOperation::kTranspose, kTurned = a.b == MatrixOperation::kNone;
         bool const vTurned = last.b == MatrixOperation::kTranspose;
-        return operand(q, qTurned, rows_, attrs.size, attrs.q) && operand(k, kTurned, columns_, attrs.size, attrs.k) &&
-               operand(product->inputs[1], vTurned, columns_, attrs.valueSize, attrs.v) && std::isfinite(attrs.scale);
+        ir::Value* v = product->inputs[1];
+        return operand(q, qTurned, rows_, attrs.size, attrs.q) &&
+               (sharedHeads(k, kTurned, v, vTurned) || (operand(k, kTurned, columns_, attrs.size, attrs.k) &&
+                                                        operand(v, vTurned, columns_, attrs.valueSize, attrs.v))) &&
+               std::isfinite(attrs.scale);
     }
 
     // `isUntidy`: there are dead nodes, or shuffles to join.
@@ -396,6 +400,27 @@ private:
         return from;
     }
 
+    void take(AttentionOperand const& found, ops::attention::Operand& o)
+    {
+        o = found.operand;
+        operands_.push_back({found.view.source, found.shape});
+        moved_.insert(moved_.end(), found.view.nodes.begin(), found.view.nodes.end());
+    }
+
+    // Keys and values whose heads are repeated for queries: they are read where they lie.
+    bool sharedHeads(ir::Value* k, bool kTurned, ir::Value* v, bool vTurned)
+    {
+        int64_t perKey = 0, perValue = 0;
+        auto const keys = sharedOperandOf(k, kTurned, four(columns_, attrs.size), perKey);
+        auto const values = sharedOperandOf(v, vTurned, four(columns_, attrs.valueSize), perValue);
+        if (!keys || !values || perKey != perValue)
+            return false;
+        attrs.headsPerKey = perKey;
+        take(*keys, attrs.k);
+        take(*values, attrs.v);
+        return true;
+    }
+
     // Takes the deepest view that the node can read.
     bool operand(ir::Value* v, bool turned, ir::Dim const& rows, int64_t size, ops::attention::Operand& o)
     {
@@ -403,9 +428,7 @@ private:
             return false;
         ir::Shape const wanted = four(rows, size);
         if (auto const found = operandOf(v, turned, wanted)) {
-            o = found->operand;
-            operands_.push_back({found->view.source, found->shape});
-            moved_.insert(moved_.end(), found->view.nodes.begin(), found->view.nodes.end());
+            take(*found, o);
             return true;
         }
         // A transpose of its own, which joins the one that turned the operand.

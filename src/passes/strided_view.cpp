@@ -55,8 +55,14 @@ bool throughSlice(StridedView& view, ir::Node const& n)
             return false;
     for (size_t d = 0; d < view.sizes.size(); ++d) {
         ir::Dim const size = n.outputs[0]->shape[d];
-        if (a.start[d] == 0 && size == view.sizes[d] && a.stride[d] == 1)
+        if (a.start[d] == 0 && size == view.sizes[d] && (a.stride[d] == 1 || size.is(1)))
             continue;
+        // One element again and again.
+        if (a.start[d] == 0 && view.sizes[d].is(1) && (a.stride[d] == 0 || a.mode == ops::slice::Mode::kWrap)) {
+            view.sizes[d] = size;
+            view.strides[d] = 0;
+            continue;
+        }
         // Inside, one by one.
         if (a.stride[d] != 1 || a.start[d] < 0 || !view.sizes[d].isConst() || !size.isConst() ||
             !view.strides[d].isConst() || a.start[d] > view.sizes[d].value() - size.value())

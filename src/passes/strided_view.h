@@ -13,8 +13,9 @@ namespace tw::passes {
 struct StridedView
 {
     ir::Value* source = nullptr;
-    int64_t offset = 0;           // in elements
-    ir::Shape sizes, strides;     // of the value; strides in elements of the source, of no meaning for sizes of 1
+    int64_t offset = 0;       // in elements
+    ir::Shape sizes, strides; // of the value; strides in elements of the source, 0 where one element is repeated, of no
+                              // meaning for sizes of 1
     std::vector<ir::Node*> nodes; // between source and value
 };
 

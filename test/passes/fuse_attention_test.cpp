@@ -109,6 +109,42 @@ TEST(FuseAttention, ThreeTensorsFactorAndMask)
         }
 }
 
+// 3 heads of queries on one of keys and values, 6 on two: each is expanded along a dimension of its own, which is then
+// joined; by a stride of 0, or as Tile does it.
+TEST(FuseAttention, HeadsOfKeysThatQueriesShare)
+{
+    for (int64_t keys : {1, 2})
+        for (bool wraps : {false, true}) {
+            Maker m;
+            int64_t const heads = kHeads * keys;
+            auto operand = [&](std::string const& name, int64_t own) {
+                return m.shuffle(m.input(name, ir::shapeOf({2, 5, own * kSize})), {2, 5, own, kSize}, {0, 2, 1, 3},
+                                 name + "1");
+            };
+            auto repeated = [&](std::string const& name, Permutation const& turned) {
+                ops::slice::Attrs a;
+                a.start = {0, 0, 0, 0, 0};
+                a.size = {2, keys, kHeads, 5, kSize};
+                a.stride = {1, 1, wraps ? 1 : 0, 1, 1};
+                a.mode = wraps ? ops::slice::Mode::kWrap : ops::slice::Mode::kStrict;
+                ir::Value* v = m.shuffle(operand(name, keys), {2, keys, 1, 5, kSize}, {}, name + "2");
+                v = m.add(ops::slice::def(), a, {v}, name + "3");
+                return m.shuffle(v, {2, heads, 5, kSize}, turned, name + "4");
+            };
+            ir::Value* s = m.multiply(operand("q", heads), repeated("k", {0, 1, 3, 2}), "scores");
+            ir::Value* y = m.multiply(m.softmax(s), repeated("v", {}), "result");
+            m.output(m.shuffle(y, {2, 5, heads * kSize}, {}, "merge", {0, 2, 1, 3}), "y");
+            checkPass(m.g, passes::fuseAttention, true, kCheck);
+            auto const* a = only(m.g);
+            ASSERT_NE(a, nullptr) << nodesOf(m.g);
+            ASSERT_EQ(m.g.nodes.size(), 1u) << nodesOf(m.g);
+            EXPECT_EQ(a->heads, heads);
+            EXPECT_EQ(a->headsPerKey, kHeads);
+            EXPECT_EQ(m.g.nodes[0]->inputs[1]->shape, ir::shapeOf({2, 5, keys * kSize}));
+            checkBody(*m.g.nodes[0]);
+        }
+}
+
 TEST(FuseAttention, SplitOfOneTensorWithACondition)
 {
     for (bool inverted : {false, true}) {

@@ -36,13 +36,13 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     i64 const i = i64(rest - bh * idx(p.rowCount.d)), h = i64(bh - b * idx(p.headCount.d));
     i64 const d = i64(blockIdx.x - rest * idx(p.chunks.d)) * kThreads + threadIdx.x;
     T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
-    T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h, 0);
+    T const* const v = static_cast<T const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
     float m = lowest(), s = 0, result = 0;
     for (i64 first = 0; first < p.columns; first += kThreads) {
         i64 const j = first + threadIdx.x;
         float t = lowest();
         if (j < p.columns) {
-            T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h, j);
+            T const* const k = static_cast<T const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
             t = 0;
             for (i64 e = 0; e < p.size; ++e)
                 t += load<float>(q[e]) * load<float>(k[e]);

@@ -55,6 +55,21 @@ void fused(Tokens const& tokens, DataType type)
     add("heads_first", 2, 70, 41, 3, 64, [&](Attrs&, std::vector<CaseInput>& in) {
         in = {x({2, 3, 70, 64}), x({2, 3, 41, 64}), x({2, 3, 41, 64})};
     });
+    for (int64_t keys : {1, 2, 3}) { // heads of keys and values, which 6 heads of queries share
+        auto const shared = [&, keys](bool apart) {
+            return [&, keys, apart](Attrs& t, std::vector<CaseInput>& in) {
+                t.headsPerKey = 6 / keys;
+                in[1] = in[2] = apart ? x({2, keys, 40, 64}) : x({2, 40, keys * 64});
+            };
+        };
+        add("keys_of_" + std::to_string(keys), 2, 33, 40, 6, 64, shared(false));
+        add("keys_first_of_" + std::to_string(keys), 2, 70, 40, 6, 64, shared(true));
+    }
+    add("keys_of_2_size_40", 2, 33, 70, 6, 40, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.headsPerKey = 3;
+        in[1] = in[2] = x({2, 70, 80});
+        in.push_back(x({1, 6, 33, 70}));
+    });
     for (bool apart : {false, true}) // all in one tensor, parts after each other or by heads
         add(apart ? "packed_by_heads" : "packed", 2, 65, 65, 3, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
             t.q.headStride = t.k.headStride = t.v.headStride = apart ? 192 : 64;
@@ -130,6 +145,11 @@ void cases(CaseList& list)
              {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {0, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}),
               f32({1, 1, 1, 2}, {ln3, 0})},
              {{2, 6}});
+    Attrs two = a; // of queries, on one of keys and values
+    two.heads = two.headsPerKey = 2;
+    list.add("shared_by_hand", two,
+             {f32({1, 1, 4}, {2, 0, -2, 0}), f32({1, 2, 2}, {0, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4})},
+             {{1, 5, 3, 7}});
     a.fill = 0;
     list.add("keep_by_hand", a,
              {f32({1, 1, 2}, {2, 0}), f32({1, 2, 2}, {9, 5, ln3, 7}), f32({1, 2, 2}, {4, 8, 0, 4}),

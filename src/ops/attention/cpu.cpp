@@ -31,7 +31,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                 T const* q = at<T>(args.inputs[0], g.q, b, h, i);
                 float highest = -std::numeric_limits<float>::infinity();
                 for (int64_t j = 0; j < g.columns; ++j) {
-                    T const* k = at<T>(args.inputs[1], g.k, b, h, j);
+                    T const* k = at<T>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
                     float s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += loadElement(q[d]) * loadElement(k[d]);
@@ -50,7 +50,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                 for (int64_t d = 0; d < a.valueSize; ++d) {
                     double s = 0;
                     for (int64_t j = 0; j < g.columns; ++j)
-                        s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h, j)[d]));
+                        s += double(t[j] * loadElement(at<T>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
                     storeElement(out[d], g.columns > 0 ? s / sum : 0);
                 }
             }

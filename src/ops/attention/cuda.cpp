@@ -39,6 +39,8 @@ CudaKernels generate(Problem const& problem, Config const&)
         p.columns = g.columns;
         p.size = a.size;
         p.valueSize = a.valueSize;
+        p.headsPerKey = a.headsPerKey;
+        p.headsPerKey = a.headsPerKey;
         int64_t const chunks = blocksFor(a.valueSize, kThreads);
         p.chunks = cuda::divBy(chunks);
         p.rowCount = cuda::divBy(g.rows);
@@ -49,7 +51,7 @@ CudaKernels generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 2, generate};
 
 } // namespace
 

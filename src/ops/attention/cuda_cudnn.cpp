@@ -148,6 +148,8 @@ Support supportsProblem(Problem const& p)
         return Support::no(
             "takes heads of up to 128 elements in steps of 8, the same for keys and values, these have " +
             std::to_string(a.size) + " and " + std::to_string(a.valueSize));
+    if (a.headsPerKey != 1)
+        return Support::no("takes as many heads of keys as of queries");
     if (copyUnit(p) != kUnit)
         return Support::no("takes heads that begin at multiples of 8 elements");
     if (!isStatic(p))

@@ -121,8 +121,8 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.v = at(2, g.v.offset);
     x.y = args.outputs[0].data;
     x.qStride = stridesOf(g.q, a.heads);
-    x.kStride = stridesOf(g.k, a.heads);
-    x.vStride = stridesOf(g.v, a.heads);
+    x.kStride = stridesOf(g.k, a.keyHeads());
+    x.vStride = stridesOf(g.v, a.keyHeads());
     x.yStride = {g.rows * a.heads * a.valueSize, a.valueSize, a.heads * a.valueSize};
     if (plan.masks.mask) {
         x.mask = args.inputs[size_t(g.maskInput)].data;
@@ -132,6 +132,7 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
         x.keep = static_cast<uint8_t const*>(args.inputs[size_t(g.keepInput)].data);
         x.keepStride = {g.keep.batch, g.keep.head, g.keep.row};
     }
+    x.headsPerKey = int32_t(a.headsPerKey);
     x.sq = int32_t(g.rows);
     x.sk = int32_t(g.columns);
     x.scale = float(a.scale);

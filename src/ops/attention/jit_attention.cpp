@@ -377,7 +377,7 @@ Result<void> JitKernel::run(RunArgs& args) const
     int64_t const parts = g.batch * attrs_.heads * plan.chunks;
     auto rowsOf = [&](int input, Strides const& p, int64_t head) {
         return args.inputs[size_t(input)].as<float>() + p.offset + head / attrs_.heads * p.batch +
-               head % attrs_.heads * p.head;
+               head % attrs_.heads / (input == 0 ? 1 : attrs_.headsPerKey) * p.head;
     };
     auto body = [&](int64_t part, int worker) {
         int64_t const head = part / plan.chunks, chunk = part % plan.chunks;

@@ -23,13 +23,12 @@ struct Rows
     Dim batch, rows;
 };
 
-Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, int64_t size)
+Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, int64_t heads, int64_t size)
 {
-    auto const& a = ctx.attrs<Attrs>();
     ir::Shape const& x = ctx.shape(input);
     if (x.size() == 4) {
-        if (differ(x[1], a.heads) || differ(x[3], size))
-            return ctx.error(ctx.describe(input) + " must have " + std::to_string(a.heads) + " heads of size " +
+        if (differ(x[1], heads) || differ(x[3], size))
+            return ctx.error(ctx.describe(input) + " must have " + std::to_string(heads) + " heads of size " +
                              std::to_string(size));
         return Rows{x[0], x[2]};
     }
@@ -39,7 +38,7 @@ Result<Rows> checkOperand(ir::InferContext& ctx, int input, Operand const& o, in
     if (o.offset < 0 || o.offset > INT32_MAX || o.headStride < 0 || o.headStride > INT32_MAX)
         return ctx.error("offset " + std::to_string(o.offset) + " and head stride " + std::to_string(o.headStride) +
                          " of " + ctx.describe(input) + " are out of range (allowed: 0..2^31 - 1)");
-    int64_t const end = o.offset + (a.heads - 1) * o.headStride + size;
+    int64_t const end = o.offset + (heads - 1) * o.headStride + size;
     if (!x[2].isConst() || x[2].value() < end)
         return ctx.error(ctx.describe(input) + " has " + x[2].str() + " columns, its heads reach to column " +
                          std::to_string(end - 1));
@@ -65,6 +64,9 @@ Result<void> infer(ir::InferContext& ctx)
         if (n < 1 || n > INT32_MAX)
             return ctx.error("heads " + std::to_string(a.heads) + " of size " + std::to_string(a.size) + " and " +
                              std::to_string(a.valueSize) + " are out of range (allowed: 1..2^31 - 1)");
+    if (a.headsPerKey < 1 || a.heads % a.headsPerKey != 0)
+        return ctx.error(std::to_string(a.heads) + " heads cannot share those of keys and values by " +
+                         std::to_string(a.headsPerKey));
     if (!std::isfinite(a.scale) || std::isnan(a.fill))
         return ctx.error("scale " + std::to_string(a.scale) + " must be finite, fill " + std::to_string(a.fill) +
                          " a number");
@@ -73,9 +75,9 @@ Result<void> infer(ir::InferContext& ctx)
     for (int i = 1; i < 3; ++i)
         if (ctx.type(i) != ctx.type(0))
             return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0));
-    TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.size));
-    TW_ASSIGN(Rows const k, checkOperand(ctx, 1, a.k, a.size));
-    TW_ASSIGN(Rows const v, checkOperand(ctx, 2, a.v, a.valueSize));
+    TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.heads, a.size));
+    TW_ASSIGN(Rows const k, checkOperand(ctx, 1, a.k, a.keyHeads(), a.size));
+    TW_ASSIGN(Rows const v, checkOperand(ctx, 2, a.v, a.keyHeads(), a.valueSize));
     if (differ(q.batch, k.batch) || differ(q.batch, v.batch) || differ(k.rows, v.rows))
         return ctx.error(ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2) +
                          " must have one batch size, and the last two one number of rows");
@@ -118,7 +120,7 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 {
-    auto placeOf = [&](Extents const& e, Operand const& o, int64_t size) {
+    auto placeOf = [&](Extents const& e, Operand const& o, int64_t heads, int64_t size) {
         if (e.rank == 4)
             return Strides{0, a.heads * e[2] * size, e[2] * size, size};
         return Strides{o.offset, e[1] * e[2], o.headStride, e[2]};
@@ -129,9 +131,9 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.batch = q[0];
     g.rows = rowsOf(q);
     g.columns = rowsOf(k);
-    g.q = placeOf(q, a.q, a.size);
-    g.k = placeOf(k, a.k, a.size);
-    g.v = placeOf(inputs[2].dims, a.v, a.valueSize);
+    g.q = placeOf(q, a.q, a.heads, a.size);
+    g.k = placeOf(k, a.k, a.keyHeads(), a.size);
+    g.v = placeOf(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
     for (size_t i = 3; i < inputs.size(); ++i) {
         Extents const& m = inputs[i].dims;
         auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };

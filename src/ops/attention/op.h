@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention of several heads:
-//   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,h,j,d];
+//   t[b,h,i,j] = scale * sum over d of q[b,h,i,d] k[b,g,j,d], g = floor(h / headsPerKey);
 //                `fill` instead where keep[b,h,i,j] is false (keepInverted: true);  + mask[b,h,i,j]
-//   y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,h,j,d]
+//   y[b, i, h * valueSize + d] = sum over j of softmax_j(t[b,h,i,j]) v[b,g,j,d]
 // q, k, v (f32 or f16, one type; they may be one tensor) lie in one of two ways, see Operand. y: [B, Si, heads *
 // valueSize]. Inputs from 3 on (optional, each at most once): mask, of q's type, and keep, b; rank 4, their dimensions
 // those of t or 1, the last one that of t. Made by passes; the node's body holds the nodes it stands for.
@@ -14,7 +14,7 @@
 namespace tw::ops::attention {
 
 // Rank 3, [B, S, W]: element d of head h lies in column offset + h * headStride + d. Rank 4, [B, heads, S, size]:
-// offset and headStride are not used.
+// offset and headStride are not used. Keys and values have keyHeads() heads.
 struct Operand
 {
     int64_t offset = 0, headStride = 0;
@@ -32,7 +32,9 @@ struct Attrs : ir::AttrsOf<Attrs>
     double scale = 1, fill = 0;
     bool keepInverted = false;
     Operand q, k, v;
+    int64_t headsPerKey = 1; // neighbours that read one head of keys and values
 
+    int64_t keyHeads() const { return heads / headsPerKey; }
     void visit(ir::AttrVisitor& visitor) override
     {
         visitor.field(1, "heads", heads);
@@ -44,6 +46,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         q.visit(visitor, 7, "q_offset", "q_head_stride");
         k.visit(visitor, 9, "k_offset", "k_head_stride");
         v.visit(visitor, 11, "v_offset", "v_head_stride");
+        visitor.field(13, "heads_per_key", headsPerKey);
     }
 };
 

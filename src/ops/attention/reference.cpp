@@ -11,12 +11,12 @@ namespace tw::ops::attention {
 namespace {
 
 // Element d of a row of head h of batch b.
-double element(TensorRef const& x, Attrs const& a, Operand const& o, int64_t size, int64_t b, int64_t h, int64_t row,
+double element(TensorRef const& x, int64_t heads, Operand const& o, int64_t size, int64_t b, int64_t h, int64_t row,
                int64_t d)
 {
     if (x.dims.rank == 3)
         return x.get((b * x.dims[1] + row) * x.dims[2] + o.offset + h * o.headStride + d);
-    return x.get(((b * a.heads + h) * x.dims[2] + row) * size + d);
+    return x.get(((b * heads + h) * x.dims[2] + row) * size + d);
 }
 
 int64_t broadcastIndex(TensorRef const& x, int64_t b, int64_t h, int64_t i, int64_t j)
@@ -39,6 +39,7 @@ Result<void> reference(RefContext& ctx)
     for (int64_t b = 0; b < y.dims[0]; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
             for (int64_t i = 0; i < y.dims[1]; ++i) {
+                int64_t const g = h / a.headsPerKey, keyHeads = a.keyHeads();
                 int64_t const first = (b * y.dims[1] + i) * y.dims[2] + h * a.valueSize;
                 auto wants = [&](int64_t d) { return ctx.wants(first + d); };
                 int64_t some = 0;
@@ -50,7 +51,8 @@ Result<void> reference(RefContext& ctx)
                 for (int64_t j = 0; j < columns; ++j) {
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
-                        s += element(q, a, a.q, a.size, b, h, i, d) * element(k, a, a.k, a.size, b, h, j, d);
+                        s += element(q, a.heads, a.q, a.size, b, h, i, d) *
+                             element(k, keyHeads, a.k, a.size, b, g, j, d);
                     s *= a.scale;
                     for (int e = 3; e < ctx.inputCount(); ++e)
                         if (ctx.in(e).type == DataType::kBool &&
@@ -69,7 +71,7 @@ Result<void> reference(RefContext& ctx)
                         continue;
                     double s = 0;
                     for (int64_t j = 0; j < columns; ++j)
-                        s += t[size_t(j)] / sum * element(v, a, a.v, a.valueSize, b, h, j, d);
+                        s += t[size_t(j)] / sum * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
                     y.set(first + d, s);
                 }
             }

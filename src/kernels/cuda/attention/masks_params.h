@@ -19,8 +19,8 @@ struct AttentionArgsOf
     u8 const* keep = nullptr;
     Element* y = nullptr;
     AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
-    i32 sq = 0, sk = 0;
-    float scale = 1; // of scores, positive; see forKernel()
+    i32 sq = 0, sk = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
+    float scale = 1;                     // of scores, positive; see forKernel()
     float fill = 0;
 };
 

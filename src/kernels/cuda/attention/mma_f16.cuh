@@ -14,10 +14,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     extern __shared__ __align__(16) u8 raw[];
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
     f16 const* const q = a.q + batch * a.qStride.batch + head * a.qStride.head;
-    f16 const* const k = a.k + batch * a.kStride.batch + head * a.kStride.head;
-    f16 const* const v = a.v + batch * a.vStride.batch + head * a.vStride.head;
+    f16 const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
+    f16 const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
     int const row = q0 + warp * 16 + g; // of this thread: row and row + 8
     Masks masks;
     masks.at(a, batch, head);

@@ -32,10 +32,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     u32 const sharedQ = sharedAddress(raw), sharedK = sharedQ + ROWS * PITCH, sharedV = sharedK + 2 * TILE_BYTES;
     int const part = threadIdx.x / (WARPS * 32), warp = threadIdx.x / 32 % WARPS, lane = threadIdx.x % 32, g = lane / 4,
               t = lane % 4;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z;
     float const* const q = a.q + batch * a.qStride.batch + head * a.qStride.head;
-    float const* const k = a.k + batch * a.kStride.batch + head * a.kStride.head;
-    float const* const v = a.v + batch * a.vStride.batch + head * a.vStride.head;
+    float const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
+    float const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
     int const row0 = q0 + warp * BLOCKS * 16 + g; // of this thread: row0, row0 + 8, ... of each block of 16
     Masks masks;
     masks.at(a, batch, head);

@@ -43,10 +43,10 @@ std::string source(Spec const& s)
 
 Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args const& args)
 {
-    auto map = [&](attention_f16::Strides const& s, int64_t rows, int boxRows) {
+    auto map = [&](attention_f16::Strides const& s, int64_t rows, int64_t heads, int boxRows) {
         TensorMapSpec m;
         m.rank = 4;
-        uint64_t const dims[4] = {uint64_t(spec.headDim), uint64_t(rows), uint64_t(g.heads), uint64_t(g.batch)};
+        uint64_t const dims[4] = {uint64_t(spec.headDim), uint64_t(rows), uint64_t(heads), uint64_t(g.batch)};
         int64_t const strides[3] = {s.row, s.head, s.batch};
         for (int i = 0; i < 4; ++i)
             m.dims[i] = dims[i];
@@ -56,8 +56,9 @@ Maps maps(Spec const& spec, attention_f16::Shape const& g, attention_f16::Args c
         m.box[1] = uint32_t(boxRows);
         return m;
     };
-    return {map(args.qStride, g.sq, spec.groups * 64), map(args.kStride, g.sk, spec.keys),
-            map(args.vStride, g.sk, spec.keys)};
+    int64_t const keyHeads = g.heads / args.headsPerKey;
+    return {map(args.qStride, g.sq, g.heads, spec.groups * 64), map(args.kStride, g.sk, keyHeads, spec.keys),
+            map(args.vStride, g.sk, keyHeads, spec.keys)};
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

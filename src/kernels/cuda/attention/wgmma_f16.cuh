@@ -77,7 +77,8 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
     u32 const fullQ = values + STAGES * TILE_BYTES, fullK = fullQ + 8, fullV = fullK + STAGES * 8;
     u32 const emptyK = fullV + STAGES * 8, emptyV = emptyK + STAGES * 8;
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, shift = a.sk - a.sq;
+    int const q0 = blockIdx.x * ROWS, head = blockIdx.y, keyHead = head / a.headsPerKey, batch = blockIdx.z,
+              shift = a.sk - a.sq;
     int const limit = CAUSAL ? max(min(a.sk, q0 + ROWS + shift), 1) : a.sk, steps = (limit + KEYS - 1) / KEYS;
     if (threadIdx.x == 0) {
         barrierInit(fullQ, 1);
@@ -108,9 +109,9 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
                 int const s = step % STAGES;
                 u32 const parity = (step / STAGES & 1) ^ 1;
                 barrierWait(emptyK + s * 8, parity);
-                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, head, batch);
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, keyHead, batch);
                 barrierWait(emptyV + s * 8, parity);
-                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, head, batch);
+                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, keyHead, batch);
             }
         }
     } else {
@@ -124,12 +125,12 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         auto copyKeys = [&](int step) {
             int const s = step % STAGES;
             if (step < steps)
-                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, head, batch);
+                loadTile<KEYS>(&mapK, keys + s * TILE_BYTES, fullK + s * 8, step * KEYS, keyHead, batch);
         };
         auto copyValues = [&](int step) {
             int const s = step % STAGES;
             if (step < steps)
-                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, head, batch);
+                loadTile<KEYS>(&mapV, values + s * TILE_BYTES, fullV + s * 8, step * KEYS, keyHead, batch);
         };
         // The step's keys (values) have been used: their place is free.
         auto releaseKeys = [&](int step) {

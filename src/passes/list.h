@@ -17,6 +17,7 @@ Result<bool> removeDeadRows(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
 Result<bool> sinkReshapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> patchesToMatmul(ir::Graph& g, PassContext const& ctx);

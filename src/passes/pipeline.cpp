@@ -25,6 +25,7 @@ std::vector<Pass> const& pipeline()
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
         {"sink_reshapes", sinkReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"patches_to_matmul", patchesToMatmul, Form::kCanonical, Form::kCanonical, 0},

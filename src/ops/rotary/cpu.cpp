@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/rotary/kernels.h"
+#include "ops/rotary/op.h"
+#include "tactic/cpu_isa.h"
+#include "tactic/element.h"
+#include "tactic/vector_tactic.h"
+
+namespace tw::ops::rotary {
+
+namespace {
+
+// Calls f(offset in x, offset in c, offset in s) for the rows from `begin` to `end`.
+template <class F>
+void forRows(RunArgs const& args, int64_t begin, int64_t end, F const& f)
+{
+    TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2];
+    int const last = x.dims.rank - 1;
+    for (int64_t row = begin; row < end; ++row) {
+        int64_t rest = row, cAt = 0, sAt = 0, cStep = c.dims[last], sStep = s.dims[last];
+        for (int k = last - 1; k >= 0; --k) {
+            int64_t const at = rest % x.dims[k];
+            rest /= x.dims[k];
+            cAt += c.dims[k] == 1 ? 0 : at * cStep;
+            sAt += s.dims[k] == 1 ? 0 : at * sStep;
+            cStep *= c.dims[k];
+            sStep *= s.dims[k];
+        }
+        f(row * x.dims[last], cAt, sAt);
+    }
+}
+
+template <class T>
+void turn(Attrs const& a, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
+    int const last = x.dims.rank - 1;
+    int64_t const n = x.dims[last], half = a.size / 2;
+    auto place = [&](TensorRef const& t, int64_t d) {
+        return t.dims[last] == a.size ? d : a.interleaved ? d / 2 : d % half;
+    };
+    forRows(args, 0, n == 0 ? 0 : x.count() / n, [&](int64_t at, int64_t cAt, int64_t sAt) {
+        T const *xRow = x.as<T>() + at, *cRow = c.as<T>() + cAt, *sRow = s.as<T>() + sAt;
+        T* yRow = y.as<T>() + at;
+        for (int64_t d = 0; d < half; ++d) {
+            int64_t const i = a.interleaved ? 2 * d : d, j = a.interleaved ? i + 1 : i + half;
+            float const v = loadElement(xRow[i]), w = loadElement(xRow[j]);
+            storeElement(yRow[i], v * loadElement(cRow[place(c, i)]) - w * loadElement(sRow[place(s, i)]));
+            storeElement(yRow[j], w * loadElement(cRow[place(c, j)]) + v * loadElement(sRow[place(s, j)]));
+        }
+        for (int64_t d = a.size; d < n; ++d)
+            yRow[d] = xRow[d];
+    });
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    if (args.inputs[0].type == DataType::kFloat)
+        turn<float>(a, args);
+    else
+        turn<uint16_t>(a, args);
+    return {};
+}
+
+constexpr PlainTactic kPlain{"rotary_plain", 1, run};
+
+class VectorRotary final : public Tactic
+{
+public:
+    constexpr VectorRotary(char const* name, kernels::jit::Isa isa) : Tactic(name, 1, Backend::kCpu), isa_(isa) {}
+    Support supports(Problem const& p) const override
+    {
+        if (p.inputs[0].type != DataType::kFloat)
+            return Support::no("takes f32 only");
+        auto byPair = [&](int i) {
+            Extents const& e = p.inputs[size_t(i)].maxDims;
+            return e[e.rank - 1] * 2 == p.node->attrsAs<Attrs>().size;
+        };
+        if (byPair(1) != byPair(2))
+            return Support::no("takes cosines and sines that are as many");
+        return supportsIsa(isa_);
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& p, Config const&, std::string const&) const override
+    {
+        bool const wide = isa_ == kernels::jit::Isa::kAvx512;
+        return std::unique_ptr<Kernel>(
+            std::make_unique<Loaded>(p.node->attrsAs<Attrs>(), wide ? avx512::kRotary : avx2::kRotary));
+    }
+
+private:
+    class Loaded final : public Kernel
+    {
+    public:
+        Loaded(Attrs const& attrs, Kernels const& kernels) : attrs_(attrs), kernels_(kernels) {}
+        Result<void> run(RunArgs& args) const override
+        {
+            TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
+            int64_t const n = x.dims[x.dims.rank - 1];
+            if (x.count() == 0)
+                return {};
+            bool const byPair = c.dims[c.dims.rank - 1] != attrs_.size;
+            auto const row = attrs_.interleaved ? (byPair ? kernels_.neighboursByPair : kernels_.neighbours)
+                                                : (byPair ? kernels_.halvesByPair : kernels_.halves);
+            inPieces(*args.workers, x.count() / n, 2 * x.sizeBytes(), [&](int64_t begin, int64_t end) {
+                forRows(args, begin, end, [&](int64_t at, int64_t cAt, int64_t sAt) {
+                    row({x.as<float>() + at, c.as<float>() + cAt, s.as<float>() + sAt, y.as<float>() + at, attrs_.size,
+                         n});
+                });
+            });
+            return {};
+        }
+
+    private:
+        Attrs attrs_;
+        Kernels const& kernels_;
+    };
+
+    kernels::jit::Isa isa_;
+};
+
+constexpr VectorRotary kAvx512{"rotary_f32_vectors_avx512", kernels::jit::Isa::kAvx512};
+constexpr VectorRotary kAvx2{"rotary_f32_vectors_avx2", kernels::jit::Isa::kAvx2};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::rotary

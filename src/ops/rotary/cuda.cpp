@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/rotary/op.h"
+#include "ops/rotary/rotary_params.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::rotary {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// Elements at once: of 16 bytes at the most, a row and a half of what is turned are whole packs.
+int64_t widthOf(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    Extents const& x = problem.inputs[0].dims;
+    int64_t width = 16 / sizeOf(problem.inputs[0].type);
+    while (width > 1 && (x[x.rank - 1] % width != 0 || (a.interleaved ? a.size : a.size / 2) % width != 0))
+        width /= 2;
+    return width;
+}
+
+CudaKernels generate(Problem const& problem, Config const&)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const width = widthOf(problem);
+    auto byPair = [&](size_t i) {
+        Extents const& e = problem.inputs[i].maxDims;
+        return e[e.rank - 1] * 2 == a.size;
+    };
+    CudaKernels out;
+    out.wide = isWide(problem);
+    out.isDependent = true;
+    out.names = {"rotary_packs", "rotary_elements"};
+    out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kSize", a.size) +
+                 cuda::constant("kWidth", width) + cuda::flag("kInterleaved", a.interleaved) +
+                 cuda::flag("kCosinesByPair", byPair(1)) + cuda::flag("kSinesByPair", byPair(2)) +
+                 cuda::include("ops/rotary/rotary.cuh");
+    out.run = [width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+        TensorRef const& x = args.inputs[0];
+        int const last = x.dims.rank - 1;
+        Params p;
+        p.x = x.data;
+        p.c = args.inputs[1].data;
+        p.s = args.inputs[2].data;
+        p.y = args.outputs[0].data;
+        uint64_t const bytes = uint64_t(width * sizeOf(x.type));
+        int64_t const by =
+            x.dims[last] % width == 0 && (cuda::addressOf(p.x) | cuda::addressOf(p.y)) % bytes == 0 ? width : 1;
+        p.packs = uint64_t(x.count() / by);
+        p.packsOfRow = cuda::divBy(std::max<int64_t>(x.dims[last] / by, 1));
+        Extents rows = x.dims;
+        rows[last] = 1;
+        p.rows.set(rows);
+        for (int k = 0; k < 2; ++k) {
+            Extents strides = stridesOf(args.inputs[size_t(1 + k)].dims, true);
+            strides[last] = 0;
+            p.rows.setStrides(k, strides);
+        }
+        return launch(by == width ? 0 : 1, blocksFor(int64_t(p.packs), kThreads), kThreads, p);
+    };
+    return out;
+}
+
+constexpr CudaTactic kPacks{"rotary_cuda", 1, generate};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPacks};
+    return kList;
+}
+
+} // namespace tw::ops::rotary

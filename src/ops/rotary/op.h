@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotary positions: of the last dimension, [n], the first `size` elements are pairs that are turned by angles:
+//   y[d] = x[d] c[d] - x[e] s[d]     y[e] = x[e] c[e] + x[d] s[e]     for each pair d < e
+//   halves: e = d + size / 2;  neighbours (interleaved): d even, e = d + 1.        y[d] = x[d] for d >= size.
+// x, y: f32 or f16, one shape. c, s (cosines and sines, though nothing asks for that): of x's type and rank, each dimension
+// that of x or 1, the last one `size`; or half of it, a number for each pair. Made by passes; the node's body holds the
+// nodes it stands for.
+#pragma once
+
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+
+namespace tw::ops::rotary {
+
+struct Attrs : ir::AttrsOf<Attrs>
+{
+    int64_t size = 0; // even
+    bool interleaved = false;
+
+    void visit(ir::AttrVisitor& v) override
+    {
+        v.field(1, "size", size);
+        v.field(2, "interleaved", interleaved);
+    }
+};
+
+Result<void> reference(RefContext& ctx);
+std::span<Tactic const* const> cpuTactics();
+std::span<Tactic const* const> cudaTactics();
+
+} // namespace tw::ops::rotary

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/common/params.h"
+
+namespace tw::ops::rotary {
+
+struct Params
+{
+    void const *x = nullptr, *c = nullptr, *s = nullptr;
+    void* y = nullptr;
+    cuda::u64 packs = 0;
+    cuda::Div packsOfRow;
+    cuda::Loop<2> rows; // offsets in c and s
+};
+
+} // namespace tw::ops::rotary

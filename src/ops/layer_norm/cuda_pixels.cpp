@@ -71,7 +71,8 @@ std::vector<Config> configs(Problem const& problem)
             packs /= 2;
         // Every block adds up what all of its image left: a few for each multiprocessor.
         for (int64_t each : {2, 6})
-            list.push_back({segment, packs, std::max<int64_t>(processors * each / (s.sizes.outer * segments), 1)});
+            list.push_back({segment, packs,
+                            std::max<int64_t>(processors * each / std::max<int64_t>(s.sizes.outer * segments, 1), 1)});
     };
     add(std::min((std::max(s.unit(), 2 * line) + s.unit() - 1) / s.unit() * s.unit(), channels));
     add(channels);

@@ -20,10 +20,9 @@ int64_t widthOf(Problem const& problem)
     return width;
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+CudaKernels kernelsOf(Problem const& problem, int64_t width)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    int64_t const width = widthOf(problem);
     auto byPair = [&](size_t i) {
         Extents const& e = problem.inputs[i].maxDims;
         return e[e.rank - 1] * 2 == a.size;
@@ -62,13 +61,28 @@ CudaKernels generate(Problem const& problem, Config const&)
     return out;
 }
 
-constexpr CudaTactic kPacks{"rotary_cuda", 1, generate};
+CudaKernels generatePacks(Problem const& problem, Config const&)
+{
+    return kernelsOf(problem, widthOf(problem));
+}
+CudaKernels generatePlain(Problem const& problem, Config const&)
+{
+    return kernelsOf(problem, 1);
+}
+
+Support supportsPacks(Problem const& problem)
+{
+    return widthOf(problem) > 1 ? Support::yes() : Support::no("takes rows and halves that are whole packs");
+}
+
+constexpr CudaTactic kPacks{"rotary_packs_cuda", 1, generatePacks, supportsPacks};
+constexpr CudaTactic kPlain{"rotary_plain_cuda", 1, generatePlain};
 
 } // namespace
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPacks};
+    static constexpr Tactic const* kList[] = {&kPacks, &kPlain};
     return kList;
 }
 

@@ -40,7 +40,6 @@ CudaKernels generate(Problem const& problem, Config const&)
         p.size = a.size;
         p.valueSize = a.valueSize;
         p.headsPerKey = a.headsPerKey;
-        p.headsPerKey = a.headsPerKey;
         int64_t const chunks = blocksFor(a.valueSize, kThreads);
         p.chunks = cuda::divBy(chunks);
         p.rowCount = cuda::divBy(g.rows);

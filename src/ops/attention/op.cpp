@@ -122,7 +122,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 {
     auto placeOf = [&](Extents const& e, Operand const& o, int64_t heads, int64_t size) {
         if (e.rank == 4)
-            return Strides{0, a.heads * e[2] * size, e[2] * size, size};
+            return Strides{0, heads * e[2] * size, e[2] * size, size};
         return Strides{o.offset, e[1] * e[2], o.headStride, e[2]};
     };
     auto rowsOf = [](Extents const& e) { return e[e.rank - 2]; };

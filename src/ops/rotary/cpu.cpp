@@ -62,7 +62,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"rotary_plain", 1, run};
+constexpr PlainTactic kPlain{"rotary_any_plain_cpu", 1, run};
 
 class VectorRotary final : public Tactic
 {

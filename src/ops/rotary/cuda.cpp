@@ -75,8 +75,8 @@ Support supportsPacks(Problem const& problem)
     return widthOf(problem) > 1 ? Support::yes() : Support::no("takes rows and halves that are whole packs");
 }
 
-constexpr CudaTactic kPacks{"rotary_packs_cuda", 1, generatePacks, supportsPacks};
-constexpr CudaTactic kPlain{"rotary_plain_cuda", 1, generatePlain};
+constexpr CudaTactic kPacks{"rotary_any_packs_cuda", 1, generatePacks, supportsPacks};
+constexpr CudaTactic kPlain{"rotary_any_plain_cuda", 1, generatePlain};
 
 } // namespace
 

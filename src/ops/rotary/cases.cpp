@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/cases.h"
+
+#include "ops/rotary/op.h"
+
+namespace tw::ops::rotary {
+
+void cases(CaseList& list)
+{
+    auto add = [&](std::string const& name, int64_t size, bool interleaved, DataType t, Extents const& x,
+                   Extents const& w) {
+        Attrs a;
+        a.size = size;
+        a.interleaved = interleaved;
+        list.add(name, a, {input(t, x), constant(t, w), input(t, w)});
+    };
+    for (bool interleaved : {false, true}) {
+        Attrs a;
+        a.size = 4;
+        a.interleaved = interleaved;
+        // 1 2 3 4 5 turned: halves -3 -4 1 2, neighbours -2 1 -4 3.
+        list.add(interleaved ? "neighbours_by_hand" : "halves_by_hand", a,
+                 {f32({5}, {1, 2, 3, 4, 5}), f32({4}, {1, 2, 1, 0}), f32({4}, {1, 1, 2, 3})},
+                 {interleaved ? std::vector<double>{-1, 5, -5, 9, 5} : std::vector<double>{-2, 0, 5, 6, 5}});
+        std::string const form = interleaved ? "neighbours" : "halves";
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::string const name = form + "_" + nameOf(t);
+            add(name + "_heads", 64, interleaved, t, {2, 7, 3, 64}, {1, 7, 1, 64});
+            add(name + "_heads_first", 64, interleaved, t, {2, 3, 7, 64}, {1, 1, 7, 64});
+            add(name + "_pairs", 64, interleaved, t, {2, 7, 3, 64}, {2, 7, 1, 32});
+            add(name + "_part", 32, interleaved, t, {2, 5, 2, 80}, {1, 5, 1, 32});
+            add(name + "_part_pairs", 20, interleaved, t, {1, 5, 2, 33}, {1, 5, 1, 10});
+            for (int64_t size : {2, 6, 16, 34, 96, 130})
+                add(name + "_" + std::to_string(size), size, interleaved, t, {3, 5, size}, {1, 5, size});
+        }
+        add(form + "_long", 128, interleaved, DataType::kFloat, {1, 70, 9, 128}, {1, 70, 1, 128});
+        add(form + "_empty", 8, interleaved, DataType::kFloat, {0, 8}, {1, 8});
+    }
+}
+
+} // namespace tw::ops::rotary

@@ -57,13 +57,15 @@ public:
             chooser_.setGlance(isGlance);
             return times;
         };
+        CompileAhead ahead(options_);
         auto prepare = [&](Variants const& variants, Originals const& originals) {
             chooser_.setOriginals(originals);
-            compileAhead(*a.block, shapes.opt(), shapes.max(), variants, originals, points, options_);
+            ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
         };
+        auto settle = [&] { ahead.settle(); };
         if (choosesTypes(options_)) {
             TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,
-                                           {timesOf, glance, prepare}, options_.io, weights_, log));
+                                           {timesOf, glance, prepare, settle}, options_.io, weights_, log));
             chooser_.setOriginals({});
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -72,9 +74,9 @@ public:
             points = ShapePoints(contents_, *a.block);
         }
         if (options_.cuda && !isGlance)
-            compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
+            ahead.start(*a.block, shapes.opt(), shapes.max(), points);
         TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, policy,
-                                           timesOf, options_.io));
+                                           timesOf, options_.io, settle));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -83,8 +85,9 @@ public:
             points = ShapePoints(contents_, *a.block);
         }
         if (options_.cuda && !isGlance && a.summary.changed()) // reformats
-            compileAhead(*a.block, shapes.opt(), shapes.max(), points, options_);
+            ahead.start(*a.block, shapes.opt(), shapes.max(), points);
         TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max()));
+        settle();
         if (options_.keepRivals)
             addTypes(a.types, *a.block, a.root);
         chooser_.setMinimum(nullptr);

@@ -2,10 +2,7 @@
 #include "builder/compile_ahead.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
-#include <map>
-#include <mutex>
 
 #include "builder/chooser.h"
 #include "builder/reformats.h"
@@ -21,32 +18,55 @@ namespace tw::builder {
 
 namespace {
 
-// Problems of all steps that have CUDA tactics, equal ones once.
-void collectProblems(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                     Options const& options, std::map<std::string, ops::Problem>& out)
+constexpr DataType kRates[] = {DataType::kFloat, DataType::kHalf};
+
+} // namespace
+
+void CompileAhead::WantedList::add(std::string key, ops::Problem problem, bool isGlance)
+{
+    if (places_.try_emplace((isGlance ? "glance|" : "") + std::move(key), list.size()).second)
+        list.push_back({std::move(problem), isGlance});
+}
+
+// Problems of all steps that have CUDA tactics.
+void CompileAhead::collect(runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                           runtime::Instance const& max, WantedList& out) const
 {
     for (size_t i = 0; i < block.steps.size(); ++i) {
         runtime::LoadedStep const& step = block.steps[i];
         for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
-            collectProblems(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], options, out);
+            collect(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], out);
         if (!step.regions.empty())
             continue;
-        ops::Problem p = runtime::problemOf(step, opt, max, options.tune.workers->count(), options.cuda.get());
+        ops::Problem p = runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
         if (p.cuda)
-            out.try_emplace(tune::regionKey(p, options.fingerprint), std::move(p));
+            out.add(tune::regionKey(p, options_.fingerprint), std::move(p), false);
     }
 }
 
-struct Part
+void CompileAhead::collect(runtime::LoadedBlock const& block, Variants const& variants, WantedList& out) const
 {
-    ops::Problem problem;
-    ops::Tactic const* tactic;
-    ops::Config config;
-};
+    for (runtime::LoadedStep const& step : block.steps) {
+        for (auto const& region : step.regions)
+            collect(*region, variants, out);
+        auto const found = variants.find(step.node);
+        for (size_t v = 0; found != variants.end() && v < found->second.size(); ++v)
+            if (ops::Problem const& p = found->second[v]; p.cuda)
+                out.add(tune::regionKey(p, options_.fingerprint), p, v > 0);
+    }
+}
 
 // What the tuner will make kernels of: the choice that the cache has, else those worth a try by estimate.
-std::vector<Part> partsOf(ops::Problem const& problem, tune::Options const& options)
+std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Originals const& originals,
+                                                      ShapePoints const& points) const
 {
+    ops::Problem const& problem = wanted.problem;
+    tune::Options options = options_.tune;
+    options.backend = ops::Backend::kCuda;
+    options.mostCandidates = wanted.isGlance ? kGlanceCandidates : options.mostCandidates;
+    options.points = points.of(originalOf(problem, originals)); // part of the cache's keys
+    options.log = nullptr;
+    options.phases = nullptr;
     std::vector<Part> parts;
     std::vector<ops::Problem> open;
     std::vector<ops::Formats> seen;
@@ -80,81 +100,22 @@ std::vector<Part> partsOf(ops::Problem const& problem, tune::Options const& opti
     return parts;
 }
 
-// Of problems at a glance (chooser.h), or with all candidates. Libraries take their time to answer: they are asked on
-// all workers.
-void addParts(std::vector<Part>& parts, std::map<std::string, ops::Problem> const& problems, bool isGlance,
-              Originals const& originals, ShapePoints const& points, Options const& options)
+// Libraries take their time to say what they have: they are asked on all workers.
+void CompileAhead::addParts(WantedList const& wanted, Originals const& originals, ShapePoints const& points)
 {
-    tune::Phases::Scope const phase(options.tune.phases, "what to compile");
-    std::vector<ops::Problem const*> list;
-    std::vector<tune::Options> each;
-    for (auto const& [key, problem] : problems) {
-        tune::Options o = options.tune;
-        o.backend = ops::Backend::kCuda;
-        o.mostCandidates = isGlance ? kGlanceCandidates : o.mostCandidates;
-        o.points = points.of(originalOf(problem, originals)); // part of the cache's keys
-        o.log = nullptr;
-        o.phases = nullptr;
-        list.push_back(&problem);
-        each.push_back(std::move(o));
-    }
-    std::vector<std::vector<Part>> found(list.size());
-    options.tune.buildWorkers->run(
-        int64_t(list.size()), [&](int64_t i, int) { found[size_t(i)] = partsOf(*list[size_t(i)], each[size_t(i)]); });
-    for (std::vector<Part>& f : found)
-        std::move(f.begin(), f.end(), std::back_inserter(parts));
-}
-
-// The longest work and the sum of all, for the log.
-class Stopwatch
-{
-public:
-    void add(char const* tactic, double seconds)
-    {
-        std::lock_guard lock(mutex_);
-        sum_ += seconds;
-        if (seconds > longest_) {
-            longest_ = seconds;
-            name_ = tactic;
-        }
-    }
-    std::string str() const
-    {
-        return std::to_string(sum_) + " s of work, the longest " + std::to_string(longest_) + " s (" + name_ + ")";
-    }
-
-private:
-    std::mutex mutex_;
-    double sum_ = 0, longest_ = 0;
-    std::string name_;
-};
-
-// And what the rates of limits are measured with.
-void compile(std::vector<Part> const& parts, Options const& options)
-{
-    tune::Phases::Scope const phase(options.tune.phases, "compiling ahead");
-    constexpr DataType kRates[] = {DataType::kFloat, DataType::kHalf};
-    int64_t const rates = options.tune.heuristicOnly ? 0 : options.half ? 2 : 1;
-    Stopwatch watch;
-    options.tune.buildWorkers->run(rates + int64_t(parts.size()), [&](int64_t i, int) {
-        auto const begin = std::chrono::steady_clock::now();
-        if (i < rates)
-            tune::Rates(options.tune).prepare(kRates[i]);
-        else
-            (void)parts[size_t(i - rates)]
-                .tactic->build(parts[size_t(i - rates)].problem, parts[size_t(i - rates)].config)
-                .ok();
-        std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-        watch.add(i < rates ? "rates" : parts[size_t(i - rates)].tactic->name(), taken.count());
+    tune::Phases::Scope const phase(options_.tune.phases, "what to compile");
+    std::vector<std::vector<Part>> found(wanted.list.size());
+    options_.tune.buildWorkers->run(int64_t(found.size()), [&](int64_t i, int) {
+        found[size_t(i)] = partsOf(wanted.list[size_t(i)], originals, points);
     });
-    if (options.log)
-        options.log->verbose("Compiled ahead: " + std::to_string(parts.size()) + " candidates, " + watch.str());
+    for (std::vector<Part>& f : found)
+        std::move(f.begin(), f.end(), std::back_inserter(parts_));
 }
 
 // Times of reformats are asked for before there are any: one of each floating type. What is compiled depends on little
 // more than the type.
-void addReformats(std::vector<Part>& parts, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-                  runtime::Instance const& max, Options const& options, std::vector<std::unique_ptr<ir::Graph>>& posed)
+void CompileAhead::addReformats(runtime::LoadedBlock const& block, runtime::Instance const& opt,
+                                runtime::Instance const& max)
 {
     auto const& values = block.graph->values();
     auto const at = std::find_if(values.begin(), values.end(), [&](auto const& v) {
@@ -163,49 +124,100 @@ void addReformats(std::vector<Part>& parts, runtime::LoadedBlock const& block, r
     if (at == values.end())
         return;
     auto const index = size_t(block.indexOf(at->get()));
-    tune::Options o = options.tune;
+    tune::Options o = options_.tune;
     o.backend = ops::Backend::kCuda;
     for (DataType type : {DataType::kFloat, DataType::kHalf}) {
-        posed.push_back(std::make_unique<ir::Graph>());
+        posed_.push_back(std::make_unique<ir::Graph>());
         Carrier const from{type, Format::kLinear}, to{type, Format::kHWC8};
         auto const p = poseReformat({**at, opt.values[index].dims, max.values[index].dims, from, to}, *block.graph, o,
-                                    *posed.back());
+                                    *posed_.back());
         for (ops::Tactic const* t : p.ok() ? tune::candidates(*p->node, o) : std::vector<ops::Tactic const*>())
-            if ((type == DataType::kFloat || options.half) && ops::supportsFormats(*t, *p).ok)
-                parts.push_back({*p, t, t->configs(*p).front()});
+            if ((type == DataType::kFloat || options_.half) && ops::supportsFormats(*t, *p).ok)
+                parts_.push_back({*p, t, t->configs(*p).front()});
     }
 }
 
-} // namespace
-
-void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                  ShapePoints const& points, Options const& options)
+void CompileAhead::start(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                         ShapePoints const& points)
 {
-    std::map<std::string, ops::Problem> problems;
-    collectProblems(block, opt, max, options, problems);
-    std::vector<std::unique_ptr<ir::Graph>> posed;
-    std::vector<Part> parts;
-    addReformats(parts, block, opt, max, options, posed);
-    addParts(parts, problems, false, {}, points, options);
-    compile(parts, options);
+    settle();
+    WantedList wanted;
+    collect(block, opt, max, wanted);
+    addParts(wanted, {}, points);
+    addReformats(block, opt, max);
+    startThreads();
 }
 
-void compileAhead(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
-                  Variants const& variants, Originals const& originals, ShapePoints const& points,
-                  Options const& options)
+void CompileAhead::start(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+                         Variants const& variants, Originals const& originals, ShapePoints const& points)
 {
-    std::map<std::string, ops::Problem> problems;
-    std::map<std::string, ops::Problem> others;
-    for (auto const& [node, list] : variants)
-        for (size_t v = 0; v < list.size(); ++v)
-            if (list[v].cuda)
-                (v == 0 ? problems : others).try_emplace(tune::regionKey(list[v], options.fingerprint), list[v]);
-    std::vector<std::unique_ptr<ir::Graph>> posed;
-    std::vector<Part> parts;
-    addReformats(parts, block, opt, max, options, posed);
-    addParts(parts, problems, false, originals, points, options);
-    addParts(parts, others, true, originals, points, options);
-    compile(parts, options);
+    settle();
+    WantedList wanted;
+    collect(block, variants, wanted);
+    addParts(wanted, originals, points);
+    addReformats(block, opt, max);
+    startThreads();
+}
+
+void CompileAhead::startThreads()
+{
+    rates_ = options_.tune.heuristicOnly ? 0 : options_.half ? 2 : 1;
+    next_ = 0;
+    for (int i = 0; i < options_.tune.buildWorkers->count(); ++i)
+        threads_.emplace_back([this] { work(); });
+}
+
+void CompileAhead::work()
+{
+    auto const all = rates_ + int64_t(parts_.size());
+    for (int64_t i = next_++; i < all; i = next_++) {
+        auto const begin = std::chrono::steady_clock::now();
+        Part const* const part = i < rates_ ? nullptr : &parts_[size_t(i - rates_)];
+        if (part)
+            (void)part->tactic->build(part->problem, part->config).ok();
+        else
+            tune::Rates(options_.tune).prepare(kRates[i]);
+        std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
+        count(part ? part->tactic->name() : "rates", taken.count());
+    }
+}
+
+void CompileAhead::count(char const* tactic, double seconds)
+{
+    std::lock_guard lock(mutex_);
+    sum_ += seconds;
+    if (seconds > longest_) {
+        longest_ = seconds;
+        longestName_ = tactic;
+    }
+}
+
+void CompileAhead::joinThreads()
+{
+    for (std::thread& t : threads_)
+        t.join();
+    threads_.clear();
+}
+
+CompileAhead::~CompileAhead()
+{
+    next_ = rates_ + int64_t(parts_.size());
+    joinThreads();
+}
+
+void CompileAhead::settle()
+{
+    if (threads_.empty())
+        return;
+    tune::Phases::Scope const phase(options_.tune.phases, "compiling ahead");
+    joinThreads();
+    if (options_.log)
+        options_.log->verbose("Compiled ahead: " + std::to_string(parts_.size()) + " candidates, " +
+                              std::to_string(sum_) + " s of work, the longest " + std::to_string(longest_) + " s (" +
+                              longestName_ + ")");
+    parts_.clear();
+    posed_.clear();
+    sum_ = longest_ = 0;
 }
 
 } // namespace tw::builder

@@ -72,7 +72,7 @@ public:
             add(v, false);
     }
 
-    Result<FormatSummary> run(FormatPolicy policy)
+    Result<FormatSummary> run(FormatPolicy policy, std::function<void()> const& settle)
     {
         collectAll();
         bool const isFixed = std::all_of(boundaries_.begin(), boundaries_.end(), [](Boundary const& b) {
@@ -80,6 +80,7 @@ public:
         });
         takeDefaults();
         if ((summary_.nodes == 0 && isFixed) || policy == FormatPolicy::kLinear) {
+            settle();
             apply();
             return summary_;
         }
@@ -99,6 +100,7 @@ public:
             timeAll(timesOf_);
             TW_TRY(solve());
         }
+        settle();
         apply();
         return summary_;
     }
@@ -397,7 +399,7 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
 
 Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
                                     runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf, IoFormats const& io)
+                                    TimesOf const& timesOf, IoFormats const& io, std::function<void()> const& settle)
 {
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
@@ -406,10 +408,10 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
                 continue; // shapes that depend on data: the choice of tactics refuses them
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
-                                    *max.regions[i][r], options, policy, timesOf, {}));
+                                    *max.regions[i][r], options, policy, timesOf, {}, settle));
             sum.add(inner);
         }
-    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy));
+    TW_ASSIGN(FormatSummary own, Assignment(graph, block, opt, max, options, timesOf, io).run(policy, settle));
     sum.add(own);
     return sum;
 }

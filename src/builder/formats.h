@@ -84,8 +84,10 @@ Result<VariantChoices> chooseVariants(ir::Graph& graph, runtime::LoadedBlock con
                                       Variants const& variants);
 
 // `block`, `opt` and `max` belong to the graph as it is; they are stale once it has changed. Regions are done too.
-Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt,
-                                    runtime::Instance const& max, tune::Options const& options, FormatPolicy policy,
-                                    TimesOf const& timesOf, IoFormats const& io);
+// `settle`: called when no more times are asked for, before the graph is changed.
+Result<FormatSummary> assignFormats(
+    ir::Graph& graph, runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
+    tune::Options const& options, FormatPolicy policy, TimesOf const& timesOf, IoFormats const& io,
+    std::function<void()> const& settle = [] {});
 
 } // namespace tw::builder

@@ -142,6 +142,8 @@ Result<TypeSummary> assignOne(ir::Graph& g, runtime::LoadedBlock const& block, r
         if (auto const kept = p.kept.find(n.get()); kept != p.kept.end())
             log.verbose("FP32: '" + n->name + "' (" + n->op->name + "): " + kept->second);
     out.half = int(p.half.size());
+    if (clocks.settle)
+        clocks.settle();
     TW_ASSIGN(passes::Lowered const lowered, passes::lowerTo(g, p, weights));
     out.casts = lowered.casts;
     dropGone(g, out); // conversions of the network's own

@@ -41,9 +41,11 @@ struct TypeSummary
 // What times nodes and conversions.
 struct TypeClocks
 {
-    TimesOf timesOf;                                                     // preferred types, casts, reformats
-    TimesOf glance;                                                      // the other types
-    std::function<void(Variants const&, Originals const&)> prepare = {}; // called before; nothing, where it is empty
+    TimesOf timesOf; // preferred types, casts, reformats
+    TimesOf glance;  // the other types
+    // Nothing, where they are empty:
+    std::function<void(Variants const&, Originals const&)> prepare = {}; // called before the first time is asked for
+    std::function<void()> settle = {};                                   // after the last, before a graph is changed
 };
 
 // Whether a build asks the clock for types: FP16 is permitted, and nothing but the least time decides. With estimates

@@ -66,20 +66,17 @@ Result<std::string> unpackImage(std::string const& image, std::string const& sou
 class GeneratedKernel final : public Kernel
 {
 public:
-    GeneratedKernel(CudaKernels kernels, std::shared_ptr<cuda::Module const> module, std::vector<CUfunc_st*> functions)
+    GeneratedKernel(std::unique_ptr<CudaKernels> kernels, std::shared_ptr<cuda::Module const> module, std::vector<CUfunc_st*> functions)
         : kernels_(std::move(kernels)), module_(std::move(module)), functions_(std::move(functions))
     {
-        kernels_.source.clear();
+        kernels_->dropText();
     }
     // The device's context is current.
-    Result<void> pack(std::shared_ptr<cuda::Device const> const& device, PackedConstants& packed)
+    Result<void> pack(Problem const& problem, PackedConstants& packed)
     {
-        if (!kernels_.pack)
-            return {};
-        TW_ASSIGN(std::vector<std::string> const parts, kernels_.pack());
-        kernels_.pack = nullptr; // what it captured does not stay
+        TW_ASSIGN(std::vector<std::string> const parts, kernels_->pack(problem));
         for (std::string const& part : parts) {
-            TW_ASSIGN(DeviceBytes bytes, uploadPacked(part, device, packed));
+            TW_ASSIGN(DeviceBytes bytes, uploadPacked(part, problem.cuda->device, packed));
             packed_.push_back(bytes->data()); // allocations are aligned to 256
             memory_.push_back(std::move(bytes));
         }
@@ -87,29 +84,25 @@ public:
     }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
-        return kernels_.workspace ? kernels_.workspace(in, out) : 0;
+        return kernels_->workspaceBytes(in, out);
     }
     // The engine has put constants into GPU memory.
     bool readsConstant(size_t) const override { return false; }
-    bool readsOnDevice(size_t i) const override
-    {
-        auto const& list = kernels_.packedInputs;
-        return std::find(list.begin(), list.end(), int(i)) == list.end();
-    }
-    int64_t alignment() const override { return kernels_.alignment; }
+    bool readsOnDevice(size_t i) const override { return kernels_->readsOnDevice(i); }
+    int64_t alignment() const override { return kernels_->source().alignment; }
     Result<void> run(RunArgs& args) const override
     {
         bool const nothing =
             std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.count() == 0; });
         if (nothing)
             return {};
-        CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_.isDependent,
+        CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_->source().isDependent,
                                 static_cast<CUstream_st*>(args.stream), args.kept);
-        return kernels_.run(launch, args);
+        return kernels_->run(launch, args);
     }
 
 private:
-    CudaKernels kernels_;
+    std::unique_ptr<CudaKernels> kernels_;
     std::shared_ptr<cuda::Module const> module_;
     std::vector<CUfunc_st*> functions_;
     std::vector<DeviceBytes> memory_;
@@ -127,10 +120,20 @@ struct EncodedMaps final : Kept
     std::vector<Entry> entries;
 };
 
-std::string sourceOf(CudaKernels const& kernels)
+std::string fullText(CudaSource const& source)
 {
-    return cuda::withIncludes(kernels.isWhole ? kernels.source : cuda::prelude(kernels.wide) + kernels.source);
+    return cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
 }
+
+class NoKernels final : public CudaKernels
+{
+public:
+    explicit NoKernels(Error why) : CudaKernels(CudaSource{}), why_(std::move(why)) {}
+    Result<void> run(CudaLaunch const&, RunArgs&) const override { return why_; }
+
+private:
+    Error why_;
+};
 
 } // namespace
 
@@ -183,9 +186,9 @@ Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void
     return map;
 }
 
-CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes)
+KernelBag wholeKernels(char const* name, std::string source, int64_t sharedBytes)
 {
-    CudaKernels out;
+    KernelBag out;
     out.isWhole = true;
     out.isDependent = true;
     out.alignment = 16;
@@ -195,9 +198,31 @@ CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedByt
     return out;
 }
 
-CudaKernels noKernels(Error const& why)
+CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
 {
-    CudaKernels out;
+    CudaSource out;
+    out.isWhole = true;
+    out.isDependent = true;
+    out.alignment = 16;
+    out.names = {name};
+    out.text = std::move(text);
+    out.sharedBytes = sharedBytes;
+    return out;
+}
+
+std::unique_ptr<CudaKernels> noCudaKernels(Error const& why)
+{
+    return std::make_unique<NoKernels>(why);
+}
+
+BagKernels::BagKernels(KernelBag bag)
+    : CudaKernels({bag.source, bag.names, bag.isWhole, bag.wide, bag.isDependent, bag.alignment, bag.sharedBytes}),
+      bag_(std::move(bag))
+{}
+
+KernelBag noKernels(Error const& why)
+{
+    KernelBag out;
     out.run = [why](CudaLaunch const&, RunArgs&) -> Result<void> { return why; };
     return out;
 }
@@ -228,16 +253,23 @@ double CudaTactic::estimate(Problem const& problem, Config const& config) const
     return estimate_ ? estimate_(problem, config) : 0;
 }
 
+std::unique_ptr<CudaKernels> CudaTactic::generate(Problem const& problem, Config const& config) const
+{
+    if (generateBag_)
+        return std::make_unique<BagKernels>(generateBag_(problem, config));
+    return generate_(problem, config);
+}
+
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
 {
     if (!problem.cuda)
         return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
     cuda::Target const& target = *problem.cuda;
-    CudaKernels const kernels = generate_(problem, config);
+    auto const kernels = generate(problem, config);
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
-    std::string const source = sourceOf(kernels);
+    std::string const source = fullText(kernels->source());
     TW_ASSIGN(auto compiled, (*compiler)->compile(name(), source, target.architecture));
     return packImage(target.architecture, source, compiled->cubin);
 }
@@ -254,17 +286,17 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
 {
     if (!problem.cuda || !problem.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
-    CudaKernels kernels = generate_(problem, config);
-    TW_ASSIGN(std::string const cubin, unpackImage(image, sourceOf(kernels), problem.cuda->architecture));
+    auto kernels = generate(problem, config);
+    TW_ASSIGN(std::string const cubin, unpackImage(image, fullText(kernels->source()), problem.cuda->architecture));
     TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;
-    for (std::string const& kernel : kernels.names) {
-        TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels.sharedBytes));
+    for (std::string const& kernel : kernels->source().names) {
+        TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels->source().sharedBytes));
         functions.push_back(f);
     }
     auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
     cuda::Current const current(*problem.cuda->device);
-    TW_TRY(kernel->pack(problem.cuda->device, packed));
+    TW_TRY(kernel->pack(problem, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

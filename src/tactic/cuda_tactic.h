@@ -2,7 +2,9 @@
 // CUDA tactics whose kernels are text: a function that writes the source for a problem and says how to launch it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,7 +65,49 @@ private:
     mutable size_t encoded_ = 0; // calls of encode()
 };
 
-struct CudaKernels
+// What is compiled for one problem and config, and what holds for all of its kernels.
+struct CudaSource
+{
+    std::string text;               // after the prelude; it may include files (kernels/cuda/common/source.h)
+    std::vector<std::string> names; // of kernels; CudaLaunch takes positions in this list
+    bool isWhole = false;           // no prelude: the text is all
+    bool wide = false;              // 64-bit indices
+    bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
+    int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
+    int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
+};
+// A kernel whose text is all there is: dependent, on addresses aligned to 16 bytes.
+CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes);
+
+// The host's side of a tactic for one problem and config: what is compiled, and how it is launched. Its members are
+// what was settled then; it is made when the tactic is built and again when a plan is loaded.
+class CudaKernels
+{
+public:
+    explicit CudaKernels(CudaSource source) : source_(std::move(source)) {}
+    virtual ~CudaKernels() = default;
+    CudaSource const& source() const { return source_; }
+    void dropText() { source_.text = {}; } // when it is compiled
+
+    virtual Result<void> run(CudaLaunch const& launch, RunArgs& args) const = 0;
+    virtual int64_t workspaceBytes(std::span<TensorRef const> /*inputs*/, std::span<TensorRef const> /*outputs*/) const
+    {
+        return 0;
+    }
+    // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
+    // constants are there. Equal parts of an engine's kernels lie there once.
+    virtual Result<std::vector<std::string>> pack(Problem const& /*problem*/) const
+    {
+        return std::vector<std::string>();
+    }
+    // Whether run() reads constant input `i` where the engine put it: no, where it reads what pack() made of it.
+    virtual bool readsOnDevice(size_t /*input*/) const { return true; }
+
+private:
+    CudaSource source_;
+};
+
+struct KernelBag
 {
     std::string source;             // after the prelude; it may include files (kernels/cuda/common/source.h)
     bool isWhole = false;           // no prelude: the source is all
@@ -83,16 +127,41 @@ struct CudaKernels
 };
 
 // A kernel whose source is all there is: dependent, on addresses aligned to 16 bytes.
-CudaKernels wholeKernels(char const* name, std::string source, int64_t sharedBytes);
+KernelBag wholeKernels(char const* name, std::string source, int64_t sharedBytes);
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
-CudaKernels noKernels(Error const& why);
+KernelBag noKernels(Error const& why);
+std::unique_ptr<CudaKernels> noCudaKernels(Error const& why);
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
+
+// In place of CudaKernels while tactics move to it.
+class BagKernels final : public CudaKernels
+{
+public:
+    explicit BagKernels(KernelBag bag);
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override { return bag_.run(launch, args); }
+    int64_t workspaceBytes(std::span<TensorRef const> inputs, std::span<TensorRef const> outputs) const override
+    {
+        return bag_.workspace ? bag_.workspace(inputs, outputs) : 0;
+    }
+    Result<std::vector<std::string>> pack(Problem const&) const override
+    {
+        return bag_.pack ? bag_.pack() : std::vector<std::string>();
+    }
+    bool readsOnDevice(size_t i) const override
+    {
+        return std::find(bag_.packedInputs.begin(), bag_.packedInputs.end(), int(i)) == bag_.packedInputs.end();
+    }
+
+private:
+    KernelBag bag_;
+};
 
 class CudaTactic final : public Tactic, public PackingTactic
 {
 public:
-    using Generate = CudaKernels (*)(Problem const&, Config const&);
+    using Generate = std::unique_ptr<CudaKernels> (*)(Problem const&, Config const&);
+    using GenerateBag = KernelBag (*)(Problem const&, Config const&);
     using Supports = Support (*)(Problem const&);
     using Configs = std::vector<Config> (*)(Problem const&);
     using FormatsOf = std::vector<Formats> (*)(Problem const&);
@@ -102,6 +171,12 @@ public:
                          Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
                          bool roundsToTf32 = false)
         : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
+          formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
+    {}
+    constexpr CudaTactic(char const* name, int version, GenerateBag generate, Supports supports = nullptr,
+                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
+                         bool roundsToTf32 = false)
+        : Tactic(name, version, Backend::kCuda), generateBag_(generate), supports_(supports), configs_(configs),
           formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
     {}
     Rounding rounding() const override { return roundsToTf32_ ? Rounding::kTf32 : Rounding::kPlain; }
@@ -117,7 +192,9 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    Generate generate_;
+    std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config) const;
+    Generate generate_ = nullptr;
+    GenerateBag generateBag_ = nullptr;
     Supports supports_;
     Configs configs_;
     FormatsOf formats_;

@@ -53,9 +53,9 @@ std::vector<std::string> packAlone(Problem const& p)
     return {packBias(p, channels), filters};
 }
 
-CudaKernels depthwiseKernels(Problem const& p, std::string source, int64_t sharedBytes)
+KernelBag depthwiseKernels(Problem const& p, std::string source, int64_t sharedBytes)
 {
-    CudaKernels out = wholeKernels("depthwise", std::move(source), sharedBytes);
+    KernelBag out = wholeKernels("depthwise", std::move(source), sharedBytes);
     out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
     out.packedInputs = {1, 2};
     return out;

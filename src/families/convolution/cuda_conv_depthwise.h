@@ -18,7 +18,7 @@ Support supportsAlone(Problem const& problem, DataType type);
 // Bias, and filters as [r, s, c] of all.
 std::vector<std::string> packAlone(Problem const& problem);
 // The kernel `depthwise` of a whole source; filters and bias as packAlone() has them.
-CudaKernels depthwiseKernels(Problem const& problem, std::string source, int64_t sharedBytes);
+KernelBag depthwiseKernels(Problem const& problem, std::string source, int64_t sharedBytes);
 
 // Addresses, steps from pixel to pixel and sizes of a run.
 template <class Params>

@@ -47,7 +47,7 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
     return list;
 }
 
-CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmetic)
+KernelBag generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
     bool const isHalf = arithmetic == Arithmetic::kHalf;
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
@@ -60,7 +60,7 @@ CudaKernels generate(Problem const& p, Config const& config, Arithmetic arithmet
                          cuda::constant("COLUMNS", columns) + cuda::constant("V", vector) +
                          cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
                          fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
-    CudaKernels out = depthwiseKernels(p, std::move(source), 0);
+    KernelBag out = depthwiseKernels(p, std::move(source), 0);
     out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);
         RowParams a;

@@ -111,7 +111,7 @@ Support supportsStrips(Problem const& p, DataType type)
                                                          : Support::yes();
 }
 
-CudaKernels generateStrips(Problem const& p, Config const& config, DataType type)
+KernelBag generateStrips(Problem const& p, Config const& config, DataType type)
 {
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
@@ -127,7 +127,7 @@ CudaKernels generateStrips(Problem const& p, Config const& config, DataType type
                          cuda::constant("BLOCKS", config[kBlocks]) + cuda::constant("kChannels", roundUp8(largest.c)) +
                          cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
                          fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
-    CudaKernels out = depthwiseKernels(p, std::move(source), bytes);
+    KernelBag out = depthwiseKernels(p, std::move(source), bytes);
     out.run = [config, bytes, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);
         StripParams a;

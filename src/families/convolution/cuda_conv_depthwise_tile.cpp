@@ -139,7 +139,7 @@ Support supportsTile(Problem const& p, DataType type)
     return configsOf(p, type == DataType::kHalf).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
-CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
+KernelBag generateTile(Problem const& p, Config const& config, DataType type)
 {
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
@@ -161,7 +161,7 @@ CudaKernels generateTile(Problem const& p, Config const& config, DataType type)
         cuda::include(isHalf ? "families/convolution/cuda_conv_depthwise_tile_f16.cuh"
                              : "families/convolution/cuda_conv_depthwise_tile_f32.cuh") +
         cuda::include("families/convolution/cuda_conv_depthwise_tile.cuh");
-    CudaKernels out = depthwiseKernels(p, std::move(source), shape.sharedBytes);
+    KernelBag out = depthwiseKernels(p, std::move(source), shape.sharedBytes);
     out.run = [config, shape, channelsOfVector = isHalf ? 8 : 4, node = p.node](CudaLaunch const& launch,
                                                                                 RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(*node, args);

@@ -30,7 +30,7 @@ struct Algorithm
     Support (*supports)(Problem const& problem, Arithmetic arithmetic);
     std::vector<Config> (*configs)(Problem const& problem, Arithmetic arithmetic);
     double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
-    CudaKernels (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
+    KernelBag (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
 // wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32.

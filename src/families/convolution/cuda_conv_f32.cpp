@@ -107,12 +107,12 @@ double estimate(Problem const& p, Kind kind, Config const& c)
     return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
 }
 
-CudaKernels generate(Problem const& p, Kind kind, Config const& config)
+KernelBag generate(Problem const& p, Kind kind, Config const& config)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, kind, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p, kind]() -> Result<std::vector<std::string>> {
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);

@@ -86,12 +86,12 @@ Support supports(Problem const& p, bool nchw)
     return why ? Support::no(why) : Support::yes();
 }
 
-CudaKernels generate(Problem const& p, Config const& config, bool nchw)
+KernelBag generate(Problem const& p, Config const& config, bool nchw)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, nchw, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p, nchw]() -> Result<std::vector<std::string>> {
         Geometry const g = geometryOf(p, true);
         int64_t const filters = filtersOf(g);

@@ -239,13 +239,13 @@ double Tactics::estimate(Problem const& p, Config const& config, Operand operand
     return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
 }
 
-CudaKernels Tactics::generate(Problem const& p, Config const& config, Operand operand)
+KernelBag Tactics::generate(Problem const& p, Config const& config, Operand operand)
 {
     WindowKind const kind = kindOf(p);
     conv::Spec spec;
     if (char const* const why = specOf(p, operand, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p, spec, kind]() -> Result<std::vector<std::string>> {
         return std::vector<std::string>{conv_f16::packBias(p, filtersOf(geometryOf(p, true))),
                                         packFilters(p, spec, kind)};

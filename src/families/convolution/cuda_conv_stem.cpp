@@ -101,12 +101,12 @@ Support supports(Problem const& p, Arithmetic a)
                : Support::yes();
 }
 
-CudaKernels generate(Problem const& p, Config const& config)
+KernelBag generate(Problem const& p, Config const& config)
 {
     stem::Spec spec;
     if (char const* const why = specOf(p, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(stem::kKernel, stem::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(stem::kKernel, stem::source(spec), spec.sharedBytes());
     out.pack = [&p, spec]() -> Result<std::vector<std::string>> {
         int64_t const filters = roundUp8(p.inputs[1].dims[0]);
         std::string packed = packFilters(p.inputs[1], filters, spec.paddedK(), placeOf, spec.shift());

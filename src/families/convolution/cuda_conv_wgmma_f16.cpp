@@ -174,12 +174,12 @@ double estimate(Problem const& p, Config const& config)
     return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
 }
 
-CudaKernels generate(Problem const& p, Config const& config)
+KernelBag generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
     bool const inPlace = areInPlace(p);
     out.pack = [&p, inPlace]() -> Result<std::vector<std::string>> {
         TensorSpec const& w = p.inputs[1];

@@ -173,12 +173,12 @@ std::vector<Formats> formats(Problem const& p)
     return {f};
 }
 
-CudaKernels generate(Problem const& p, Config const& config)
+KernelBag generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
     out.pack = [&p]() -> Result<std::vector<std::string>> {
         TensorSpec const& w = p.inputs[1];
         int64_t const channels = w.dims[0], filters = w.dims[1];

@@ -9,7 +9,7 @@
 
 namespace tw::ops::deconv_f16 {
 
-CudaKernels generate(Problem const& problem, Config const& config);
+KernelBag generate(Problem const& problem, Config const& config);
 Support supports(Problem const& problem);
 std::vector<Config> configs(Problem const& problem);
 std::vector<Formats> formats(Problem const& problem);

@@ -123,12 +123,12 @@ double Beside<tf32>::estimate(Problem const& p, Config const& config)
 }
 
 template <bool tf32>
-CudaKernels Beside<tf32>::generate(Problem const& p, Config const& config)
+KernelBag Beside<tf32>::generate(Problem const& p, Config const& config)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, tf32, config, spec))
         return noKernels(unsupported(why));
-    CudaKernels out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
+    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
     out.pack = [&p]() -> Result<std::vector<std::string>> {
         TensorSpec const& w = p.inputs[1];
         int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]),

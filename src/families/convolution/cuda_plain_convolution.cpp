@@ -72,10 +72,10 @@ Extents expandedDims(Extents const& x, Extents const& y)
 
 } // namespace
 
-CudaKernels convolveKernels(Problem const& problem, Config const&)
+KernelBag convolveKernels(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<convolution::Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem) || hasWideWindow(a);
     bool const forward = !a.transposed;
     out.names =
@@ -90,10 +90,10 @@ CudaKernels convolveKernels(Problem const& problem, Config const&)
     return out;
 }
 
-CudaKernels convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
+KernelBag convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
 {
     auto const& a = problem.node->attrsAs<KernelWindowAttrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem) || hasWideWindow(a) ||
                expandedDims(problem.inputs[0].maxDims, problem.outputs[0].maxDims).volume() >= INT32_MAX;
     out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};

@@ -10,10 +10,10 @@
 namespace tw::ops {
 
 // Of a convolution node.
-CudaKernels convolveKernels(Problem const& problem, Config const& config);
+KernelBag convolveKernels(Problem const& problem, Config const& config);
 
 // y = g(conv(z, w2) + b2) of z = f(conv(x, w1) + b1), which lies in the workspace: one launch each. Inputs x, w1
 // [m, c, 1, 1], b1, w2, b2; the attributes are those of the second.
-CudaKernels convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer);
+KernelBag convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer);
 
 } // namespace tw::ops

@@ -157,13 +157,13 @@ std::vector<Config> configsOfSegments(Segments const& segments)
     return list;
 }
 
-CudaKernels segmentKernels(Segments const& r, Config const& config, int fillInput)
+KernelBag segmentKernels(Segments const& r, Config const& config, int fillInput)
 {
     int64_t const size = r.elementBytes;
     Way const way = wayOf(config);
     Shape const shape = shapeOf(r, way);
     int64_t const chunks = cuda::ceilDiv(r.rows, shape.rows);
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = kPack;
     out.names = {"copy_segments"};

@@ -126,11 +126,11 @@ Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps 
     return segmentsOf(t.box, x.count(), t.first);
 }
 
-CudaKernels sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
+KernelBag sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
     TensorSpec const& largest = problem.outputs[0];
     bool const fills = mode == slice::Mode::kFill, repeats = !fills && mode != slice::Mode::kStrict;
-    CudaKernels out =
+    KernelBag out =
         stridedCopyKernels(sizeOf(largest.type), fills ? StridedCopies::kBordered : StridedCopies::kPlain);
     out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
     int const elements = int(out.names.size());

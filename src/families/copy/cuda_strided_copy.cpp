@@ -133,9 +133,9 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-CudaKernels stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
+KernelBag stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
 {
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.names = {"copy_scattered", "copy_vec16", "copy_vec16_deep"};
     out.source = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +

@@ -47,7 +47,7 @@ enum class StridedCopies
     kTiled,         // and transpose by tiles
     kTiledBordered, // all of that; rows that end in zeros by tiles too
 };
-CudaKernels stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
+KernelBag stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
 // `tiles`: of kTiled, null without.
 Result<void> stridedCopy(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 

@@ -29,7 +29,7 @@ int sideOf(Box const& box)
 
 } // namespace
 
-void addRowKernels(CudaKernels& out)
+void addRowKernels(KernelBag& out)
 {
     out.source += cuda::include("families/copy/cuda_strided_copy_rows.cuh");
     out.names.push_back("copy_rows");

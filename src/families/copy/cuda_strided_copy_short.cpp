@@ -27,7 +27,7 @@ enum Kernel
 
 } // namespace
 
-void addShortKernels(CudaKernels& out)
+void addShortKernels(KernelBag& out)
 {
     out.source += cuda::include("families/copy/cuda_strided_copy_short.cuh");
     for (char const* name : {"copy_stretch", "copy_whole_even", "copy_whole", "copy_few_2", "copy_few_3", "copy_few_4",

@@ -21,7 +21,7 @@ constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow o
 
 } // namespace
 
-void addTileKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape)
+void addTileKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape)
 {
     out.source += cuda::include("families/copy/cuda_strided_copy_tiles.cuh");
     out.names.push_back("copy_tiles");

@@ -33,7 +33,7 @@ int64_t roundUp(int64_t a, int64_t b)
 
 } // namespace
 
-void addUnalignedKernels(CudaKernels& out, int64_t elementBytes, TileShape const& shape)
+void addUnalignedKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape)
 {
     Reading const reading = readingOf(elementBytes, shape);
     out.names.push_back("copy_unaligned");

@@ -161,7 +161,7 @@ bool isStatic(Problem const& problem)
     return true;
 }
 
-CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
+KernelBag pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
     DataType const y = problem.outputs[0].type;
     int64_t widest = sizeOf(y);
@@ -177,7 +177,7 @@ CudaKernels pointwiseKernels(Problem const& problem, Pointwise const& what)
     } else {
         rank = std::max(problem.outputs[0].dims.rank, what.views ? 3 : 1);
     }
-    CudaKernels out;
+    KernelBag out;
     bool const isPixels = problem.outputs[0].format == Format::kHWC8;
     out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
     out.isDependent = true;

@@ -158,10 +158,10 @@ double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorit
     return us;
 }
 
-CudaKernels generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
+KernelBag generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
     cores::Operands const o = operandsOf(p);
-    CudaKernels out;
+    KernelBag out;
     bool const known = withSpec(o, config, algorithm, [&](auto const& spec) {
         out.names = {cores::kKernel};
         out.source = source(spec);

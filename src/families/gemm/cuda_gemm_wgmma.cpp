@@ -287,12 +287,12 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
            (s.spec.tf32x3 ? kSplitUs : 0);
 }
 
-CudaKernels generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
+KernelBag generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     Settled s = settle(p, algorithm);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    CudaKernels out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
+    KernelBag out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
                               : wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
     if (s.spec.tf32x3) {
         out.source += kernel::splitSource();

@@ -12,10 +12,10 @@ constexpr int kThreads = 256, kTile = 64;
 
 } // namespace
 
-CudaKernels multiplyKernels(Problem const& problem)
+KernelBag multiplyKernels(Problem const& problem)
 {
     FusedActivation const& activation = problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
     out.source = activationSource("activate", activation.kind, activation.alpha, activation.beta) +

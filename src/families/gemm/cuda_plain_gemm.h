@@ -9,6 +9,6 @@
 namespace tw::ops {
 
 // Of a matrix product, without its norm.
-CudaKernels multiplyKernels(Problem const& problem);
+KernelBag multiplyKernels(Problem const& problem);
 
 } // namespace tw::ops

@@ -33,10 +33,10 @@ double epsilonOf(Problem const& problem)
 
 } // namespace
 
-CudaKernels generatePlain(Problem const& problem, Config const&)
+KernelBag generatePlain(Problem const& problem, Config const&)
 {
     constexpr int kThreads = 256;
-    CudaKernels out = multiplyKernels(problem);
+    KernelBag out = multiplyKernels(problem);
     if (!matrix_multiply::hasNorm(*problem.node))
         return out;
     out.source += cuda::include("families/gemm/cuda_product_norm_plain.cuh");
@@ -76,10 +76,10 @@ double estimate(Problem const& problem, Config const& config)
            double(problem.outputs[0].dims.volume() * 4) / kBytesPerUs;
 }
 
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     Extents const& y = problem.outputs[0].maxDims;
-    CudaKernels out = gemm_f16::generate(problem, config, GemmAlgorithm::kHalf);
+    KernelBag out = gemm_f16::generate(problem, config, GemmAlgorithm::kHalf);
     if (out.names.empty()) // there is none
         return out;
     out.source += cuda::constant("NORM_UNITS", cuda::ceilDiv(y[y.rank - 1], 256)) +

@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kThreads = 128;
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"attention"};
     out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kThreads", kThreads) +

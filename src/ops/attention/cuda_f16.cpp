@@ -76,14 +76,14 @@ std::vector<Config> mmaConfigs(Problem const& problem)
     return list;
 }
 
-CudaKernels generateMma(Problem const& problem, Config const& config)
+KernelBag generateMma(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
     if (!isConfig(config, 2, 1, 256) || unsupported(mmaSpec(problem, config, plan.masks)))
         return damagedKernels();
     mma::Spec const spec = mmaSpec(problem, config, plan.masks);
-    CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
+    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         FusedRun const r = fusedRun(a, plan, args);
         return launch.withGeometry(0, mma::launch(spec, r.shape), {&r.args});
@@ -137,14 +137,14 @@ std::vector<Config> wgmmaConfigs(Problem const& problem)
     return list;
 }
 
-CudaKernels generateWgmma(Problem const& problem, Config const& config)
+KernelBag generateWgmma(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
     if (!isConfig(config, 3, 1, 256) || unsupported(wgmmaSpec(problem, config, plan.masks)))
         return damagedKernels();
     wgmma::Spec const spec = wgmmaSpec(problem, config, plan.masks);
-    CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
+    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         FusedRun const r = fusedRun(a, plan, args);
         if (r.shape.sk == 0) { // a tensor map holds at least one row

@@ -68,14 +68,14 @@ std::vector<Config> configs(Problem const& problem)
 }
 
 template <bool tf32x3>
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     MaskPlan const plan = maskPlan(problem);
     if (!isConfig(config, 4, 1, 256) || unsupported(specOf(problem, config, plan.masks, tf32x3)))
         return damagedKernels();
     kernel::Spec const spec = specOf(problem, config, plan.masks, tf32x3);
-    CudaKernels out = fusedKernels(plan, source(spec), spec.sharedBytes());
+    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
     out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         FusedRun const r = fusedRun(a, plan, args);
         return launch.withGeometry(0, kernel::launch(spec, r.shape), {&r.args});

@@ -142,15 +142,15 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     return r;
 }
 
-CudaKernels fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes)
+KernelBag fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes)
 {
-    CudaKernels out = wholeKernels(cuda::attention_f16::kKernel, std::move(source), sharedBytes);
+    KernelBag out = wholeKernels(cuda::attention_f16::kKernel, std::move(source), sharedBytes);
     if (plan.causalInput >= 0)
         out.packedInputs = {plan.causalInput};
     return out;
 }
 
-CudaKernels damagedKernels()
+KernelBag damagedKernels()
 {
     return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
 }

@@ -31,9 +31,9 @@ struct FusedRun
 };
 FusedRun fusedRun(Attrs const& attrs, MaskPlan const& plan, RunArgs const& args);
 
-CudaKernels fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes);
+KernelBag fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes);
 // The plan's configuration names no kernel.
-CudaKernels damagedKernels();
+KernelBag damagedKernels();
 
 // Queries and keys at the optimum, at least one.
 struct FusedSizes

@@ -188,9 +188,9 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     // Counted in bytes when nothing is aligned.
     TensorSpec const& y = problem.outputs[0];
     out.wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type);

@@ -10,11 +10,11 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kManyLines = 16384; // enough of them for a thread each, where neighbours lie side by side
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"cumulative_sum_blocks", "cumulative_sum_threads"};

@@ -30,12 +30,12 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
     bool const whole = t == DataType::kInt32;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"fill"};
     out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", whole ? "u32" : "double") +

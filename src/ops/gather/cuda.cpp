@@ -137,10 +137,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     int64_t const bytes = sizeOf(problem.outputs[0].type);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"gather_scattered", "gather_scattered_rows", "gather_words"};

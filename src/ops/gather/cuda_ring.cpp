@@ -42,10 +42,10 @@ Support supportsRing(Problem const& p)
     return Support::yes();
 }
 
-CudaKernels generateRing(Problem const& problem, Config const&)
+KernelBag generateRing(Problem const& problem, Config const&)
 {
     TensorSpec const& x = problem.inputs[0];
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"gather_ring"};

@@ -8,6 +8,6 @@
 namespace tw::ops::gather {
 
 Support supportsRing(Problem const& problem);
-CudaKernels generateRing(Problem const& problem, Config const& config);
+KernelBag generateRing(Problem const& problem, Config const& config);
 
 } // namespace tw::ops::gather

@@ -33,12 +33,12 @@ Support supportsStaged(Problem const& p)
     return Support::yes();
 }
 
-CudaKernels generateStaged(Problem const& problem, Config const&)
+KernelBag generateStaged(Problem const& problem, Config const&)
 {
     TensorSpec const& x = problem.inputs[0];
     bool const isLong = x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared;
     int const threads = isLong ? 2 * kThreads : kThreads;
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.names = {"gather_staged"};
     out.sharedBytes = isLong ? kMostShared : kShared;

@@ -7,9 +7,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"layer_norm"};
     out.source = constantsOf(problem) + cuda::include("ops/layer_norm/layer_norm_plain.cuh");

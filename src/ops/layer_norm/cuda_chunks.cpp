@@ -43,14 +43,14 @@ std::vector<Config> configs(Problem const& problem)
     return blocks(2) >= many ? std::vector<Config>{{2}, {1}} : std::vector<Config>{{1}, {2}};
 }
 
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 1, 1, 4) || config[0] == 3)
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     auto const& a = problem.node->attrsAs<Attrs>();
     Layout const layout = layoutOf(problem);
     int64_t const width = 16 / sizeOf(problem.inputs[0].type), chunk = chunkOf(problem, config[0]);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"measure_packs", "normalize_packs", "measure_elements", "normalize_elements"};

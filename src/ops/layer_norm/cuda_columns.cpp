@@ -71,7 +71,7 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     bool const isKnown = isConfig(config, 2, 2, kMostThreads) && config[0] >= 128 &&
                          std::has_single_bit(uint64_t(config[0])) && std::has_single_bit(uint64_t(config[1])) &&
@@ -83,7 +83,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
     if (packs < 1 || packs > mostPacks(problem, width, config[0]))
         return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     int const threads = int(config[0]), lanes = int(config[1]);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"layer_norm_column_packs", "layer_norm_columns"};

@@ -81,7 +81,7 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     Shape const s(problem);
     bool const isKnown = isConfig(config, 3, 1, kMostChannels) && fitsBlock(s, config[0]) &&
@@ -91,7 +91,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
     auto const& a = problem.node->attrsAs<Attrs>();
     int64_t const segment = config[0], packs = config[1], lanes = s.lanesFor(segment), step = kThreads / lanes * packs,
                   most = config[2], channels = s.channels(), segments = (channels + segment - 1) / segment;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.alignment = s.width * sizeOf(problem.inputs[0].type);

@@ -55,7 +55,7 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-CudaKernels generate(Problem const& problem, Config const& config)
+KernelBag generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
 
@@ -68,7 +68,7 @@ CudaKernels generate(Problem const& problem, Config const& config)
     bool early = true;
     for (size_t i = 1; i < problem.inputs.size(); ++i)
         early = early && problem.inputs[i].constant;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"layer_norm_packs", "layer_norm_elements"};

@@ -32,10 +32,10 @@ Result<void> run(CudaLaunch const& launch, RunArgs& args)
     return found > 0 ? launch(0, 1, kThreads, p) : Result<void>();
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     DataType const t = problem.inputs[0].type;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"non_zero"};
     out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "float" : "int") +

@@ -9,9 +9,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"one_hot"};
     out.source =

@@ -15,11 +15,11 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kWideWindow = int64_t(1) << 29;
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    CudaKernels out;
+    KernelBag out;
     Geometry const largest = geometryOf(a, problem.inputs[0].maxDims, problem.outputs[0].maxDims);
     out.wide = isWide(problem);
     for (int i = 0; i < 3; ++i) // windows that reach far out of x

@@ -179,12 +179,12 @@ std::vector<Config> configsOfBands(Problem const& p)
     return list;
 }
 
-CudaKernels generateBands(Problem const& p, Config const& config)
+KernelBag generateBands(Problem const& p, Config const& config)
 {
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
         return noKernels(unsupported(why));
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"pooling"};

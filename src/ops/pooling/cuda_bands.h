@@ -9,6 +9,6 @@ namespace tw::ops::pooling {
 
 Support supportsBandsOnCuda(Problem const& p);
 std::vector<Config> configsOfBands(Problem const& p);
-CudaKernels generateBands(Problem const& p, Config const& config);
+KernelBag generateBands(Problem const& p, Config const& config);
 
 } // namespace tw::ops::pooling

@@ -163,12 +163,12 @@ std::vector<Config> configsOfNchw(Problem const& p)
     return list;
 }
 
-CudaKernels generateNchw(Problem const& p, Config const& config)
+KernelBag generateNchw(Problem const& p, Config const& config)
 {
     if (char const* const why = Planes(p, config, true).misfit())
         return noKernels(unsupported(why));
     Planes const planes(p, config, false);
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = planes.alignment();
     out.names = {"pooling"};

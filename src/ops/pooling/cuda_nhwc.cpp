@@ -162,10 +162,10 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {channelsLastFormats(p, Format::kHWC8)};
 }
 
-CudaKernels generateNhwc(Problem const& p, Config const& config)
+KernelBag generateNhwc(Problem const& p, Config const& config)
 {
     Pixels const pixels(p, config);
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"pooling"};

@@ -49,10 +49,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"reduce_threads", "reduce_blocks"};
     out.source = arithmeticOf(a.kind, problem.inputs[0].type) +

@@ -225,10 +225,10 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     return list;
 }
 
-CudaKernels generateColumns(Problem const& problem, Config const& config)
+KernelBag generateColumns(Problem const& problem, Config const& config)
 {
     ColumnKernels const kernels(problem, config);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"};

@@ -113,10 +113,10 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-CudaKernels generateNhwc(Problem const& p, Config const& config)
+KernelBag generateNhwc(Problem const& p, Config const& config)
 {
     Pixels const pixels(p, config);
-    CudaKernels out;
+    KernelBag out;
     out.isWhole = true;
     out.isDependent = true;
     out.alignment = 16;

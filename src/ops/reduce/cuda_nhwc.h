@@ -6,7 +6,7 @@
 
 namespace tw::ops::reduce {
 
-CudaKernels generateNhwc(Problem const& problem, Config const& config);
+KernelBag generateNhwc(Problem const& problem, Config const& config);
 Support supportsNhwc(Problem const& problem);    // FP16
 Support supportsNhwcF32(Problem const& problem); // FP32
 std::vector<Config> configsOfNhwc(Problem const& problem);

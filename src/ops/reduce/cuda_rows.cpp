@@ -100,10 +100,10 @@ std::vector<Config> configsOfRows(Problem const& problem)
     return list;
 }
 
-CudaKernels generateRows(Problem const& problem, Config const& config)
+KernelBag generateRows(Problem const& problem, Config const& config)
 {
     Rows const rows(problem, config);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"};

@@ -49,14 +49,14 @@ std::vector<Config> configsOfShortRows(Problem const& problem)
     return list;
 }
 
-CudaKernels generateShortRows(Problem const& problem, Config const& config)
+KernelBag generateShortRows(Problem const& problem, Config const& config)
 {
     DataType const t = problem.inputs[0].type;
     int64_t const n = lengthOf(problem);
     bool const isKnown = isConfig(config, 1, kLeastRows, kMostRows) && std::has_single_bit(uint64_t(config[0])) &&
                          config[0] * n * sizeOf(t) <= kMostBlockBytes;
     int64_t const rows = isKnown ? config[0] : kLeastRows;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"reduce_short_rows_packs", "reduce_short_rows"};

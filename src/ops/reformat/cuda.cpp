@@ -14,9 +14,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kPackBytes = 16;
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"reformat", "copy_pixels"};
     out.source = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +

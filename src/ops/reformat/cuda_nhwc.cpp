@@ -89,10 +89,10 @@ std::vector<Config> configsOfNhwc(Problem const& p)
     return {{0}, {1}};
 }
 
-CudaKernels generateNhwc(Problem const& p, Config const& config)
+KernelBag generateNhwc(Problem const& p, Config const& config)
 {
     bool const byPlanes = config == Config{1};
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(p);
     out.isDependent = true;
     out.alignment = 16;

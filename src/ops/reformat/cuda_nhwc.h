@@ -6,7 +6,7 @@
 
 namespace tw::ops::reformat {
 
-CudaKernels generateNhwc(Problem const& problem, Config const& config);
+KernelBag generateNhwc(Problem const& problem, Config const& config);
 std::vector<Config> configsOfNhwc(Problem const& problem);
 Support supportsNhwc(Problem const& problem);
 std::vector<Formats> formatsOfNhwc(Problem const& problem);

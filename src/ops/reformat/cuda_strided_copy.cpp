@@ -85,9 +85,9 @@ Support supportsStridedCopy(Problem const& p)
     return Support::yes();
 }
 
-CudaKernels generateStridedCopy(Problem const& problem, Config const& config)
+KernelBag generateStridedCopy(Problem const& problem, Config const& config)
 {
-    CudaKernels out =
+    KernelBag out =
         stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered, tileShapeOf(config));
     out.wide = isWide(problem);
     for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})

@@ -36,11 +36,11 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"resize"};
     out.source = coordinateConstants(a) + cuda::number("kCubic", a.cubicCoeff) +

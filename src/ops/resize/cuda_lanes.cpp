@@ -105,14 +105,14 @@ std::vector<Config> configsOfLanes(Problem const& p)
     return list;
 }
 
-CudaKernels generateLanes(Problem const& problem, Config const& config)
+KernelBag generateLanes(Problem const& problem, Config const& config)
 {
     Config shape = kShapes[3];
     if (isShape(config) && Plan(problem, config).bytes <= kMostShared)
         shape = config;
     Plan const plan(problem, shape);
     int64_t const threads = plan.bands.rows * plan.parts;
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"resize_lanes"};

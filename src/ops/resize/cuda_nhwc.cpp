@@ -57,10 +57,10 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-CudaKernels generateNhwc(Problem const& problem, Config const&)
+KernelBag generateNhwc(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"resize", "resize_long"};

@@ -101,7 +101,7 @@ std::vector<Config> configsOfPlanes(Problem const& p)
     return {{256, 1, 32}, {256, 1, 16}, {128, 1, 16}};
 }
 
-CudaKernels generatePlanes(Problem const& problem, Config const& config)
+KernelBag generatePlanes(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
@@ -115,7 +115,7 @@ CudaKernels generatePlanes(Problem const& problem, Config const& config)
     // Every band has its own code where they differ.
     bool const isKnown = plan.bands.isPeriodic || tall.out * plan.pairs <= kMostKnown;
     char const* const element = isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t);
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"resize_planes"};

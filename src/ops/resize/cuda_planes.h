@@ -7,7 +7,7 @@
 
 namespace tw::ops::resize {
 
-CudaKernels generatePlanes(Problem const& problem, Config const& config);
+KernelBag generatePlanes(Problem const& problem, Config const& config);
 Support supportsPlanes(Problem const& problem);
 std::vector<Formats> formatsOfPlanes(Problem const& problem);
 std::vector<Config> configsOfPlanes(Problem const& problem);

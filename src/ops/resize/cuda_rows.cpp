@@ -97,7 +97,7 @@ std::vector<Config> configsOfRows(Problem const& p)
     return list;
 }
 
-CudaKernels generateRows(Problem const& problem, Config const& config)
+KernelBag generateRows(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
@@ -111,7 +111,7 @@ CudaKernels generateRows(Problem const& problem, Config const& config)
     bool const isNearest = a.mode == Mode::kNearest;
     if (isNearest)
         shape.rows = std::max(shape.rows, 1);
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = shape.pixels ? 16 : 1;
     out.names = {"resize_rows", "resize_rows_long"};

@@ -74,7 +74,7 @@ std::vector<Config> configsOfStrips(Problem const&)
     return {{1, 4, 4}, {2, 8, 4}, {1, 8, 4}};
 }
 
-CudaKernels generateStrips(Problem const& problem, Config const& config)
+KernelBag generateStrips(Problem const& problem, Config const& config)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
@@ -88,7 +88,7 @@ CudaKernels generateStrips(Problem const& problem, Config const& config)
     int64_t const size = sizeOf(t), vectors = cuda::ceilDiv(y[axis] * size, 16),
                   pixelX = pixelStrideOf(problem.inputs[0].format, t, x[axis]) * size,
                   pixelY = pixelStrideOf(problem.outputs[0].format, t, y[axis]) * size;
-    CudaKernels out;
+    KernelBag out;
     out.isDependent = true;
     out.alignment = 16;
     out.names = {"resize_strips", "resize_strips_of_parts"};

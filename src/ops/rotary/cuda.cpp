@@ -20,14 +20,14 @@ int64_t widthOf(Problem const& problem)
     return width;
 }
 
-CudaKernels kernelsOf(Problem const& problem, int64_t width)
+KernelBag kernelsOf(Problem const& problem, int64_t width)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     auto byPair = [&](size_t i) {
         Extents const& e = problem.inputs[i].maxDims;
         return e[e.rank - 1] * 2 == a.size;
     };
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"rotary_packs", "rotary_elements"};
@@ -61,11 +61,11 @@ CudaKernels kernelsOf(Problem const& problem, int64_t width)
     return out;
 }
 
-CudaKernels generatePacks(Problem const& problem, Config const&)
+KernelBag generatePacks(Problem const& problem, Config const&)
 {
     return kernelsOf(problem, widthOf(problem));
 }
-CudaKernels generatePlain(Problem const& problem, Config const&)
+KernelBag generatePlain(Problem const& problem, Config const&)
 {
     return kernelsOf(problem, 1);
 }

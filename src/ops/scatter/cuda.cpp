@@ -79,10 +79,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args, int ke
     return launch(kernelOf(1 + kernelsOfUnits, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     int64_t const bytes = sizeOf(problem.outputs[0].type);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"scatter_choose"};

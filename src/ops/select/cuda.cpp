@@ -6,7 +6,7 @@ namespace tw::ops::select {
 
 namespace {
 
-CudaKernels generate(Problem const& p, Config const&)
+KernelBag generate(Problem const& p, Config const&)
 {
     std::string const number = cuda::computeOf(p.outputs[0].type);
     return pointwiseKernels(

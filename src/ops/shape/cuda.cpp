@@ -7,9 +7,9 @@ namespace tw::ops::shape {
 
 namespace {
 
-CudaKernels generate(Problem const&, Config const&)
+KernelBag generate(Problem const&, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     out.names = {"shape"};
     out.source = cuda::include("ops/shape/shape.cuh");
     out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {

@@ -32,10 +32,10 @@ void setLoop(cuda::Loop<1>& loop, Extents const& dims, std::vector<int64_t> cons
     loop.setStrides(0, from);
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"shuffle"};
     auto rank = [](std::vector<int64_t> const& permutation) {
@@ -81,9 +81,9 @@ Support supportsStridedCopy(Problem const& problem)
     return Support::yes();
 }
 
-CudaKernels generateStridedCopy(Problem const& problem, Config const& config)
+KernelBag generateStridedCopy(Problem const& problem, Config const& config)
 {
-    CudaKernels out = stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, tileShapeOf(config));
+    KernelBag out = stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, tileShapeOf(config));
     out.wide = isWide(problem);
     out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](
                   CudaLaunch const& launch, RunArgs& args) { return runStridedCopy(a, shape, launch, args); };

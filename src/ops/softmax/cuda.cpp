@@ -14,9 +14,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kWarpUpTo = 1024; // longer slices get a whole block
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"softmax_threads", "softmax_warps", "softmax_blocks"};
     out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::include("ops/softmax/softmax.cuh");
@@ -75,7 +75,7 @@ Support supportsRows(Problem const& problem)
     return Support::yes();
 }
 
-CudaKernels generateRows(Problem const& problem, Config const&)
+KernelBag generateRows(Problem const& problem, Config const&)
 {
     constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
     TensorSpec const& x = problem.inputs[0];
@@ -83,7 +83,7 @@ CudaKernels generateRows(Problem const& problem, Config const&)
     int64_t const width = widthOf(x.type);
     Shares const s = sharesOf(x.maxDims[axis], width);
     int64_t const threads = std::max(s.row, kRowThreads);
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.names = {"softmax_packs", "softmax_edges", "softmax_elements"};

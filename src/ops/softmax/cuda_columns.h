@@ -6,7 +6,7 @@
 
 namespace tw::ops::softmax {
 
-CudaKernels generateColumns(Problem const& problem, Config const& config);
+KernelBag generateColumns(Problem const& problem, Config const& config);
 Support supportsColumns(Problem const& problem);
 std::vector<Config> configsOfColumns(Problem const& problem);
 

@@ -69,13 +69,13 @@ std::vector<Config> configsOfShortRows(Problem const& problem)
     return list;
 }
 
-CudaKernels generateShortRows(Problem const& problem, Config const& config)
+KernelBag generateShortRows(Problem const& problem, Config const& config)
 {
     TensorSpec const& x = problem.inputs[0];
     if (!isConfig(config, 2, 1, 256) || !fits(problem, config[0], config[1]))
         return noKernels(unsupported("rows do not fit into a block"));
     int64_t const n = lengthOf(problem), lanes = config[0], threads = config[1];
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.isDependent = true;
     out.alignment = 16;

@@ -8,6 +8,6 @@ namespace tw::ops::softmax {
 
 Support supportsShortRows(Problem const& problem);
 std::vector<Config> configsOfShortRows(Problem const& problem);
-CudaKernels generateShortRows(Problem const& problem, Config const& config);
+KernelBag generateShortRows(Problem const& problem, Config const& config);
 
 } // namespace tw::ops::softmax

@@ -18,10 +18,10 @@ Support supports(Problem const& p)
     return Support::yes();
 }
 
-CudaKernels generate(Problem const& problem, Config const&)
+KernelBag generate(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    CudaKernels out;
+    KernelBag out;
     out.wide = isWide(problem);
     out.names = {"topk"};
     out.source = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +

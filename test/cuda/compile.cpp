@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
+//        test_cuda_compile --dump DIR [--filter TEXT]
 // Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
 // threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the
 // other cases the shortest sources that it takes to have compiled every .cuh file. Reports
 // registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
+// --dump writes all sources of all cases into DIR, numbered, and compiles none: what a change of the generators has
+// changed is the difference of two folders.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -127,6 +130,24 @@ std::vector<Source> chosen(std::vector<Source> sources, size_t sample, bool all,
     return list;
 }
 
+// A file for each source.
+int dumped(std::vector<Source> const& sources, std::string const& folder, int failures)
+{
+    for (size_t i = 0; i < sources.size(); ++i) {
+        char name[32];
+        std::snprintf(name, sizeof(name), "/%06zu.cu", i);
+        std::FILE* const f = std::fopen((folder + name).c_str(), "w");
+        if (!f) {
+            std::printf("FAILED: cannot write to %s\n", folder.c_str());
+            return 1;
+        }
+        std::fprintf(f, "// %s\n%s", sources[i].label.c_str(), sources[i].text.c_str());
+        std::fclose(f);
+    }
+    std::printf("%zu sources, %d failed\n", sources.size(), failures);
+    return failures ? 1 : 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -137,7 +158,7 @@ int main(int argc, char** argv)
     std::tm day{};
     gmtime_r(&now, &day);
     uint64_t seed = uint64_t((day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday);
-    std::string filter, report;
+    std::string filter, report, dump;
     for (int i = 1; i < argc; ++i) {
         auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
         if (!std::strcmp(argv[i], "--all"))
@@ -152,6 +173,14 @@ int main(int argc, char** argv)
             threads = std::clamp(std::atoi(next()), 1, 256);
         else if (!std::strcmp(argv[i], "--report"))
             report = next();
+        else if (!std::strcmp(argv[i], "--dump"))
+            dump = next();
+    }
+    int failures = 0;
+    std::vector<test::CudaCase> cases;
+    if (!dump.empty()) {
+        cases = test::cudaCases(filter, failures);
+        return dumped(sourcesOf(cases, failures), dump, failures);
     }
     auto const begin = std::chrono::steady_clock::now();
     auto compiler = cuda::Compiler::open(test::testSearchPath());
@@ -159,8 +188,7 @@ int main(int argc, char** argv)
         std::printf("skipped: %s\n", compiler.error().message.c_str());
         return 77;
     }
-    int failures = 0;
-    std::vector<test::CudaCase> cases = test::cudaCases(filter, failures);
+    cases = test::cudaCases(filter, failures);
     size_t const all = cases.size();
     std::shuffle(cases.begin(), cases.end(), std::mt19937_64(seed));
     std::vector<Source> sources = chosen(sourcesOf(cases, failures), sample, filter.empty(), failures);

@@ -66,7 +66,8 @@ Result<std::string> unpackImage(std::string const& image, std::string const& sou
 class GeneratedKernel final : public Kernel
 {
 public:
-    GeneratedKernel(std::unique_ptr<CudaKernels> kernels, std::shared_ptr<cuda::Module const> module, std::vector<CUfunc_st*> functions)
+    GeneratedKernel(std::unique_ptr<CudaKernels> kernels, std::shared_ptr<cuda::Module const> module,
+                    std::vector<CUfunc_st*> functions)
         : kernels_(std::move(kernels)), module_(std::move(module)), functions_(std::move(functions))
     {
         kernels_->dropText();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "device/cuda/target.h"
@@ -131,6 +132,15 @@ KernelBag wholeKernels(char const* name, std::string source, int64_t sharedBytes
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
 KernelBag noKernels(Error const& why);
 std::unique_ptr<CudaKernels> noCudaKernels(Error const& why);
+// The Generate of a class that is constructed from a problem, or from a problem and a config.
+template <class Kernels>
+std::unique_ptr<CudaKernels> makeKernels(Problem const& problem, [[maybe_unused]] Config const& config)
+{
+    if constexpr (std::is_constructible_v<Kernels, Problem const&, Config const&>)
+        return std::make_unique<Kernels>(problem, config);
+    else
+        return std::make_unique<Kernels>(problem);
+}
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
 

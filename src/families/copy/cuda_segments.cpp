@@ -86,6 +86,61 @@ std::string placesOf(Segments const& r, Shape const& shape)
            list + "};\n";
 }
 
+class SegmentKernels final : public CudaKernels
+{
+public:
+    SegmentKernels(Segments const& r, Way const& way, int fillInput)
+        : SegmentKernels(r, way, shapeOf(r, way), fillInput)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        RunParams p;
+        for (size_t k = 0; k < inputs_.size(); ++k)
+            p.x[k] = args.inputs[inputs_[k]].data;
+        if (fillInput_ >= 0 && fillInput_ < int(args.inputs.size()))
+            p.fill = args.inputs[size_t(fillInput_)].data;
+        p.y = args.outputs[0].data;
+        return launch(0, chunks_, threads_, p, source().sharedBytes);
+    }
+
+private:
+    SegmentKernels(Segments const& r, Way const& way, Shape const& shape, int fillInput)
+        : CudaKernels(sourceOf(r, way, shape)), fillInput_(fillInput), threads_(way.warps * 32),
+          chunks_(chunksOf(r, shape))
+    {
+        for (SegmentSource const& s : r.sources)
+            inputs_.push_back(size_t(s.input));
+    }
+    static int64_t chunksOf(Segments const& r, Shape const& shape) { return cuda::ceilDiv(r.rows, shape.rows); }
+    static CudaSource sourceOf(Segments const& r, Way const& way, Shape const& shape);
+
+    std::vector<size_t> inputs_; // of each source
+    int const fillInput_, threads_;
+    int64_t const chunks_; // a block each
+};
+
+CudaSource SegmentKernels::sourceOf(Segments const& r, Way const& way, Shape const& shape)
+{
+    int64_t const size = r.elementBytes, chunks = chunksOf(r, shape);
+    int64_t pieces = 0; // that a warp moves of a row
+    for (SegmentSource const& s : r.sources)
+        pieces += cuda::ceilDiv(s.length, 32);
+    using cuda::constant;
+    return {.text = placesOf(r, shape) + constant("kSourceCount", int64_t(r.sources.size())) + constant("kSize", size) +
+                    constant("kRows", shape.rows) + constant("kColumns", r.columns) + constant("kIn", shape.in) +
+                    constant("kOut", shape.out) + constant("kWarps", way.warps) +
+                    constant("kOwnRows", shape.rows / way.warps) + constant("kBarrierBytes", kBarrierBytes) +
+                    cuda::flag("kIsFlat", isFlat(r)) + constant("kLow", r.low) + constant("kHigh", r.high) +
+                    constant("kLines", r.lines) + constant("kAllRows", r.rows) + constant("kChunks", chunks) +
+                    constant("kLastBytes", (r.rows - (chunks - 1) * shape.rows) * r.columns * size) +
+                    constant("kUnrolledRows", std::max<int64_t>(1, kMostUnrolled / pieces)) +
+                    cuda::include("families/copy/cuda_segments.cuh"),
+            .names = {"copy_segments"},
+            .isDependent = true,
+            .alignment = kPack,
+            .sharedBytes = shape.sharedBytes()};
+}
+
 } // namespace
 
 Segments segmentsOf(Box const& whole, int64_t xCount, int64_t first)
@@ -157,40 +212,9 @@ std::vector<Config> configsOfSegments(Segments const& segments)
     return list;
 }
 
-KernelBag segmentKernels(Segments const& r, Config const& config, int fillInput)
+std::unique_ptr<CudaKernels> segmentKernels(Segments const& r, Config const& config, int fillInput)
 {
-    int64_t const size = r.elementBytes;
-    Way const way = wayOf(config);
-    Shape const shape = shapeOf(r, way);
-    int64_t const chunks = cuda::ceilDiv(r.rows, shape.rows);
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = kPack;
-    out.names = {"copy_segments"};
-    out.sharedBytes = shape.sharedBytes();
-    int64_t pieces = 0; // that a warp moves of a row
-    for (SegmentSource const& s : r.sources)
-        pieces += cuda::ceilDiv(s.length, 32);
-    using cuda::constant;
-    out.source = placesOf(r, shape) + constant("kSourceCount", int64_t(r.sources.size())) + constant("kSize", size) +
-                 constant("kRows", shape.rows) + constant("kColumns", r.columns) + constant("kIn", shape.in) +
-                 constant("kOut", shape.out) + constant("kWarps", way.warps) +
-                 constant("kOwnRows", shape.rows / way.warps) + constant("kBarrierBytes", kBarrierBytes) +
-                 cuda::flag("kIsFlat", isFlat(r)) + constant("kLow", r.low) + constant("kHigh", r.high) +
-                 constant("kLines", r.lines) + constant("kAllRows", r.rows) + constant("kChunks", chunks) +
-                 constant("kLastBytes", (r.rows - (chunks - 1) * shape.rows) * r.columns * size) +
-                 constant("kUnrolledRows", std::max<int64_t>(1, kMostUnrolled / pieces)) +
-                 cuda::include("families/copy/cuda_segments.cuh");
-    out.run = [=, list = r.sources, shared = out.sharedBytes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        RunParams p;
-        for (size_t k = 0; k < list.size(); ++k)
-            p.x[k] = args.inputs[size_t(list[k].input)].data;
-        if (fillInput >= 0 && fillInput < int(args.inputs.size()))
-            p.fill = args.inputs[size_t(fillInput)].data;
-        p.y = args.outputs[0].data;
-        return launch(0, chunks, way.warps * 32, p, shared);
-    };
-    return out;
+    return std::make_unique<SegmentKernels>(r, wayOf(config), fillInput);
 }
 
 } // namespace tw::ops

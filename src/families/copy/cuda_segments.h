@@ -32,7 +32,7 @@ Segments segmentsOf(Box const& box, int64_t xCount, int64_t first);
 Support supportsSegments(Problem const& problem, Segments const& segments);
 std::vector<Config> configsOfSegments(Segments const& segments);
 // `fillInput`: position of the optional input with what borders are filled with, -1: none, zero.
-KernelBag segmentKernels(Segments const& segments, Config const& config, int fillInput = -1);
+std::unique_ptr<CudaKernels> segmentKernels(Segments const& segments, Config const& config, int fillInput = -1);
 
 // The tactic of an op whose runs `of` tells.
 template <Segments (*of)(Problem const&), int fillInput = -1>

@@ -66,6 +66,7 @@ Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
     return w;
 }
 
+// Of y's elements one by one, for what repeats x.
 Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, TensorRef const& x, TensorRef const& y)
 {
     SliceParams p;
@@ -113,6 +114,64 @@ TensorRef refOf(TensorSpec const& t)
     return {t.type, t.dims, nullptr, t.format};
 }
 
+bool fills(slice::Mode mode)
+{
+    return mode == slice::Mode::kFill;
+}
+bool repeats(slice::Mode mode)
+{
+    return !fills(mode) && mode != slice::Mode::kStrict;
+}
+
+CudaSource sourceOf(Problem const& problem, slice::Mode mode)
+{
+    TensorSpec const& largest = problem.outputs[0];
+    CudaSource out =
+        stridedCopySource(sizeOf(largest.type), fills(mode) ? StridedCopies::kBordered : StridedCopies::kPlain);
+    out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
+    if (!repeats(mode))
+        return out;
+    out.names.push_back("slice_elements"); // the last
+    out.text += cuda::constant("kRank", std::max(largest.dims.rank, 1)) +
+                cuda::flag("kWraps", mode == slice::Mode::kWrap) + cuda::flag("kClamps", mode == slice::Mode::kClamp) +
+                cuda::flag("kReflects", mode == slice::Mode::kReflect) + cuda::include("families/copy/cuda_slice.cuh");
+    return out;
+}
+
+class SliceKernels final : public CudaKernels
+{
+public:
+    SliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
+        : CudaKernels(sourceOf(problem, mode)), node_(*problem.node), mode_(mode), fillInput_(fillInput),
+          stepsOf_(stepsOf)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    ir::Node const& node_;
+    slice::Mode const mode_;
+    int const fillInput_;
+    StepsOfRun const stepsOf_;
+};
+
+Result<void> SliceKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Walk const w = walkOf(x, y, stepsOf_(node_, args));
+    Taken taken = takenOf(w, sizeOf(y.type));
+    Box& box = taken.box;
+    box.y = y.data;
+    if (repeats(mode_) && !taken.isInside)
+        return runElements(launch, int(source().names.size()) - 1, w, x, y);
+    if (!fills(mode_) && !taken.isInside)
+        return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
+                               ", which its mode does not permit");
+    box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
+    if (fillInput_ >= 0 && fillInput_ < int(args.inputs.size()))
+        box.fill = args.inputs[size_t(fillInput_)].data;
+    return stridedCopy(launch, box);
+}
+
 } // namespace
 
 Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps)
@@ -126,38 +185,9 @@ Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps 
     return segmentsOf(t.box, x.count(), t.first);
 }
 
-KernelBag sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
+std::unique_ptr<CudaKernels> sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
-    TensorSpec const& largest = problem.outputs[0];
-    bool const fills = mode == slice::Mode::kFill, repeats = !fills && mode != slice::Mode::kStrict;
-    KernelBag out =
-        stridedCopyKernels(sizeOf(largest.type), fills ? StridedCopies::kBordered : StridedCopies::kPlain);
-    out.wide = isWide(problem) || storageCount(largest.format, largest.type, largest.maxDims) >= INT32_MAX;
-    int const elements = int(out.names.size());
-    if (repeats) {
-        out.names.push_back("slice_elements");
-        out.source +=
-            cuda::constant("kRank", std::max(largest.dims.rank, 1)) + cuda::flag("kWraps", mode == slice::Mode::kWrap) +
-            cuda::flag("kClamps", mode == slice::Mode::kClamp) +
-            cuda::flag("kReflects", mode == slice::Mode::kReflect) + cuda::include("families/copy/cuda_slice.cuh");
-    }
-    out.run = [=, node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Walk const w = walkOf(x, y, stepsOf(*node, args));
-        Taken taken = takenOf(w, sizeOf(y.type));
-        Box& box = taken.box;
-        box.y = y.data;
-        if (repeats && !taken.isInside)
-            return runElements(launch, elements, w, x, y);
-        if (!fills && !taken.isInside)
-            return invalidArgument("it begins at coordinates outside its input " + x.dims.str() +
-                                   ", which its mode does not permit");
-        box.x = taken.isAnything ? x.as<char>() + taken.first * box.elementBytes : x.data;
-        if (fillInput >= 0 && fillInput < int(args.inputs.size()))
-            box.fill = args.inputs[size_t(fillInput)].data;
-        return stridedCopy(launch, box);
-    };
-    return out;
+    return std::make_unique<SliceKernels>(problem, mode, fillInput, stepsOf);
 }
 
 } // namespace tw::ops

@@ -10,7 +10,7 @@ namespace tw::ops {
 using StepsOfRun = slice::Steps (*)(ir::Node const&, RunArgs const&);
 
 // `fillInput`: position of the optional input with the fill value, -1: none, zero.
-KernelBag sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf);
+std::unique_ptr<CudaKernels> sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf);
 
 // Of a problem whose steps are known: for the kernels of cuda_runs.h.
 Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps const& steps);

@@ -133,20 +133,20 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-KernelBag stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
+CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
 {
-    KernelBag out;
+    CudaSource out;
     out.isDependent = true;
     out.names = {"copy_scattered", "copy_vec16", "copy_vec16_deep"};
-    out.source = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +
-                 cuda::flag("kBordered", what == StridedCopies::kBordered || what == StridedCopies::kTiledBordered) +
-                 cuda::include("families/copy/cuda_strided_copy.cuh");
+    out.text = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +
+               cuda::flag("kBordered", what == StridedCopies::kBordered || what == StridedCopies::kTiledBordered) +
+               cuda::include("families/copy/cuda_strided_copy.cuh");
     for (int64_t unit = elementBytes; unit <= kMostUnit; unit *= 2) {
         std::string const bytes = std::to_string(unit);
         out.names.push_back("move_" + bytes);
-        out.source += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
-                      "(const __grid_constant__ tw::ops::StridedCopyParams p) { tw::ops::copyUnits<unit" + bytes +
-                      ">(p); }\n";
+        out.text += "TW_KERNEL __launch_bounds__(256) move_" + bytes +
+                    "(const __grid_constant__ tw::ops::StridedCopyParams p) { tw::ops::copyUnits<unit" + bytes +
+                    ">(p); }\n";
     }
     if (what == StridedCopies::kTiled || what == StridedCopies::kTiledBordered)
         addTileKernels(out, elementBytes, tiles);

@@ -39,7 +39,7 @@ struct TileShape
 std::vector<Config> configsOfTiles(Problem const& problem);
 TileShape tileShapeOf(Config const& config);
 
-// Kernels of `elementBytes`. The caller sets `wide` and `run`, which calls stridedCopy().
+// Kernels of `elementBytes`, for stridedCopy(). The caller sets `wide`.
 enum class StridedCopies
 {
     kPlain,
@@ -47,7 +47,7 @@ enum class StridedCopies
     kTiled,         // and transpose by tiles
     kTiledBordered, // all of that; rows that end in zeros by tiles too
 };
-KernelBag stridedCopyKernels(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
+CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
 // `tiles`: of kTiled, null without.
 Result<void> stridedCopy(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 

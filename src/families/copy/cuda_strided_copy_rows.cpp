@@ -29,9 +29,9 @@ int sideOf(Box const& box)
 
 } // namespace
 
-void addRowKernels(KernelBag& out)
+void addRowKernels(CudaSource& out)
 {
-    out.source += cuda::include("families/copy/cuda_strided_copy_rows.cuh");
+    out.text += cuda::include("families/copy/cuda_strided_copy_rows.cuh");
     out.names.push_back("copy_rows");
 }
 

@@ -7,7 +7,7 @@
 namespace tw::ops {
 
 // After the source of addTileKernels(): one kernel.
-void addRowKernels(KernelBag& out);
+void addRowKernels(CudaSource& out);
 // Whether that is for this box: rows that lie side by side in x and apart in y, and begin anywhere.
 bool areRowTiles(Box const& box);
 Result<void> copyRowTiles(CudaLaunch const& launch, int kernel, Box const& box);

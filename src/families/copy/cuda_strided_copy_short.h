@@ -7,7 +7,7 @@
 namespace tw::ops {
 
 // After the source of addTileKernels().
-void addShortKernels(KernelBag& out);
+void addShortKernels(CudaSource& out);
 // Rows of x are short. `first`: the position of the first of those kernels.
 Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);

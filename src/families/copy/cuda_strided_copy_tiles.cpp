@@ -21,9 +21,9 @@ constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow o
 
 } // namespace
 
-void addTileKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape)
+void addTileKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape)
 {
-    out.source += cuda::include("families/copy/cuda_strided_copy_tiles.cuh");
+    out.text += cuda::include("families/copy/cuda_strided_copy_tiles.cuh");
     out.names.push_back("copy_tiles");
     out.sharedBytes = kMostShared;
     addUnalignedKernels(out, elementBytes, shape);

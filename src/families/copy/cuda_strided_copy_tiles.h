@@ -18,7 +18,7 @@ struct TileFacts
 
 constexpr int kRowKernel = 2; // of those kernels, that of cuda_strided_copy_rows.h
 // After the source of move(), which says what an Element is.
-void addTileKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape);
+void addTileKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the
 // last one is 1. No border.
 Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape);

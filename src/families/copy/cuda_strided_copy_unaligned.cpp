@@ -33,13 +33,13 @@ int64_t roundUp(int64_t a, int64_t b)
 
 } // namespace
 
-void addUnalignedKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape)
+void addUnalignedKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape)
 {
     Reading const reading = readingOf(elementBytes, shape);
     out.names.push_back("copy_unaligned");
-    out.source += cuda::constant("kUnitBytes", reading.unitBytes) + cuda::constant("kRowBytes", reading.rowBytes) +
-                  cuda::constant("kMostThreads", kMostThreads) +
-                  cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
+    out.text += cuda::constant("kUnitBytes", reading.unitBytes) + cuda::constant("kRowBytes", reading.rowBytes) +
+                cuda::constant("kMostThreads", kMostThreads) +
+                cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
 }
 
 Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,

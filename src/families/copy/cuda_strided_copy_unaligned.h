@@ -7,7 +7,7 @@
 namespace tw::ops {
 
 // One kernel, After the source of addTileKernels().
-void addUnalignedKernels(KernelBag& out, int64_t elementBytes, TileShape const& shape);
+void addUnalignedKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
 Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);
 

@@ -27,14 +27,6 @@ BroadcastLoop loopOf(Extents const& y, Extents const* in, size_t count)
     return broadcastLoop(y, std::span<Extents const* const>(list, count));
 }
 
-struct Settled
-{
-    ir::Node const* node;
-    std::vector<int> inputs;
-    Pointwise::Views views;
-    int64_t pack;
-};
-
 // Elements of an operand from image to image, from pixel to pixel, and along the channels (0 or 1).
 struct PixelSteps
 {
@@ -67,20 +59,85 @@ bool pixelSteps(Extents const& y, Extents const& x, TensorRef const& t, PixelSte
     return !alongChannels || y[axis] % 8 == 0; // packs end with the channels
 }
 
+// Elements of a pack, of 16 bytes of the widest type.
+int64_t packOf(Problem const& problem, Pointwise const& what)
+{
+    int64_t widest = sizeOf(problem.outputs[0].type);
+    for (int i : what.inputs)
+        widest = std::max(widest, sizeOf(problem.inputs[size_t(i)].type));
+    return kPackBytes / widest;
+}
+
+// Dimensions that the loop has at the most.
+int rankOf(Problem const& problem, Pointwise const& what)
+{
+    if (what.views || !isStatic(problem))
+        return std::max(problem.outputs[0].dims.rank, what.views ? 3 : 1);
+    Extents in[kMaxCudaOperands];
+    for (size_t k = 0; k < what.inputs.size(); ++k)
+        in[k] = problem.inputs[size_t(what.inputs[k])].dims;
+    return loopOf(problem.outputs[0].dims, in, what.inputs.size()).rank;
+}
+
+CudaSource sourceOf(Problem const& problem, Pointwise const& what, int64_t pack)
+{
+    DataType const y = problem.outputs[0].type;
+    bool const isPixels = problem.outputs[0].format == Format::kHWC8;
+    CudaSource out;
+    out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
+    out.isDependent = true;
+    out.alignment = isPixels ? kPackBytes : 1;
+    out.text = what.text + cuda::constant("RANK", rankOf(problem, what)) +
+               cuda::include("families/elementwise/cuda_pointwise.cuh") + "namespace tw::ops {\n";
+    auto add = [&](char const* suffix, char const* body, int64_t width) {
+        out.names.push_back(what.name + std::string(suffix));
+        std::string const wide = std::to_string(width), storage = cuda::storageOf(y);
+        out.text += "TW_KERNEL " + out.names.back() + "(const __grid_constant__ PointwiseParams p) { " + body + "<" +
+                    wide + ", " + storage + ">(p";
+        for (size_t k = 0; k < what.inputs.size(); ++k)
+            out.text += ", Operand<" + std::to_string(k) + ", " +
+                        cuda::storageOf(problem.inputs[size_t(what.inputs[k])].type) + ", " + wide + ">()";
+        out.text += "); }\n";
+    };
+    add("_vector", "compute", pack);
+    add("_scalar", "compute", 1);
+    add("_pixels", "computePixels", pack);
+    out.text += "}\n";
+    return out;
+}
+
+class PointwiseKernels final : public CudaKernels
+{
+public:
+    PointwiseKernels(Problem const& problem, Pointwise const& what, int64_t pack)
+        : CudaKernels(sourceOf(problem, what, pack)), node_(*problem.node), inputs_(what.inputs), views_(what.views),
+          pack_(pack)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Result<void> runPixels(CudaLaunch const& launch, RunArgs& args) const;
+
+    ir::Node const& node_;
+    std::vector<int> const inputs_;
+    Pointwise::Views const views_;
+    int64_t const pack_; // elements
+};
+
 // Images in kHWC8: one row of packs where all operands are dense, else [images, pixels, packs of channels]. Gaps after
 // the last channel take part: what lies there is nobody's.
-Result<void> runNhwc(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+Result<void> PointwiseKernels::runPixels(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& out = args.outputs[0];
     Extents y = out.dims, in[kMaxCudaOperands];
-    size_t const count = s.inputs.size();
+    size_t const count = inputs_.size();
     for (size_t k = 0; k < count; ++k)
-        in[k] = args.inputs[size_t(s.inputs[k])].dims;
-    if (s.views)
-        s.views(*s.node, args, y, in);
+        in[k] = args.inputs[size_t(inputs_[k])].dims;
+    if (views_)
+        views_(node_, args, y, in);
     int const axis = y.rank - 3;
     int64_t const images = y.volume(0, axis), pixels = y[axis + 1] * y[axis + 2],
-                  stored = pixelStrideOf(Format::kHWC8, out.type, y[axis]), packs = stored / s.pack;
+                  stored = pixelStrideOf(Format::kHWC8, out.type, y[axis]), packs = stored / pack_;
     PointwiseParams p;
     p.out = out.data;
     p.yPixel = out.pixelStride();
@@ -88,7 +145,7 @@ Result<void> runNhwc(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     bool isDense = p.yPixel == stored;
     PixelSteps steps[kMaxCudaOperands];
     for (size_t k = 0; k < count; ++k) {
-        TensorRef const& t = args.inputs[size_t(s.inputs[k])];
+        TensorRef const& t = args.inputs[size_t(inputs_[k])];
         if (!pixelSteps(y, in[k], t, steps[k]))
             return unsupported("operand " + std::to_string(k) + " of dimensions " + in[k].str() +
                                " is not one number for each channel, pixel or image of " + y.str());
@@ -100,39 +157,39 @@ Result<void> runNhwc(Settled const& s, CudaLaunch const& launch, RunArgs& args)
     p.loop.set(dims);
     for (size_t k = 0; k < count; ++k)
         p.loop.setStrides(int(k),
-                          isDense ? Extents{s.pack} : Extents{steps[k].image, steps[k].pixel, steps[k].unit * s.pack});
+                          isDense ? Extents{pack_} : Extents{steps[k].image, steps[k].pixel, steps[k].unit * pack_});
     p.packs = uint64_t(dims.volume());
     return launch(isDense ? 0 : 2, blocksFor(dims.volume(), kThreads), kThreads, p);
 }
 
-Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
+Result<void> PointwiseKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& out = args.outputs[0];
     if (out.format == Format::kHWC8)
-        return runNhwc(s, launch, args);
+        return runPixels(launch, args);
     Extents y = out.dims, in[kMaxCudaOperands];
-    size_t const count = s.inputs.size();
+    size_t const count = inputs_.size();
     for (size_t k = 0; k < count; ++k)
-        in[k] = args.inputs[size_t(s.inputs[k])].dims;
-    if (s.views)
-        s.views(*s.node, args, y, in);
+        in[k] = args.inputs[size_t(inputs_[k])].dims;
+    if (views_)
+        views_(node_, args, y, in);
     BroadcastLoop const loop = loopOf(y, in, count);
     PointwiseParams p;
     p.out = out.data;
     int64_t const last = loop.rank - 1;
     bool const oneRow = loop.rank == 1;
     bool packs =
-        s.pack > 1 && (oneRow || loop.extent[last] % s.pack == 0) && isAligned(out.data, s.pack * sizeOf(out.type));
+        pack_ > 1 && (oneRow || loop.extent[last] % pack_ == 0) && isAligned(out.data, pack_ * sizeOf(out.type));
     for (size_t k = 0; k < count; ++k) {
-        TensorRef const& t = args.inputs[size_t(s.inputs[k])];
+        TensorRef const& t = args.inputs[size_t(inputs_[k])];
         p.in[k] = t.data;
         p.unit[k] = int32_t(loop.stride[k][last]);
-        bool fits = p.unit[k] == 0 || isAligned(t.data, s.pack * sizeOf(t.type));
+        bool fits = p.unit[k] == 0 || isAligned(t.data, pack_ * sizeOf(t.type));
         for (int64_t d = 0; d < last && fits && p.unit[k] != 0; ++d)
-            fits = loop.stride[k][d] % s.pack == 0;
+            fits = loop.stride[k][d] % pack_ == 0;
         packs = packs && fits;
     }
-    int64_t const width = packs ? s.pack : 1;
+    int64_t const width = packs ? pack_ : 1;
     Extents dims;
     for (int d = 0; d < loop.rank; ++d)
         dims.push(d == last ? (loop.extent[d] + width - 1) / width : loop.extent[d]);
@@ -161,46 +218,9 @@ bool isStatic(Problem const& problem)
     return true;
 }
 
-KernelBag pointwiseKernels(Problem const& problem, Pointwise const& what)
+std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
-    DataType const y = problem.outputs[0].type;
-    int64_t widest = sizeOf(y);
-    for (int i : what.inputs)
-        widest = std::max(widest, sizeOf(problem.inputs[size_t(i)].type));
-    int64_t const pack = kPackBytes / widest;
-    int rank = kMaxRank;
-    if (!what.views && isStatic(problem)) {
-        Extents in[kMaxCudaOperands];
-        for (size_t k = 0; k < what.inputs.size(); ++k)
-            in[k] = problem.inputs[size_t(what.inputs[k])].dims;
-        rank = loopOf(problem.outputs[0].dims, in, what.inputs.size()).rank;
-    } else {
-        rank = std::max(problem.outputs[0].dims.rank, what.views ? 3 : 1);
-    }
-    KernelBag out;
-    bool const isPixels = problem.outputs[0].format == Format::kHWC8;
-    out.wide = isWide(problem) || (isPixels && storageCount(Format::kHWC8, y, problem.outputs[0].maxDims) >= INT32_MAX);
-    out.isDependent = true;
-    out.alignment = isPixels ? kPackBytes : 1;
-    out.source = what.text + cuda::constant("RANK", rank) + cuda::include("families/elementwise/cuda_pointwise.cuh") +
-                 "namespace tw::ops {\n";
-    auto add = [&](char const* suffix, char const* body, int64_t width) {
-        out.names.push_back(what.name + std::string(suffix));
-        std::string const wide = std::to_string(width), storage = cuda::storageOf(y);
-        out.source += "TW_KERNEL " + out.names.back() + "(const __grid_constant__ PointwiseParams p) { " + body + "<" +
-                      wide + ", " + storage + ">(p";
-        for (size_t k = 0; k < what.inputs.size(); ++k)
-            out.source += ", Operand<" + std::to_string(k) + ", " +
-                          cuda::storageOf(problem.inputs[size_t(what.inputs[k])].type) + ", " + wide + ">()";
-        out.source += "); }\n";
-    };
-    add("_vector", "compute", pack);
-    add("_scalar", "compute", 1);
-    add("_pixels", "computePixels", pack);
-    out.source += "}\n";
-    Settled const settled{problem.node, what.inputs, what.views, pack};
-    out.run = [settled](CudaLaunch const& launch, RunArgs& args) { return run(settled, launch, args); };
-    return out;
+    return std::make_unique<PointwiseKernels>(problem, what, packOf(problem, what));
 }
 
 std::vector<Formats> pointwiseFormats(Problem const& p, std::vector<int> const& inputs, Pointwise::Views views)

@@ -22,7 +22,7 @@ struct Pointwise
     Views views = nullptr;
 };
 
-KernelBag pointwiseKernels(Problem const& problem, Pointwise const& what);
+std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what);
 
 // Linear ones; and y of FP16 or FP32 in kHWC8, with the operands of y's shape, where the others, which stay linear, are
 // one number for each channel, pixel or image, or one in all.

@@ -7,7 +7,7 @@ namespace tw::ops::activation {
 
 namespace {
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     bool const isHalf = p.outputs[0].type == DataType::kHalf;

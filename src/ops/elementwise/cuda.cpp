@@ -73,7 +73,7 @@ char const* wholeExpression(Operation operation)
     return "0";
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
     DataType const t = p.inputs[0].type;

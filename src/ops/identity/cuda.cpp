@@ -6,7 +6,7 @@ namespace tw::ops::identity {
 
 namespace {
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     DataType const from = p.inputs[0].type, to = p.outputs[0].type;
     std::string const number = cuda::computeOf(from);

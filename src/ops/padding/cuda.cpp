@@ -27,7 +27,7 @@ Segments segmentsOf(Problem const& p)
     return segmentsOfSlice(p, slice::Mode::kFill, stepsOf(*p.node, p.inputs[0].dims.rank));
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     return sliceKernels(p, slice::Mode::kFill, -1, steps);
 }

@@ -81,7 +81,7 @@ void views(ir::Node const& node, RunArgs const& args, Extents& y, Extents* opera
     }
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     kernels::jit::PointwiseProgram const program = specOf(p.node->attrsAs<Attrs>()).program;
     bool const isHalf = p.outputs[0].type == DataType::kHalf;

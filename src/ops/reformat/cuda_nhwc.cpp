@@ -32,7 +32,34 @@ int planesShift(int64_t channels, int64_t pixels)
     return shift;
 }
 
-Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
+CudaSource sourceOf(Problem const& problem, bool byPlanes)
+{
+    CudaSource out{.text = cuda::include("ops/reformat/reformat_pixels.cuh"),
+                   .names = {},
+                   .wide = isWide(problem),
+                   .isDependent = true,
+                   .alignment = 16,
+                   .sharedBytes = byPlanes ? kMostBytes : kTileBytes};
+    for (char const* direction : {"to_pixels_", "to_planes_"})
+        for (int step = 0; step < kSteps; ++step)
+            out.names.push_back(direction + std::to_string(1 << step));
+    out.names.push_back("to_pixels_planes");
+    out.names.push_back("to_planes_planes");
+    return out;
+}
+
+class PixelKernels final : public CudaKernels
+{
+public:
+    PixelKernels(Problem const& problem, bool byPlanes) : CudaKernels(sourceOf(problem, byPlanes)), byPlanes_(byPlanes)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    bool const byPlanes_;
+};
+
+Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     bool const toNhwc = isByPixel(y.format);
@@ -46,7 +73,7 @@ Result<void> run(bool byPlanes, CudaLaunch const& launch, RunArgs& args)
     p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
     int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
     auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
-    if (int const shift = byPlanes ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
+    if (int const shift = byPlanes_ ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
         p.groupShift = shift;
         int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
         p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
@@ -89,22 +116,9 @@ std::vector<Config> configsOfNhwc(Problem const& p)
     return {{0}, {1}};
 }
 
-KernelBag generateNhwc(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
 {
-    bool const byPlanes = config == Config{1};
-    KernelBag out;
-    out.wide = isWide(p);
-    out.isDependent = true;
-    out.alignment = 16;
-    out.sharedBytes = byPlanes ? kMostBytes : kTileBytes;
-    for (char const* direction : {"to_pixels_", "to_planes_"})
-        for (int step = 0; step < kSteps; ++step)
-            out.names.push_back(direction + std::to_string(1 << step));
-    out.names.push_back("to_pixels_planes");
-    out.names.push_back("to_planes_planes");
-    out.source = cuda::include("ops/reformat/reformat_pixels.cuh");
-    out.run = [byPlanes](CudaLaunch const& launch, RunArgs& args) { return run(byPlanes, launch, args); };
-    return out;
+    return std::make_unique<PixelKernels>(problem, config == Config{1});
 }
 
 } // namespace tw::ops::reformat

@@ -6,7 +6,7 @@
 
 namespace tw::ops::reformat {
 
-KernelBag generateNhwc(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
 std::vector<Config> configsOfNhwc(Problem const& problem);
 Support supportsNhwc(Problem const& problem);
 std::vector<Formats> formatsOfNhwc(Problem const& problem);

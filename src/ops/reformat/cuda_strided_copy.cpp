@@ -28,7 +28,28 @@ int axisOf(Format x, Format y, int rank)
     return packed == Format::kLinear ? 0 : channelAxis(packed, rank);
 }
 
-Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args)
+CudaSource sourceOf(Problem const& problem, TileShape const& shape)
+{
+    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered, shape);
+    out.wide = isWide(problem);
+    for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})
+        out.wide = out.wide || storageCount(t->format, t->type, t->maxDims) >= INT32_MAX;
+    return out;
+}
+
+class StridedCopyKernels final : public CudaKernels
+{
+public:
+    StridedCopyKernels(Problem const& problem, TileShape const& shape)
+        : CudaKernels(sourceOf(problem, shape)), shape_(shape)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    TileShape const shape_;
+};
+
+Result<void> StridedCopyKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Box box;
@@ -37,7 +58,7 @@ Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args
     box.y = y.data;
     if (x.format == Format::kLinear && y.format == Format::kLinear) {
         box.add(x.count(), 1, 1);
-        return stridedCopy(launch, box, &shape);
+        return stridedCopy(launch, box, &shape_);
     }
     int const rank = x.dims.rank, axis = axisOf(x.format, y.format, rank);
     int64_t const channels = x.dims[axis], pixels = x.dims.volume(axis + 1, rank), images = x.dims.volume(0, axis);
@@ -66,7 +87,7 @@ Result<void> run(TileShape const& shape, CudaLaunch const& launch, RunArgs& args
         box.low.push(0);
         box.high.push(d.present);
     }
-    return stridedCopy(launch, box, &shape);
+    return stridedCopy(launch, box, &shape_);
 }
 
 } // namespace
@@ -85,17 +106,9 @@ Support supportsStridedCopy(Problem const& p)
     return Support::yes();
 }
 
-KernelBag generateStridedCopy(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config)
 {
-    KernelBag out =
-        stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered, tileShapeOf(config));
-    out.wide = isWide(problem);
-    for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})
-        out.wide = out.wide || storageCount(t->format, t->type, t->maxDims) >= INT32_MAX;
-    out.run = [shape = tileShapeOf(config)](CudaLaunch const& launch, RunArgs& args) {
-        return run(shape, launch, args);
-    };
-    return out;
+    return std::make_unique<StridedCopyKernels>(problem, tileShapeOf(config));
 }
 
 } // namespace tw::ops::reformat

@@ -6,7 +6,7 @@
 
 namespace tw::ops::reformat {
 
-KernelBag generateStridedCopy(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config);
 Support supportsStridedCopy(Problem const& problem);
 
 } // namespace tw::ops::reformat

@@ -37,7 +37,7 @@ std::vector<Formats> formats(Problem const& p)
     return pointwiseFormats(p, operandsOf(p), views);
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     // What is rounded to i8 is exact before: products of two floats fit into a double.
     DataType const x = p.inputs[0].type, y = p.outputs[0].type;

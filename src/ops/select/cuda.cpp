@@ -6,7 +6,7 @@ namespace tw::ops::select {
 
 namespace {
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     std::string const number = cuda::computeOf(p.outputs[0].type);
     return pointwiseKernels(

@@ -32,45 +32,78 @@ void setLoop(cuda::Loop<1>& loop, Extents const& dims, std::vector<int64_t> cons
     loop.setStrides(0, from);
 }
 
-KernelBag generate(Problem const& problem, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"shuffle"};
-    auto rank = [](std::vector<int64_t> const& permutation) {
-        return isIdentity(permutation) ? 1 : int64_t(permutation.size());
-    };
-    out.source = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
-                 cuda::constant("kFirstRank", rank(a.firstTranspose)) +
-                 cuda::constant("kSecondRank", rank(a.secondTranspose)) + cuda::include("ops/shuffle/shuffle.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Params p;
         p.x = x.data;
         p.y = y.data;
         p.count = uint64_t(y.count());
-        setLoop(p.second, unpermuted(y.dims, a.secondTranspose), a.secondTranspose);
-        setLoop(p.first, x.dims, a.firstTranspose);
+        setLoop(p.second, unpermuted(y.dims, attrs_.secondTranspose), attrs_.secondTranspose);
+        setLoop(p.first, x.dims, attrs_.firstTranspose);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    };
-    return out;
-}
+    }
 
-Result<void> runStridedCopy(Attrs const& a, TileShape const& shape, CudaLaunch const& launch, RunArgs& args)
+private:
+    static CudaSource sourceOf(Problem const& problem)
+    {
+        auto const& a = problem.node->attrsAs<Attrs>();
+        auto rank = [](std::vector<int64_t> const& permutation) {
+            return isIdentity(permutation) ? 1 : int64_t(permutation.size());
+        };
+        return {.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                        cuda::constant("kFirstRank", rank(a.firstTranspose)) +
+                        cuda::constant("kSecondRank", rank(a.secondTranspose)) +
+                        cuda::include("ops/shuffle/shuffle.cuh"),
+                .names = {"shuffle"},
+                .wide = isWide(problem)};
+    }
+
+    Attrs const& attrs_;
+};
+
+class StridedCopyKernels final : public CudaKernels
+{
+public:
+    StridedCopyKernels(Problem const& problem, Config const& config)
+        : CudaKernels(sourceOf(problem, tileShapeOf(config))), attrs_(problem.node->attrsAs<Attrs>()),
+          shape_(tileShapeOf(config))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    static CudaSource sourceOf(Problem const& problem, TileShape const& shape)
+    {
+        CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, shape);
+        out.wide = isWide(problem);
+        return out;
+    }
+
+    Attrs const& attrs_;
+    TileShape const shape_;
+};
+
+Result<void> StridedCopyKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    bool const isSecond = isIdentity(a.firstTranspose);
-    std::vector<int64_t> const& permutation = isSecond ? a.secondTranspose : a.firstTranspose;
-    Extents const from = isSecond ? unpermuted(y.dims, a.secondTranspose) : x.dims, to = permuted(from, permutation),
-                  xSteps = permuted(stridesOf(from), permutation), ySteps = stridesOf(to);
+    bool const isSecond = isIdentity(attrs_.firstTranspose);
+    std::vector<int64_t> const& permutation = isSecond ? attrs_.secondTranspose : attrs_.firstTranspose;
+    Extents const from = isSecond ? unpermuted(y.dims, attrs_.secondTranspose) : x.dims,
+                  to = permuted(from, permutation), xSteps = permuted(stridesOf(from), permutation),
+                  ySteps = stridesOf(to);
     Box box;
     box.elementBytes = sizeOf(y.type);
     box.x = x.data;
     box.y = y.data;
     for (int d = 0; d < to.rank; ++d)
         box.add(to[d], xSteps[d], ySteps[d]);
-    return stridedCopy(launch, box, &shape);
+    return stridedCopy(launch, box, &shape_);
 }
 
 Support supportsStridedCopy(Problem const& problem)
@@ -81,18 +114,9 @@ Support supportsStridedCopy(Problem const& problem)
     return Support::yes();
 }
 
-KernelBag generateStridedCopy(Problem const& problem, Config const& config)
-{
-    KernelBag out = stridedCopyKernels(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, tileShapeOf(config));
-    out.wide = isWide(problem);
-    out.run = [&a = problem.node->attrsAs<Attrs>(), shape = tileShapeOf(config)](
-                  CudaLaunch const& launch, RunArgs& args) { return runStridedCopy(a, shape, launch, args); };
-    return out;
-}
-
-constexpr CudaTactic kStridedCopy{"shuffle_any_strided_copy_cuda", 4, generateStridedCopy, supportsStridedCopy,
-                                  configsOfTiles};
-constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, generate};
+constexpr CudaTactic kStridedCopy{"shuffle_any_strided_copy_cuda", 4, makeKernels<StridedCopyKernels>,
+                                  supportsStridedCopy, configsOfTiles};
+constexpr CudaTactic kPlain{"shuffle_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

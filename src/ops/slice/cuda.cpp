@@ -13,7 +13,7 @@ Steps steps(ir::Node const& node, RunArgs const& args)
     return stepsOf(node.attrsAs<Attrs>(), input(1), input(3), args.inputs[0].dims.rank);
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
 }

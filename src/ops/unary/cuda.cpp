@@ -101,7 +101,7 @@ char const* halfFunction(Operation operation)
     }
 }
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     Operation const operation = p.node->attrsAs<Attrs>().operation;
     char const* const half = p.outputs[0].type == DataType::kHalf ? halfFunction(operation) : nullptr;

@@ -138,12 +138,9 @@ Result<void> runWhole(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
     return launch(kFirstWhole + shift, blocksFor(stores, kThreads), kThreads, p);
 }
 
-// Inputs that lie in their place already (aliases) are left alone.
-Result<void> run(int axis, CudaLaunch const& launch, RunArgs& args)
+// One by one. Inputs that lie in their place already (aliases) are left alone.
+Result<void> runInputs(int axis, CudaLaunch const& launch, RunArgs& args)
 {
-    if (int const shift = wholeShift(axis, args); shift >= 0)
-        return 1 << shift <= kMostJoinedBytes && isLong(axis, args) ? runVec16(axis, shift, launch, args)
-                                                                    : runWhole(axis, shift, launch, args);
     TensorRef const& y = args.outputs[0];
     Rows const whole = rowsOf(y, axis);
     int64_t begin = 0;
@@ -188,26 +185,41 @@ std::vector<Formats> formats(Problem const& p)
     return list;
 }
 
-KernelBag generate(Problem const& problem, Config const&)
+CudaSource sourceOf(Problem const& problem)
 {
-    KernelBag out;
     // Counted in bytes when nothing is aligned.
     TensorSpec const& y = problem.outputs[0];
-    out.wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type);
-    out.isDependent = true;
-    out.names = {"concatenation_1",  "concatenation_2",     "concatenation_4",     "concatenation_8",
-                 "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"};
+    CudaSource out{.text = cuda::include("ops/concatenation/concatenation.cuh") +
+                           cuda::include("ops/concatenation/concatenation_words.cuh"),
+                   .names = {"concatenation_1", "concatenation_2", "concatenation_4", "concatenation_8",
+                             "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"},
+                   .wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type),
+                   .isDependent = true};
     for (int unit = 1; unit <= 16; unit *= 2)
         out.names.push_back("concatenation_whole_" + std::to_string(unit));
     for (int unit = 1; unit <= kMostJoinedBytes; unit *= 2)
         out.names.push_back("concatenation_words_" + std::to_string(unit));
-    out.source = cuda::include("ops/concatenation/concatenation.cuh") +
-                 cuda::include("ops/concatenation/concatenation_words.cuh");
-    out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) {
-        return run(axis, launch, args);
-    };
     return out;
 }
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), axis_(int(problem.node->attrsAs<Attrs>().axis))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        int const shift = wholeShift(axis_, args);
+        if (shift < 0)
+            return runInputs(axis_, launch, args);
+        bool const joins = 1 << shift <= kMostJoinedBytes && isLong(axis_, args);
+        return joins ? runVec16(axis_, shift, launch, args) : runWhole(axis_, shift, launch, args);
+    }
+
+private:
+    int const axis_;
+};
 
 Segments segmentsOf(Problem const& p)
 {
@@ -233,7 +245,7 @@ Segments segmentsOf(Problem const& p)
 }
 
 constexpr CudaTactic kSegments = segmentsTactic<segmentsOf>("concatenation_any_segments_sm90");
-constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, generate, nullptr, nullptr, formats};
+constexpr CudaTactic kPlain{"concatenation_any_plain_cuda", 4, makeKernels<PlainKernels>, nullptr, nullptr, formats};
 
 } // namespace
 

@@ -10,36 +10,46 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kManyLines = 16384; // enough of them for a thread each, where neighbours lie side by side
 
-KernelBag generate(Problem const& problem, Config const&)
+CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"cumulative_sum_blocks", "cumulative_sum_threads"};
-    out.source = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "double" : "u32") +
-                 cuda::type("Loaded", isFloating(t) ? "double" : "int") + cuda::flag("kReverse", a.reverse) +
-                 cuda::flag("kExclusive", a.exclusive) + cuda::include("ops/cumulative_sum/cumulative_sum.cuh");
-    out.run = [axis = int(a.axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    return {.text = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "double" : "u32") +
+                    cuda::type("Loaded", isFloating(t) ? "double" : "int") + cuda::flag("kReverse", a.reverse) +
+                    cuda::flag("kExclusive", a.exclusive) + cuda::include("ops/cumulative_sum/cumulative_sum.cuh"),
+            .names = {"cumulative_sum_blocks", "cumulative_sum_threads"},
+            .wide = isWide(problem),
+            .isDependent = true};
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), axis_(int(problem.node->attrsAs<Attrs>().axis))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         if (y.count() == 0)
             return {};
-        int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), lines = x.dims.volume(0, axis) * inner;
+        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), lines = x.dims.volume(0, axis_) * inner;
         Params p;
         p.x = x.data;
         p.y = y.data;
         p.lines = uint64_t(lines);
-        p.length = uint64_t(x.dims[axis]);
+        p.length = uint64_t(x.dims[axis_]);
         p.inner = cuda::divBy(inner);
         if (inner > 1 && lines >= kManyLines)
             return launch(1, blocksFor(lines, kThreads), kThreads, p);
         return launch(0, lines, kThreads, p);
-    };
-    return out;
-}
+    }
 
-constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, generate};
+private:
+    int const axis_;
+};
+
+constexpr CudaTactic kPlain{"cumulative_sum_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

@@ -9,7 +9,33 @@ namespace {
 
 constexpr int kThreads = 256;
 
-Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+CudaSource sourceOf(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    DataType const t = problem.outputs[0].type;
+    bool const whole = t == DataType::kInt32;
+    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", whole ? "u32" : "double") +
+                    cuda::type("Loaded", whole ? "int" : "double") +
+                    cuda::flag("kIsLinspace", a.operation == Operation::kLinspace) +
+                    cuda::flag("kIsUniform", a.operation == Operation::kRandomUniform) +
+                    cuda::include("ops/fill/fill.cuh"),
+            .names = {"fill"},
+            .wide = isWide(problem)};
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& y = args.outputs[0];
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
@@ -18,36 +44,19 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.alphaInput = optional(1);
     p.betaInput = optional(2);
     p.count = uint64_t(y.count());
-    p.alpha = a.alpha;
-    p.beta = a.beta;
+    p.alpha = attrs_.alpha;
+    p.beta = attrs_.beta;
     p.rank = y.dims.rank;
     for (int d = 0; d < y.dims.rank; ++d)
         p.dim[kMaxRank - y.dims.rank + d] = cuda::divBy(y.dims[d]);
-    if (a.operation != Operation::kLinspace && args.randomState) {
+    if (attrs_.operation != Operation::kLinspace && args.randomState) {
         p.state = *args.randomState;
-        *args.randomState += p.count * (a.operation == Operation::kRandomNormal ? 2 : 1);
+        *args.randomState += p.count * (attrs_.operation == Operation::kRandomNormal ? 2 : 1);
     }
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-KernelBag generate(Problem const& problem, Config const&)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    bool const whole = t == DataType::kInt32;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"fill"};
-    out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", whole ? "u32" : "double") +
-                 cuda::type("Loaded", whole ? "int" : "double") +
-                 cuda::flag("kIsLinspace", a.operation == Operation::kLinspace) +
-                 cuda::flag("kIsUniform", a.operation == Operation::kRandomUniform) +
-                 cuda::include("ops/fill/fill.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
-    return out;
-}
-
-constexpr CudaTactic kPlain{"fill_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"fill_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

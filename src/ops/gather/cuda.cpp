@@ -71,7 +71,36 @@ int64_t unitBytes(GatherParams const& p, int64_t bytes, Extents const& dims, Ext
     return unit;
 }
 
-Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+CudaSource sourceOf(Problem const& problem)
+{
+    int64_t const bytes = sizeOf(problem.outputs[0].type);
+    CudaSource out{.text = cuda::type("Element", cuda::unitOf(bytes)) + cuda::include("ops/gather/gather.cuh"),
+                   .names = {"gather_scattered", "gather_scattered_rows", "gather_words"},
+                   .wide = isWide(problem),
+                   .isDependent = true};
+    for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
+        std::string const n = std::to_string(unit);
+        out.names.push_back("gather_" + n);
+        out.text += "TW_KERNEL __launch_bounds__(256) gather_" + n +
+                    "(const __grid_constant__ tw::ops::gather::GatherParams p) { tw::ops::gather::gatherUnits<unit" +
+                    n + ">(p); }\n";
+    }
+    return out;
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
     GatherParams p;
@@ -79,7 +108,7 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     p.j = j.data;
     p.y = y.data;
     Extents dims = y.dims, xAlong, jAlong;
-    describe(a, x.dims, j.dims, y.dims, p, xAlong, jAlong);
+    describe(attrs_, x.dims, j.dims, y.dims, p, xAlong, jAlong);
     // Neighbours merged where x and j permit it.
     Extents merged, xs, js;
     for (int d = 0; d < dims.rank; ++d) {
@@ -137,30 +166,9 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(kernel, blocksFor(stores, kThreads * p.each), kThreads, p);
 }
 
-KernelBag generate(Problem const& problem, Config const&)
-{
-    int64_t const bytes = sizeOf(problem.outputs[0].type);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"gather_scattered", "gather_scattered_rows", "gather_words"};
-    out.source = cuda::type("Element", cuda::unitOf(bytes)) + cuda::include("ops/gather/gather.cuh");
-    for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
-        std::string const n = std::to_string(unit);
-        out.names.push_back("gather_" + n);
-        out.source += "TW_KERNEL __launch_bounds__(256) gather_" + n +
-                      "(const __grid_constant__ tw::ops::gather::GatherParams p) { tw::ops::gather::gatherUnits<unit" +
-                      n + ">(p); }\n";
-    }
-    out.run = [&a = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) {
-        return run(a, launch, args);
-    };
-    return out;
-}
-
 constexpr CudaTactic kRing{"gather_any_ring_sm90a", 1, generateRing, supportsRing};
 constexpr CudaTactic kStaged{"gather_any_staged_cuda", 1, generateStaged, supportsStaged};
-constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, generate};
+constexpr CudaTactic kPlain{"gather_any_plain_cuda", 4, makeKernels<PlainKernels>};
 
 } // namespace
 

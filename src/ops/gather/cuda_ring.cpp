@@ -15,8 +15,36 @@ constexpr int kThreads = 1024;
 constexpr int64_t kOwn = 32 << 10;        // columns of y whose indices a block keeps
 constexpr int64_t kRingBytes = 224 << 10; // after it the barriers
 constexpr int64_t kBarriers = 16;         // a row each
+constexpr int64_t kShared = kRingBytes + kBarriers * 8;
 constexpr int64_t kLeastRow =
     kRingBytes / (kBarriers - 2) / 16 * 16 + 16; // bytes: no more rows are in the ring at a time
+
+class RingKernels final : public CudaKernels
+{
+public:
+    explicit RingKernels(Problem const& problem)
+        : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                               cuda::constant("kThreads", kThreads) + cuda::constant("kOwn", kOwn) +
+                               cuda::constant("kRing", kRingBytes) + cuda::constant("kBarriers", kBarriers) +
+                               cuda::include("ops/gather/gather_ring.cuh"),
+                       .names = {"gather_ring"},
+                       .isDependent = true,
+                       .alignment = 16,
+                       .sharedBytes = kShared})
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
+        int64_t const chunks = (p.count + kOwn - 1) / kOwn;
+        if (p.rows == 0 || chunks == 0)
+            return {};
+        p.chunks = int32_t(chunks);
+        p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
+        return launch(0, chunks * p.step, kThreads, p, kShared);
+    }
+};
 
 } // namespace
 
@@ -42,29 +70,9 @@ Support supportsRing(Problem const& p)
     return Support::yes();
 }
 
-KernelBag generateRing(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const&)
 {
-    TensorSpec const& x = problem.inputs[0];
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"gather_ring"};
-    out.sharedBytes = kRingBytes + kBarriers * 8;
-    out.source = cuda::type("Element", cuda::unitOf(sizeOf(x.type))) + cuda::constant("kThreads", kThreads) +
-                 cuda::constant("kOwn", kOwn) + cuda::constant("kRing", kRingBytes) +
-                 cuda::constant("kBarriers", kBarriers) + cuda::include("ops/gather/gather_ring.cuh");
-    out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        int const last = x.dims.rank - 1;
-        RingParams p{x.data, j.data, y.data, x.dims.volume(0, last), x.dims[last], j.count()};
-        int64_t const chunks = (p.count + kOwn - 1) / kOwn;
-        if (p.rows == 0 || chunks == 0)
-            return {};
-        p.chunks = int32_t(chunks);
-        p.step = int32_t(std::clamp<int64_t>(launch.multiprocessors() / chunks, 1, p.rows));
-        return launch(0, chunks * p.step, kThreads, p, kRingBytes + kBarriers * 8);
-    };
-    return out;
+    return std::make_unique<RingKernels>(problem);
 }
 
 } // namespace tw::ops::gather

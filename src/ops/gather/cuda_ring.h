@@ -8,6 +8,6 @@
 namespace tw::ops::gather {
 
 Support supportsRing(Problem const& problem);
-KernelBag generateRing(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateRing(Problem const& problem, Config const& config);
 
 } // namespace tw::ops::gather

@@ -13,6 +13,32 @@ constexpr int64_t kShared = 96 << 10,
                   kMostShared = 200 << 10; // bytes of a row: two blocks fit a multiprocessor, or one
 constexpr int64_t kLeastTaken = 8; // of so many elements one is taken at least: else reading rows whole is a waste
 
+class StagedKernels final : public CudaKernels
+{
+public:
+    StagedKernels(Problem const& problem, bool isLong)
+        : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.inputs[0].type))) +
+                               cuda::constant("kThreads", threadsOf(isLong)) +
+                               cuda::include("ops/gather/gather_staged.cuh"),
+                       .names = {"gather_staged"},
+                       .isDependent = true,
+                       .sharedBytes = isLong ? kMostShared : kShared}),
+          threads_(threadsOf(isLong))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
+        int const last = x.dims.rank - 1;
+        StagedParams const p{x.data, j.data, y.data, x.dims[last], j.count()};
+        return launch(0, x.dims.volume(0, last), threads_, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
+    }
+
+private:
+    static int threadsOf(bool isLong) { return isLong ? 2 * kThreads : kThreads; }
+
+    int const threads_;
+};
+
 } // namespace
 
 Support supportsStaged(Problem const& p)
@@ -33,24 +59,10 @@ Support supportsStaged(Problem const& p)
     return Support::yes();
 }
 
-KernelBag generateStaged(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> generateStaged(Problem const& problem, Config const&)
 {
     TensorSpec const& x = problem.inputs[0];
-    bool const isLong = x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared;
-    int const threads = isLong ? 2 * kThreads : kThreads;
-    KernelBag out;
-    out.isDependent = true;
-    out.names = {"gather_staged"};
-    out.sharedBytes = isLong ? kMostShared : kShared;
-    out.source = cuda::type("Element", cuda::unitOf(sizeOf(x.type))) + cuda::constant("kThreads", threads) +
-                 cuda::include("ops/gather/gather_staged.cuh");
-    out.run = [threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &j = args.inputs[1], &y = args.outputs[0];
-        int const last = x.dims.rank - 1;
-        StagedParams const p{x.data, j.data, y.data, x.dims[last], j.count()};
-        return launch(0, x.dims.volume(0, last), threads, p, (p.length * sizeOf(x.type) + 15) / 16 * 16);
-    };
-    return out;
+    return std::make_unique<StagedKernels>(problem, x.maxDims[x.maxDims.rank - 1] * sizeOf(x.type) > kShared);
 }
 
 } // namespace tw::ops::gather

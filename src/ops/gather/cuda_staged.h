@@ -6,7 +6,7 @@
 
 namespace tw::ops::gather {
 
-KernelBag generateStaged(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateStaged(Problem const& problem, Config const& config);
 Support supportsStaged(Problem const& problem);
 
 } // namespace tw::ops::gather

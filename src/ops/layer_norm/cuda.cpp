@@ -7,16 +7,20 @@ namespace {
 
 constexpr int kThreads = 256;
 
-KernelBag generate(Problem const& problem, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"layer_norm"};
-    out.source = constantsOf(problem) + cuda::include("ops/layer_norm/layer_norm_plain.cuh");
-    out.run = [&a = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Walk const w = walkOf(a, args.inputs[0].dims);
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels({.text = constantsOf(problem) + cuda::include("ops/layer_norm/layer_norm_plain.cuh"),
+                       .names = {"layer_norm"},
+                       .wide = isWide(problem)}),
+          attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        Walk const w = walkOf(attrs_, args.inputs[0].dims);
         AnyParams p;
-        setTensors(a, args, p);
+        setTensors(attrs_, args, p);
         p.n = uint64_t(w.within.volume());
         p.sets.set(w.sets);
         p.sets.setStrides(0, w.setStrides);
@@ -25,11 +29,13 @@ KernelBag generate(Problem const& problem, Config const&)
         p.within.setStrides(0, w.withinStrides);
         p.within.setStrides(1, w.withinWeights);
         return launch(0, p.n == 0 ? 0 : w.sets.volume(), kThreads, p);
-    };
-    return out;
-}
+    }
 
-constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 2, generate};
+private:
+    Attrs const& attrs_;
+};
+
+constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 2, makeKernels<PlainKernels>};
 
 } // namespace
 

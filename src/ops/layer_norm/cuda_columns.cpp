@@ -26,6 +26,10 @@ int64_t mostPacks(Problem const& problem, int64_t width, int64_t threads)
 {
     return width * sizeOf(problem.inputs[0].type) == 16 && threads == kMostThreads ? kMostPacks / 2 : kMostPacks;
 }
+int64_t longestSet(Problem const& problem)
+{
+    return layoutOf(problem).sizes(problem.inputs[0].maxDims).n;
+}
 int64_t packsFor(int64_t n, int64_t threads, int64_t lanes)
 {
     int64_t const rows = threads / lanes;
@@ -71,40 +75,57 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-KernelBag generate(Problem const& problem, Config const& config)
+class ColumnKernels final : public CudaKernels
 {
-    bool const isKnown = isConfig(config, 2, 2, kMostThreads) && config[0] >= 128 &&
-                         std::has_single_bit(uint64_t(config[0])) && std::has_single_bit(uint64_t(config[1])) &&
-                         config[1] <= kMostLanes;
-    auto const& a = problem.node->attrsAs<Attrs>();
-    Layout const layout = layoutOf(problem);
-    int64_t const width = widthOf(problem), n = layout.sizes(problem.inputs[0].maxDims).n;
-    int64_t const packs = isKnown ? packsFor(n, config[0], config[1]) : 0;
-    if (packs < 1 || packs > mostPacks(problem, width, config[0]))
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    int const threads = int(config[0]), lanes = int(config[1]);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"layer_norm_column_packs", "layer_norm_columns"};
-    out.source = constantsOf(problem) + cuda::flag("kByRow", layout.weights() == Layout::Weights::kN) +
-                 cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
-                 cuda::constant("kWidth", width) + cuda::constant("kPacks", packs) +
-                 cuda::include("ops/layer_norm/layer_norm_columns.cuh");
-    out.run = [&a, layout, width, threads, lanes](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Layout::Sizes const s = layout.sizes(args.inputs[0].dims);
+public:
+    ColumnKernels(Problem const& problem, int threads, int lanes)
+        : CudaKernels(sourceOf(problem, threads, lanes)), attrs_(problem.node->attrsAs<Attrs>()),
+          layout_(layoutOf(problem)), width_(widthOf(problem)), threads_(threads), lanes_(lanes)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        Layout::Sizes const s = layout_.sizes(args.inputs[0].dims);
         ColumnParams p;
-        setTensors(a, args, p);
-        int64_t const by = s.inner % width == 0 && isAligned(p) ? width : 1;
+        setTensors(attrs_, args, p);
+        int64_t const by = s.inner % width_ == 0 && isAligned(p) ? width_ : 1;
         p.n = uint64_t(s.n);
         p.inner = uint64_t(s.inner);
         p.columns = uint64_t(s.sets() / by);
         p.columnsOfRow = cuda::divBy(std::max<int64_t>(s.inner / by, 1));
         p.tail = cuda::divBy(std::max<int64_t>(s.tail, 1));
         p.count = cuda::divBy(std::max<int64_t>(s.count, 1));
-        return launch(by == width ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes), threads, p);
-    };
-    return out;
+        return launch(by == width_ ? 0 : 1, s.n == 0 ? 0 : blocksFor(int64_t(p.columns), lanes_), threads_, p);
+    }
+
+private:
+    static CudaSource sourceOf(Problem const& problem, int threads, int lanes)
+    {
+        return {.text = constantsOf(problem) +
+                        cuda::flag("kByRow", layoutOf(problem).weights() == Layout::Weights::kN) +
+                        cuda::constant("kThreads", threads) + cuda::constant("kLanes", lanes) +
+                        cuda::constant("kWidth", widthOf(problem)) +
+                        cuda::constant("kPacks", packsFor(longestSet(problem), threads, lanes)) +
+                        cuda::include("ops/layer_norm/layer_norm_columns.cuh"),
+                .names = {"layer_norm_column_packs", "layer_norm_columns"},
+                .wide = isWide(problem),
+                .isDependent = true};
+    }
+
+    Attrs const& attrs_;
+    Layout const layout_;
+    int64_t const width_;
+    int const threads_, lanes_;
+};
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+{
+    bool const isKnown = isConfig(config, 2, 2, kMostThreads) && config[0] >= 128 &&
+                         std::has_single_bit(uint64_t(config[0])) && std::has_single_bit(uint64_t(config[1])) &&
+                         config[1] <= kMostLanes;
+    if (!isKnown ||
+        packsFor(longestSet(problem), config[0], config[1]) > mostPacks(problem, widthOf(problem), config[0]))
+        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    return std::make_unique<ColumnKernels>(problem, int(config[0]), int(config[1]));
 }
 
 } // namespace

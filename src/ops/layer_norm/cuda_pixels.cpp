@@ -81,57 +81,89 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-KernelBag generate(Problem const& problem, Config const& config)
+// How pixels and channels are distributed.
+struct Choice
+{
+    int64_t segment, packs, most; // of a config
+    int64_t lanes, step;          // threads of a pixel; pixels of a block at a time
+    int64_t segments;             // of a pixel
+
+    Choice(Shape const& s, Config const& config)
+        : segment(config[0]), packs(config[1]), most(config[2]), lanes(s.lanesFor(segment)),
+          step(kThreads / lanes * packs), segments((s.channels() + segment - 1) / segment)
+    {}
+    // Pixels of a slab: whole steps.
+    int64_t each(Layout::Sizes const& of) const
+    {
+        int64_t const steps = (of.n + step - 1) / step;
+        return std::max<int64_t>((steps + most - 1) / most, 1) * step;
+    }
+    int64_t slabs(Layout::Sizes const& of) const { return (of.n + each(of) - 1) / each(of); }
+    int64_t mostSlabs(Layout::Sizes const& of) const { return std::min(most, (of.n + step - 1) / step); }
+};
+
+class PixelKernels final : public CudaKernels
+{
+public:
+    PixelKernels(Problem const& problem, Shape const& shape, Choice const& choice)
+        : CudaKernels(sourceOf(problem, shape, choice)), attrs_(problem.node->attrsAs<Attrs>()), layout_(shape.layout),
+          choice_(choice)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        Layout::Sizes const of = layout_.sizes(in[0].dims);
+        return of.outer * choice_.mostSlabs(of) * of.inner * int64_t(2 * sizeof(float));
+    }
+
+private:
+    static CudaSource sourceOf(Problem const& problem, Shape const& shape, Choice const& choice)
+    {
+        return {.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
+                        cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
+                        cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
+                        cuda::constant("kGroup", shape.sizes.k) + cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
+                .names = {"measure", "normalize"},
+                .wide = isWide(problem),
+                .isDependent = true,
+                .alignment = shape.width * sizeOf(problem.inputs[0].type)};
+    }
+
+    Attrs const& attrs_;
+    Layout const layout_;
+    Choice const choice_;
+};
+
+Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Layout::Sizes const of = layout_.sizes(args.inputs[0].dims);
+    if (of.all() == 0)
+        return {};
+    bool const pixels = isByPixel(args.inputs[0].format);
+    PixelParams p;
+    setTensors(attrs_, args, p);
+    p.n = uint64_t(of.n);
+    p.channels = int32_t(of.inner * of.k);
+    p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
+    p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
+    p.groups = int32_t(of.inner);
+    p.slabs = int32_t(choice_.slabs(of));
+    p.each = int32_t(choice_.each(of));
+    p.segments = int32_t(choice_.segments);
+    p.parts = args.workspace;
+    int64_t const blocks = of.outer * p.slabs * choice_.segments;
+    TW_TRY(launch(0, blocks, kThreads, p));
+    return launch(1, blocks, kThreads, p);
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     Shape const s(problem);
     bool const isKnown = isConfig(config, 3, 1, kMostChannels) && fitsBlock(s, config[0]) &&
                          (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
     if (!isKnown)
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    auto const& a = problem.node->attrsAs<Attrs>();
-    int64_t const segment = config[0], packs = config[1], lanes = s.lanesFor(segment), step = kThreads / lanes * packs,
-                  most = config[2], channels = s.channels(), segments = (channels + segment - 1) / segment;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.alignment = s.width * sizeOf(problem.inputs[0].type);
-    out.names = {"measure", "normalize"};
-    out.source = constantsOf(problem) + cuda::constant("kThreads", kThreads) + cuda::constant("kLanes", lanes) +
-                 cuda::constant("kWidth", s.width) + cuda::constant("kPacks", packs) +
-                 cuda::constant("kSegment", segment) + cuda::constant("kGroup", s.sizes.k) +
-                 cuda::include("ops/layer_norm/layer_norm_pixels.cuh");
-    // Pixels of a slab: whole steps.
-    auto eachOf = [step, most](Layout::Sizes const& of) {
-        int64_t const steps = (of.n + step - 1) / step;
-        return std::max<int64_t>((steps + most - 1) / most, 1) * step;
-    };
-    auto slabsOf = [eachOf](Layout::Sizes const& of) { return (of.n + eachOf(of) - 1) / eachOf(of); };
-    out.workspace = [layout = s.layout, step, most](std::span<TensorRef const> in, std::span<TensorRef const>) {
-        Layout::Sizes const of = layout.sizes(in[0].dims);
-        return of.outer * std::min(most, (of.n + step - 1) / step) * of.inner * int64_t(2 * sizeof(float));
-    };
-    out.run = [&a, layout = s.layout, slabsOf, eachOf, segments](CudaLaunch const& launch,
-                                                                 RunArgs& args) -> Result<void> {
-        Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
-        if (of.all() == 0)
-            return {};
-        bool const pixels = isByPixel(args.inputs[0].format);
-        PixelParams p;
-        setTensors(a, args, p);
-        p.n = uint64_t(of.n);
-        p.channels = int32_t(of.inner * of.k);
-        p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
-        p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
-        p.groups = int32_t(of.inner);
-        p.slabs = int32_t(slabsOf(of));
-        p.each = int32_t(eachOf(of));
-        p.segments = int32_t(segments);
-        p.parts = args.workspace;
-        int64_t const blocks = of.outer * p.slabs * segments;
-        TW_TRY(launch(0, blocks, kThreads, p));
-        return launch(1, blocks, kThreads, p);
-    };
-    return out;
+        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    return std::make_unique<PixelKernels>(problem, s, Choice(s, config));
 }
 
 } // namespace

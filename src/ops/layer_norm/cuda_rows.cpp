@@ -55,35 +55,54 @@ std::vector<Config> configs(Problem const& problem)
     return list;
 }
 
-KernelBag generate(Problem const& problem, Config const& config)
+class RowKernels final : public CudaKernels
 {
-    if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
+public:
+    RowKernels(Problem const& problem, int64_t row, int64_t threads)
+        : CudaKernels(sourceOf(problem, row, threads)), attrs_(problem.node->attrsAs<Attrs>()),
+          layout_(layoutOf(problem)), width_(widthOf(problem)), row_(row), threads_(threads)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        RowParams p;
+        setTensors(attrs_, args, p);
+        setRows(layout_.sizes(args.inputs[0].dims), args, p);
+        uint64_t const lengths = p.n | p.xPitch | p.yPitch;
+        bool const packed = lengths % uint64_t(width_) == 0 && isAligned(p);
+        int64_t const blocks = p.n == 0 ? 0 : blocksFor(int64_t(p.sets), int(threads_ / row_));
+        return launch(packed ? 0 : 1, blocks, int(threads_), p);
+    }
 
-        std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
-    auto const& a = problem.node->attrsAs<Attrs>();
-    Layout const layout = layoutOf(problem);
-    int64_t const width = widthOf(problem), n = longestRow(problem), row = config[0], threads = config[1],
+private:
+    static CudaSource sourceOf(Problem const& problem, int64_t row, int64_t threads);
+
+    Attrs const& attrs_;
+    Layout const layout_;
+    int64_t const width_, row_, threads_; // elements of a pack; threads of a row, of a block
+};
+
+CudaSource RowKernels::sourceOf(Problem const& problem, int64_t row, int64_t threads)
+{
+    int64_t const width = widthOf(problem), n = longestRow(problem),
                   packs = std::max<int64_t>((n + row * width - 1) / (row * width), 1);
     bool early = true;
     for (size_t i = 1; i < problem.inputs.size(); ++i)
         early = early && problem.inputs[i].constant;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"layer_norm_packs", "layer_norm_elements"};
-    out.source = rowConstantsOf(problem, layout, width) + cuda::flag("kEarly", early) + cuda::constant("kRow", row) +
-                 cuda::constant("kThreads", threads) + cuda::constant("kWidth", width) +
-                 cuda::constant("kPacks", packs) + cuda::include("ops/layer_norm/layer_norm_rows.cuh");
-    out.run = [&a, layout, width, row, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        RowParams p;
-        setTensors(a, args, p);
-        setRows(layout.sizes(args.inputs[0].dims), args, p);
-        uint64_t const lengths = p.n | p.xPitch | p.yPitch;
-        bool const packed = lengths % uint64_t(width) == 0 && isAligned(p);
-        return launch(packed ? 0 : 1, p.n == 0 ? 0 : blocksFor(int64_t(p.sets), int(threads / row)), int(threads), p);
-    };
-    return out;
+    return {.text = rowConstantsOf(problem, layoutOf(problem), width) + cuda::flag("kEarly", early) +
+                    cuda::constant("kRow", row) + cuda::constant("kThreads", threads) +
+                    cuda::constant("kWidth", width) + cuda::constant("kPacks", packs) +
+                    cuda::include("ops/layer_norm/layer_norm_rows.cuh"),
+            .names = {"layer_norm_packs", "layer_norm_elements"},
+            .wide = isWide(problem),
+            .isDependent = true};
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
+{
+    if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
+        std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
+        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    return std::make_unique<RowKernels>(problem, config[0], config[1]);
 }
 
 } // namespace

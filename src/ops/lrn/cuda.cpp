@@ -9,17 +9,23 @@ namespace {
 
 constexpr int kThreads = 256;
 
-KernelBag generate(Problem const& problem, Config const&)
+CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"lrn"};
-    out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                 cuda::longConstant("kReach", a.window / 2) + cuda::number("kK", a.k) +
-                 cuda::number("kAlpha", float(double(a.alpha) / double(a.window))) + cuda::number("kBeta", a.beta) +
-                 cuda::include("ops/lrn/lrn.cuh");
-    out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    return {.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                    cuda::longConstant("kReach", a.window / 2) + cuda::number("kK", a.k) +
+                    cuda::number("kAlpha", float(double(a.alpha) / double(a.window))) + cuda::number("kBeta", a.beta) +
+                    cuda::include("ops/lrn/lrn.cuh"),
+            .names = {"lrn"},
+            .wide = isWide(problem)};
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         int const rank = x.dims.rank;
         Params p;
@@ -29,11 +35,10 @@ KernelBag generate(Problem const& problem, Config const&)
         p.plane = cuda::divBy(x.dims.volume(rank - 2, rank));
         p.channels = cuda::divBy(x.dims[rank - 3]);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    };
-    return out;
-}
+    }
+};
 
-constexpr CudaTactic kPlain{"lrn_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"lrn_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

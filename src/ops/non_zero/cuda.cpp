@@ -9,8 +9,28 @@ namespace {
 
 constexpr int kThreads = 1024;
 
+CudaSource sourceOf(Problem const& problem)
+{
+    DataType const t = problem.inputs[0].type;
+    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "float" : "int") +
+                    cuda::include("ops/non_zero/non_zero.cuh"),
+            .names = {"non_zero"},
+            .wide = isWide(problem)};
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)) {}
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const>) const override
+    {
+        return int64_t(sizeof(uint64_t));
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
 // The size of y is known only when the first pass is through: the run waits for it.
-Result<void> run(CudaLaunch const& launch, RunArgs& args)
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& x = args.inputs[0];
     TensorRef& y = args.outputs[0];
@@ -32,20 +52,7 @@ Result<void> run(CudaLaunch const& launch, RunArgs& args)
     return found > 0 ? launch(0, 1, kThreads, p) : Result<void>();
 }
 
-KernelBag generate(Problem const& problem, Config const&)
-{
-    DataType const t = problem.inputs[0].type;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"non_zero"};
-    out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("Number", isFloating(t) ? "float" : "int") +
-                 cuda::include("ops/non_zero/non_zero.cuh");
-    out.run = run;
-    out.workspace = [](std::span<TensorRef const>, std::span<TensorRef const>) { return int64_t(sizeof(uint64_t)); };
-    return out;
-}
-
-constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"non_zero_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

@@ -9,16 +9,20 @@ namespace {
 
 constexpr int kThreads = 256;
 
-KernelBag generate(Problem const& problem, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"one_hot"};
-    out.source =
-        cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) + cuda::include("ops/one_hot/one_hot.cuh");
-    out.run = [&a = problem.node->attrsAs<Attrs>()](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels({.text = cuda::type("Element", cuda::unitOf(sizeOf(problem.outputs[0].type))) +
+                               cuda::include("ops/one_hot/one_hot.cuh"),
+                       .names = {"one_hot"},
+                       .wide = isWide(problem)}),
+          attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const& y = args.outputs[0];
-        int const axis = a.axisIn(y.dims.rank);
+        int const axis = attrs_.axisIn(y.dims.rank);
         Params p;
         p.indices = args.inputs[0].data;
         p.values = args.inputs[1].data;
@@ -27,11 +31,13 @@ KernelBag generate(Problem const& problem, Config const&)
         p.inner = cuda::divBy(y.dims.volume(axis + 1, y.dims.rank));
         p.depth = cuda::divBy(y.dims[axis]);
         return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    };
-    return out;
-}
+    }
 
-constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, generate};
+private:
+    Attrs const& attrs_;
+};
+
+constexpr CudaTactic kPlain{"one_hot_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

@@ -13,41 +13,61 @@ namespace tw::ops::pooling {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kWideWindow = int64_t(1) << 29;
+constexpr int64_t kWideWindow = int64_t(1) << 29; // windows that reach far out of x
 
-KernelBag generate(Problem const& problem, Config const&)
+bool isWideWindow(Problem const& problem)
+{
+    Geometry const g =
+        geometryOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, problem.outputs[0].maxDims);
+    for (int i = 0; i < 3; ++i)
+        if (std::max({g.window[i], g.stride[i], g.before[i], g.after[i]}) >= kWideWindow)
+            return true;
+    return false;
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    static CudaSource sourceOf(Problem const& problem);
+
+    Attrs const& attrs_;
+};
+
+CudaSource PlainKernels::sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     DataType const t = problem.outputs[0].type;
-    KernelBag out;
-    Geometry const largest = geometryOf(a, problem.inputs[0].maxDims, problem.outputs[0].maxDims);
-    out.wide = isWide(problem);
-    for (int i = 0; i < 3; ++i) // windows that reach far out of x
-        out.wide = out.wide ||
-                   std::max({largest.window[i], largest.stride[i], largest.before[i], largest.after[i]}) >= kWideWindow;
-    out.names = {"pooling"};
-    out.source = cuda::type("T", cuda::storageOf(t)) + cuda::type("C", cuda::computeOf(t)) +
-                 cuda::constant("KIND", int64_t(a.kind)) + cuda::flag("EXCLUDES", a.excludePadding) +
-                 cuda::number("BLEND", a.kind == Kind::kMaxAverageBlend ? a.blend : 0) +
-                 cuda::include("ops/pooling/pooling.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(a, x.dims, y.dims);
-        Params p;
-        p.x = x.data;
-        p.y = y.data;
-        p.count = uint64_t(y.count());
-        for (int i = 0; i < 3; ++i) {
-            p.out[i] = cuda::divBy(g.out[i]);
-            p.in[i] = g.in[i];
-            p.window[i] = g.window[i];
-            p.stride[i] = g.stride[i];
-            p.before[i] = g.before[i];
-            p.after[i] = g.after[i];
-        }
-        return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-    };
-    return out;
+    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::type("C", cuda::computeOf(t)) +
+                    cuda::constant("KIND", int64_t(a.kind)) + cuda::flag("EXCLUDES", a.excludePadding) +
+                    cuda::number("BLEND", a.kind == Kind::kMaxAverageBlend ? a.blend : 0) +
+                    cuda::include("ops/pooling/pooling.cuh"),
+            .names = {"pooling"},
+            .wide = isWide(problem) || isWideWindow(problem)};
+}
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(attrs_, x.dims, y.dims);
+    Params p;
+    p.x = x.data;
+    p.y = y.data;
+    p.count = uint64_t(y.count());
+    for (int i = 0; i < 3; ++i) {
+        p.out[i] = cuda::divBy(g.out[i]);
+        p.in[i] = g.in[i];
+        p.window[i] = g.window[i];
+        p.stride[i] = g.stride[i];
+        p.before[i] = g.before[i];
+        p.after[i] = g.after[i];
+    }
+    return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
 constexpr CudaTactic kNhwc{"pooling_f16_nhwc_cuda", 2, generateNhwc, supportsNhwcOnCuda, configsOfNhwc, formatsOfNhwc};
@@ -55,7 +75,7 @@ constexpr CudaTactic kNhwcF32{
     "pooling_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32OnCuda, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kNchw{"pooling_any_nchw_cuda", 1, generateNchw, supportsNchwOnCuda, configsOfNchw};
 constexpr CudaTactic kBands{"pooling_any_row_tiles_sm80", 2, generateBands, supportsBandsOnCuda, configsOfBands};
-constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"pooling_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

@@ -29,24 +29,26 @@ enum ConfigField
     kConfigFields,
 };
 
+// What a block has of a plane, or of several.
 class Bands
 {
 public:
     Bands(Problem const& p, Config const& config)
-        : attrs_(p.node->attrsAs<Attrs>()), g_(geometryOf(p, true)), config_(config), bytes_(sizeOf(p.inputs[0].type))
+        : g_(geometryOf(p, true)), config_(config), bytes_(sizeOf(p.inputs[0].type))
     {}
     // Why a block cannot have such a band; null when it can.
     char const* misfit() const;
     // How much there is to say for it.
     double score() const;
-    // After the cells.
+    // After the cells and the window.
     std::string source() const;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
+    Geometry const& largest() const { return g_; }
+    int64_t planes() const { return config_[kPlanes]; }
+    int64_t band() const { return config_[kRows] * config_[kGroups]; } // rows of outputs
+    int64_t threads() const { return ceilDiv(units(), 32) * 32; }
 
 private:
-    int64_t band() const { return config_[kRows] * config_[kGroups]; }
     int64_t units() const { return ceilDiv(g_.out[2], config_[kColumns]) * config_[kGroups] * config_[kPlanes]; }
-    int64_t threads() const { return ceilDiv(units(), 32) * 32; }
     // Words of shared memory.
     int64_t wordsX() const
     {
@@ -60,7 +62,6 @@ private:
         return ceilDiv(rows * g_.out[2] * bytes_ + 144, 16) * 4;
     }
 
-    Attrs const& attrs_;
     Geometry g_; // the largest
     Config config_;
     int64_t bytes_; // of an element
@@ -97,21 +98,38 @@ double Bands::score() const
 
 std::string Bands::source() const
 {
-    return windowOf(attrs_) + cuda::constant("PAD_W", g_.before[2]) + cuda::constant("W", g_.in[2]) +
-           cuda::constant("OUT_W", g_.out[2]) + cuda::constant("ROWS", config_[kRows]) +
-           cuda::constant("COLUMNS", config_[kColumns]) + cuda::constant("GROUPS", config_[kGroups]) +
-           cuda::constant("PLANES", config_[kPlanes]) + cuda::constant("THREADS", threads()) +
-           cuda::constant("WORDS_X", wordsX()) + cuda::constant("WORDS_Y", wordsY()) +
-           cuda::include("ops/pooling/pooling_bands.cuh");
+    return cuda::constant("PAD_W", g_.before[2]) + cuda::constant("W", g_.in[2]) + cuda::constant("OUT_W", g_.out[2]) +
+           cuda::constant("ROWS", config_[kRows]) + cuda::constant("COLUMNS", config_[kColumns]) +
+           cuda::constant("GROUPS", config_[kGroups]) + cuda::constant("PLANES", config_[kPlanes]) +
+           cuda::constant("THREADS", threads()) + cuda::constant("WORDS_X", wordsX()) +
+           cuda::constant("WORDS_Y", wordsY()) + cuda::include("ops/pooling/pooling_bands.cuh");
 }
 
-Result<void> Bands::run(CudaLaunch const& launch, RunArgs& args) const
+class BandKernels final : public CudaKernels
+{
+public:
+    BandKernels(Problem const& p, Bands const& bands)
+        : CudaKernels({.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + bands.source(),
+                       .names = {"pooling"},
+                       .isDependent = true,
+                       .alignment = 16}),
+          attrs_(p.node->attrsAs<Attrs>()), bands_(bands)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+    Bands const bands_;
+};
+
+Result<void> BandKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Geometry const g = geometryOf(attrs_, x.dims, y.dims);
-    if (g.in[2] != g_.in[2] || g.out[2] != g_.out[2])
+    Geometry const& largest = bands_.largest();
+    if (g.in[2] != largest.in[2] || g.out[2] != largest.out[2])
         return unsupported("the kernel was built for rows of another width");
-    int64_t const bands = ceilDiv(g.out[1], band());
+    int64_t const bands = ceilDiv(g.out[1], bands_.band());
     BandsParams p;
     p.x = x.data;
     p.y = y.data;
@@ -123,7 +141,7 @@ Result<void> Bands::run(CudaLaunch const& launch, RunArgs& args) const
     p.padH = int32_t(g.before[1]);
     p.afterH = int32_t(g.after[1]);
     p.afterW = int32_t(g.after[2]);
-    return launch(0, ceilDiv(g.batch, config_[kPlanes]) * bands, int(threads()), p);
+    return launch(0, ceilDiv(g.batch, bands_.planes()) * bands, int(bands_.threads()), p);
 }
 
 } // namespace
@@ -179,18 +197,12 @@ std::vector<Config> configsOfBands(Problem const& p)
     return list;
 }
 
-KernelBag generateBands(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& config)
 {
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
-        return noKernels(unsupported(why));
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"pooling"};
-    out.source = cellsOf(p) + bands.source();
-    out.run = [bands](CudaLaunch const& launch, RunArgs& args) { return bands.run(launch, args); };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<BandKernels>(p, bands);
 }
 
 } // namespace tw::ops::pooling

@@ -9,6 +9,6 @@ namespace tw::ops::pooling {
 
 Support supportsBandsOnCuda(Problem const& p);
 std::vector<Config> configsOfBands(Problem const& p);
-KernelBag generateBands(Problem const& p, Config const& config);
+std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& config);
 
 } // namespace tw::ops::pooling

@@ -46,57 +46,59 @@ int64_t elementsOf(Problem const& p) // of 16 bytes
     return 16 / sizeOf(p.inputs[0].type);
 }
 
-class Planes
+int64_t alignmentOf(Problem const& p, Config const& config)
 {
-public:
-    // `g`: the optimum, or the largest
-    Planes(Problem const& p, Config const& config, bool atMaximum)
-        : attrs_(p.node->attrsAs<Attrs>()), g_(geometryOf(p, atMaximum)), config_(config),
-          bytes_(sizeOf(p.inputs[0].type))
-    {}
-    // Why a thread cannot have so many outputs; null when it can.
-    char const* misfit() const;
-    int64_t alignment() const { return std::max(config_[kUnitX], config_[kUnitY]) * bytes_; }
-    // After the cells.
-    std::string source() const;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
+    return std::max(config[kUnitX], config[kUnitY]) * sizeOf(p.inputs[0].type);
+}
 
-private:
-    Attrs const& attrs_;
-    Geometry g_;
-    Config config_;
-    int64_t bytes_; // of an element
-};
-
-char const* Planes::misfit() const
+// Why a thread cannot have so many outputs of the largest problem; null when it can.
+char const* misfit(Problem const& p, Config const& config)
 {
-    if (!isConfig(config_, kConfigFields, 1, 16))
+    if (!isConfig(config, kConfigFields, 1, 16))
         return "a config has other numbers";
-    int64_t const columns = config_[kColumns], rows = config_[kRows], in = columns * g_.stride[2];
-    if (columns % (4 / bytes_) != 0 || in % config_[kUnitX] != 0 || columns % config_[kUnitY] != 0 || alignment() > 16)
+    Geometry const g = geometryOf(p, true);
+    int64_t const bytes = sizeOf(p.inputs[0].type);
+    int64_t const columns = config[kColumns], rows = config[kRows], in = columns * g.stride[2];
+    if (columns % (4 / bytes) != 0 || in % config[kUnitX] != 0 || columns % config[kUnitY] != 0 ||
+        alignmentOf(p, config) > 16)
         return "accesses do not divide what a thread has";
-    if (!std::has_single_bit(uint64_t(config_[kUnitX])) || !std::has_single_bit(uint64_t(config_[kUnitY])))
+    if (!std::has_single_bit(uint64_t(config[kUnitX])) || !std::has_single_bit(uint64_t(config[kUnitY])))
         return "accesses are of powers of two";
-    if (g_.before[2] >= in || g_.window[2] - g_.stride[2] - g_.before[2] >= in)
+    if (g.before[2] >= in || g.window[2] - g.stride[2] - g.before[2] >= in)
         return "windows reach farther than the neighbour";
-    if (((rows - 1) * g_.stride[1] + g_.window[1]) * in * bytes_ / 4 > kMostWords)
+    if (((rows - 1) * g.stride[1] + g.window[1]) * in * bytes / 4 > kMostWords)
         return "a thread would load too much";
     return nullptr;
 }
 
-std::string Planes::source() const
+class PlaneKernels final : public CudaKernels
 {
-    return windowOf(attrs_) + cuda::constant("PAD_W", g_.before[2]) + cuda::constant("ROWS", config_[kRows]) +
-           cuda::constant("COLUMNS", config_[kColumns]) + cuda::constant("UNIT_X", config_[kUnitX]) +
-           cuda::constant("UNIT_Y", config_[kUnitY]) + cuda::constant("THREADS", kThreads) +
-           cuda::include("ops/pooling/pooling_planes.cuh");
-}
+public:
+    PlaneKernels(Problem const& p, Config const& config) : PlaneKernels(p, config, geometryOf(p, false).before[2]) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
 
-Result<void> Planes::run(CudaLaunch const& launch, RunArgs& args) const
+private:
+    PlaneKernels(Problem const& p, Config const& config, int64_t padding)
+        : CudaKernels({.text = cellsOf(p) + windowOf(p.node->attrsAs<Attrs>()) + cuda::constant("PAD_W", padding) +
+                               cuda::constant("ROWS", config[kRows]) + cuda::constant("COLUMNS", config[kColumns]) +
+                               cuda::constant("UNIT_X", config[kUnitX]) + cuda::constant("UNIT_Y", config[kUnitY]) +
+                               cuda::constant("THREADS", kThreads) + cuda::include("ops/pooling/pooling_planes.cuh"),
+                       .names = {"pooling"},
+                       .isDependent = true,
+                       .alignment = alignmentOf(p, config)}),
+          attrs_(p.node->attrsAs<Attrs>()), config_(config), padding_(padding)
+    {}
+
+    Attrs const& attrs_;
+    Config const config_;
+    int64_t const padding_; // columns before x
+};
+
+Result<void> PlaneKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Geometry const g = geometryOf(attrs_, x.dims, y.dims);
-    if (g.before[2] != g_.before[2] || g.in[2] % config_[kUnitX] != 0 || g.out[2] % config_[kUnitY] != 0)
+    if (g.before[2] != padding_ || g.in[2] % config_[kUnitX] != 0 || g.out[2] % config_[kUnitY] != 0)
         return unsupported("the kernel was built for rows of another width");
     int64_t const wide = cuda::ceilDiv(g.out[2], config_[kColumns]), groups = cuda::ceilDiv(g.out[1], config_[kRows]);
     PlanesParams p;
@@ -147,7 +149,7 @@ std::vector<Config> configsOfNchw(Problem const& p)
         };
         c[kUnitX] = largest(unitOf(*p.node->inputs[0], g.in[2], most), in);
         c[kUnitY] = largest(unitOf(*p.node->outputs[0], g.out[2], most), columns);
-        if (!Planes(p, c, true).misfit() && std::find(list.begin(), list.end(), c) == list.end())
+        if (!misfit(p, c) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
     // Rows of whole packs: as many columns as give packs of x, or of y. Others: few, which lie closer together.
@@ -163,18 +165,11 @@ std::vector<Config> configsOfNchw(Problem const& p)
     return list;
 }
 
-KernelBag generateNchw(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generateNchw(Problem const& p, Config const& config)
 {
-    if (char const* const why = Planes(p, config, true).misfit())
-        return noKernels(unsupported(why));
-    Planes const planes(p, config, false);
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = planes.alignment();
-    out.names = {"pooling"};
-    out.source = cellsOf(p) + planes.source();
-    out.run = [planes](CudaLaunch const& launch, RunArgs& args) { return planes.run(launch, args); };
-    return out;
+    if (char const* const why = misfit(p, config))
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<PlaneKernels>(p, config);
 }
 
 } // namespace tw::ops::pooling

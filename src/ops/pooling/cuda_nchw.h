@@ -7,7 +7,7 @@
 
 namespace tw::ops::pooling {
 
-KernelBag generateNchw(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateNchw(Problem const& problem, Config const& config);
 Support supportsNchwOnCuda(Problem const& problem);
 std::vector<Config> configsOfNchw(Problem const& problem);
 

@@ -42,58 +42,67 @@ Support supports(Problem const& p, DataType type)
     return Support::yes();
 }
 
-class Pixels
+// Positions of x that a thread sees.
+int64_t seen(Attrs const& a, int64_t rows)
 {
-public:
-    Pixels(Problem const& p, Config const& config);
-    std::string source() const;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
+    return ((rows - 1) * a.strides[0] + a.window[0]) * a.window[1];
+}
 
-private:
-    // Positions of x that a thread sees.
-    int64_t seen(int64_t rows) const { return ((rows - 1) * attrs_.strides[0] + attrs_.window[0]) * attrs_.window[1]; }
-    int threads() const { return isStrip_ ? kStripThreads : kThreads; }
+// What a thread has.
+struct Choice
+{
+    bool isStrip = false;
+    int64_t rows = 1, slice = 1, ahead = 1, columns = 1; // of a damaged plan's config, too
 
-    Attrs const& attrs_;
-    DataType type_;
-    bool isStrip_;
-    int64_t rows_ = 1, slice_ = 1, ahead_ = 1, columns_ = 1; // of a damaged plan's config, too
+    Choice(Attrs const& a, Config const& config)
+        : isStrip(isConfig(config, kConfigFields, 1, 16) && config[kAhead] <= 4 && config[kColumns] <= 2 &&
+                  a.window[0] <= kMostRing && a.window[0] >= a.strides[0] && seen(a, config[kRows]) <= kMostUnrolled)
+    {
+        if (isStrip || isConfig(config, 1, 1, 8))
+            rows = config[kRows];
+        if (!isStrip)
+            return;
+        slice = config[kSlice];
+        ahead = config[kAhead];
+        columns = config[kColumns];
+    }
+    int threads() const { return isStrip ? kStripThreads : kThreads; }
 };
 
-Pixels::Pixels(Problem const& p, Config const& config)
-    : attrs_(p.node->attrsAs<Attrs>()), type_(p.inputs[0].type),
-      isStrip_(isConfig(config, kConfigFields, 1, 16) && config[kAhead] <= 4 && config[kColumns] <= 2 &&
-               attrs_.window[0] <= kMostRing && attrs_.window[0] >= attrs_.strides[0] &&
-               seen(config[kRows]) <= kMostUnrolled)
+std::string textOf(Problem const& p, Choice const& choice)
 {
-    if (isStrip_ || isConfig(config, 1, 1, 8))
-        rows_ = config[kRows];
-    if (!isStrip_)
-        return;
-    slice_ = config[kSlice];
-    ahead_ = config[kAhead];
-    columns_ = config[kColumns];
-}
-
-std::string Pixels::source() const
-{
-    std::string const shared = cuda::type("T", cuda::storageOf(type_)) +
-                               cuda::flag("AVERAGES", attrs_.kind == Kind::kAverage) + windowOf(attrs_) +
-                               cuda::constant("ROWS", rows_) + cuda::constant("THREADS", threads());
-    if (!isStrip_)
-        return shared + cuda::flag("UNROLLS", seen(rows_) <= kMostUnrolled) +
+    auto const& a = p.node->attrsAs<Attrs>();
+    std::string const shared = cuda::type("T", cuda::storageOf(p.inputs[0].type)) +
+                               cuda::flag("AVERAGES", a.kind == Kind::kAverage) + windowOf(a) +
+                               cuda::constant("ROWS", choice.rows) + cuda::constant("THREADS", choice.threads());
+    if (!choice.isStrip)
+        return shared + cuda::flag("UNROLLS", seen(a, choice.rows) <= kMostUnrolled) +
                cuda::include("ops/pooling/pooling_pixels_windows.cuh");
-    return shared + cuda::constant("SLICE", slice_) + cuda::constant("AHEAD", ahead_) +
-           cuda::constant("COLUMNS", columns_) + cuda::include("ops/pooling/pooling_pixels_strips.cuh");
+    return shared + cuda::constant("SLICE", choice.slice) + cuda::constant("AHEAD", choice.ahead) +
+           cuda::constant("COLUMNS", choice.columns) + cuda::include("ops/pooling/pooling_pixels_strips.cuh");
 }
 
-Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
+class PixelKernels final : public CudaKernels
+{
+public:
+    PixelKernels(Problem const& p, Choice const& choice)
+        : CudaKernels({.text = textOf(p, choice), .names = {"pooling"}, .isDependent = true, .alignment = 16}),
+          attrs_(p.node->attrsAs<Attrs>()), choice_(choice)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+    Choice const choice_;
+};
+
+Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Geometry const g = geometryOf(attrs_, x.dims, y.dims);
     int const axis = x.dims.rank - 3;
-    int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(type_)), slices = ceilDiv(vectors, slice_),
-                  groups = ceilDiv(g.out[1], rows_), wide = ceilDiv(g.out[2], columns_);
+    int64_t const vectors = ceilDiv(x.dims[axis], 16 / sizeOf(x.type)), slices = ceilDiv(vectors, choice_.slice),
+                  groups = ceilDiv(g.out[1], choice_.rows), wide = ceilDiv(g.out[2], choice_.columns);
     PixelsParams p;
     p.x = x.data;
     p.y = y.data;
@@ -101,7 +110,7 @@ Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
     p.wide = cuda::divBy(wide);
     p.groups = cuda::divBy(groups);
     p.slices = cuda::divBy(slices);
-    p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (isStrip_ ? slices * slice_ : vectors));
+    p.count = uint64_t(x.dims.volume(0, axis) * groups * wide * (choice_.isStrip ? slices * choice_.slice : vectors));
     p.pixelX = x.pixelStride();
     p.pixelY = y.pixelStride();
     p.h = int32_t(g.in[1]);
@@ -112,7 +121,7 @@ Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
     p.padW = int32_t(g.before[2]);
     p.afterH = int32_t(g.after[1]);
     p.afterW = int32_t(g.after[2]);
-    return launch(0, blocksFor(int64_t(p.count), threads()), threads(), p);
+    return launch(0, blocksFor(int64_t(p.count), choice_.threads()), choice_.threads(), p);
 }
 
 } // namespace
@@ -162,16 +171,9 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {channelsLastFormats(p, Format::kHWC8)};
 }
 
-KernelBag generateNhwc(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& p, Config const& config)
 {
-    Pixels const pixels(p, config);
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"pooling"};
-    out.source = pixels.source();
-    out.run = [pixels](CudaLaunch const& launch, RunArgs& args) { return pixels.run(launch, args); };
-    return out;
+    return std::make_unique<PixelKernels>(p, Choice(p.node->attrsAs<Attrs>(), config));
 }
 
 } // namespace tw::ops::pooling

@@ -6,7 +6,7 @@
 
 namespace tw::ops::pooling {
 
-KernelBag generateNhwc(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
 Support supportsNhwcOnCuda(Problem const& problem);    // FP16
 Support supportsNhwcF32OnCuda(Problem const& problem); // FP32
 std::vector<Config> configsOfNhwc(Problem const& problem);

@@ -16,7 +16,24 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kBlockFrom = 64; // elements for each result from which a whole block works on it
 
-Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+                               cuda::constant("RANK", std::max(problem.inputs[0].dims.rank, 1)) +
+                               cuda::include("ops/reduce/reduce.cuh"),
+                       .names = {"reduce_threads", "reduce_blocks"},
+                       .wide = isWide(problem)}),
+          attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Extents const strides = stridesOf(x.dims);
@@ -24,7 +41,7 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     Extents dims[2], along[2];
     int previous = -1;
     for (int d = 0; d < x.dims.rank; ++d) {
-        int const kind = a.has(d) ? 1 : 0;
+        int const kind = attrs_.has(d) ? 1 : 0;
         int const last = dims[kind].rank - 1;
         if (kind == previous) {
             dims[kind][last] *= x.dims[d];
@@ -49,26 +66,13 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
 }
 
-KernelBag generate(Problem const& problem, Config const&)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"reduce_threads", "reduce_blocks"};
-    out.source = arithmeticOf(a.kind, problem.inputs[0].type) +
-                 cuda::constant("RANK", std::max(problem.inputs[0].dims.rank, 1)) +
-                 cuda::include("ops/reduce/reduce.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
-    return out;
-}
-
 constexpr CudaTactic kShortRows{"reduce_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
                                 configsOfShortRows};
 constexpr CudaTactic kRows{"reduce_any_rows_cuda", 3, generateRows, supportsRows, configsOfRows};
 constexpr CudaTactic kNhwc{"reduce_f16_nhwc_cuda", 2, generateNhwc, supportsNhwc, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kNhwcF32{"reduce_f32_nhwc_cuda", 2, generateNhwc, supportsNhwcF32, configsOfNhwc, formatsOfNhwc};
 constexpr CudaTactic kColumns{"reduce_any_columns_cuda", 2, generateColumns, supportsColumns, configsOfColumns};
-constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"reduce_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

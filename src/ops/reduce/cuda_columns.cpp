@@ -95,59 +95,72 @@ Choice choiceOf(Config const& config, Columns const& c, DataType t)
     return isKnown ? choice : Choice{};
 }
 
-class ColumnKernels
+// What is settled when the text is written.
+struct Plan
 {
-public:
-    ColumnKernels(Problem const& problem, Config const& config);
-    std::string source() const;
+    DataType type;
+    Kind kind;
+    Axes axes;
+    Choice choice;
+    Packing packing;
+
+    Plan(Problem const& problem, Config const& config)
+        : type(problem.inputs[0].type), kind(problem.node->attrsAs<Attrs>().kind)
+    {
+        axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes);
+        Columns const optimum = axes.of(problem.inputs[0].dims);
+        choice = choiceOf(config, optimum, type);
+        packing = packingOf(optimum, type, choice.mayFold(optimum));
+    }
+    int64_t folded() const { return choice.isWhole ? 1 : packing.fold; }
     // Of each column, what the first kernel leaves.
-    int64_t sums() const { return choice_.shares * folded(); }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
-
-private:
-    int64_t folded() const { return choice_.isWhole ? 1 : packing_.fold; }
-    bool isPacked(TensorRef const& x, Columns const& c) const;
-
-    DataType type_;
-    Kind kind_;
-    Axes axes_;
-    Choice choice_;
-    Packing packing_;
+    int64_t sums() const { return choice.shares * folded(); }
 };
 
-ColumnKernels::ColumnKernels(Problem const& problem, Config const& config) : type_(problem.inputs[0].type)
+class ColumnKernels final : public CudaKernels
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    kind_ = a.kind;
-    axesOf(a, problem.inputs[0].maxDims, axes_);
-    Columns const optimum = axes_.of(problem.inputs[0].dims);
-    choice_ = choiceOf(config, optimum, type_);
-    packing_ = packingOf(optimum, type_, choice_.mayFold(optimum));
-}
+public:
+    ColumnKernels(Problem const& problem, Plan const& plan) : CudaKernels(sourceOf(problem, plan)), plan_(plan) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> y) const override
+    {
+        return plan_.sums() > 1 ? y[0].count() * plan_.sums() * accumulatorBytes(plan_.type) : 0;
+    }
 
-std::string ColumnKernels::source() const
+private:
+    static CudaSource sourceOf(Problem const& problem, Plan const& plan);
+    bool isPacked(TensorRef const& x, Columns const& c) const;
+
+    Plan const plan_;
+};
+
+CudaSource ColumnKernels::sourceOf(Problem const& problem, Plan const& plan)
 {
-    return arithmeticOf(kind_, type_) + cuda::constant("WIDTH", packing_.width) +
-           cuda::constant("LANES", choice_.lanes) + cuda::constant("FOLDED", packing_.fold) +
-           cuda::flag("IS_WHOLE", choice_.isWhole) + cuda::constant("AHEAD", choice_.ahead) +
-           cuda::constant("BLOCKS", choice_.resident()) + cuda::include("ops/reduce/reduce_columns.cuh");
+    return {.text = arithmeticOf(plan.kind, plan.type) + cuda::constant("WIDTH", plan.packing.width) +
+                    cuda::constant("LANES", plan.choice.lanes) + cuda::constant("FOLDED", plan.packing.fold) +
+                    cuda::flag("IS_WHOLE", plan.choice.isWhole) + cuda::constant("AHEAD", plan.choice.ahead) +
+                    cuda::constant("BLOCKS", plan.choice.resident()) + cuda::include("ops/reduce/reduce_columns.cuh"),
+            .names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"},
+            .wide = isWide(problem),
+            .isDependent = true};
 }
 
 bool ColumnKernels::isPacked(TensorRef const& x, Columns const& c) const
 {
-    return cuda::addressOf(x.data) % uint64_t(packing_.width * sizeOf(x.type)) == 0 && c.n % packing_.fold == 0 &&
-           c.inner * packing_.fold % packing_.width == 0 && (packing_.fold == 1 || choice_.mayFold(c)) &&
-           (!choice_.isWhole || choice_.lanes == packing_.packsOfRow(c));
+    return cuda::addressOf(x.data) % uint64_t(plan_.packing.width * sizeOf(x.type)) == 0 &&
+           c.n % plan_.packing.fold == 0 && c.inner * plan_.packing.fold % plan_.packing.width == 0 &&
+           (plan_.packing.fold == 1 || plan_.choice.mayFold(c)) &&
+           (!plan_.choice.isWhole || plan_.choice.lanes == plan_.packing.packsOfRow(c));
 }
 
 Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& x = args.inputs[0];
-    Columns const c = axes_.of(x.dims);
+    Columns const c = plan_.axes.of(x.dims);
     bool const packed = isPacked(x, c);
-    Packing const by = packed ? packing_ : Packing{};
-    int64_t const lanes = packed ? choice_.lanes : kPlainLanes, folded = packed ? this->folded() : 1,
-                  sums = choice_.shares * folded;
+    Packing const by = packed ? plan_.packing : Packing{};
+    int64_t const lanes = packed ? plan_.choice.lanes : kPlainLanes, folded = packed ? plan_.folded() : 1,
+                  sums = plan_.choice.shares * folded;
     ColumnsParams<void, void> p;
     // The first kernel leaves `each` sums for each column.
     auto walk = [&](int64_t n, int64_t inner, int64_t outer, int64_t width, int64_t each) {
@@ -162,12 +175,12 @@ Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
     p.y = args.outputs[0].data;
     p.parts = sums > 1 ? args.workspace : nullptr;
     p.count = c.n;
-    p.shares = cuda::divBy(choice_.shares);
-    TW_TRY(launch(packed ? 0 : 1, blocksFor(int64_t(p.packs), int(lanes)) * choice_.shares, kThreads, p));
+    p.shares = cuda::divBy(plan_.choice.shares);
+    TW_TRY(launch(packed ? 0 : 1, blocksFor(int64_t(p.packs), int(lanes)) * plan_.choice.shares, kThreads, p));
     if (!p.parts)
         return {};
     // What shares left are the rows of one matrix; folded rows alone are those of as many as there were.
-    bool const isOne = choice_.shares > 1;
+    bool const isOne = plan_.choice.shares > 1;
     walk(sums, isOne ? c.outer * c.inner : c.inner, isOne ? 1 : c.outer, 1, 1);
     p.x = p.parts;
     p.parts = nullptr;
@@ -225,19 +238,9 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     return list;
 }
 
-KernelBag generateColumns(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config)
 {
-    ColumnKernels const kernels(problem, config);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"reduce_columns_packs", "reduce_columns", "reduce_columns_finish"};
-    out.source = kernels.source();
-    if (kernels.sums() > 1)
-        out.workspace = [bytes = kernels.sums() * accumulatorBytes(problem.inputs[0].type)](
-                            std::span<TensorRef const>, std::span<TensorRef const> y) { return y[0].count() * bytes; };
-    out.run = [kernels](CudaLaunch const& launch, RunArgs& args) { return kernels.run(launch, args); };
-    return out;
+    return std::make_unique<ColumnKernels>(problem, Plan(problem, config));
 }
 
 } // namespace tw::ops::reduce

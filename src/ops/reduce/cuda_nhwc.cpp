@@ -21,32 +21,45 @@ int64_t channelsOf(DataType type)
     return kPixelBytes / sizeOf(type);
 }
 
-class Pixels
+// The plainest one for the config of a damaged plan.
+struct Choice
+{
+    int threads = 256;
+    int64_t split = 1;
+};
+Choice choiceOf(Config const& config)
+{
+    if (!isConfig(config, 2, 1, 256) || config[1] > kMostSplit)
+        return {};
+    return {config[0] == 64 ? 64 : 256, config[1]};
+}
+
+class PixelKernels final : public CudaKernels
 {
 public:
-    Pixels(Problem const& p, Config const& config) : type_(p.inputs[0].type), kind_(p.node->attrsAs<Attrs>().kind)
+    PixelKernels(Problem const& problem, Choice const& choice)
+        : CudaKernels({.text = cuda::include("kernels/cuda/common/matrix.cuh") +
+                               arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+                               cuda::constant("THREADS", choice.threads) +
+                               cuda::include("ops/reduce/reduce_pixels.cuh"),
+                       .names = {"reduce", "finish"},
+                       .isWhole = true,
+                       .isDependent = true,
+                       .alignment = 16}),
+          type_(problem.inputs[0].type), choice_(choice)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> results) const override
     {
-        if (!isConfig(config, 2, 1, 256) || config[1] > kMostSplit)
-            return;
-        threads_ = config[0] == 64 ? 64 : 256;
-        split_ = config[1];
+        return choice_.split > 1 ? results[0].count() * choice_.split * int64_t(sizeof(float)) : 0;
     }
-    std::string source() const
-    {
-        return cuda::include("kernels/cuda/common/matrix.cuh") + arithmeticOf(kind_, type_) +
-               cuda::constant("THREADS", threads_) + cuda::include("ops/reduce/reduce_pixels.cuh");
-    }
-    int64_t split() const { return split_; }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
 
 private:
-    DataType type_;
-    Kind kind_;
-    int threads_ = 256;
-    int64_t split_ = 1;
+    DataType const type_;
+    Choice const choice_;
 };
 
-Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const& x = args.inputs[0];
     int const axis = x.dims.rank - 3;
@@ -60,9 +73,9 @@ Result<void> Pixels::run(CudaLaunch const& launch, RunArgs& args) const
     p.pixels = int32_t(x.dims[axis + 1] * x.dims[axis + 2]);
     p.channels = int32_t(x.dims[axis]);
     p.chunks = int32_t(chunks);
-    p.split = int32_t(split_);
-    TW_TRY(launch(0, images * chunks * split_, threads_, p));
-    return split_ > 1 ? launch(1, images * chunks, int(channels), p) : Result<void>();
+    p.split = int32_t(choice_.split);
+    TW_TRY(launch(0, images * chunks * choice_.split, choice_.threads, p));
+    return choice_.split > 1 ? launch(1, images * chunks, int(channels), p) : Result<void>();
 }
 
 Support supports(Problem const& p, DataType type)
@@ -113,21 +126,9 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-KernelBag generateNhwc(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config)
 {
-    Pixels const pixels(p, config);
-    KernelBag out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"reduce", "finish"};
-    out.source = pixels.source();
-    if (pixels.split() > 1)
-        out.workspace = [split = pixels.split()](std::span<TensorRef const>, std::span<TensorRef const> results) {
-            return results[0].count() * split * int64_t(sizeof(float));
-        };
-    out.run = [pixels](CudaLaunch const& launch, RunArgs& args) { return pixels.run(launch, args); };
-    return out;
+    return std::make_unique<PixelKernels>(problem, choiceOf(config));
 }
 
 } // namespace tw::ops::reduce

@@ -20,33 +20,43 @@ constexpr int64_t kMostAhead = 8;          // packs that a thread loads before i
 constexpr int64_t kLongRow = 64 * 1024;    // bytes from which so many are worth their registers
 constexpr int64_t kWarpShares = 64;        // shares that a warp puts together; a block does more
 
-class Rows
+// The plainest one for the config of a damaged plan.
+struct Choice
+{
+    int64_t shares = 1, ahead = kMostAhead / 2;
+};
+Choice choiceOf(Config const& config)
+{
+    if (!isConfig(config, 2, 1, kMostShares) || config[1] > kMostAhead)
+        return {};
+    return {config[0], config[1]};
+}
+
+class RowKernels final : public CudaKernels
 {
 public:
-    Rows(Problem const& problem, Config const& config)
-        : type_(problem.inputs[0].type), kind_(problem.node->attrsAs<Attrs>().kind)
+    RowKernels(Problem const& problem, Choice const& choice)
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+                               cuda::constant("PACKS_AHEAD", choice.ahead) +
+                               cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
+                               cuda::include("ops/reduce/reduce_rows.cuh"),
+                       .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
+                       .wide = isWide(problem),
+                       .isDependent = true}),
+          type_(problem.inputs[0].type), shares_(choice.shares)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> y) const override
     {
-        if (!isConfig(config, 2, 1, kMostShares) || config[1] > kMostAhead)
-            return;
-        shares_ = config[0];
-        ahead_ = config[1];
+        return shares_ > 1 ? y[0].count() * shares_ * accumulatorBytes(type_) : 0;
     }
-    std::string source() const
-    {
-        return arithmeticOf(kind_, type_) + cuda::constant("PACKS_AHEAD", ahead_) +
-               cuda::constant("BLOCKS", ahead_ > kMostAhead / 2 ? 4 : 6) + cuda::include("ops/reduce/reduce_rows.cuh");
-    }
-    bool isShared() const { return shares_ > 1; }
-    int64_t workspace(int64_t rows) const { return rows * shares_ * accumulatorBytes(type_); }
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
 
 private:
-    DataType type_;
-    Kind kind_;
-    int64_t shares_ = 1, ahead_ = kMostAhead / 2; // those of a damaged plan's config, too
+    DataType const type_;
+    int64_t const shares_;
 };
 
-Result<void> Rows::run(CudaLaunch const& launch, RunArgs& args) const
+Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const rows = y.count();
@@ -57,7 +67,7 @@ Result<void> Rows::run(CudaLaunch const& launch, RunArgs& args) const
     p.results = uint64_t(rows);
     p.count = uint64_t(x.count() / rows);
     p.shares = cuda::divBy(shares_);
-    if (isShared()) {
+    if (shares_ > 1) {
         TW_TRY(launch(1, rows * shares_, kThreads, p));
         return shares_ > kWarpShares ? launch(3, rows, kThreads, p)
                                      : launch(2, blocksFor(rows * 32, kThreads), kThreads, p);
@@ -100,20 +110,9 @@ std::vector<Config> configsOfRows(Problem const& problem)
     return list;
 }
 
-KernelBag generateRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config)
 {
-    Rows const rows(problem, config);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"};
-    out.source = rows.source();
-    if (rows.isShared())
-        out.workspace = [rows](std::span<TensorRef const>, std::span<TensorRef const> y) {
-            return rows.workspace(y[0].count());
-        };
-    out.run = [rows](CudaLaunch const& launch, RunArgs& args) { return rows.run(launch, args); };
-    return out;
+    return std::make_unique<RowKernels>(problem, choiceOf(config));
 }
 
 } // namespace tw::ops::reduce

@@ -6,12 +6,12 @@
 
 namespace tw::ops::reduce {
 
-KernelBag generateRows(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config);
 Support supportsRows(Problem const& problem);
 std::vector<Config> configsOfRows(Problem const& problem);
 
 // Short ones, whatever their length: 7x7 pixels of a channel, 64 elements of a head.
-KernelBag generateShortRows(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config);
 Support supportsShortRows(Problem const& problem);
 std::vector<Config> configsOfShortRows(Problem const& problem);
 

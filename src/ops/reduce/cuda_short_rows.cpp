@@ -25,6 +25,35 @@ int64_t lengthOf(Problem const& problem)
     return n;
 }
 
+class ShortRowKernels final : public CudaKernels
+{
+public:
+    ShortRowKernels(Problem const& problem, int64_t rows)
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+                               cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
+                               cuda::flag("EXACT", isStatic(problem)) +
+                               cuda::include("ops/reduce/reduce_short_rows.cuh"),
+                       .names = {"reduce_short_rows_packs", "reduce_short_rows"},
+                       .wide = isWide(problem),
+                       .isDependent = true}),
+          rows_(rows)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        ShortRowsParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.results = uint64_t(y.count());
+        p.count = uint64_t(x.count() / y.count());
+        bool const packs = cuda::addressOf(x.data) % 16 == 0;
+        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows_)), int(kThreads), p);
+    }
+
+private:
+    int64_t const rows_; // of a block
+};
+
 } // namespace
 
 Support supportsShortRows(Problem const& problem)
@@ -49,31 +78,11 @@ std::vector<Config> configsOfShortRows(Problem const& problem)
     return list;
 }
 
-KernelBag generateShortRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config)
 {
-    DataType const t = problem.inputs[0].type;
-    int64_t const n = lengthOf(problem);
     bool const isKnown = isConfig(config, 1, kLeastRows, kMostRows) && std::has_single_bit(uint64_t(config[0])) &&
-                         config[0] * n * sizeOf(t) <= kMostBlockBytes;
-    int64_t const rows = isKnown ? config[0] : kLeastRows;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"reduce_short_rows_packs", "reduce_short_rows"};
-    out.source = arithmeticOf(problem.node->attrsAs<Attrs>().kind, t) + cuda::constant("N", n) +
-                 cuda::constant("ROWS", rows) + cuda::flag("EXACT", isStatic(problem)) +
-                 cuda::include("ops/reduce/reduce_short_rows.cuh");
-    out.run = [rows](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        ShortRowsParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.results = uint64_t(y.count());
-        p.count = uint64_t(x.count() / y.count());
-        bool const packs = cuda::addressOf(x.data) % 16 == 0;
-        return launch(packs ? 0 : 1, blocksFor(y.count(), int(rows)), int(kThreads), p);
-    };
-    return out;
+                         config[0] * lengthOf(problem) * sizeOf(problem.inputs[0].type) <= kMostBlockBytes;
+    return std::make_unique<ShortRowKernels>(problem, isKnown ? config[0] : kLeastRows);
 }
 
 } // namespace tw::ops::reduce

@@ -15,7 +15,32 @@ namespace {
 
 constexpr int kThreads = 256;
 
-Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+CudaSource sourceOf(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    DataType const t = problem.outputs[0].type;
+    return {.text = coordinateConstants(a) + cuda::number("kCubic", a.cubicCoeff) +
+                    cuda::flag("kIsNearest", a.mode == Mode::kNearest) +
+                    cuda::flag("kIsCubic", a.mode == Mode::kCubic) + cuda::flag("kExcludesOutside", a.excludeOutside) +
+                    cuda::flag("kIsRounded", t == DataType::kInt8) + cuda::type("T", cuda::storageOf(t)) +
+                    cuda::include("ops/resize/resize.cuh"),
+            .names = {"resize"},
+            .wide = isWide(problem)};
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     Extents const strides = stridesOf(x.dims);
@@ -26,7 +51,7 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
     for (int r = 0; r < kMaxRank; ++r)
         p.in[r] = p.over[r] = p.under[r] = 1;
     for (int d = 0, to = kMaxRank - y.dims.rank; d < y.dims.rank; ++d, ++to) {
-        Axis const axis = axisOf(a, x.dims, y.dims, d);
+        Axis const axis = axisOf(attrs_, x.dims, y.dims, d);
         p.dim[to] = cuda::divBy(axis.out);
         p.in[to] = axis.in;
         p.stride[to] = strides[d];
@@ -34,21 +59,6 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
         p.under[to] = axis.scale.under;
     }
     return launch(0, blocksFor(y.count(), kThreads), kThreads, p);
-}
-
-KernelBag generate(Problem const& problem, Config const&)
-{
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"resize"};
-    out.source = coordinateConstants(a) + cuda::number("kCubic", a.cubicCoeff) +
-                 cuda::flag("kIsNearest", a.mode == Mode::kNearest) + cuda::flag("kIsCubic", a.mode == Mode::kCubic) +
-                 cuda::flag("kExcludesOutside", a.excludeOutside) + cuda::flag("kIsRounded", t == DataType::kInt8) +
-                 cuda::type("T", cuda::storageOf(t)) + cuda::include("ops/resize/resize.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) { return run(a, launch, args); };
-    return out;
 }
 
 constexpr CudaTactic kNhwc{"resize_f16_nhwc_cuda", 1, generateNhwc, supportsNhwc, nullptr, formatsOfNhwc};
@@ -59,7 +69,7 @@ constexpr CudaTactic kPlanes{"resize_any_planes_cuda", 1, generatePlanes, suppor
 constexpr CudaTactic kLanes{"resize_any_lanes_sm80", 1, generateLanes, supportsLanes, configsOfLanes, formatsOfLanes};
 constexpr CudaTactic kStrips{"resize_any_strips_cuda", 1, generateStrips, supportsStrips, configsOfStrips,
                              formatsOfStrips};
-constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"resize_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

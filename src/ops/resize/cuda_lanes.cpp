@@ -31,7 +31,7 @@ struct Plan
 {
     Scale tall, wide;
     Bands bands;
-    int64_t parts = 1, cells = 0, bytes = 0;
+    int64_t parts = 1, late = 0, cells = 0, bytes = 0;
 
     Plan(Problem const& p, Config const& config)
     {
@@ -41,9 +41,10 @@ struct Plan
         wide = scaleOf(a, axisOf(a, x, y, y.rank - 1));
         bands.rows = config[kRows];
         parts = config[kParts];
+        late = config[kLate];
         bands.seen = seen();
         int64_t const size = sizeOf(p.outputs[0].type);
-        cells = cuda::ceilDiv((bands.seen * wide.in + config[kLate] + 2) * 4, kEdge) * (kEdge / 4);
+        cells = cuda::ceilDiv((bands.seen * wide.in + late + 2) * 4, kEdge) * (kEdge / 4);
         bytes = cells * 4 + bands.rows * wide.out * size;
     }
     // Rows of x at most that as many rows of y see, wherever in a plane they begin.
@@ -67,6 +68,36 @@ bool isShape(Config const& c)
 }
 
 Config const kShapes[] = {{64, 3, 64}, {64, 2, 64}, {64, 8, 32}, {32, 4, 4}}; // the last takes least memory
+
+class LaneKernels final : public CudaKernels
+{
+public:
+    LaneKernels(Problem const& problem, Plan const& plan)
+        : CudaKernels({.text = sizeConstants(plan.tall, plan.wide, plan.bands, false) +
+                               cuda::constant("PARTS", plan.parts) + cuda::constant("EDGE", plan.late) +
+                               cuda::constant("CELLS", plan.cells) +
+                               cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                               cuda::include("ops/resize/resize_lanes.cuh"),
+                       .names = {"resize_lanes"},
+                       .isDependent = true,
+                       .alignment = 16,
+                       .sharedBytes = plan.bytes}),
+          rows_(plan.bands.rows), threads_(plan.bands.rows * plan.parts)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        LaneParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.elements = x.dims.volume();
+        p.rows = y.dims.volume(0, y.dims.rank - 1);
+        return launch(0, cuda::ceilDiv(p.rows, rows_), int(threads_), p, source().sharedBytes);
+    }
+
+private:
+    int64_t const rows_, threads_; // of a block
+};
 
 } // namespace
 
@@ -105,32 +136,10 @@ std::vector<Config> configsOfLanes(Problem const& p)
     return list;
 }
 
-KernelBag generateLanes(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateLanes(Problem const& problem, Config const& config)
 {
-    Config shape = kShapes[3];
-    if (isShape(config) && Plan(problem, config).bytes <= kMostShared)
-        shape = config;
-    Plan const plan(problem, shape);
-    int64_t const threads = plan.bands.rows * plan.parts;
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"resize_lanes"};
-    out.sharedBytes = plan.bytes;
-    out.source = sizeConstants(plan.tall, plan.wide, plan.bands, false) + cuda::constant("PARTS", plan.parts) +
-                 cuda::constant("EDGE", shape[kLate]) + cuda::constant("CELLS", plan.cells) +
-                 cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                 cuda::include("ops/resize/resize_lanes.cuh");
-    out.run = [plan, threads](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        LaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.rows = y.dims.volume(0, y.dims.rank - 1);
-        return launch(0, cuda::ceilDiv(p.rows, plan.bands.rows), int(threads), p, plan.bytes);
-    };
-    return out;
+    bool const isKnown = isShape(config) && Plan(problem, config).bytes <= kMostShared;
+    return std::make_unique<LaneKernels>(problem, Plan(problem, isKnown ? config : kShapes[3]));
 }
 
 } // namespace tw::ops::resize

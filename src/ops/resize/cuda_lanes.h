@@ -7,7 +7,7 @@
 
 namespace tw::ops::resize {
 
-KernelBag generateLanes(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateLanes(Problem const& problem, Config const& config);
 std::vector<Config> configsOfLanes(Problem const& problem);
 Support supportsLanes(Problem const& problem);
 std::vector<Formats> formatsOfLanes(Problem const& problem);

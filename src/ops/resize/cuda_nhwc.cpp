@@ -37,6 +37,57 @@ Support supports(Problem const& p, DataType type)
     return Support::yes();
 }
 
+class PixelKernels final : public CudaKernels
+{
+public:
+    explicit PixelKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    static CudaSource sourceOf(Problem const& problem);
+
+    Attrs const& attrs_;
+};
+
+CudaSource PixelKernels::sourceOf(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    return {.text = coordinateConstants(a) + cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                    cuda::flag("kIsNearest", a.mode == Mode::kNearest) +
+                    cuda::flag("kExcludesOutside", a.excludeOutside) + cuda::include("ops/resize/resize_pixels.cuh"),
+            .names = {"resize", "resize_long"},
+            .isDependent = true,
+            .alignment = 16};
+}
+
+Result<void> PixelKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int const axis = y.dims.rank - 3;
+    PixelParams p;
+    p.x = x.data;
+    p.y = y.data;
+    int64_t const channels = 16 / sizeOf(x.type), vectors = (y.dims[axis] + channels - 1) / channels,
+                  tall = y.dims[axis + 1], wide = y.dims[axis + 2];
+    p.vectors = cuda::divBy(vectors);
+    p.wide = cuda::divBy(wide);
+    p.tall = cuda::divBy(tall);
+    p.count = uint64_t(y.dims.volume(0, axis) * tall * wide * vectors);
+    p.pixelX = x.pixelStride();
+    p.pixelY = y.pixelStride();
+    bool isLong = false; // coordinates take 64 bits
+    for (int i = 0; i < 2; ++i) {
+        Axis const of = axisOf(attrs_, x.dims, y.dims, axis + 1 + i);
+        isLong = isLong || (std::max(of.in, of.out) + 1) * std::max(of.scale.over, of.scale.under) > INT32_MAX / 8;
+        p.in[i] = of.in;
+        p.over[i] = of.scale.over;
+        p.under[i] = of.scale.under;
+    }
+    return launch(isLong ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
+}
+
 } // namespace
 
 Support supportsNhwc(Problem const& p)
@@ -57,42 +108,9 @@ std::vector<Formats> formatsOfNhwc(Problem const& p)
     return {f};
 }
 
-KernelBag generateNhwc(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const&)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"resize", "resize_long"};
-    bool const isHalf = problem.inputs[0].type == DataType::kHalf;
-    out.source = coordinateConstants(a) + cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                 cuda::flag("kIsNearest", a.mode == Mode::kNearest) + cuda::flag("kExcludesOutside", a.excludeOutside) +
-                 cuda::include("ops/resize/resize_pixels.cuh");
-    out.run = [&a, channels = isHalf ? 8 : 4](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        int const axis = y.dims.rank - 3;
-        PixelParams p;
-        p.x = x.data;
-        p.y = y.data;
-        int64_t const vectors = (y.dims[axis] + channels - 1) / channels, tall = y.dims[axis + 1],
-                      wide = y.dims[axis + 2];
-        p.vectors = cuda::divBy(vectors);
-        p.wide = cuda::divBy(wide);
-        p.tall = cuda::divBy(tall);
-        p.count = uint64_t(y.dims.volume(0, axis) * tall * wide * vectors);
-        p.pixelX = x.pixelStride();
-        p.pixelY = y.pixelStride();
-        bool isLong = false; // coordinates take 64 bits
-        for (int i = 0; i < 2; ++i) {
-            Axis const of = axisOf(a, x.dims, y.dims, axis + 1 + i);
-            isLong = isLong || (std::max(of.in, of.out) + 1) * std::max(of.scale.over, of.scale.under) > INT32_MAX / 8;
-            p.in[i] = of.in;
-            p.over[i] = of.scale.over;
-            p.under[i] = of.scale.under;
-        }
-        return launch(isLong ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
-    };
-    return out;
+    return std::make_unique<PixelKernels>(problem);
 }
 
 } // namespace tw::ops::resize

@@ -8,7 +8,7 @@
 
 namespace tw::ops::resize {
 
-KernelBag generateNhwc(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& config);
 Support supportsNhwc(Problem const& problem);    // FP16
 Support supportsNhwcF32(Problem const& problem); // FP32
 std::vector<Formats> formatsOfNhwc(Problem const& problem);

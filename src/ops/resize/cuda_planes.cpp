@@ -60,6 +60,8 @@ struct Plan
                     break;
             }
     }
+    // Every band has its own code where they differ.
+    bool isKnown() const { return bands.isPeriodic || tall.out * pairs <= kMostKnown; }
     void setRows(int64_t want, DataType t, bool isNearest)
     {
         bands = bandsOf(tall, want, isNearest);
@@ -68,6 +70,50 @@ struct Plan
                             (isStaged ? (bands.rows * wide.out + 2 * (load - 1)) / load * 16 : 0));
     }
 };
+
+class PlaneKernels final : public CudaKernels
+{
+public:
+    PlaneKernels(Problem const& problem, Plan const& plan) : CudaKernels(sourceOf(problem, plan)), plan_(plan) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        PlaneParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.elements = x.dims.volume();
+        p.planes = y.dims.volume(0, y.dims.rank - 2);
+        int64_t const groups = cuda::ceilDiv(p.planes, plan_.perBlock);
+        if (plan_.isKnown() && !plan_.bands.isPeriodic)
+            return launch.grid(0, groups, plan_.bands.count, 1, int(plan_.threads), p, plan_.bytes);
+        return launch(0, plan_.bands.count * groups, int(plan_.threads), p, plan_.bytes);
+    }
+
+private:
+    static CudaSource sourceOf(Problem const& problem, Plan const& plan);
+
+    Plan const plan_;
+};
+
+CudaSource PlaneKernels::sourceOf(Problem const& problem, Plan const& plan)
+{
+    DataType const t = problem.outputs[0].type;
+    bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
+    char const* const element = isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t);
+    bool const isWhole = plan.tall.in * plan.wide.in * sizeOf(t) % 16 == 0; // every load ends within x
+    using cuda::constant;
+    return {.text = sizeConstants(plan.tall, plan.wide, plan.bands, isNearest) + constant("THREADS", plan.threads) +
+                    constant("PAIRS", plan.pairs) + constant("PER_BLOCK", plan.perBlock) +
+                    cuda::flag("IS_KNOWN", plan.isKnown()) + cuda::flag("IN_WARPS", plan.isInWarps) +
+                    cuda::flag("IS_WHOLE", isWhole) + cuda::type("T", element) +
+                    cuda::type("Value", isNearest ? "T" : "float") +
+                    cuda::type("Cell", plan.isConverted ? "float" : "T") +
+                    cuda::include("ops/resize/resize_planes.cuh"),
+            .names = {"resize_planes"},
+            .isDependent = true,
+            .alignment = 16,
+            .sharedBytes = plan.bytes};
+}
 
 } // namespace
 
@@ -101,45 +147,12 @@ std::vector<Config> configsOfPlanes(Problem const& p)
     return {{256, 1, 32}, {256, 1, 16}, {128, 1, 16}};
 }
 
-KernelBag generatePlanes(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generatePlanes(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    bool const isNearest = a.mode == Mode::kNearest;
-    Config shape{256, 1, 16};
-    if (isConfig(config, kConfigFields, 1, 1024) && (config[kThreads] == 128 || config[kThreads] == 256) &&
-        config[kPairs] <= 4 && config[kRows] <= 64)
-        shape = config;
-    Plan const plan(problem, shape);
-    Scale const &tall = plan.tall, &wide = plan.wide;
-    // Every band has its own code where they differ.
-    bool const isKnown = plan.bands.isPeriodic || tall.out * plan.pairs <= kMostKnown;
-    char const* const element = isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t);
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"resize_planes"};
-    out.sharedBytes = plan.bytes;
-    using cuda::constant;
-    out.source = sizeConstants(tall, wide, plan.bands, isNearest) + constant("THREADS", plan.threads) +
-                 constant("PAIRS", plan.pairs) + constant("PER_BLOCK", plan.perBlock) +
-                 cuda::flag("IS_KNOWN", isKnown) + cuda::flag("IN_WARPS", plan.isInWarps) +
-                 cuda::flag("IS_WHOLE", tall.in * wide.in * sizeOf(t) % 16 == 0) + // every load ends within x
-                 cuda::type("T", element) + cuda::type("Value", isNearest ? "T" : "float") +
-                 cuda::type("Cell", plan.isConverted ? "float" : "T") + cuda::include("ops/resize/resize_planes.cuh");
-    out.run = [plan, isKnown](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        PlaneParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.elements = x.dims.volume();
-        p.planes = y.dims.volume(0, y.dims.rank - 2);
-        int64_t const groups = cuda::ceilDiv(p.planes, plan.perBlock);
-        if (isKnown && !plan.bands.isPeriodic)
-            return launch.grid(0, groups, plan.bands.count, 1, int(plan.threads), p, plan.bytes);
-        return launch(0, plan.bands.count * groups, int(plan.threads), p, plan.bytes);
-    };
-    return out;
+    bool const isKnown = isConfig(config, kConfigFields, 1, 1024) &&
+                         (config[kThreads] == 128 || config[kThreads] == 256) && config[kPairs] <= 4 &&
+                         config[kRows] <= 64;
+    return std::make_unique<PlaneKernels>(problem, Plan(problem, isKnown ? config : Config{256, 1, 16}));
 }
 
 } // namespace tw::ops::resize

@@ -7,7 +7,7 @@
 
 namespace tw::ops::resize {
 
-KernelBag generatePlanes(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generatePlanes(Problem const& problem, Config const& config);
 Support supportsPlanes(Problem const& problem);
 std::vector<Formats> formatsOfPlanes(Problem const& problem);
 std::vector<Config> configsOfPlanes(Problem const& problem);

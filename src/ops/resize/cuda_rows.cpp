@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kSpans = 3; // between neighbouring rows of x, for a thread
+constexpr int kMostWide = 4, kMostRows = 16;
 
 struct Shape
 {
@@ -19,7 +20,51 @@ struct Shape
     bool pixels;
 };
 
-Result<void> run(Attrs const& a, Shape const& shape, CudaLaunch const& launch, RunArgs& args)
+// Some shape for the config of a damaged plan, too.
+Shape shapeOf(Problem const& problem, Config const& config)
+{
+    Shape shape{4, 1, problem.outputs[0].format == Format::kHWC8};
+    if (isConfig(config, 2, 0, kMostRows)) {
+        shape.rows = int(config[0]);
+        shape.wide = int(config[1] >= kMostWide ? 4 : config[1] >= 2 ? 2 : 1);
+    }
+    if (shape.pixels)
+        shape.wide = int(16 / sizeOf(problem.outputs[0].type));
+    if (problem.node->attrsAs<Attrs>().mode == Mode::kNearest)
+        shape.rows = std::max(shape.rows, 1);
+    return shape;
+}
+
+CudaSource sourceOf(Problem const& problem, Shape const& shape)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    DataType const t = problem.outputs[0].type;
+    bool const isNearest = a.mode == Mode::kNearest;
+    return {.text = cuda::type("T", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)) +
+                    cuda::type("Value", isNearest ? "T" : "float") + cuda::constant("kRows", std::max(shape.rows, 1)) +
+                    cuda::constant("kWide", shape.wide) + cuda::constant("kSpans", kSpans) +
+                    cuda::flag("kNhwc", shape.pixels) + cuda::flag("kIsBetween", shape.rows == 0) +
+                    cuda::flag("kIsNearest", isNearest) + cuda::flag("kExcludesOutside", a.excludeOutside) +
+                    cuda::include("ops/resize/resize_rows.cuh"),
+            .names = {"resize_rows", "resize_rows_long"},
+            .isDependent = true,
+            .alignment = shape.pixels ? 16 : 1};
+}
+
+class RowKernels final : public CudaKernels
+{
+public:
+    RowKernels(Problem const& problem, Shape const& shape)
+        : CudaKernels(sourceOf(problem, shape)), attrs_(problem.node->attrsAs<Attrs>()), shape_(shape)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+    Shape const shape_;
+};
+
+Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int const axis = y.dims.rank - 2;
@@ -27,12 +72,12 @@ Result<void> run(Attrs const& a, Shape const& shape, CudaLaunch const& launch, R
     p.x = x.data;
     p.y = y.data;
     for (int i = 0; i < 2; ++i)
-        p.scale[i] = scaleOf(a, axisOf(a, x.dims, y.dims, axis + i));
+        p.scale[i] = scaleOf(attrs_, axisOf(attrs_, x.dims, y.dims, axis + i));
     Scale const &rows = p.scale[0], &columns = p.scale[1];
-    int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape.wide - 1) / shape.wide;
+    int64_t images = y.dims.volume(0, axis), inner = (columns.out + shape_.wide - 1) / shape_.wide;
     p.xPixel = p.yPixel = 1;
-    if (shape.pixels) {
-        int64_t const channels = y.dims[axis - 1], vectors = (channels + shape.wide - 1) / shape.wide;
+    if (shape_.pixels) {
+        int64_t const channels = y.dims[axis - 1], vectors = (channels + shape_.wide - 1) / shape_.wide;
         images = y.dims.volume(0, axis - 1);
         inner = columns.out * vectors;
         p.vectors = cuda::divBy(vectors);
@@ -44,14 +89,12 @@ Result<void> run(Attrs const& a, Shape const& shape, CudaLaunch const& launch, R
     p.xImage = p.xRow * rows.in;
     p.yImage = p.yRow * rows.out;
     int64_t const groups =
-        shape.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape.rows - 1) / shape.rows;
+        shape_.rows == 0 ? (rows.in + 1 + kSpans - 1) / kSpans : (rows.out + shape_.rows - 1) / shape_.rows;
     p.inner = cuda::divBy(inner);
     p.groups = cuda::divBy(groups);
     p.count = uint64_t(images * groups * inner);
     return launch(isLong(rows) || isLong(columns) ? 1 : 0, blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
-
-constexpr int kMostWide = 4, kMostRows = 16;
 
 } // namespace
 
@@ -97,32 +140,9 @@ std::vector<Config> configsOfRows(Problem const& p)
     return list;
 }
 
-KernelBag generateRows(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    Shape shape{4, 1, problem.outputs[0].format == Format::kHWC8};
-    if (isConfig(config, 2, 0, kMostRows)) {
-        shape.rows = int(config[0]);
-        shape.wide = int(config[1] >= kMostWide ? 4 : config[1] >= 2 ? 2 : 1);
-    }
-    if (shape.pixels)
-        shape.wide = int(16 / sizeOf(t));
-    bool const isNearest = a.mode == Mode::kNearest;
-    if (isNearest)
-        shape.rows = std::max(shape.rows, 1);
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = shape.pixels ? 16 : 1;
-    out.names = {"resize_rows", "resize_rows_long"};
-    out.source = cuda::type("T", isNearest ? cuda::unitOf(sizeOf(t)) : cuda::storageOf(t)) +
-                 cuda::type("Value", isNearest ? "T" : "float") + cuda::constant("kRows", std::max(shape.rows, 1)) +
-                 cuda::constant("kWide", shape.wide) + cuda::constant("kSpans", kSpans) +
-                 cuda::flag("kNhwc", shape.pixels) + cuda::flag("kIsBetween", shape.rows == 0) +
-                 cuda::flag("kIsNearest", isNearest) + cuda::flag("kExcludesOutside", a.excludeOutside) +
-                 cuda::include("ops/resize/resize_rows.cuh");
-    out.run = [&a, shape](CudaLaunch const& launch, RunArgs& args) { return run(a, shape, launch, args); };
-    return out;
+    return std::make_unique<RowKernels>(problem, shapeOf(problem, config));
 }
 
 } // namespace tw::ops::resize

@@ -7,7 +7,7 @@
 
 namespace tw::ops::resize {
 
-KernelBag generateRows(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateRows(Problem const& problem, Config const& config);
 std::vector<Config> configsOfRows(Problem const& problem);
 Support supportsRows(Problem const& problem);
 std::vector<Formats> formatsOfRows(Problem const& problem);

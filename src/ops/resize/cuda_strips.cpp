@@ -26,6 +26,8 @@ struct Plan
     Scale tall, wide;
     Bands bands;
     int64_t columns = 1, shift = 0, groups = 1, seenWide = 1; // seenWide: columns of x
+    int64_t ahead = 1, vectors = 1;                           // vectors: of a pixel
+    int64_t pixelX = 0, pixelY = 0;                           // bytes from pixel to pixel
 
     Plan(Problem const& p, Config const& config)
     {
@@ -47,8 +49,53 @@ struct Plan
             seenWide += seenFrom(-shift);
         }
         groups = cuda::ceilDiv(wide.out + shift, columns);
+        ahead = config[kAhead];
+        int const axis = y.rank - 3;
+        DataType const t = p.outputs[0].type;
+        vectors = cuda::ceilDiv(y[axis] * sizeOf(t), 16);
+        pixelX = pixelStrideOf(p.inputs[0].format, t, x[axis]) * sizeOf(t);
+        pixelY = pixelStrideOf(p.outputs[0].format, t, y[axis]) * sizeOf(t);
     }
 };
+
+class StripKernels final : public CudaKernels
+{
+public:
+    StripKernels(Problem const& problem, Plan const& plan) : CudaKernels(sourceOf(problem, plan)), plan_(plan) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+        StripParams p;
+        p.x = x.data;
+        p.y = y.data;
+        p.strips = y.dims.volume(0, y.dims.rank - 3) * plan_.groups * plan_.vectors;
+        p.pixelX = x.pixelStride() * sizeOf(y.type);
+        p.pixelY = y.pixelStride() * sizeOf(y.type);
+        bool const isDense = p.pixelX == plan_.pixelX && p.pixelY == plan_.pixelY;
+        return launch(isDense ? 0 : 1, plan_.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
+    }
+
+private:
+    static CudaSource sourceOf(Problem const& problem, Plan const& plan);
+
+    Plan const plan_;
+};
+
+CudaSource StripKernels::sourceOf(Problem const& problem, Plan const& plan)
+{
+    bool const isNearest = problem.node->attrsAs<Attrs>().mode == Mode::kNearest;
+    using cuda::constant;
+    return {.text = sizeConstants(plan.tall, plan.wide, plan.bands, isNearest) + constant("COLUMNS", plan.columns) +
+                    constant("SHIFT", plan.shift) + constant("GROUPS", plan.groups) +
+                    constant("SEEN_W", plan.seenWide) + constant("AHEAD", plan.ahead) +
+                    constant("VECTORS", plan.vectors) + constant("PIXEL_X", plan.pixelX) +
+                    constant("PIXEL_Y", plan.pixelY) + constant("THREADS", kThreads) +
+                    cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                    cuda::include("ops/resize/resize_strips.cuh"),
+            .names = {"resize_strips", "resize_strips_of_parts"},
+            .isDependent = true,
+            .alignment = 16};
+}
 
 } // namespace
 
@@ -74,42 +121,10 @@ std::vector<Config> configsOfStrips(Problem const&)
     return {{1, 4, 4}, {2, 8, 4}, {1, 8, 4}};
 }
 
-KernelBag generateStrips(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateStrips(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    DataType const t = problem.outputs[0].type;
-    bool const isNearest = a.mode == Mode::kNearest;
-    Config shape{1, 8, 2};
-    if (isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8)
-        shape = config;
-    Plan const plan(problem, shape);
-    Extents const &x = problem.inputs[0].dims, &y = problem.outputs[0].dims;
-    int const axis = y.rank - 3;
-    int64_t const size = sizeOf(t), vectors = cuda::ceilDiv(y[axis] * size, 16),
-                  pixelX = pixelStrideOf(problem.inputs[0].format, t, x[axis]) * size,
-                  pixelY = pixelStrideOf(problem.outputs[0].format, t, y[axis]) * size;
-    KernelBag out;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {"resize_strips", "resize_strips_of_parts"};
-    using cuda::constant;
-    out.source = sizeConstants(plan.tall, plan.wide, plan.bands, isNearest) + constant("COLUMNS", plan.columns) +
-                 constant("SHIFT", plan.shift) + constant("GROUPS", plan.groups) + constant("SEEN_W", plan.seenWide) +
-                 constant("AHEAD", shape[kAhead]) + constant("VECTORS", vectors) + constant("PIXEL_X", pixelX) +
-                 constant("PIXEL_Y", pixelY) + constant("THREADS", kThreads) + cuda::type("T", cuda::storageOf(t)) +
-                 cuda::include("ops/resize/resize_strips.cuh");
-    out.run = [plan, vectors, axis, size, pixelX, pixelY](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        StripParams p;
-        p.x = x.data;
-        p.y = y.data;
-        p.strips = y.dims.volume(0, axis) * plan.groups * vectors;
-        p.pixelX = x.pixelStride() * size;
-        p.pixelY = y.pixelStride() * size;
-        bool const isDense = p.pixelX == pixelX && p.pixelY == pixelY;
-        return launch(isDense ? 0 : 1, plan.bands.count * blocksFor(p.strips, kThreads), kThreads, p);
-    };
-    return out;
+    bool const isKnown = isConfig(config, kConfigFields, 1, 64) && config[kColumns] <= 2 && config[kAhead] <= 8;
+    return std::make_unique<StripKernels>(problem, Plan(problem, isKnown ? config : Config{1, 8, 2}));
 }
 
 } // namespace tw::ops::resize

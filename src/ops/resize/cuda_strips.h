@@ -7,7 +7,7 @@
 
 namespace tw::ops::resize {
 
-KernelBag generateStrips(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateStrips(Problem const& problem, Config const& config);
 Support supportsStrips(Problem const& problem);
 std::vector<Formats> formatsOfStrips(Problem const& problem);
 std::vector<Config> configsOfStrips(Problem const& problem);

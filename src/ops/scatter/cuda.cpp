@@ -34,8 +34,48 @@ int64_t slotsOf(Attrs const& a, Extents const& indices, Extents const& y)
     return a.mode == Mode::kNd ? y.volume(0, int(indices[indices.rank - 1])) : y.volume();
 }
 
-Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args, int kernelsOfUnits)
+// Kernels: the one that chooses, those that copy units of each size, those that write them.
+CudaSource sourceOf(Problem const& problem)
 {
+    int64_t const bytes = sizeOf(problem.outputs[0].type);
+    CudaSource out{.text = cuda::type("Element", cuda::unitOf(bytes)) + cuda::constant("kEach", kEach) +
+                           cuda::include("ops/scatter/scatter.cuh"),
+                   .names = {"scatter_choose"},
+                   .wide = isWide(problem),
+                   .isDependent = true};
+    for (char const* what : {"copy", "write"})
+        for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
+            std::string const n = std::to_string(unit);
+            out.names.push_back(std::string("scatter_") + what + "_" + n);
+            out.text += "TW_KERNEL __launch_bounds__(256) " + out.names.back() +
+                        "(const __grid_constant__ tw::ops::scatter::Params p) { tw::ops::scatter::" + what + "<unit" +
+                        n + ">(p); }\n";
+        }
+    return out;
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>()),
+          kernelsOfUnits_(int(source().names.size() - 1) / 2)
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> outputs) const override
+    {
+        return slotsOf(attrs_, in[1].dims, outputs[0].dims) *
+               int64_t(source().wide ? sizeof(uint64_t) : sizeof(uint32_t));
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Attrs const& attrs_;
+    int const kernelsOfUnits_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Attrs const& a = attrs_;
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
     int64_t const bytes = sizeOf(y.type);
     if (y.count() == 0)
@@ -76,38 +116,10 @@ Result<void> run(Attrs const& a, CudaLaunch const& launch, RunArgs& args, int ke
         unitOf(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) | uint64_t(slice) * uint64_t(bytes));
     p.block = cuda::divBy(slice * bytes / unit);
     p.count = uint64_t(u.count() * bytes / unit);
-    return launch(kernelOf(1 + kernelsOfUnits, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads, p);
+    return launch(kernelOf(1 + kernelsOfUnits_, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-KernelBag generate(Problem const& problem, Config const&)
-{
-    int64_t const bytes = sizeOf(problem.outputs[0].type);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"scatter_choose"};
-    out.source = cuda::type("Element", cuda::unitOf(bytes)) + cuda::constant("kEach", kEach) +
-                 cuda::include("ops/scatter/scatter.cuh");
-    for (char const* what : {"copy", "write"})
-        for (int64_t unit = bytes; unit <= kMostUnit; unit *= 2) {
-            std::string const n = std::to_string(unit);
-            out.names.push_back(std::string("scatter_") + what + "_" + n);
-            out.source += "TW_KERNEL __launch_bounds__(256) " + out.names.back() +
-                          "(const __grid_constant__ tw::ops::scatter::Params p) { tw::ops::scatter::" + what + "<unit" +
-                          n + ">(p); }\n";
-        }
-    auto const& a = problem.node->attrsAs<Attrs>();
-    int const kernelsOfUnits = int(out.names.size() - 1) / 2;
-    out.run = [&a, kernelsOfUnits](CudaLaunch const& launch, RunArgs& args) {
-        return run(a, launch, args, kernelsOfUnits);
-    };
-    out.workspace = [&a, wide = out.wide](std::span<TensorRef const> in, std::span<TensorRef const> outputs) {
-        return slotsOf(a, in[1].dims, outputs[0].dims) * int64_t(wide ? sizeof(uint64_t) : sizeof(uint32_t));
-    };
-    return out;
-}
-
-constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

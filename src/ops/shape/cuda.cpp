@@ -7,23 +7,24 @@ namespace tw::ops::shape {
 
 namespace {
 
-KernelBag generate(Problem const&, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    KernelBag out;
-    out.names = {"shape"};
-    out.source = cuda::include("ops/shape/shape.cuh");
-    out.run = [](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+public:
+    explicit PlainKernels(Problem const&)
+        : CudaKernels({.text = cuda::include("ops/shape/shape.cuh"), .names = {"shape"}})
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         Extents const& x = args.inputs[0].dims;
         Params p;
         p.y = args.outputs[0].data;
         for (int d = 0; d < x.rank; ++d)
             p.dims[d] = int32_t(x[d]);
         return launch(0, 1, x.rank, p);
-    };
-    return out;
-}
+    }
+};
 
-constexpr CudaTactic kPlain{"shape_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"shape_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

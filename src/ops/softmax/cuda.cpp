@@ -14,30 +14,36 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kWarpUpTo = 1024; // longer slices get a whole block
 
-KernelBag generate(Problem const& problem, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"softmax_threads", "softmax_warps", "softmax_blocks"};
-    out.source = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::include("ops/softmax/softmax.cuh");
-    out.run = [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch,
-                                                                RunArgs& args) -> Result<void> {
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                               cuda::include("ops/softmax/softmax.cuh"),
+                       .names = {"softmax_threads", "softmax_warps", "softmax_blocks"},
+                       .wide = isWide(problem)}),
+          axis_(int(problem.node->attrsAs<Attrs>().axis))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), slices = x.dims.volume(0, axis) * inner;
+        int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), slices = x.dims.volume(0, axis_) * inner;
         Params p;
         p.x = x.data;
         p.y = y.data;
         p.slices = uint64_t(slices);
-        p.n = uint64_t(x.dims[axis]);
+        p.n = uint64_t(x.dims[axis_]);
         p.inner = cuda::divBy(inner);
         if (inner >= 32)
             return launch(0, blocksFor(slices, kThreads), kThreads, p);
-        if (x.dims[axis] <= kWarpUpTo)
+        if (x.dims[axis_] <= kWarpUpTo)
             return launch(1, blocksFor(slices * 32, kThreads), kThreads, p);
         return launch(2, slices, kThreads, p);
-    };
-    return out;
-}
+    }
+
+private:
+    int const axis_;
+};
 
 constexpr int64_t kMostPacks = 4; // of a thread: 32 halves in registers
 
@@ -75,40 +81,53 @@ Support supportsRows(Problem const& problem)
     return Support::yes();
 }
 
-KernelBag generateRows(Problem const& problem, Config const&)
+class RowKernels final : public CudaKernels
 {
-    constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
-    TensorSpec const& x = problem.inputs[0];
-    int const axis = int(problem.node->attrsAs<Attrs>().axis);
-    int64_t const width = widthOf(x.type);
-    Shares const s = sharesOf(x.maxDims[axis], width);
-    int64_t const threads = std::max(s.row, kRowThreads);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"softmax_packs", "softmax_edges", "softmax_elements"};
-    out.source = cuda::type("T", cuda::storageOf(x.type)) + cuda::constant("THREADS", threads) +
-                 cuda::constant("ROW", s.row) + cuda::constant("WIDTH", width) + cuda::constant("PACKS", s.packs) +
-                 cuda::include("ops/softmax/softmax_rows.cuh");
-    out.run = [axis, width, threads, row = s.row](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+public:
+    explicit RowKernels(Problem const& problem)
+        : RowKernels(problem, sharesOf(problem.inputs[0].maxDims[int(problem.node->attrsAs<Attrs>().axis)],
+                                       widthOf(problem.inputs[0].type)))
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const &in = args.inputs[0], &y = args.outputs[0];
         Params p;
         p.x = in.data;
         p.y = y.data;
-        p.slices = uint64_t(in.dims.volume(0, axis));
-        p.n = uint64_t(in.dims[axis]);
+        p.slices = uint64_t(in.dims.volume(0, axis_));
+        p.n = uint64_t(in.dims[axis_]);
         bool const isAligned = (cuda::addressOf(in.data) | cuda::addressOf(y.data)) % 16 == 0;
-        int const kernel = !isAligned || row < width ? 2 : in.dims[axis] % width == 0 ? 0 : 1;
-        return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row)), int(threads), p);
-    };
-    return out;
-}
+        int const kernel = !isAligned || row_ < width_ ? 2 : in.dims[axis_] % width_ == 0 ? 0 : 1;
+        int64_t const threads = threadsOf(row_);
+        return launch(kernel, blocksFor(int64_t(p.slices), int(threads / row_)), int(threads), p);
+    }
 
-constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, generateRows, supportsRows};
+private:
+    RowKernels(Problem const& problem, Shares const& s)
+        : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                               cuda::constant("THREADS", threadsOf(s.row)) + cuda::constant("ROW", s.row) +
+                               cuda::constant("WIDTH", widthOf(problem.inputs[0].type)) +
+                               cuda::constant("PACKS", s.packs) + cuda::include("ops/softmax/softmax_rows.cuh"),
+                       .names = {"softmax_packs", "softmax_edges", "softmax_elements"},
+                       .wide = isWide(problem),
+                       .isDependent = true}),
+          axis_(int(problem.node->attrsAs<Attrs>().axis)), width_(widthOf(problem.inputs[0].type)), row_(s.row)
+    {}
+    static int64_t threadsOf(int64_t row)
+    {
+        constexpr int64_t kRowThreads = 128; // of blocks that hold several rows
+        return std::max(row, kRowThreads);
+    }
+
+    int const axis_;
+    int64_t const width_, row_; // elements of a pack, threads of a row
+};
+
+constexpr CudaTactic kRows{"softmax_any_rows_cuda", 3, makeKernels<RowKernels>, supportsRows};
 constexpr CudaTactic kShortRows{"softmax_any_short_rows_sm80", 1, generateShortRows, supportsShortRows,
                                 configsOfShortRows};
 constexpr CudaTactic kColumns{"softmax_any_columns_cuda", 5, generateColumns, supportsColumns, configsOfColumns};
-constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, generate};
+constexpr CudaTactic kPlain{"softmax_any_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

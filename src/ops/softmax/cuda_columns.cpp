@@ -49,38 +49,52 @@ int64_t Shares::resident(DataType t, int64_t n) const
     return std::clamp<int64_t>(std::min(kRegisters / ((held + others) * threads()), kThreads / threads()), 1, 32);
 }
 
-class ColumnKernels
-{
-public:
-    ColumnKernels(Problem const& problem, Config const& config);
-    std::string source() const;
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const;
-
-private:
-    int axis_;
-    DataType type_;
-    int64_t n_; // at the most
-    bool isExact_;
-    Shares shares_; // the plainest for the config of a damaged plan
-};
-
-ColumnKernels::ColumnKernels(Problem const& problem, Config const& config)
-    : axis_(int(problem.node->attrsAs<Attrs>().axis)), type_(problem.inputs[0].type),
-      n_(std::max<int64_t>(problem.inputs[0].maxDims[axis_], 1)),
-      isExact_(problem.node->inputs[0]->shape[size_t(axis_)].isConst())
+// The plainest for the config of a damaged plan.
+Shares sharesOf(Config const& config, DataType t, int64_t n)
 {
     if (!isConfig(config, 3, 1, kMostLanes))
-        return;
-    if (Shares const s{config[0], config[1], config[2]}; s.fits(type_, n_))
-        shares_ = s;
+        return {};
+    Shares const s{config[0], config[1], config[2]};
+    return s.fits(t, n) ? s : Shares{};
 }
 
-std::string ColumnKernels::source() const
+int axisOf(Problem const& problem)
 {
-    return cuda::type("T", cuda::storageOf(type_)) + cuda::constant("N", n_) + cuda::constant("X", shares_.lanes) +
-           cuda::constant("Y", shares_.parts) + cuda::flag("EXACT", isExact_) +
-           cuda::flag("RAW", shares_.isRaw(type_, n_)) + cuda::constant("WIDTH", shares_.width) +
-           cuda::constant("RESIDENT", shares_.resident(type_, n_)) + cuda::include("ops/softmax/softmax_columns.cuh");
+    return int(problem.node->attrsAs<Attrs>().axis);
+}
+// Elements along the axis, at the most.
+int64_t lengthOf(Problem const& problem)
+{
+    return std::max<int64_t>(problem.inputs[0].maxDims[axisOf(problem)], 1);
+}
+
+class ColumnKernels final : public CudaKernels
+{
+public:
+    ColumnKernels(Problem const& problem, Shares const& shares)
+        : CudaKernels(sourceOf(problem, shares)), axis_(axisOf(problem)), shares_(shares)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    static CudaSource sourceOf(Problem const& problem, Shares const& shares);
+
+    int const axis_;
+    Shares const shares_;
+};
+
+CudaSource ColumnKernels::sourceOf(Problem const& problem, Shares const& s)
+{
+    DataType const t = problem.inputs[0].type;
+    int64_t const n = lengthOf(problem);
+    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::constant("N", n) + cuda::constant("X", s.lanes) +
+                    cuda::constant("Y", s.parts) +
+                    cuda::flag("EXACT", problem.node->inputs[0]->shape[size_t(axisOf(problem))].isConst()) +
+                    cuda::flag("RAW", s.isRaw(t, n)) + cuda::constant("WIDTH", s.width) +
+                    cuda::constant("RESIDENT", s.resident(t, n)) + cuda::include("ops/softmax/softmax_columns.cuh"),
+            .names = {"softmax_columns_packs", "softmax_columns"},
+            .wide = isWide(problem),
+            .isDependent = true};
 }
 
 Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
@@ -89,7 +103,7 @@ Result<void> ColumnKernels::run(CudaLaunch const& launch, RunArgs& args) const
     int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), columns = x.dims.volume(0, axis_) * inner;
     bool const isPacked =
         inner % shares_.width == 0 &&
-        (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares_.width * sizeOf(type_)) == 0;
+        (cuda::addressOf(x.data) | cuda::addressOf(y.data)) % uint64_t(shares_.width * sizeOf(x.type)) == 0;
     int64_t const width = isPacked ? shares_.width : 1;
     ColumnsParams p;
     p.x = x.data;
@@ -160,16 +174,9 @@ std::vector<Config> configsOfColumns(Problem const& problem)
     return list;
 }
 
-KernelBag generateColumns(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config)
 {
-    ColumnKernels const kernels(problem, config);
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.isDependent = true;
-    out.names = {"softmax_columns_packs", "softmax_columns"};
-    out.source = kernels.source();
-    out.run = [kernels](CudaLaunch const& launch, RunArgs& args) { return kernels.run(launch, args); };
-    return out;
+    return std::make_unique<ColumnKernels>(problem, sharesOf(config, problem.inputs[0].type, lengthOf(problem)));
 }
 
 } // namespace tw::ops::softmax

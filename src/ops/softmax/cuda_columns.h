@@ -6,7 +6,7 @@
 
 namespace tw::ops::softmax {
 
-KernelBag generateColumns(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateColumns(Problem const& problem, Config const& config);
 Support supportsColumns(Problem const& problem);
 std::vector<Config> configsOfColumns(Problem const& problem);
 

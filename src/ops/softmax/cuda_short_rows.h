@@ -8,6 +8,6 @@ namespace tw::ops::softmax {
 
 Support supportsShortRows(Problem const& problem);
 std::vector<Config> configsOfShortRows(Problem const& problem);
-KernelBag generateShortRows(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config);
 
 } // namespace tw::ops::softmax

@@ -18,32 +18,41 @@ Support supports(Problem const& p)
     return Support::yes();
 }
 
-KernelBag generate(Problem const& problem, Config const&)
+class PlainKernels final : public CudaKernels
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    KernelBag out;
-    out.wide = isWide(problem);
-    out.names = {"topk"};
-    out.source = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
-                 cuda::flag("kLargest", a.kind == Kind::kMax) + cuda::constant("kThreads", kThreads) +
-                 cuda::include("ops/topk/topk.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
         TensorRef const& x = args.inputs[0];
-        int const axis = int(a.axis);
+        int const axis = int(attrs_.axis);
         int64_t const inner = x.dims.volume(axis + 1, x.dims.rank);
         Params p;
         p.x = x.data;
         p.values = args.outputs[0].data;
         p.indices = args.outputs[1].data;
         p.n = uint64_t(x.dims[axis]);
-        p.k = a.k;
+        p.k = attrs_.k;
         p.inner = cuda::divBy(inner);
         return launch.grid(0, x.dims.volume(0, axis) * inner, blocksFor(x.dims[axis], kThreads), 1, kThreads, p);
-    };
-    return out;
-}
+    }
 
-constexpr CudaTactic kPlain{"topk_any_plain_cuda", 1, generate, supports};
+private:
+    static CudaSource sourceOf(Problem const& problem)
+    {
+        return {.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                        cuda::flag("kLargest", problem.node->attrsAs<Attrs>().kind == Kind::kMax) +
+                        cuda::constant("kThreads", kThreads) + cuda::include("ops/topk/topk.cuh"),
+                .names = {"topk"},
+                .wide = isWide(problem)};
+    }
+
+    Attrs const& attrs_;
+};
+
+constexpr CudaTactic kPlain{"topk_any_plain_cuda", 1, makeKernels<PlainKernels>, supports};
 
 } // namespace
 

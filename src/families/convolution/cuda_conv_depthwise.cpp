@@ -53,12 +53,4 @@ std::vector<std::string> packAlone(Problem const& p)
     return {packBias(p, channels), filters};
 }
 
-KernelBag depthwiseKernels(Problem const& p, std::string source, int64_t sharedBytes)
-{
-    KernelBag out = wholeKernels("depthwise", std::move(source), sharedBytes);
-    out.pack = [&p]() -> Result<std::vector<std::string>> { return packAlone(p); };
-    out.packedInputs = {1, 2};
-    return out;
-}
-
 } // namespace tw::ops::conv_f16

@@ -17,8 +17,15 @@ Support supportsAlone(Problem const& problem, DataType type);
 
 // Bias, and filters as [r, s, c] of all.
 std::vector<std::string> packAlone(Problem const& problem);
-// The kernel `depthwise` of a whole source; filters and bias as packAlone() has them.
-KernelBag depthwiseKernels(Problem const& problem, std::string source, int64_t sharedBytes);
+// The kernel `depthwise` of a whole text.
+class DepthwiseKernels : public PackedKernels
+{
+public:
+    DepthwiseKernels(Problem const& problem, std::string text, int64_t sharedBytes)
+        : PackedKernels(problem, wholeSource("depthwise", std::move(text), sharedBytes))
+    {}
+    Result<std::vector<std::string>> pack(Problem const& problem) const override { return packAlone(problem); }
+};
 
 // Addresses, steps from pixel to pixel and sizes of a run.
 template <class Params>

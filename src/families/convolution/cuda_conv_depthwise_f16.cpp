@@ -47,34 +47,50 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
     return list;
 }
 
-KernelBag generate(Problem const& p, Config const& config, Arithmetic arithmetic)
+std::string textOf(Problem const& p, Part const& part, bool isHalf)
+{
+    Geometry const largest = geometryOf(p, true);
+    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+           cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
+           cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
+           cuda::constant("COLUMNS", part.columns) + cuda::constant("V", part.channels) +
+           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) + fewSource(isHalf) +
+           cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
+}
+
+class RowKernels final : public DepthwiseKernels
+{
+public:
+    RowKernels(Problem const& p, Part const& part, bool isHalf)
+        : DepthwiseKernels(p, textOf(p, part, isHalf), 0), part_(part)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Part const part_;
+};
+
+Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Geometry const g = geometryOf(node_, args);
+    RowParams a;
+    setImages(a, launch, args, g);
+    int64_t const vectors = roundUp8(g.c) / part_.channels, wide = (g.out[2] + part_.columns - 1) / part_.columns;
+    a.vectors = cuda::divBy(vectors);
+    a.wide = cuda::divBy(wide);
+    a.tall = cuda::divBy(g.out[1]);
+    a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
+    a.strideH = int32_t(g.stride[1]);
+    a.dilationH = int32_t(g.dilation[1]);
+    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Arithmetic arithmetic)
 {
     bool const isHalf = arithmetic == Arithmetic::kHalf;
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
-        return noKernels(unsupported("a config has other numbers"));
-    int64_t const columns = config[0], vector = config[1];
-    Geometry const largest = geometryOf(p, true);
-    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
-                         cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
-                         cuda::constant("STRIDE", largest.stride[2]) + cuda::constant("DILATION", largest.dilation[2]) +
-                         cuda::constant("COLUMNS", columns) + cuda::constant("V", vector) +
-                         cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
-                         fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_f16.cuh");
-    KernelBag out = depthwiseKernels(p, std::move(source), 0);
-    out.run = [columns, vector, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Geometry const g = geometryOf(*node, args);
-        RowParams a;
-        setImages(a, launch, args, g);
-        int64_t const vectors = roundUp8(g.c) / vector, wide = (g.out[2] + columns - 1) / columns;
-        a.vectors = cuda::divBy(vectors);
-        a.wide = cuda::divBy(wide);
-        a.tall = cuda::divBy(g.out[1]);
-        a.count = uint64_t(g.batch * g.out[1] * wide * vectors);
-        a.strideH = int32_t(g.stride[1]);
-        a.dilationH = int32_t(g.dilation[1]);
-        return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a);
-    };
-    return out;
+        return noCudaKernels(unsupported("a config has other numbers"));
+    return std::make_unique<RowKernels>(p, Part{config[0], config[1]}, isHalf);
 }
 
 } // namespace

@@ -111,38 +111,55 @@ Support supportsStrips(Problem const& p, DataType type)
                                                          : Support::yes();
 }
 
-KernelBag generateStrips(Problem const& p, Config const& config, DataType type)
+std::string textOf(Problem const& p, Config const& config, bool isHalf)
+{
+    Geometry const largest = geometryOf(p, true);
+    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+           cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
+           cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
+           cuda::constant("DILATION", largest.dilation[2]) + cuda::constant("COLUMNS", config[kColumns]) +
+           cuda::constant("V", config[kVector]) + cuda::constant("ROWS", config[kRows]) +
+           cuda::constant("SLICE", config[kSlice]) + cuda::constant("AHEAD", config[kAhead]) +
+           cuda::constant("BLOCKS", config[kBlocks]) + cuda::constant("kChannels", roundUp8(largest.c)) +
+           cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) + fewSource(isHalf) +
+           cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
+}
+
+class StripKernels final : public DepthwiseKernels
+{
+public:
+    StripKernels(Problem const& p, Config const& config, int64_t shared, bool isHalf)
+        : DepthwiseKernels(p, textOf(p, config, isHalf), shared), config_(config)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Config const config_;
+};
+
+Result<void> StripKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Geometry const g = geometryOf(node_, args);
+    StripParams a;
+    setImages(a, launch, args, g);
+    a.vectors = int32_t(roundUp8(g.c) / config_[kVector]);
+    int64_t const wide = ceilDiv(g.out[2], config_[kColumns]), tall = ceilDiv(g.out[1], config_[kRows]),
+                  slices = ceilDiv(a.vectors, config_[kSlice]);
+    a.wide = cuda::divBy(wide);
+    a.slices = cuda::divBy(slices);
+    a.tall = cuda::divBy(tall);
+    a.count = uint64_t(g.batch * tall * slices * wide * config_[kSlice]);
+    a.outH = int32_t(g.out[1]);
+    return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a, source().sharedBytes);
+}
+
+std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& config, DataType type)
 {
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
-        return noKernels(unsupported(why));
-    int64_t const bytes = sharedBytes(largest, config, isHalf);
-    std::string source = cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
-                         cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
-                         cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
-                         cuda::constant("DILATION", largest.dilation[2]) + cuda::constant("COLUMNS", config[kColumns]) +
-                         cuda::constant("V", config[kVector]) + cuda::constant("ROWS", config[kRows]) +
-                         cuda::constant("SLICE", config[kSlice]) + cuda::constant("AHEAD", config[kAhead]) +
-                         cuda::constant("BLOCKS", config[kBlocks]) + cuda::constant("kChannels", roundUp8(largest.c)) +
-                         cuda::flag("RESIDUAL", hasResidual(p)) + cuda::constant("THREADS", kThreads) +
-                         fewSource(isHalf) + cuda::include("families/convolution/cuda_conv_depthwise_strips.cuh");
-    KernelBag out = depthwiseKernels(p, std::move(source), bytes);
-    out.run = [config, bytes, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Geometry const g = geometryOf(*node, args);
-        StripParams a;
-        setImages(a, launch, args, g);
-        a.vectors = int32_t(roundUp8(g.c) / config[kVector]);
-        int64_t const wide = ceilDiv(g.out[2], config[kColumns]), tall = ceilDiv(g.out[1], config[kRows]),
-                      slices = ceilDiv(a.vectors, config[kSlice]);
-        a.wide = cuda::divBy(wide);
-        a.slices = cuda::divBy(slices);
-        a.tall = cuda::divBy(tall);
-        a.count = uint64_t(g.batch * tall * slices * wide * config[kSlice]);
-        a.outH = int32_t(g.out[1]);
-        return launch(0, blocksFor(int64_t(a.count), kThreads), kThreads, a, bytes);
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<StripKernels>(p, config, sharedBytes(largest, config, isHalf), isHalf);
 }
 
 } // namespace

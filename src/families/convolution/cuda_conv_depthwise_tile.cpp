@@ -139,51 +139,69 @@ Support supportsTile(Problem const& p, DataType type)
     return configsOf(p, type == DataType::kHalf).empty() ? Support::no("no tile fits") : Support::yes();
 }
 
-KernelBag generateTile(Problem const& p, Config const& config, DataType type)
+std::string textOf(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
+{
+    Geometry const largest = geometryOf(p, true);
+    return cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
+           cuda::constant(
+               "HELD", largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
+           cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +
+           cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
+           cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
+           cuda::constant("DIL_H", largest.dilation[1]) + cuda::constant("DIL_W", largest.dilation[2]) +
+           cuda::constant("ACROSS", config[kAcross]) + cuda::constant("ROWS", config[kRows]) +
+           cuda::constant("VECTORS", config[kVectors]) + cuda::constant("IN_W", shape.inW) +
+           cuda::flag("IS_PAIR", shape.isPair) + cuda::constant("ROW", shape.rowX) +
+           cuda::constant("ROW_Y", shape.rowY) + cuda::flag("RESIDUAL", hasResidual(p)) +
+           cuda::include(isHalf ? "families/convolution/cuda_conv_depthwise_tile_f16.cuh"
+                                : "families/convolution/cuda_conv_depthwise_tile_f32.cuh") +
+           cuda::include("families/convolution/cuda_conv_depthwise_tile.cuh");
+}
+
+class TileKernels final : public DepthwiseKernels
+{
+public:
+    TileKernels(Problem const& p, Config const& config, Shape const& shape, bool isHalf)
+        : DepthwiseKernels(p, textOf(p, config, shape, isHalf), shape.sharedBytes), config_(config), shape_(shape),
+          channelsOfVector_(isHalf ? 8 : 4)
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Config const config_;
+    Shape const shape_;
+    int64_t const channelsOfVector_;
+};
+
+Result<void> TileKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Geometry const g = geometryOf(node_, args);
+    TileParams a;
+    setImages(a, launch, args, g);
+    a.vectors = int32_t(roundUp8(g.c) / channelsOfVector_);
+    int64_t const slices = ceilDiv(a.vectors, config_[kVectors]), wide = ceilDiv(g.out[2], shape_.tileW),
+                  tall = ceilDiv(g.out[1], shape_.tileH);
+    a.slices = cuda::divBy(slices);
+    a.tilesW = cuda::divBy(wide);
+    a.tilesH = cuda::divBy(tall);
+    a.outH = int32_t(g.out[1]);
+    int64_t const tiles = g.batch * wide * tall;
+    if (tiles == 0)
+        return {};
+    // As many blocks as there is room for, each with as many tiles as the others, but for one.
+    int64_t const most = std::clamp<int64_t>(config_[kBlocks] * launch.multiprocessors() / slices, 1, tiles);
+    a.tiles = uint32_t(tiles);
+    a.step = uint32_t(ceilDiv(tiles, ceilDiv(tiles, most)));
+    return launch(0, int64_t(a.step) * slices, int(config_[kVectors] * 32), a, shape_.sharedBytes);
+}
+
+std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config, DataType type)
 {
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
-        return noKernels(unsupported(why));
-    Shape const shape = shapeOf(largest, config, isHalf);
-    std::string source =
-        cuda::include("kernels/cuda/common/matrix.cuh") + activationSource(p, isHalf) +
-        cuda::constant("HELD",
-                       largest.window[1] * largest.window[2] <= kMostHeld ? largest.window[1] * largest.window[2] : 1) +
-        cuda::constant("BLOCKS", config[kBlocks]) + cuda::type("T", isHalf ? "f16" : "float") +
-        cuda::constant("R", largest.window[1]) + cuda::constant("S", largest.window[2]) +
-        cuda::constant("STEP_H", largest.stride[1]) + cuda::constant("STEP_W", largest.stride[2]) +
-        cuda::constant("DIL_H", largest.dilation[1]) + cuda::constant("DIL_W", largest.dilation[2]) +
-        cuda::constant("ACROSS", config[kAcross]) + cuda::constant("ROWS", config[kRows]) +
-        cuda::constant("VECTORS", config[kVectors]) + cuda::constant("IN_W", shape.inW) +
-        cuda::flag("IS_PAIR", shape.isPair) + cuda::constant("ROW", shape.rowX) + cuda::constant("ROW_Y", shape.rowY) +
-        cuda::flag("RESIDUAL", hasResidual(p)) +
-        cuda::include(isHalf ? "families/convolution/cuda_conv_depthwise_tile_f16.cuh"
-                             : "families/convolution/cuda_conv_depthwise_tile_f32.cuh") +
-        cuda::include("families/convolution/cuda_conv_depthwise_tile.cuh");
-    KernelBag out = depthwiseKernels(p, std::move(source), shape.sharedBytes);
-    out.run = [config, shape, channelsOfVector = isHalf ? 8 : 4, node = p.node](CudaLaunch const& launch,
-                                                                                RunArgs& args) -> Result<void> {
-        Geometry const g = geometryOf(*node, args);
-        TileParams a;
-        setImages(a, launch, args, g);
-        a.vectors = int32_t(roundUp8(g.c) / channelsOfVector);
-        int64_t const slices = ceilDiv(a.vectors, config[kVectors]), wide = ceilDiv(g.out[2], shape.tileW),
-                      tall = ceilDiv(g.out[1], shape.tileH);
-        a.slices = cuda::divBy(slices);
-        a.tilesW = cuda::divBy(wide);
-        a.tilesH = cuda::divBy(tall);
-        a.outH = int32_t(g.out[1]);
-        int64_t const tiles = g.batch * wide * tall;
-        if (tiles == 0)
-            return {};
-        // As many blocks as there is room for, each with as many tiles as the others, but for one.
-        int64_t const most = std::clamp<int64_t>(config[kBlocks] * launch.multiprocessors() / slices, 1, tiles);
-        a.tiles = uint32_t(tiles);
-        a.step = uint32_t(ceilDiv(tiles, ceilDiv(tiles, most)));
-        return launch(0, int64_t(a.step) * slices, int(config[kVectors] * 32), a, shape.sharedBytes);
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<TileKernels>(p, config, shapeOf(largest, config, isHalf), isHalf);
 }
 
 } // namespace

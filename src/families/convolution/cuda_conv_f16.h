@@ -8,7 +8,7 @@
 #include "families/elementwise/activate.h"
 #include "kernels/cuda/common/epilogue.h"
 #include "kernels/cuda/conv/shape.h"
-#include "tactic/cuda_tactic.h"
+#include "tactic/cuda_spec.h"
 
 namespace tw::ops::conv_f16 {
 
@@ -30,7 +30,7 @@ struct Algorithm
     Support (*supports)(Problem const& problem, Arithmetic arithmetic);
     std::vector<Config> (*configs)(Problem const& problem, Arithmetic arithmetic);
     double (*estimate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
-    KernelBag (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
+    std::unique_ptr<CudaKernels> (*generate)(Problem const& problem, Config const& config, Arithmetic arithmetic);
 };
 // wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
 // TF32.
@@ -106,6 +106,29 @@ using PlaceOf = int64_t (*)(Extents const& w, int64_t c, int64_t r, int64_t s, i
 std::string packFilters(TensorSpec const& w, int64_t filters, int64_t each, PlaceOf placeOf, int64_t layout);
 // Floats, zeros after them or where there is no bias.
 std::string packBias(Problem const& problem, int64_t count);
+
+// Kernels that read filters and bias as pack() made them.
+class PackedKernels : public CudaKernels
+{
+public:
+    PackedKernels(Problem const& problem, CudaSource source) : CudaKernels(std::move(source)), node_(*problem.node) {}
+    bool readsOnDevice(size_t i) const override { return i != 1 && i != 2; }
+
+protected:
+    ir::Node const& node_;
+};
+// The same of what a Spec describes.
+template <class Spec>
+class SpecKernels : public PackedKernels
+{
+public:
+    SpecKernels(Problem const& problem, char const* name, Spec const& spec)
+        : PackedKernels(problem, wholeSource(name, spec)), spec_(spec)
+    {}
+
+protected:
+    Spec const spec_;
+};
 
 // Puts addresses, and steps from pixel to pixel, into the epilogue's part of a launch.
 void setOutput(cuda::Output& out, RunArgs const& args, void const* bias);

@@ -107,36 +107,46 @@ double estimate(Problem const& p, Kind kind, Config const& c)
     return conv::estimateUs(spec, shapeOf(g), p.cuda->multiprocessors);
 }
 
-KernelBag generate(Problem const& p, Kind kind, Config const& config)
+class ProductKernels final : public conv_f16::SpecKernels<conv::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
+{
+    Geometry const g = geometryOf(p, true);
+    int64_t const filters = filtersOf(g);
+    std::string packed =
+        conv_f16::packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), conv_f16::placeOfFilter, spec_.nchw);
+    if (spec_.tf32)
+        conv::roundAllToTf32(packed);
+    return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(packed)};
+}
+
+Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const& x = args.inputs[0];
+    Geometry const g = geometryOf(node_, args);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    conv::Launch l = conv::launch(spec_, shapeOf(g));
+    if (!spec_.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
+        return unsupported("a row of x has more elements than 32 bits count");
+    conv_f16::setOutput(l.args, args, launch.packed(0));
+    l.args.x = x.as<float>();
+    l.args.filters = static_cast<float const*>(launch.packed(1));
+    return launch.withGeometry(0, l.geometry, {&l.args});
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Kind kind, Config const& config)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, kind, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
-    out.pack = [&p, kind]() -> Result<std::vector<std::string>> {
-        Geometry const g = geometryOf(p, true);
-        int64_t const filters = filtersOf(g);
-        std::string packed =
-            conv_f16::packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), conv_f16::placeOfFilter, kind.nchw);
-        if (kind.tf32)
-            conv::roundAllToTf32(packed);
-        return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(packed)};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const& x = args.inputs[0];
-        Geometry const g = geometryOf(*node, args);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        conv::Launch l = conv::launch(spec, shapeOf(g));
-        if (!spec.nchw && !conv::setPixels(l.args, x.pixelStride(), g.in[1], g.in[2]))
-            return unsupported("a row of x has more elements than 32 bits count");
-        conv_f16::setOutput(l.args, args, launch.packed(0));
-        l.args.x = x.as<float>();
-        l.args.filters = static_cast<float const*>(launch.packed(1));
-        return launch.withGeometry(0, l.geometry, {&l.args});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<ProductKernels>(p, conv::kKernel, spec);
 }
 
 template <bool nchw>

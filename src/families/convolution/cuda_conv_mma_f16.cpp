@@ -86,36 +86,46 @@ Support supports(Problem const& p, bool nchw)
     return why ? Support::no(why) : Support::yes();
 }
 
-KernelBag generate(Problem const& p, Config const& config, bool nchw)
+class MmaKernels final : public SpecKernels<conv::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<std::vector<std::string>> MmaKernels::pack(Problem const& p) const
+{
+    Geometry const g = geometryOf(p, true);
+    int64_t const filters = filtersOf(g);
+    return std::vector<std::string>{packBias(p, filters),
+                                    packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, spec_.nchw)};
+}
+
+Result<void> MmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const& x = args.inputs[0];
+    Geometry const g = geometryOf(node_, args);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    conv::Launch l = conv::launch(spec_, shapeOf(g));
+    if (!spec_.nchw) {
+        l.args.columnX = x.pixelStride();
+        l.args.rowX = l.args.columnX * g.in[2];
+        l.args.imageX = l.args.rowX * g.in[1];
+    }
+    setOutput(l.args, args, launch.packed(0));
+    l.args.x = x.data;
+    l.args.filters = launch.packed(1);
+    return launch.withGeometry(0, l.geometry, {&l.args});
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, bool nchw)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, nchw, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
-    out.pack = [&p, nchw]() -> Result<std::vector<std::string>> {
-        Geometry const g = geometryOf(p, true);
-        int64_t const filters = filtersOf(g);
-        return std::vector<std::string>{packBias(p, filters),
-                                        packFilters(p.inputs[1], filters, paddedK(shapeOf(g)), placeOfFilter, nchw)};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const& x = args.inputs[0];
-        Geometry const g = geometryOf(*node, args);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        conv::Launch l = conv::launch(spec, shapeOf(g));
-        if (!spec.nchw) {
-            l.args.columnX = x.pixelStride();
-            l.args.rowX = l.args.columnX * g.in[2];
-            l.args.imageX = l.args.rowX * g.in[1];
-        }
-        setOutput(l.args, args, launch.packed(0));
-        l.args.x = x.data;
-        l.args.filters = launch.packed(1);
-        return launch.withGeometry(0, l.geometry, {&l.args});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<MmaKernels>(p, conv::kKernel, spec);
 }
 
 // Copies of one element are slow.

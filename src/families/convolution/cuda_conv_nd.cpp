@@ -168,6 +168,47 @@ std::string packFilters(Problem const& p, conv::Spec const& spec, WindowKind kin
     return packed;
 }
 
+class ProductKernels final : public conv_f16::SpecKernels<conv::Spec>
+{
+public:
+    ProductKernels(Problem const& p, conv::Spec const& spec)
+        : SpecKernels(p, conv::kKernel, spec), kind_(kindOf(p)), packed_(geometryOf(p, true))
+    {}
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    WindowKind const kind_;
+    Geometry const packed_; // whose filters were packed
+};
+
+Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
+{
+    return std::vector<std::string>{conv_f16::packBias(p, filtersOf(packed_)), packFilters(p, spec_, kind_)};
+}
+
+Result<void> ProductKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(node_, x.dims, args.inputs[1].dims, y.dims);
+    // Which taps a phase has depends on what is cut off before.
+    if (kind_ == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed_.before))
+        return unsupported("padding that differs from that of the maximum shapes");
+    if (char const* const why = unsupportedGeometry(spec_, g, kind_))
+        return unsupported(why);
+    conv::Launch l = conv::launch(spec_, shapeOf(g, kind_), x.pixelStride(), y.pixelStride());
+    conv::Args& a = l.args;
+    a.x = x.data;
+    a.y = y.data;
+    a.bias = static_cast<float const*>(launch.packed(0));
+    a.filters = launch.packed(1);
+    if (args.inputs.size() > 3 && args.inputs[3].data) {
+        a.residual = args.inputs[3].data;
+        a.pixelResidual = args.inputs[3].pixelStride();
+    }
+    return launch.withGeometry(0, l.geometry, {&a});
+}
+
 } // namespace
 
 Support Tactics::supports(Problem const& p, Operand operand)
@@ -239,40 +280,12 @@ double Tactics::estimate(Problem const& p, Config const& config, Operand operand
     return conv::estimateUs(spec, shapeOf(g, kind), p.cuda->multiprocessors);
 }
 
-KernelBag Tactics::generate(Problem const& p, Config const& config, Operand operand)
+std::unique_ptr<CudaKernels> Tactics::generate(Problem const& p, Config const& config, Operand operand)
 {
-    WindowKind const kind = kindOf(p);
     conv::Spec spec;
     if (char const* const why = specOf(p, operand, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
-    out.pack = [&p, spec, kind]() -> Result<std::vector<std::string>> {
-        return std::vector<std::string>{conv_f16::packBias(p, filtersOf(geometryOf(p, true))),
-                                        packFilters(p, spec, kind)};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, kind, node = p.node, packed = geometryOf(p, true)](CudaLaunch const& launch,
-                                                                        RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(*node, x.dims, args.inputs[1].dims, y.dims);
-        // Which taps a phase has depends on what is cut off before.
-        if (kind == WindowKind::kDeconvolution && !std::equal(g.before, g.before + 3, packed.before))
-            return unsupported("padding that differs from that of the maximum shapes");
-        if (char const* const why = unsupportedGeometry(spec, g, kind))
-            return unsupported(why);
-        conv::Launch l = conv::launch(spec, shapeOf(g, kind), x.pixelStride(), y.pixelStride());
-        conv::Args& a = l.args;
-        a.x = x.data;
-        a.y = y.data;
-        a.bias = static_cast<float const*>(launch.packed(0));
-        a.filters = launch.packed(1);
-        if (args.inputs.size() > 3 && args.inputs[3].data) {
-            a.residual = args.inputs[3].data;
-            a.pixelResidual = args.inputs[3].pixelStride();
-        }
-        return launch.withGeometry(0, l.geometry, {&a});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<ProductKernels>(p, spec);
 }
 
 } // namespace tw::ops::conv_nd

@@ -20,7 +20,7 @@ struct Tactics
     static std::vector<Config> configs(Problem const& problem, Operand operand);
     static std::vector<Formats> formats(Problem const& problem);
     static double estimate(Problem const& problem, Config const& config, Operand operand);
-    static KernelBag generate(Problem const& problem, Config const& config, Operand operand);
+    static std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config, Operand operand);
 };
 
 template <Operand operand>

@@ -101,32 +101,42 @@ Support supports(Problem const& p, Arithmetic a)
                : Support::yes();
 }
 
-KernelBag generate(Problem const& p, Config const& config)
+class StemKernels final : public SpecKernels<stem::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<std::vector<std::string>> StemKernels::pack(Problem const& p) const
+{
+    int64_t const filters = roundUp8(p.inputs[1].dims[0]);
+    std::string packed = packFilters(p.inputs[1], filters, spec_.paddedK(), placeOf, spec_.shift());
+    if (spec_.single)
+        cuda::conv_f32::roundAllToTf32(packed);
+    return std::vector<std::string>{packBias(p, filters), std::move(packed)};
+}
+
+Result<void> StemKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Geometry const g = geometryOf(node_, args);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    stem::Launch l = stem::launch(spec_, shapeOf(g));
+    setOutput(l.args, args, launch.packed(0));
+    l.args.batchY = l.args.ldy * g.out[2];
+    l.args.x = args.inputs[0].data;
+    l.args.filters = launch.packed(1);
+    return launch.withGeometry(0, l.geometry, {&l.args});
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     stem::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(stem::kKernel, stem::source(spec), spec.sharedBytes());
-    out.pack = [&p, spec]() -> Result<std::vector<std::string>> {
-        int64_t const filters = roundUp8(p.inputs[1].dims[0]);
-        std::string packed = packFilters(p.inputs[1], filters, spec.paddedK(), placeOf, spec.shift());
-        if (spec.single)
-            cuda::conv_f32::roundAllToTf32(packed);
-        return std::vector<std::string>{packBias(p, filters), std::move(packed)};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        Geometry const g = geometryOf(*node, args);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        stem::Launch l = stem::launch(spec, shapeOf(g));
-        setOutput(l.args, args, launch.packed(0));
-        l.args.batchY = l.args.ldy * g.out[2];
-        l.args.x = args.inputs[0].data;
-        l.args.filters = launch.packed(1);
-        return launch.withGeometry(0, l.geometry, {&l.args});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<StemKernels>(p, stem::kKernel, spec);
 }
 
 double estimate(Problem const& p, Config const&, Arithmetic a)

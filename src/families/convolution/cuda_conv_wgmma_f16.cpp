@@ -174,53 +174,68 @@ double estimate(Problem const& p, Config const& config)
     return gemm::estimateUs(spec, shapeOf(g, spec.image, roundUp8(g.c), roundUp8(g.k)), p.cuda->multiprocessors);
 }
 
-KernelBag generate(Problem const& p, Config const& config)
+class WgmmaKernels final : public SpecKernels<gemm::Spec>
+{
+public:
+    WgmmaKernels(Problem const& p, gemm::Spec const& spec)
+        : SpecKernels(p, gemm::kKernel, spec), isInPlace_(areInPlace(p))
+    {}
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    bool readsOnDevice(size_t i) const override { return i == 1 ? isInPlace_ : SpecKernels::readsOnDevice(i); }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    bool const isInPlace_; // filters are read where the engine put them
+};
+
+Result<std::vector<std::string>> WgmmaKernels::pack(Problem const& p) const
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = roundUp8(w.dims[1]);
+    std::vector<std::string> parts{packBias(p, roundUp8(w.dims[0]))};
+    if (!isInPlace_)
+        parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
+    return parts;
+}
+
+Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(node_, args);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    int64_t const pixelX = x.pixelStride();
+    gemm::Launch l = gemm::launch(spec_, shapeOf(g, spec_.image, pixelX, y.pixelStride()), launch.multiprocessors());
+    if (spec_.image) { // x as it is: gaps, if any, read as zeros
+        l.p.dims[0] = uint64_t(g.c);
+        uint64_t stride = uint64_t(pixelX * spec_.elementBytes());
+        for (int i = 0; i < 3; ++i) {
+            l.p.strides[i] = stride;
+            stride *= l.p.dims[i + 1];
+        }
+    }
+    (spec_.swap ? l.p : l.q).dims[spec_.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
+    void const* const filters = isInPlace_ ? args.inputs[1].data : launch.packed(1);
+    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec_.swap ? filters : x.data));
+    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec_.swap ? x.data : filters));
+    setOutput(l.args, args, launch.packed(0));
+    if (!spec_.copies)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
+    TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
+    if (!spec_.residual)
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
+    l.y.strides[0] = uint64_t(l.args.ldResidual) * sizeof(uint16_t);
+    l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
+    TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
+    return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
-    bool const inPlace = areInPlace(p);
-    out.pack = [&p, inPlace]() -> Result<std::vector<std::string>> {
-        TensorSpec const& w = p.inputs[1];
-        int64_t const channels = roundUp8(w.dims[1]);
-        std::vector<std::string> parts{packBias(p, roundUp8(w.dims[0]))};
-        if (!inPlace)
-            parts.push_back(packFilters(w, w.dims[0], w.dims[2] * w.dims[3] * channels, placeOf, channels));
-        return parts;
-    };
-    out.packedInputs = inPlace ? std::vector<int>{2} : std::vector<int>{1, 2};
-    out.run = [spec, inPlace, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(*node, args);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        int64_t const pixelX = x.pixelStride();
-        gemm::Launch l = gemm::launch(spec, shapeOf(g, spec.image, pixelX, y.pixelStride()), launch.multiprocessors());
-        if (spec.image) { // x as it is: gaps, if any, read as zeros
-            l.p.dims[0] = uint64_t(g.c);
-            uint64_t stride = uint64_t(pixelX * spec.elementBytes());
-            for (int i = 0; i < 3; ++i) {
-                l.p.strides[i] = stride;
-                stride *= l.p.dims[i + 1];
-            }
-        }
-        (spec.swap ? l.p : l.q).dims[spec.image ? 2 : 1] = uint64_t(g.k); // those that round y up are zeros
-        void const* const filters = inPlace ? args.inputs[1].data : launch.packed(1);
-        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
-        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
-        setOutput(l.args, args, launch.packed(0));
-        if (!spec.copies)
-            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
-        TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
-        if (!spec.residual)
-            return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
-        l.y.strides[0] = uint64_t(l.args.ldResidual) * sizeof(uint16_t);
-        l.y.strides[1] = l.y.strides[0] * l.y.dims[1];
-        TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
-        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<WgmmaKernels>(p, spec);
 }
 
 } // namespace

@@ -173,45 +173,59 @@ std::vector<Formats> formats(Problem const& p)
     return {f};
 }
 
-KernelBag generate(Problem const& p, Config const& config)
+namespace {
+
+class WindowKernels final : public conv_f16::SpecKernels<gemm::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<std::vector<std::string>> WindowKernels::pack(Problem const& p) const
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = w.dims[0], filters = w.dims[1];
+    return std::vector<std::string>{conv_f16::packBias(p, roundUp8(filters)),
+                                    packTransposed(w, filters, roundUp8(channels))};
+}
+
+Result<void> WindowKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(node_, x.dims, args.inputs[1].dims, y.dims);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    int64_t const pixelY = y.pixelStride();
+    gemm::Launch l = gemm::launch(spec_, shapeOf(g, x.pixelStride(), pixelY), launch.multiprocessors());
+    l.q.dims[1] = uint64_t(g.k); // those that round y up are zeros
+    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, x.data));
+    l.args.bias = static_cast<float const*>(launch.packed(0));
+    for (int64_t r = 0; r < g.window[1]; ++r)
+        for (int64_t s = 0; s < g.window[2]; ++s) {
+            auto const* const filters =
+                static_cast<uint16_t const*>(launch.packed(1)) + (r * g.window[2] + s) * g.k * roundUp8(g.c);
+            TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, filters));
+            l.args.y = y.as<uint16_t>() + (r * g.out[2] + s) * pixelY;
+            if (!spec_.copies) {
+                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
+                continue;
+            }
+            TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
+            TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
+        }
+    return {};
+}
+
+} // namespace
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(gemm::kKernel, gemm::source(spec), spec.sharedBytes());
-    out.pack = [&p]() -> Result<std::vector<std::string>> {
-        TensorSpec const& w = p.inputs[1];
-        int64_t const channels = w.dims[0], filters = w.dims[1];
-        return std::vector<std::string>{conv_f16::packBias(p, roundUp8(filters)),
-                                        packTransposed(w, filters, roundUp8(channels))};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(*node, x.dims, args.inputs[1].dims, y.dims);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        int64_t const pixelY = y.pixelStride();
-        gemm::Launch l = gemm::launch(spec, shapeOf(g, x.pixelStride(), pixelY), launch.multiprocessors());
-        l.q.dims[1] = uint64_t(g.k); // those that round y up are zeros
-        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, x.data));
-        l.args.bias = static_cast<float const*>(launch.packed(0));
-        for (int64_t r = 0; r < g.window[1]; ++r)
-            for (int64_t s = 0; s < g.window[2]; ++s) {
-                auto const* const filters =
-                    static_cast<uint16_t const*>(launch.packed(1)) + (r * g.window[2] + s) * g.k * roundUp8(g.c);
-                TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, filters));
-                l.args.y = y.as<uint16_t>() + (r * g.out[2] + s) * pixelY;
-                if (!spec.copies) {
-                    TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args}));
-                    continue;
-                }
-                TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
-                TW_TRY(launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args}));
-            }
-        return {};
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<WindowKernels>(p, gemm::kKernel, spec);
 }
 
 } // namespace tw::ops::deconv_f16

@@ -9,7 +9,7 @@
 
 namespace tw::ops::deconv_f16 {
 
-KernelBag generate(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
 Support supports(Problem const& problem);
 std::vector<Config> configs(Problem const& problem);
 std::vector<Formats> formats(Problem const& problem);

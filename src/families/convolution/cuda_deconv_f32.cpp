@@ -58,6 +58,50 @@ char const* specOf(Problem const& p, bool tf32, Config const& c, conv::Spec& s)
     return setTile(c, s) ? conv::unsupported(s) : "a config has other numbers";
 }
 
+class WindowKernels final : public conv_f16::SpecKernels<conv::Spec>
+{
+public:
+    using SpecKernels::SpecKernels;
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<std::vector<std::string>> WindowKernels::pack(Problem const& p) const
+{
+    TensorSpec const& w = p.inputs[1];
+    int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]),
+                  each = (channels + cuda::kConvStepK - 1) / cuda::kConvStepK * cuda::kConvStepK;
+    std::string bytes = deconv_f16::packTransposed(w, filters, each);
+    if (spec_.tf32)
+        conv::roundAllToTf32(bytes);
+    return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(bytes)};
+}
+
+Result<void> WindowKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    Geometry const g = geometryOf(node_, x.dims, args.inputs[1].dims, y.dims);
+    if (char const* const why = unsupportedGeometry(spec_, g))
+        return unsupported(why);
+    conv::Launch l = conv::launch(spec_, shapeOf(g));
+    conv::Args& a = l.args;
+    if (!conv::setPixels(a, x.pixelStride(), g.in[1], g.in[2]))
+        return unsupported("a row of x has more elements than 32 bits count");
+    a.groupX = 0;
+    int64_t const pixelY = y.pixelStride();
+    a.ldy = pixelY * g.stride[2];
+    a.gapY = pixelY * g.out[2] * (g.stride[1] - 1); // out[2] = in[2] stride[2]
+    a.groupsAcross = int32_t(g.window[2]);
+    a.groupRowY = pixelY * g.out[2];
+    a.groupY = pixelY;
+    a.groupBias = 0;
+    a.x = x.as<float>();
+    a.y = y.data;
+    a.bias = static_cast<float const*>(launch.packed(0));
+    a.filters = static_cast<float const*>(launch.packed(1));
+    return launch.withGeometry(0, l.geometry, {&a});
+}
+
 } // namespace
 
 template <bool tf32>
@@ -123,46 +167,12 @@ double Beside<tf32>::estimate(Problem const& p, Config const& config)
 }
 
 template <bool tf32>
-KernelBag Beside<tf32>::generate(Problem const& p, Config const& config)
+std::unique_ptr<CudaKernels> Beside<tf32>::generate(Problem const& p, Config const& config)
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, tf32, config, spec))
-        return noKernels(unsupported(why));
-    KernelBag out = wholeKernels(conv::kKernel, conv::source(spec), spec.sharedBytes());
-    out.pack = [&p]() -> Result<std::vector<std::string>> {
-        TensorSpec const& w = p.inputs[1];
-        int64_t const channels = w.dims[0], filters = roundUp8(w.dims[1]),
-                      each = (channels + cuda::kConvStepK - 1) / cuda::kConvStepK * cuda::kConvStepK;
-        std::string bytes = deconv_f16::packTransposed(w, filters, each);
-        if (tf32)
-            conv::roundAllToTf32(bytes);
-        return std::vector<std::string>{conv_f16::packBias(p, filters), std::move(bytes)};
-    };
-    out.packedInputs = {1, 2};
-    out.run = [spec, node = p.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        Geometry const g = geometryOf(*node, x.dims, args.inputs[1].dims, y.dims);
-        if (char const* const why = unsupportedGeometry(spec, g))
-            return unsupported(why);
-        conv::Launch l = conv::launch(spec, shapeOf(g));
-        conv::Args& a = l.args;
-        if (!conv::setPixels(a, x.pixelStride(), g.in[1], g.in[2]))
-            return unsupported("a row of x has more elements than 32 bits count");
-        a.groupX = 0;
-        int64_t const pixelY = y.pixelStride();
-        a.ldy = pixelY * g.stride[2];
-        a.gapY = pixelY * g.out[2] * (g.stride[1] - 1); // out[2] = in[2] stride[2]
-        a.groupsAcross = int32_t(g.window[2]);
-        a.groupRowY = pixelY * g.out[2];
-        a.groupY = pixelY;
-        a.groupBias = 0;
-        a.x = x.as<float>();
-        a.y = y.data;
-        a.bias = static_cast<float const*>(launch.packed(0));
-        a.filters = static_cast<float const*>(launch.packed(1));
-        return launch.withGeometry(0, l.geometry, {&a});
-    };
-    return out;
+        return noCudaKernels(unsupported(why));
+    return std::make_unique<WindowKernels>(p, conv::kKernel, spec);
 }
 
 template struct Beside<false>;

@@ -10,7 +10,7 @@ namespace tw::ops::deconv_f32 {
 template <bool tf32>
 struct Beside
 {
-    static KernelBag generate(Problem const& problem, Config const& config);
+    static std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
     static Support supports(Problem const& problem);
     static std::vector<Config> configs(Problem const& problem);
     static std::vector<Formats> formats(Problem const& problem);

@@ -70,48 +70,85 @@ Extents expandedDims(Extents const& x, Extents const& y)
     return {y[0], y[1], x[2], x[3]};
 }
 
-} // namespace
-
-KernelBag convolveKernels(Problem const& problem, Config const&)
+CudaSource sourceOf(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<convolution::Attrs>();
-    KernelBag out;
-    out.wide = isWide(problem) || hasWideWindow(a);
     bool const forward = !a.transposed;
+    CudaSource out;
+    out.wide = isWide(problem) || hasWideWindow(a);
     out.names =
         forward ? std::vector<std::string>{"convolve_direct", "convolve_tile"} : std::vector<std::string>{"deconvolve"};
-    out.source = activate("activate", a.epilogue.activation) +
-                 cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                 cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
-                                       : "families/convolution/cuda_plain_deconvolution.cuh");
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) {
-        return run(a, a.kind(), launch, args.inputs, args.outputs[0], 0);
-    };
+    out.text = activate("activate", a.epilogue.activation) + cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::include(forward ? "families/convolution/cuda_plain_convolution.cuh"
+                                     : "families/convolution/cuda_plain_deconvolution.cuh");
     return out;
 }
 
-KernelBag convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
+class PlainKernels final : public CudaKernels
 {
-    auto const& a = problem.node->attrsAs<KernelWindowAttrs>();
-    KernelBag out;
-    out.wide = isWide(problem) || hasWideWindow(a) ||
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), attrs_(problem.node->attrsAs<convolution::Attrs>())
+    {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        return ops::run(attrs_, attrs_.kind(), launch, args.inputs, args.outputs[0], 0);
+    }
+
+private:
+    convolution::Attrs const& attrs_;
+};
+
+CudaSource sourceOfTwo(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
+{
+    CudaSource out;
+    out.wide = isWide(problem) || hasWideWindow(problem.node->attrsAs<KernelWindowAttrs>()) ||
                expandedDims(problem.inputs[0].maxDims, problem.outputs[0].maxDims).volume() >= INT32_MAX;
     out.names = {"convolve_direct", "convolve_tile", "convolve_direct_2", "convolve_tile_2"};
-    out.source = activate("activate", inner) + activate("activate_2", outer) +
-                 cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                 cuda::include("families/convolution/cuda_plain_convolution_twice.cuh");
-    out.workspace = [](std::span<TensorRef const> in, std::span<TensorRef const> results) {
-        return TensorRef{results[0].type, expandedDims(in[0].dims, results[0].dims), nullptr}.sizeBytes();
-    };
-    out.run = [&a](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-        TensorRef const z{y.type, expandedDims(x.dims, y.dims), args.workspace};
+    out.text = activate("activate", inner) + activate("activate_2", outer) +
+               cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::include("families/convolution/cuda_plain_convolution_twice.cuh");
+    return out;
+}
+
+class PlainTwice final : public CudaKernels
+{
+public:
+    PlainTwice(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer)
+        : CudaKernels(sourceOfTwo(problem, inner, outer)), attrs_(problem.node->attrsAs<KernelWindowAttrs>())
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> results) const override
+    {
+        return between(in[0], results[0], nullptr).sizeBytes();
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const z = between(args.inputs[0], args.outputs[0], args.workspace);
         TensorRef const second[] = {z, args.inputs[3], args.inputs[4]};
         KernelWindowAttrs const one = KernelWindowAttrs::plain(2);
-        TW_TRY(run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
-        return run(a, WindowKind::kConvolution, launch, second, y, 2);
-    };
-    return out;
+        TW_TRY(ops::run(one, WindowKind::kConvolution, launch, args.inputs.first(3), z, 0));
+        return ops::run(attrs_, WindowKind::kConvolution, launch, second, args.outputs[0], 2);
+    }
+
+private:
+    static TensorRef between(TensorRef const& x, TensorRef const& y, void* at)
+    {
+        return {y.type, expandedDims(x.dims, y.dims), at};
+    }
+    KernelWindowAttrs const& attrs_;
+};
+
+} // namespace
+
+std::unique_ptr<CudaKernels> convolveKernels(Problem const& problem, Config const&)
+{
+    return std::make_unique<PlainKernels>(problem);
+}
+
+std::unique_ptr<CudaKernels> convolveTwiceKernels(Problem const& problem, FusedActivation const& inner,
+                                                  FusedActivation const& outer)
+{
+    return std::make_unique<PlainTwice>(problem, inner, outer);
 }
 
 } // namespace tw::ops

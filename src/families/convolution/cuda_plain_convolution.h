@@ -10,10 +10,11 @@
 namespace tw::ops {
 
 // Of a convolution node.
-KernelBag convolveKernels(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> convolveKernels(Problem const& problem, Config const& config);
 
 // y = g(conv(z, w2) + b2) of z = f(conv(x, w1) + b1), which lies in the workspace: one launch each. Inputs x, w1
 // [m, c, 1, 1], b1, w2, b2; the attributes are those of the second.
-KernelBag convolveTwiceKernels(Problem const& problem, FusedActivation const& inner, FusedActivation const& outer);
+std::unique_ptr<CudaKernels> convolveTwiceKernels(Problem const& problem, FusedActivation const& inner,
+                                                  FusedActivation const& outer);
 
 } // namespace tw::ops

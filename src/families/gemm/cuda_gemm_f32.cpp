@@ -107,6 +107,58 @@ bool withSpec(cores::Operands const& o, Config const& c, GemmF32Algorithm algori
     return algorithm == GemmF32Algorithm::kCores ? use(coresSpec(o, c)) : use(matrixSpec(o, c, algorithm));
 }
 
+template <class Spec>
+CudaSource sourceOf(Spec const& spec)
+{
+    CudaSource out;
+    out.names = {cores::kKernel};
+    out.text = source(spec);
+    out.sharedBytes = spec.sharedBytes();
+    out.isDependent = true;
+    out.alignment = spec.packsA || spec.packsB || spec.packsY ? 16 : 4;
+    return out;
+}
+
+// Spec: of either kernel.
+template <class Spec>
+class ProductKernels final : public CudaKernels
+{
+public:
+    ProductKernels(Problem const& problem, Spec const& spec)
+        : CudaKernels(sourceOf(spec)), spec_(spec), node_(*problem.node)
+    {}
+    Result<void> run(CudaLaunch const& launcher, RunArgs& args) const override;
+
+private:
+    Spec const spec_;
+    ir::Node const& node_;
+};
+
+template <class Spec>
+Result<void> ProductKernels<Spec>::run(CudaLaunch const& launcher, RunArgs& args) const
+{
+    Sizes const z = sizesOf(spec_, node_, args.inputs[0].dims, args.inputs[1].dims);
+    auto at = [&](int i, bool present) {
+        return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
+    };
+    cores::Params params;
+    params.a = at(0, true);
+    params.b = at(1, true);
+    params.bias = at(Epilogue::kBias, spec_.bias);
+    params.residual = at(Epilogue::kResidual, spec_.residual);
+    params.y = static_cast<float*>(args.outputs[0].data);
+    params.m = z.rows.m;
+    params.n = z.geometry.n;
+    params.k = z.geometry.k;
+    params.lda = z.rows.lda;
+    params.ldb = z.rows.ldb;
+    params.batch.set(z.rows.batch);
+    params.batch.setStrides(0, z.rows.aBatch);
+    params.batch.setStrides(1, z.rows.bBatch);
+    cuda::LaunchGeometry const g = launch(spec_, params, z.rows.batch.volume());
+    return launcher.withGeometry(0, g, {&params});
+}
+
 } // namespace
 
 Support supports(Problem const& p, GemmF32Algorithm algorithm)
@@ -158,40 +210,14 @@ double estimate(Problem const& p, Config const& config, GemmF32Algorithm algorit
     return us;
 }
 
-KernelBag generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmF32Algorithm algorithm)
 {
-    cores::Operands const o = operandsOf(p);
-    KernelBag out;
-    bool const known = withSpec(o, config, algorithm, [&](auto const& spec) {
-        out.names = {cores::kKernel};
-        out.source = source(spec);
-        out.sharedBytes = spec.sharedBytes();
-        out.isDependent = true;
-        out.alignment = o.packsA || o.packsB || o.packsY ? 16 : 4;
-        out.run = [spec, node = p.node](CudaLaunch const& launchOn, RunArgs& args) -> Result<void> {
-            Sizes const z = sizesOf(spec, *node, args.inputs[0].dims, args.inputs[1].dims);
-            auto at = [&](int i, bool present) {
-                return present ? static_cast<float const*>(args.inputs[size_t(i)].data) : nullptr;
-            };
-            cores::Params params;
-            params.a = at(0, true);
-            params.b = at(1, true);
-            params.bias = at(Epilogue::kBias, spec.bias);
-            params.residual = at(Epilogue::kResidual, spec.residual);
-            params.y = static_cast<float*>(args.outputs[0].data);
-            params.m = z.rows.m;
-            params.n = z.geometry.n;
-            params.k = z.geometry.k;
-            params.lda = z.rows.lda;
-            params.ldb = z.rows.ldb;
-            params.batch.set(z.rows.batch);
-            params.batch.setStrides(0, z.rows.aBatch);
-            params.batch.setStrides(1, z.rows.bBatch);
-            cuda::LaunchGeometry const g = launch(spec, params, z.rows.batch.volume());
-            return launchOn.withGeometry(0, g, {&params});
-        };
-    });
-    return known ? out : noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    std::unique_ptr<CudaKernels> made;
+    withSpec(operandsOf(p), config, algorithm,
+             [&]<class Spec>(Spec const& spec) { made = std::make_unique<ProductKernels<Spec>>(p, spec); });
+    if (!made)
+        return noCudaKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    return made;
 }
 
 } // namespace tw::ops::gemm_f32

@@ -21,7 +21,7 @@ namespace gemm_f32 {
 Support supports(Problem const& problem, GemmF32Algorithm algorithm);
 std::vector<Config> configs(Problem const& problem, GemmF32Algorithm algorithm);
 double estimate(Problem const& problem, Config const& config, GemmF32Algorithm algorithm);
-KernelBag generate(Problem const& problem, Config const& config, GemmF32Algorithm algorithm);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config, GemmF32Algorithm algorithm);
 
 } // namespace gemm_f32
 

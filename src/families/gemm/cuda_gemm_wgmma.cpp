@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "families/elementwise/cuda_epilogue.h"
-#include "families/gemm/cuda_gemm_wgmma_pack.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
 namespace tw::ops::gemm_f16 {
@@ -287,52 +286,12 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
            (s.spec.tf32x3 ? kSplitUs : 0);
 }
 
-KernelBag generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     Settled s = settle(p, algorithm);
     if (!decode(config, s))
-        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
-    KernelBag out = s.isMma ? wholeKernels(matrix::kKernel, matrix::source(s.mma), s.mma.sharedBytes())
-                              : wholeKernels(kernel::kKernel, kernel::source(s.spec), s.spec.sharedBytes());
-    if (s.spec.tf32x3) {
-        out.source += kernel::splitSource();
-        out.names.push_back(kernel::kSplitKernel);
-    }
-    if (s.normalizes)
-        out.names.push_back(kernel::kFillKernel);
-    if (s.isMma && s.mma.sumsInMemory())
-        out.names.push_back(matrix::kFinishKernel);
-    if (s.pads()) {
-        out.source += kernel::padSource();
-        out.names.push_back(kernel::kPadKernel);
-    }
-    if (s.spec.tf32x3 || s.normalizes || s.pads() || (s.isMma && s.mma.sumsInMemory()))
-        out.workspace = [s](std::span<TensorRef const> in, std::span<TensorRef const>) { return workspaceOf(s, in); };
-    if (s.biasAt >= 0)
-        out.packedInputs.push_back(Epilogue::kBias);
-    if (s.normalizes)
-        out.packedInputs.insert(out.packedInputs.end(), {Epilogue::kGamma, Epilogue::kBeta});
-    if (s.packedBAt >= 0)
-        out.packedInputs.push_back(1);
-    if (!out.packedInputs.empty()) {
-        TensorSpec const bias = s.biasAt >= 0 ? p.inputs[size_t(Epilogue::kBias)] : TensorSpec();
-        std::vector<TensorSpec> norm;
-        if (s.normalizes)
-            norm = {p.inputs[size_t(Epilogue::kGamma)], p.inputs[size_t(Epilogue::kBeta)]};
-        out.pack = [bias, norm, b = p.inputs[1].constant, s]() -> Result<std::vector<std::string>> {
-            std::vector<std::string> parts;
-            if (s.biasAt >= 0)
-                parts.push_back(packFloats(bias, bias.dims.volume()));
-            for (TensorSpec const& t : norm)
-                parts.push_back(packFloats(t, t.dims.volume()));
-            if (s.packedBAt >= 0)
-                parts.push_back(
-                    packMatrices(*b, {s.rowsB, s.columnsB, s.paddedB, s.spec.single, s.transposesB, s.spec.tf32x3}));
-            return parts;
-        };
-    }
-    out.run = [s](CudaLaunch const& launch, RunArgs& args) { return run(s, launch, args); };
-    return out;
+        return noCudaKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+    return kernelsOf(s);
 }
 
 } // namespace tw::ops::gemm_f16

@@ -26,7 +26,7 @@ namespace gemm_f16 {
 Support supports(Problem const& problem, GemmAlgorithm algorithm);
 std::vector<Config> configs(Problem const& problem, GemmAlgorithm algorithm);
 double estimate(Problem const& problem, Config const& config, GemmAlgorithm algorithm);
-KernelBag generate(Problem const& problem, Config const& config, GemmAlgorithm algorithm);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config, GemmAlgorithm algorithm);
 
 } // namespace gemm_f16
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 
+#include "families/elementwise/cuda_epilogue.h"
+#include "families/gemm/cuda_gemm_wgmma_pack.h"
+#include "tactic/cuda_spec.h"
+
 namespace tw::ops::gemm_f16 {
 
 using matrix_multiply::Geometry;
@@ -29,22 +33,262 @@ kernel::PadArgs padding(Settled const& s, std::span<TensorRef const> in)
     return p;
 }
 
-// `norm`: where rows are normalized.
-Result<void> launchMaps(Settled const& s, CudaLaunch const& launch, kernel::Launch const& l, kernel::Norm const& norm,
-                        void const* a, void const* b)
+CudaSource sourceOf(Settled const& s)
 {
-    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s.spec.swap ? b : a));
-    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s.spec.swap ? a : b));
-    if (!s.spec.copies)
+    CudaSource out = s.isMma ? wholeSource(matrix::kKernel, s.mma) : wholeSource(kernel::kKernel, s.spec);
+    if (s.spec.tf32x3) {
+        out.text += kernel::splitSource();
+        out.names.push_back(kernel::kSplitKernel);
+    }
+    if (s.normalizes)
+        out.names.push_back(kernel::kFillKernel);
+    if (s.isMma && s.mma.sumsInMemory())
+        out.names.push_back(matrix::kFinishKernel);
+    if (s.pads()) {
+        out.text += kernel::padSource();
+        out.names.push_back(kernel::kPadKernel);
+    }
+    return out;
+}
+
+// What both kernels have in common: operands that are packed, or copied by each run, and collections.
+class ProductKernels : public CudaKernels
+{
+public:
+    explicit ProductKernels(Settled const& settled) : CudaKernels(sourceOf(settled)), s_(settled) {}
+    Result<std::vector<std::string>> pack(Problem const& problem) const override;
+    bool readsOnDevice(size_t i) const override;
+
+protected:
+    struct Operands
+    {
+        void const *a = nullptr, *b = nullptr;
+    };
+    Product productOf(std::span<TensorRef const> inputs) const;
+    // Of a run; an error where the kernel cannot do it.
+    Result<Product> productOf(RunArgs const& args) const;
+    float const* biasOf(CudaLaunch const& launch, RunArgs const& args) const;
+    int64_t paddedBytes(std::span<TensorRef const> inputs) const;
+    // Where they lie, copied into the workspace at `at` where they are padded.
+    Result<Operands> operandsOf(CudaLaunch const& launch, RunArgs const& args, int64_t at) const;
+    // launchOne(a, b) for each part that a launch does, with y and residual in `out`.
+    template <class LaunchOne>
+    Result<void> eachLaunch(Product const& product, RunArgs const& args, Operands const& operands, cuda::Output& out,
+                            LaunchOne const& launchOne) const;
+
+    Settled const s_;
+};
+
+Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
+{
+    std::vector<std::string> parts;
+    auto addFloats = [&](int input) {
+        TensorSpec const& t = p.inputs[size_t(input)];
+        parts.push_back(packFloats(t, t.dims.volume()));
+    };
+    if (s_.biasAt >= 0)
+        addFloats(Epilogue::kBias);
+    if (s_.normalizes) {
+        addFloats(Epilogue::kGamma);
+        addFloats(Epilogue::kBeta);
+    }
+    if (s_.packedBAt >= 0)
+        parts.push_back(packMatrices(*p.inputs[1].constant, {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.single,
+                                                             s_.transposesB, s_.spec.tf32x3}));
+    return parts;
+}
+
+bool ProductKernels::readsOnDevice(size_t i) const
+{
+    if (i == 1)
+        return s_.packedBAt < 0;
+    if (i == size_t(Epilogue::kBias))
+        return s_.biasAt < 0;
+    return !s_.normalizes || (i != size_t(Epilogue::kGamma) && i != size_t(Epilogue::kBeta));
+}
+
+Product ProductKernels::productOf(std::span<TensorRef const> in) const
+{
+    return gemm_f16::productOf(s_, matrix_multiply::geometryOf(*s_.node, in[0].dims, in[1].dims));
+}
+
+Result<Product> ProductKernels::productOf(RunArgs const& args) const
+{
+    Product p = productOf(args.inputs);
+    if (char const* const why = unsupported(s_, p.shape))
+        return Error{ErrorCode::kFailedExecution, "layer '" + s_.node->name + "': shapes " + args.inputs[0].dims.str() +
+                                                      " and " + args.inputs[1].dims.str() +
+                                                      " are not among those that its kernel was made for: " + why};
+    return p;
+}
+
+float const* ProductKernels::biasOf(CudaLaunch const& launch, RunArgs const& args) const
+{
+    if (!s_.spec.bias)
+        return nullptr;
+    return static_cast<float const*>(s_.biasAt >= 0 ? launch.packed(s_.biasAt)
+                                                    : args.inputs[size_t(Epilogue::kBias)].data);
+}
+
+int64_t ProductKernels::paddedBytes(std::span<TensorRef const> in) const
+{
+    kernel::PadArgs const p = padding(s_, in);
+    return padBytes(p.a) + padBytes(p.b);
+}
+
+Result<ProductKernels::Operands> ProductKernels::operandsOf(CudaLaunch const& launch, RunArgs const& args,
+                                                            int64_t at) const
+{
+    Operands o{args.inputs[0].data, s_.packedBAt >= 0 ? launch.packed(s_.packedBAt) : args.inputs[1].data};
+    if (!s_.pads())
+        return o;
+    kernel::PadArgs pad = padding(s_, args.inputs);
+    pad.a.to = static_cast<std::byte*>(args.workspace) + at;
+    pad.b.to = static_cast<std::byte*>(pad.a.to) + padBytes(pad.a);
+    int const last = int(source().names.size()) - 1;
+    TW_TRY(launch(last, kernel::padBlocks(pad), 256, pad));
+    o.a = s_.paddedA ? pad.a.to : o.a;
+    o.b = s_.padsB ? pad.b.to : o.b;
+    return o;
+}
+
+template <class LaunchOne>
+Result<void> ProductKernels::eachLaunch(Product const& p, RunArgs const& args, Operands const& o, cuda::Output& out,
+                                        LaunchOne const& launchOne) const
+{
+    auto at = [&](void const* base, int64_t elements) {
+        return static_cast<std::byte const*>(base) + elements * s_.spec.elementBytes();
+    };
+    int64_t y = 0;
+    Counter outer(p.outer);
+    do {
+        out.y = static_cast<std::byte*>(args.outputs[0].data) + y * s_.spec.elementBytes();
+        if (s_.spec.residual)
+            out.residual = at(args.inputs[size_t(Epilogue::kResidual)].data, y);
+        TW_TRY(launchOne(at(o.a, outer.offset(p.aOuter)), at(o.b, outer.offset(p.bOuter))));
+        y += p.shape.batchY * p.shape.batch;
+    } while (outer.next());
+    return {};
+}
+
+class MmaKernels final : public ProductKernels
+{
+public:
+    using ProductKernels::ProductKernels;
+    // Sums of blocks that share k, then copies of operands.
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        if (!s_.pads() && !s_.mma.sumsInMemory())
+            return 0;
+        return roundUp(matrix::launch(s_.mma, productOf(in).shape).sumsBytes, 256) + paddedBytes(in);
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TW_ASSIGN(Product const p, productOf(args));
+        matrix::Launch l = matrix::launch(s_.mma, p.shape);
+        TW_ASSIGN(Operands const operands, operandsOf(launch, args, roundUp(l.sumsBytes, 256)));
+        l.args.bias = biasOf(launch, args);
+        l.args.sums = static_cast<float*>(args.workspace);
+        return eachLaunch(p, args, operands, l.args, [&](void const* a, void const* b) -> Result<void> {
+            l.args.a = a;
+            l.args.b = b;
+            TW_TRY(launch.withGeometry(0, l.geometry, {&l.args}));
+            if (s_.mma.sumsInMemory())
+                return launch.withGeometry(1, l.finish, {&l.args});
+            return {};
+        });
+    }
+};
+
+class WgmmaKernels final : public ProductKernels
+{
+public:
+    using ProductKernels::ProductKernels;
+    // Parts of a, what blocks tell each other, or copies of operands.
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    // a as two TF32 numbers each, in the workspace.
+    Result<void> splitA(CudaLaunch const& launch, RunArgs const& args, kernel::Shape const& shape) const;
+    Result<kernel::Norm> normOf(CudaLaunch const& launch, RunArgs const& args, kernel::Shape const& shape) const;
+    // `norm`: where rows are normalized.
+    Result<void> launchMaps(CudaLaunch const& launch, kernel::Launch const& l, kernel::Norm const& norm, void const* a,
+                            void const* b) const;
+};
+
+int64_t WgmmaKernels::workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const
+{
+    kernel::Shape const shape = productOf(in).shape;
+    if (s_.spec.tf32x3)
+        return shape.m * kernel::splitRow(shape.k) * int64_t(sizeof(float));
+    if (s_.normalizes)
+        return kernel::normParts(s_.spec, shape) * int64_t(sizeof(uint64_t));
+    return s_.pads() ? paddedBytes(in) : 0;
+}
+
+Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TW_ASSIGN(Product const p, productOf(args));
+    TW_ASSIGN(Operands operands, operandsOf(launch, args, 0));
+    kernel::Shape shape = p.shape;
+    if (s_.spec.tf32x3) {
+        TW_TRY(splitA(launch, args, p.shape));
+        operands.a = args.workspace;
+        shape.lda = 0; // its parts are dense
+    }
+    kernel::Norm norm;
+    if (s_.normalizes) {
+        TW_ASSIGN(norm, normOf(launch, args, p.shape));
+    }
+    kernel::Launch l = kernel::launch(s_.spec, shape, launch.multiprocessors());
+    l.args.bias = biasOf(launch, args);
+    return eachLaunch(p, args, operands, l.args,
+                      [&](void const* a, void const* b) { return launchMaps(launch, l, norm, a, b); });
+}
+
+Result<void> WgmmaKernels::splitA(CudaLaunch const& launch, RunArgs const& args, kernel::Shape const& shape) const
+{
+    kernel::SplitArgs split;
+    split.a = args.inputs[0].data;
+    split.to = args.workspace;
+    split.lda = shape.lda;
+    split.rows = int32_t(shape.m);
+    split.k = int32_t(shape.k);
+    split.padded = int32_t(kernel::splitRow(shape.k) / 2);
+    return launch(1, kernel::splitBlocks(split), 256, split);
+}
+
+Result<kernel::Norm> WgmmaKernels::normOf(CudaLaunch const& launch, RunArgs const& args,
+                                          kernel::Shape const& shape) const
+{
+    kernel::Norm norm;
+    kernel::FillArgs fill;
+    fill.parts = norm.parts = static_cast<uint64_t*>(args.workspace);
+    fill.count = kernel::normParts(s_.spec, shape);
+    TW_TRY(launch(1, blocksFor(fill.count, 256), 256, fill));
+    norm.rows = int32_t(kernel::normRows(s_.spec, shape));
+    norm.gamma = static_cast<float const*>(launch.packed(s_.gammaAt));
+    norm.beta = static_cast<float const*>(launch.packed(s_.gammaAt + 1));
+    norm.epsilon = float(s_.epsilon);
+    return norm;
+}
+
+Result<void> WgmmaKernels::launchMaps(CudaLaunch const& launch, kernel::Launch const& l, kernel::Norm const& norm,
+                                      void const* a, void const* b) const
+{
+    TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s_.spec.swap ? b : a));
+    TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s_.spec.swap ? a : b));
+    if (!s_.spec.copies)
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
     TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, l.args.y));
     cuda::TensorMap mapResidual;
-    if (s.spec.residual) {
+    if (s_.spec.residual) {
         TW_ASSIGN(mapResidual, launch.encode(l.y, l.args.residual));
     }
-    if (s.normalizes) // has a residual always
+    if (s_.normalizes) // has a residual always
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &norm, &l.args});
-    if (s.spec.residual)
+    if (s_.spec.residual)
         return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
     return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
 }
@@ -86,94 +330,11 @@ char const* unsupported(Settled const& s, kernel::Shape const& shape)
     return s.isMma ? matrix::unsupported(s.mma, shape) : kernel::unsupported(s.spec, shape);
 }
 
-int64_t workspaceOf(Settled const& s, std::span<TensorRef const> in)
+std::unique_ptr<CudaKernels> kernelsOf(Settled const& settled)
 {
-    Product const product = productOf(s, matrix_multiply::geometryOf(*s.node, in[0].dims, in[1].dims));
-    if (s.spec.tf32x3)
-        return product.shape.m * kernel::splitRow(product.shape.k) * int64_t(sizeof(float));
-    if (s.normalizes)
-        return kernel::normParts(s.spec, product.shape) * int64_t(sizeof(uint64_t));
-    int64_t const sums = s.isMma ? matrix::launch(s.mma, product.shape).sumsBytes : 0;
-    kernel::PadArgs const p = padding(s, in);
-    return roundUp(sums, 256) + padBytes(p.a) + padBytes(p.b);
-}
-
-Result<void> run(Settled const& s, CudaLaunch const& launch, RunArgs& args)
-{
-    Product const p = productOf(s, matrix_multiply::geometryOf(*s.node, args.inputs[0].dims, args.inputs[1].dims));
-    if (char const* const why = unsupported(s, p.shape))
-        return Error{ErrorCode::kFailedExecution, "layer '" + s.node->name + "': shapes " + args.inputs[0].dims.str() +
-                                                      " and " + args.inputs[1].dims.str() +
-                                                      " are not among those that its kernel was made for: " + why};
-    matrix::Launch mma;
-    kernel::Launch l;
-    if (s.isMma) {
-        mma = matrix::launch(s.mma, p.shape);
-    } else {
-        kernel::Shape shape = p.shape;
-        if (s.spec.tf32x3)
-            shape.lda = 0; // its parts are dense
-        l = kernel::launch(s.spec, shape, launch.multiprocessors());
-    }
-    kernel::Norm norm;
-    if (s.normalizes) {
-        kernel::FillArgs fill;
-        fill.parts = norm.parts = static_cast<uint64_t*>(args.workspace);
-        fill.count = kernel::normParts(s.spec, p.shape);
-        TW_TRY(launch(1, blocksFor(fill.count, 256), 256, fill));
-        norm.rows = int32_t(kernel::normRows(s.spec, p.shape));
-        norm.gamma = static_cast<float const*>(launch.packed(s.gammaAt));
-        norm.beta = static_cast<float const*>(launch.packed(s.gammaAt + 1));
-        norm.epsilon = float(s.epsilon);
-    }
-    cuda::Output& out = s.isMma ? static_cast<cuda::Output&>(mma.args) : l.args;
-    if (s.spec.bias)
-        out.bias = static_cast<float const*>(s.biasAt >= 0 ? launch.packed(s.biasAt)
-                                                           : args.inputs[size_t(Epilogue::kBias)].data);
-    auto at = [&](void const* base, int64_t elements) {
-        return static_cast<std::byte const*>(base) + elements * s.spec.elementBytes();
-    };
-    if (s.spec.tf32x3) {
-        kernel::SplitArgs split;
-        split.a = args.inputs[0].data;
-        split.to = args.workspace;
-        split.lda = p.shape.lda;
-        split.rows = int32_t(p.shape.m);
-        split.k = int32_t(p.shape.k);
-        split.padded = int32_t(kernel::splitRow(p.shape.k) / 2);
-        TW_TRY(launch(1, kernel::splitBlocks(split), 256, split));
-    }
-    void const* a = s.spec.tf32x3 ? args.workspace : args.inputs[0].data;
-    void const* b = s.packedBAt >= 0 ? launch.packed(s.packedBAt) : args.inputs[1].data;
-    if (s.pads()) {
-        kernel::PadArgs pad = padding(s, args.inputs);
-        pad.a.to = static_cast<std::byte*>(args.workspace) + roundUp(mma.sumsBytes, 256);
-        pad.b.to = static_cast<std::byte*>(pad.a.to) + padBytes(pad.a);
-        TW_TRY(launch(s.padKernel(), kernel::padBlocks(pad), 256, pad));
-        a = s.paddedA ? pad.a.to : a;
-        b = s.padsB ? pad.b.to : b;
-    }
-    int64_t y = 0;
-    Counter outer(p.outer);
-    do {
-        void const* const aAt = at(a, outer.offset(p.aOuter));
-        void const* const bAt = at(b, outer.offset(p.bOuter));
-        out.y = static_cast<std::byte*>(args.outputs[0].data) + y * s.spec.elementBytes();
-        if (s.spec.residual)
-            out.residual = at(args.inputs[size_t(Epilogue::kResidual)].data, y);
-        if (s.isMma) {
-            mma.args.a = aAt;
-            mma.args.b = bAt;
-            mma.args.sums = static_cast<float*>(args.workspace);
-            TW_TRY(launch.withGeometry(0, mma.geometry, {&mma.args}));
-            if (s.mma.sumsInMemory())
-                TW_TRY(launch.withGeometry(1, mma.finish, {&mma.args}));
-        } else {
-            TW_TRY(launchMaps(s, launch, l, norm, aAt, bAt));
-        }
-        y += p.shape.batchY * p.shape.batch;
-    } while (outer.next());
-    return {};
+    if (settled.isMma)
+        return std::make_unique<MmaKernels>(settled);
+    return std::make_unique<WgmmaKernels>(settled);
 }
 
 } // namespace tw::ops::gemm_f16

@@ -2,7 +2,7 @@
 // Between the two files of cuda_gemm_f16.h: what was settled when a tactic was chosen, and a run of it.
 #pragma once
 
-#include <span>
+#include <memory>
 
 #include "base/round.h"
 #include "families/gemm/cuda_gemm_wgmma.h"
@@ -34,7 +34,6 @@ struct Settled
     double epsilon = 0;
 
     bool pads() const { return paddedA || padsB; }
-    int padKernel() const { return isMma && mma.sumsInMemory() ? 2 : 1; }
 };
 
 // The part of a run that one launch does, and the launches: each at offsets of its own.
@@ -47,8 +46,7 @@ struct Product
 Product productOf(Settled const& settled, matrix_multiply::Geometry const& geometry);
 // Null, or why the kernel cannot do that shape.
 char const* unsupported(Settled const& settled, kernel::Shape const& shape);
-// Bytes: sums of blocks that share k, copies of operands, or what norms want.
-int64_t workspaceOf(Settled const& settled, std::span<TensorRef const> inputs);
-Result<void> run(Settled const& settled, CudaLaunch const& launch, RunArgs& args);
+// Those of what was settled, with its tile.
+std::unique_ptr<CudaKernels> kernelsOf(Settled const& settled);
 
 } // namespace tw::ops::gemm_f16

@@ -10,43 +10,59 @@ namespace {
 
 constexpr int kThreads = 256, kTile = 64;
 
-} // namespace
-
-KernelBag multiplyKernels(Problem const& problem)
+CudaSource sourceOf(Problem const& problem)
 {
     FusedActivation const& activation = problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation;
-    KernelBag out;
+    CudaSource out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
-    out.source = activationSource("activate", activation.kind, activation.alpha, activation.beta) +
-                 cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
-                 cuda::include("families/gemm/cuda_plain_gemm.cuh");
-    out.run = [node = problem.node](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        matrix_multiply::Geometry const g =
-            matrix_multiply::geometryOf(*node, args.inputs[0].dims, args.inputs[1].dims);
-        PlainGemmParams p;
-        p.a = args.inputs[0].data;
-        p.b = args.inputs[1].data;
-        p.y = args.outputs[0].data;
-        auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
-        p.bias = optional(Epilogue::kBias);
-        p.residual = optional(Epilogue::kResidual);
-        p.m = g.m;
-        p.n = g.n;
-        p.k = g.k;
-        p.aRow = g.aRow;
-        p.aColumn = g.aColumn;
-        p.bRow = g.bRow;
-        p.bColumn = g.bColumn;
-        int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(g.n, kTile);
-        p.tilesM = cuda::divBy(tilesM);
-        p.tilesN = cuda::divBy(tilesN);
-        p.batch.set(g.batch);
-        p.batch.setStrides(0, g.aBatch);
-        p.batch.setStrides(1, g.bBatch);
-        return launch(0, tilesM * tilesN * g.batch.volume(), kThreads, p);
-    };
+    out.text = activationSource("activate", activation.kind, activation.alpha, activation.beta) +
+               cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::include("families/gemm/cuda_plain_gemm.cuh");
     return out;
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem) : CudaKernels(sourceOf(problem)), node_(*problem.node) {}
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    ir::Node const& node_;
+};
+
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node_, args.inputs[0].dims, args.inputs[1].dims);
+    PlainGemmParams p;
+    p.a = args.inputs[0].data;
+    p.b = args.inputs[1].data;
+    p.y = args.outputs[0].data;
+    auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+    p.bias = optional(Epilogue::kBias);
+    p.residual = optional(Epilogue::kResidual);
+    p.m = g.m;
+    p.n = g.n;
+    p.k = g.k;
+    p.aRow = g.aRow;
+    p.aColumn = g.aColumn;
+    p.bRow = g.bRow;
+    p.bColumn = g.bColumn;
+    int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(g.n, kTile);
+    p.tilesM = cuda::divBy(tilesM);
+    p.tilesN = cuda::divBy(tilesN);
+    p.batch.set(g.batch);
+    p.batch.setStrides(0, g.aBatch);
+    p.batch.setStrides(1, g.bBatch);
+    return launch(0, tilesM * tilesN * g.batch.volume(), kThreads, p);
+}
+
+} // namespace
+
+std::unique_ptr<CudaKernels> multiplyKernels(Problem const& problem)
+{
+    return std::make_unique<PlainKernels>(problem);
 }
 
 } // namespace tw::ops

@@ -9,6 +9,6 @@
 namespace tw::ops {
 
 // Of a matrix product, without its norm.
-KernelBag multiplyKernels(Problem const& problem);
+std::unique_ptr<CudaKernels> multiplyKernels(Problem const& problem);
 
 } // namespace tw::ops

@@ -10,7 +10,6 @@ namespace tw::ops::product_norm {
 
 namespace {
 
-constexpr int kRowsOfBlock = 4;
 constexpr int64_t kMostRow = 2048; // 64 numbers of a lane
 
 Params paramsOf(double epsilon, RunArgs const& args)
@@ -31,23 +30,54 @@ double epsilonOf(Problem const& problem)
     return problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.epsilon;
 }
 
+// The product's source, and the kernel `normalize` after its own.
+CudaSource withNorm(CudaSource product, std::string const& text)
+{
+    product.text += text;
+    product.names.push_back("normalize");
+    return product;
+}
+
+class ThenNorm final : public CudaKernels
+{
+public:
+    // `text`: of normalize(), whose blocks have so many rows each.
+    ThenNorm(Problem const& problem, std::unique_ptr<CudaKernels> product, std::string const& text, int rowsOfBlock,
+             int threads)
+        : CudaKernels(withNorm(product->source(), text)), product_(std::move(product)), epsilon_(epsilonOf(problem)),
+          rowsOfBlock_(rowsOfBlock), threads_(threads)
+    {
+        product_->dropText();
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TW_TRY(product_->run(launch, args));
+        Params const p = paramsOf(epsilon_, args);
+        int const normalize = int(product_->source().names.size());
+        return launch(normalize, blocksFor(int64_t(p.rows), rowsOfBlock_), threads_, p);
+    }
+    int64_t workspaceBytes(std::span<TensorRef const> inputs, std::span<TensorRef const> outputs) const override
+    {
+        return product_->workspaceBytes(inputs, outputs);
+    }
+    Result<std::vector<std::string>> pack(Problem const& problem) const override { return product_->pack(problem); }
+    bool readsOnDevice(size_t i) const override { return product_->readsOnDevice(i); }
+
+private:
+    std::unique_ptr<CudaKernels> const product_;
+    double const epsilon_;
+    int const rowsOfBlock_, threads_;
+};
+
 } // namespace
 
-KernelBag generatePlain(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> generatePlain(Problem const& problem, Config const&)
 {
-    constexpr int kThreads = 256;
-    KernelBag out = multiplyKernels(problem);
+    auto product = multiplyKernels(problem);
     if (!matrix_multiply::hasNorm(*problem.node))
-        return out;
-    out.source += cuda::include("families/gemm/cuda_product_norm_plain.cuh");
-    out.names.push_back("normalize");
-    out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
-                                                                RunArgs& args) -> Result<void> {
-        TW_TRY(product(launch, args));
-        Params const p = paramsOf(epsilon, args);
-        return launch(1, int64_t(p.rows), kThreads, p);
-    };
-    return out;
+        return product;
+    return std::make_unique<ThenNorm>(problem, std::move(product),
+                                      cuda::include("families/gemm/cuda_product_norm_plain.cuh"), 1, 256);
 }
 
 Support supports(Problem const& problem)
@@ -76,22 +106,17 @@ double estimate(Problem const& problem, Config const& config)
            double(problem.outputs[0].dims.volume() * 4) / kBytesPerUs;
 }
 
-KernelBag generate(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
+    constexpr int kRowsOfBlock = 4;
+    auto product = gemm_f16::generate(problem, config, GemmAlgorithm::kHalf);
+    if (product->source().names.empty()) // there is none
+        return product;
     Extents const& y = problem.outputs[0].maxDims;
-    KernelBag out = gemm_f16::generate(problem, config, GemmAlgorithm::kHalf);
-    if (out.names.empty()) // there is none
-        return out;
-    out.source += cuda::constant("NORM_UNITS", cuda::ceilDiv(y[y.rank - 1], 256)) +
-                  cuda::include("families/gemm/cuda_product_norm_rows.cuh");
-    out.names.push_back("normalize");
-    out.run = [product = out.run, epsilon = epsilonOf(problem)](CudaLaunch const& launch,
-                                                                RunArgs& args) -> Result<void> {
-        TW_TRY(product(launch, args));
-        Params const p = paramsOf(epsilon, args);
-        return launch(1, blocksFor(int64_t(p.rows), kRowsOfBlock), kRowsOfBlock * 32, p);
-    };
-    return out;
+    return std::make_unique<ThenNorm>(problem, std::move(product),
+                                      cuda::constant("NORM_UNITS", cuda::ceilDiv(y[y.rank - 1], 256)) +
+                                          cuda::include("families/gemm/cuda_product_norm_rows.cuh"),
+                                      kRowsOfBlock, kRowsOfBlock * 32);
 }
 
 } // namespace tw::ops::product_norm

@@ -8,9 +8,9 @@
 namespace tw::ops::product_norm {
 
 // The plain product, and a norm where there is one.
-KernelBag generatePlain(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generatePlain(Problem const& problem, Config const& config);
 
-KernelBag generate(Problem const& problem, Config const& config);
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config);
 Support supports(Problem const& problem);
 std::vector<Config> configs(Problem const& problem);
 double estimate(Problem const& problem, Config const& config);

@@ -76,19 +76,9 @@ std::vector<Config> mmaConfigs(Problem const& problem)
     return list;
 }
 
-KernelBag generateMma(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generateMma(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 2, 1, 256) || unsupported(mmaSpec(problem, config, plan.masks)))
-        return damagedKernels();
-    mma::Spec const spec = mmaSpec(problem, config, plan.masks);
-    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
-    out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        FusedRun const r = fusedRun(a, plan, args);
-        return launch.withGeometry(0, mma::launch(spec, r.shape), {&r.args});
-    };
-    return out;
+    return fusedKernels<FusedKernels<mma::Spec>>(problem, config, 2, mmaSpec);
 }
 
 // {groups, keys, stages}
@@ -137,29 +127,32 @@ std::vector<Config> wgmmaConfigs(Problem const& problem)
     return list;
 }
 
-KernelBag generateWgmma(Problem const& problem, Config const& config)
+class WgmmaKernels final : public FusedKernels<wgmma::Spec>
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 3, 1, 256) || unsupported(wgmmaSpec(problem, config, plan.masks)))
-        return damagedKernels();
-    wgmma::Spec const spec = wgmmaSpec(problem, config, plan.masks);
-    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
-    out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        FusedRun const r = fusedRun(a, plan, args);
-        if (r.shape.sk == 0) { // a tensor map holds at least one row
-            cuda::Driver const& driver = launch.device().driver();
-            return driver.check(driver.cuMemsetD8Async(cuda::addressOf(r.args.y), 0,
-                                                       size_t(args.outputs[0].sizeBytes()), launch.stream()),
-                                "cuMemsetD8Async");
-        }
-        wgmma::Maps const maps = wgmma::maps(spec, r.shape, r.args);
-        TW_ASSIGN(cuda::TensorMap const q, launch.encode(maps.q, r.args.q));
-        TW_ASSIGN(cuda::TensorMap const k, launch.encode(maps.k, r.args.k));
-        TW_ASSIGN(cuda::TensorMap const v, launch.encode(maps.v, r.args.v));
-        return launch.withGeometry(0, wgmma::launch(spec, r.shape), {&q, &k, &v, &r.args});
-    };
-    return out;
+public:
+    using FusedKernels::FusedKernels;
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+};
+
+Result<void> WgmmaKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    FusedRun const r = runOf(args);
+    if (r.shape.sk == 0) { // a tensor map holds at least one row
+        cuda::Driver const& driver = launch.device().driver();
+        return driver.check(
+            driver.cuMemsetD8Async(cuda::addressOf(r.args.y), 0, size_t(args.outputs[0].sizeBytes()), launch.stream()),
+            "cuMemsetD8Async");
+    }
+    wgmma::Maps const maps = wgmma::maps(spec_, r.shape, r.args);
+    TW_ASSIGN(cuda::TensorMap const q, launch.encode(maps.q, r.args.q));
+    TW_ASSIGN(cuda::TensorMap const k, launch.encode(maps.k, r.args.k));
+    TW_ASSIGN(cuda::TensorMap const v, launch.encode(maps.v, r.args.v));
+    return launch.withGeometry(0, wgmma::launch(spec_, r.shape), {&q, &k, &v, &r.args});
+}
+
+std::unique_ptr<CudaKernels> generateWgmma(Problem const& problem, Config const& config)
+{
+    return fusedKernels<WgmmaKernels>(problem, config, 3, wgmmaSpec);
 }
 
 } // namespace

@@ -20,7 +20,8 @@ Support supports(Problem const& problem)
     return supportsFused(problem, DataType::kFloat);
 }
 
-kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks, bool tf32x3)
+template <bool tf32x3>
+kernel::Spec specOf(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
 {
     kernel::Spec s;
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -44,7 +45,7 @@ std::vector<Config> configs(Problem const& problem)
     std::vector<Config> list;
     auto add = [&](int64_t warps, int64_t blocks, int64_t keys, int64_t parts = 1) {
         Config const c{warps, blocks, keys, parts};
-        if (!unsupported(specOf(problem, c, {}, tf32x3)) && std::find(list.begin(), list.end(), c) == list.end())
+        if (!unsupported(specOf<tf32x3>(problem, c, {})) && std::find(list.begin(), list.end(), c) == list.end())
             list.push_back(c);
     };
     auto const& a = problem.node->attrsAs<Attrs>();
@@ -68,19 +69,9 @@ std::vector<Config> configs(Problem const& problem)
 }
 
 template <bool tf32x3>
-KernelBag generate(Problem const& problem, Config const& config)
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
-    auto const& a = problem.node->attrsAs<Attrs>();
-    MaskPlan const plan = maskPlan(problem);
-    if (!isConfig(config, 4, 1, 256) || unsupported(specOf(problem, config, plan.masks, tf32x3)))
-        return damagedKernels();
-    kernel::Spec const spec = specOf(problem, config, plan.masks, tf32x3);
-    KernelBag out = fusedKernels(plan, source(spec), spec.sharedBytes());
-    out.run = [&a, plan, spec](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-        FusedRun const r = fusedRun(a, plan, args);
-        return launch.withGeometry(0, kernel::launch(spec, r.shape), {&r.args});
-    };
-    return out;
+    return fusedKernels<FusedKernels<kernel::Spec>>(problem, config, 4, specOf<tf32x3>);
 }
 
 } // namespace

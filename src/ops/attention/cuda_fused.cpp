@@ -142,19 +142,6 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     return r;
 }
 
-KernelBag fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes)
-{
-    KernelBag out = wholeKernels(cuda::attention_f16::kKernel, std::move(source), sharedBytes);
-    if (plan.causalInput >= 0)
-        out.packedInputs = {plan.causalInput};
-    return out;
-}
-
-KernelBag damagedKernels()
-{
-    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
-}
-
 FusedSizes fusedSizes(Problem const& problem)
 {
     Extents const& k = problem.inputs[1].dims;

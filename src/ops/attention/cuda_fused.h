@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/attention/mma_f16.h"
 #include "ops/attention/op.h"
-#include "tactic/cuda_tactic.h"
+#include "tactic/cuda_spec.h"
 
 namespace tw::ops::attention {
 
@@ -31,9 +31,41 @@ struct FusedRun
 };
 FusedRun fusedRun(Attrs const& attrs, MaskPlan const& plan, RunArgs const& args);
 
-KernelBag fusedKernels(MaskPlan const& plan, std::string source, int64_t sharedBytes);
-// The plan's configuration names no kernel.
-KernelBag damagedKernels();
+// A fused kernel and how it sees the masks. Spec: that of the kernel.
+template <class Spec>
+class FusedKernels : public CudaKernels
+{
+public:
+    FusedKernels(Problem const& problem, Spec const& spec)
+        : CudaKernels(wholeSource(cuda::attention_f16::kKernel, spec)), spec_(spec),
+          attrs_(problem.node->attrsAs<Attrs>()), plan_(maskPlan(problem))
+    {}
+    Result<void> run(CudaLaunch const& launcher, RunArgs& args) const override
+    {
+        FusedRun const r = runOf(args);
+        return launcher.withGeometry(0, launch(spec_, r.shape), {&r.args});
+    }
+    bool readsOnDevice(size_t i) const override { return int(i) != plan_.causalInput; }
+
+protected:
+    FusedRun runOf(RunArgs const& args) const { return fusedRun(attrs_, plan_, args); }
+    Spec const spec_;
+
+private:
+    Attrs const& attrs_;
+    MaskPlan const plan_;
+};
+// Those of a config of so many numbers, by the problem's Spec, specOf(problem, config, masks); or none, if the plan that
+// the config comes from is damaged.
+template <class Kernels, class SpecOf>
+std::unique_ptr<CudaKernels> fusedKernels(Problem const& problem, Config const& config, size_t numbers,
+                                          SpecOf const& specOf)
+{
+    if (isConfig(config, numbers, 1, 256))
+        if (auto const spec = specOf(problem, config, maskPlan(problem).masks); !unsupported(spec))
+            return std::make_unique<Kernels>(problem, spec);
+    return noCudaKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+}
 
 // Queries and keys at the optimum, at least one.
 struct FusedSizes

@@ -7,7 +7,7 @@ namespace tw::ops::expanded_depthwise {
 
 namespace {
 
-KernelBag generate(Problem const& p, Config const&)
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     return convolveTwiceKernels(p, a.inner, a.outer);

@@ -187,18 +187,6 @@ Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void
     return map;
 }
 
-KernelBag wholeKernels(char const* name, std::string source, int64_t sharedBytes)
-{
-    KernelBag out;
-    out.isWhole = true;
-    out.isDependent = true;
-    out.alignment = 16;
-    out.names = {name};
-    out.source = std::move(source);
-    out.sharedBytes = sharedBytes;
-    return out;
-}
-
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
 {
     CudaSource out;
@@ -211,21 +199,9 @@ CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
     return out;
 }
 
-std::unique_ptr<CudaKernels> noCudaKernels(Error const& why)
+std::unique_ptr<CudaKernels> noKernels(Error const& why)
 {
     return std::make_unique<NoKernels>(why);
-}
-
-BagKernels::BagKernels(KernelBag bag)
-    : CudaKernels({bag.source, bag.names, bag.isWhole, bag.wide, bag.isDependent, bag.alignment, bag.sharedBytes}),
-      bag_(std::move(bag))
-{}
-
-KernelBag noKernels(Error const& why)
-{
-    KernelBag out;
-    out.run = [why](CudaLaunch const&, RunArgs&) -> Result<void> { return why; };
-    return out;
 }
 
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most)
@@ -254,19 +230,12 @@ double CudaTactic::estimate(Problem const& problem, Config const& config) const
     return estimate_ ? estimate_(problem, config) : 0;
 }
 
-std::unique_ptr<CudaKernels> CudaTactic::generate(Problem const& problem, Config const& config) const
-{
-    if (generateBag_)
-        return std::make_unique<BagKernels>(generateBag_(problem, config));
-    return generate_(problem, config);
-}
-
 Result<std::string> CudaTactic::build(Problem const& problem, Config const& config) const
 {
     if (!problem.cuda)
         return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
     cuda::Target const& target = *problem.cuda;
-    auto const kernels = generate(problem, config);
+    auto const kernels = generate_(problem, config);
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
@@ -287,7 +256,7 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
 {
     if (!problem.cuda || !problem.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
-    auto kernels = generate(problem, config);
+    auto kernels = generate_(problem, config);
     TW_ASSIGN(std::string const cubin, unpackImage(image, fullText(kernels->source()), problem.cuda->architecture));
     TW_ASSIGN(auto module, cuda::Module::load(problem.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;

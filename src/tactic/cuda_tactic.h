@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA tactics whose kernels are text: a function that writes the source for a problem and says how to launch it.
+// CUDA tactics whose kernels are text: what is compiled for a problem, and how it is launched, are a class each.
 #pragma once
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -108,30 +106,8 @@ private:
     CudaSource source_;
 };
 
-struct KernelBag
-{
-    std::string source;             // after the prelude; it may include files (kernels/cuda/common/source.h)
-    bool isWhole = false;           // no prelude: the source is all
-    bool wide = false;              // 64-bit indices
-    bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
-    int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
-    std::vector<std::string> names; // of kernels; CudaLaunch takes positions in this list
-    int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
-    // Keeps nothing; what it captures was settled when the tactic was chosen.
-    std::function<Result<void>(CudaLaunch const&, RunArgs&)> run;
-    std::function<int64_t(std::span<TensorRef const>, std::span<TensorRef const>)> workspace; // null: none
-    // Constants as the kernels want them, bytes for GPU memory, each aligned to 256; called once, while the problem's
-    // constants are there. Equal parts of an engine's kernels lie there once. `packedInputs`: inputs that run() then
-    // does not read.
-    std::function<Result<std::vector<std::string>>()> pack;
-    std::vector<int> packedInputs;
-};
-
-// A kernel whose source is all there is: dependent, on addresses aligned to 16 bytes.
-KernelBag wholeKernels(char const* name, std::string source, int64_t sharedBytes);
 // Kernels of a config that there is none for, such as one of a damaged plan: running them is the error.
-KernelBag noKernels(Error const& why);
-std::unique_ptr<CudaKernels> noCudaKernels(Error const& why);
+std::unique_ptr<CudaKernels> noKernels(Error const& why);
 // The Generate of a class that is constructed from a problem, or from a problem and a config.
 template <class Kernels>
 std::unique_ptr<CudaKernels> makeKernels(Problem const& problem, [[maybe_unused]] Config const& config)
@@ -144,34 +120,10 @@ std::unique_ptr<CudaKernels> makeKernels(Problem const& problem, [[maybe_unused]
 // Whether a config has so many numbers, each in these bounds: plans come from outside.
 bool isConfig(Config const& config, size_t numbers, int64_t least, int64_t most);
 
-// In place of CudaKernels while tactics move to it.
-class BagKernels final : public CudaKernels
-{
-public:
-    explicit BagKernels(KernelBag bag);
-    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override { return bag_.run(launch, args); }
-    int64_t workspaceBytes(std::span<TensorRef const> inputs, std::span<TensorRef const> outputs) const override
-    {
-        return bag_.workspace ? bag_.workspace(inputs, outputs) : 0;
-    }
-    Result<std::vector<std::string>> pack(Problem const&) const override
-    {
-        return bag_.pack ? bag_.pack() : std::vector<std::string>();
-    }
-    bool readsOnDevice(size_t i) const override
-    {
-        return std::find(bag_.packedInputs.begin(), bag_.packedInputs.end(), int(i)) == bag_.packedInputs.end();
-    }
-
-private:
-    KernelBag bag_;
-};
-
 class CudaTactic final : public Tactic, public PackingTactic
 {
 public:
     using Generate = std::unique_ptr<CudaKernels> (*)(Problem const&, Config const&);
-    using GenerateBag = KernelBag (*)(Problem const&, Config const&);
     using Supports = Support (*)(Problem const&);
     using Configs = std::vector<Config> (*)(Problem const&);
     using FormatsOf = std::vector<Formats> (*)(Problem const&);
@@ -181,12 +133,6 @@ public:
                          Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
                          bool roundsToTf32 = false)
         : Tactic(name, version, Backend::kCuda), generate_(generate), supports_(supports), configs_(configs),
-          formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
-    {}
-    constexpr CudaTactic(char const* name, int version, GenerateBag generate, Supports supports = nullptr,
-                         Configs configs = nullptr, FormatsOf formats = nullptr, Estimate estimate = nullptr,
-                         bool roundsToTf32 = false)
-        : Tactic(name, version, Backend::kCuda), generateBag_(generate), supports_(supports), configs_(configs),
           formats_(formats), estimate_(estimate), roundsToTf32_(roundsToTf32)
     {}
     Rounding rounding() const override { return roundsToTf32_ ? Rounding::kTf32 : Rounding::kPlain; }
@@ -202,9 +148,7 @@ public:
                                                PackedConstants& packed) const override;
 
 private:
-    std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config) const;
-    Generate generate_ = nullptr;
-    GenerateBag generateBag_ = nullptr;
+    Generate generate_;
     Supports supports_;
     Configs configs_;
     FormatsOf formats_;

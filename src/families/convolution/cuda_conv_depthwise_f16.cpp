@@ -89,7 +89,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
 {
     bool const isHalf = arithmetic == Arithmetic::kHalf;
     if (config.size() != 2 || config[0] < 1 || config[0] > 8 || (config[1] != 4 && !(config[1] == 8 && isHalf)))
-        return noCudaKernels(unsupported("a config has other numbers"));
+        return noKernels(unsupported("a config has other numbers"));
     return std::make_unique<RowKernels>(p, Part{config[0], config[1]}, isHalf);
 }
 

@@ -158,7 +158,7 @@ std::unique_ptr<CudaKernels> generateStrips(Problem const& p, Config const& conf
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<StripKernels>(p, config, sharedBytes(largest, config, isHalf), isHalf);
 }
 

@@ -200,7 +200,7 @@ std::unique_ptr<CudaKernels> generateTile(Problem const& p, Config const& config
     bool const isHalf = type == DataType::kHalf;
     Geometry const largest = geometryOf(p, true);
     if (char const* const why = misfit(largest, config, isHalf))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<TileKernels>(p, config, shapeOf(largest, config, isHalf), isHalf);
 }
 

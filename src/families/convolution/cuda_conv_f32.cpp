@@ -145,7 +145,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Kind kind, Config const&
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, kind, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<ProductKernels>(p, conv::kKernel, spec);
 }
 

@@ -124,7 +124,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, bo
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, nchw, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<MmaKernels>(p, conv::kKernel, spec);
 }
 

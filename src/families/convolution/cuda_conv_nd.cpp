@@ -284,7 +284,7 @@ std::unique_ptr<CudaKernels> Tactics::generate(Problem const& p, Config const& c
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, operand, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<ProductKernels>(p, spec);
 }
 

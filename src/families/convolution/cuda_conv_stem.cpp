@@ -135,7 +135,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     stem::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<StemKernels>(p, stem::kKernel, spec);
 }
 

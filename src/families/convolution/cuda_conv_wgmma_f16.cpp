@@ -234,7 +234,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<WgmmaKernels>(p, spec);
 }
 

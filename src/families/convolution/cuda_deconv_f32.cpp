@@ -171,7 +171,7 @@ std::unique_ptr<CudaKernels> Beside<tf32>::generate(Problem const& p, Config con
 {
     conv::Spec spec;
     if (char const* const why = specOf(p, tf32, config, spec))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<WindowKernels>(p, conv::kKernel, spec);
 }
 

@@ -216,7 +216,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ge
     withSpec(operandsOf(p), config, algorithm,
              [&]<class Spec>(Spec const& spec) { made = std::make_unique<ProductKernels<Spec>>(p, spec); });
     if (!made)
-        return noCudaKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     return made;
 }
 

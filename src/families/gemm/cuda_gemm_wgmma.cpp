@@ -290,7 +290,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ge
 {
     Settled s = settle(p, algorithm);
     if (!decode(config, s))
-        return noCudaKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     return kernelsOf(s);
 }
 

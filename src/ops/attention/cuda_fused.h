@@ -64,7 +64,7 @@ std::unique_ptr<CudaKernels> fusedKernels(Problem const& problem, Config const& 
     if (isConfig(config, numbers, 1, 256))
         if (auto const spec = specOf(problem, config, maskPlan(problem).masks); !unsupported(spec))
             return std::make_unique<Kernels>(problem, spec);
-    return noCudaKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
 }
 
 // Queries and keys at the optimum, at least one.

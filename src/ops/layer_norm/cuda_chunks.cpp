@@ -94,7 +94,7 @@ Result<void> ChunkKernels::run(CudaLaunch const& launch, RunArgs& args) const
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 1, 1, 4) || config[0] == 3)
-        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     return std::make_unique<ChunkKernels>(problem, config[0]);
 }
 

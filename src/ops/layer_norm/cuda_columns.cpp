@@ -124,7 +124,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
                          config[1] <= kMostLanes;
     if (!isKnown ||
         packsFor(longestSet(problem), config[0], config[1]) > mostPacks(problem, widthOf(problem), config[0]))
-        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     return std::make_unique<ColumnKernels>(problem, int(config[0]), int(config[1]));
 }
 

@@ -162,7 +162,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     bool const isKnown = isConfig(config, 3, 1, kMostChannels) && fitsBlock(s, config[0]) &&
                          (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
     if (!isKnown)
-        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     return std::make_unique<PixelKernels>(problem, s, Choice(s, config));
 }
 

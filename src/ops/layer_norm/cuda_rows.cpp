@@ -101,7 +101,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 {
     if (!isConfig(config, 2, 8, 512) || config[1] % 32 != 0 ||
         std::find(kRowThreads, std::end(kRowThreads), config[0]) == std::end(kRowThreads) || config[1] % config[0] != 0)
-        return noCudaKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
     return std::make_unique<RowKernels>(problem, config[0], config[1]);
 }
 

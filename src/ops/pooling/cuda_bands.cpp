@@ -201,7 +201,7 @@ std::unique_ptr<CudaKernels> generateBands(Problem const& p, Config const& confi
 {
     Bands const bands(p, config);
     if (char const* const why = bands.misfit())
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<BandKernels>(p, bands);
 }
 

@@ -168,7 +168,7 @@ std::vector<Config> configsOfNchw(Problem const& p)
 std::unique_ptr<CudaKernels> generateNchw(Problem const& p, Config const& config)
 {
     if (char const* const why = misfit(p, config))
-        return noCudaKernels(unsupported(why));
+        return noKernels(unsupported(why));
     return std::make_unique<PlaneKernels>(p, config);
 }
 

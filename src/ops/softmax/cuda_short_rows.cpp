@@ -99,7 +99,7 @@ std::vector<Config> configsOfShortRows(Problem const& problem)
 std::unique_ptr<CudaKernels> generateShortRows(Problem const& problem, Config const& config)
 {
     if (!isConfig(config, 2, 1, 256) || !fits(problem, config[0], config[1]))
-        return noCudaKernels(unsupported("rows do not fit into a block"));
+        return noKernels(unsupported("rows do not fit into a block"));
     return std::make_unique<ShortRowKernels>(problem, config[0], config[1]);
 }
 

@@ -47,6 +47,9 @@ void normCases(CaseList& list)
     // Blocks hold rows together from 256 columns on; tiles have 64 or 128 rows.
     for (int64_t n : {256, 384, 512, 768, 1024, 2048})
         product("half_n" + std::to_string(n), DataType::kHalf, {n == 768 ? 333 : 131, 200}, n, kNone);
+    // Rows of a are copied first, to whole 16 bytes: three kernels, of which the norm's is the last.
+    product("half_padded", DataType::kHalf, {131, 36}, 256, kNone);
+    product("half_padded_odd", DataType::kHalf, {5, 7}, 264, kTranspose);
     product("half_batch", DataType::kHalf, {3, 67, 136}, 768, kTranspose);
     product("half_gelu", DataType::kHalf, {260, 72}, 1024, kTranspose, FusedActivation(FusedKind::kGeluErf));
     product("half_many_rows", DataType::kHalf, {9001, 8}, 512, kNone); // several tiles for a block

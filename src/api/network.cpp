@@ -186,6 +186,11 @@ Result<void> NetworkObject::lowerInputs()
         return {};
     graph_ = ir::Graph();
     graph_.name = name.empty() ? "network" : name;
+    std::map<std::string, int32_t> known; // sizes of names that are static in some input
+    for (auto const& t : inputs)
+        for (auto const& [axis, dimensionName] : t->dimensionNames)
+            if (axis < t->dims.nbDims && t->dims.d[axis] >= 0)
+                known.emplace(dimensionName, t->dims.d[axis]);
     for (auto const& t : inputs) {
         ir::Shape shape;
         if (implicitBatch) {
@@ -195,6 +200,12 @@ Result<void> NetworkObject::lowerInputs()
         for (int i = 0; i < t->dims.nbDims; ++i) {
             if (t->dims.d[i] >= 0) {
                 shape.emplace_back(t->dims.d[i]);
+                continue;
+            }
+            auto const named = t->dimensionNames.find(i);
+            auto const size = named == t->dimensionNames.end() ? known.end() : known.find(named->second);
+            if (size != known.end()) {
+                shape.emplace_back(size->second);
                 continue;
             }
             TW_ASSIGN(std::string const symbol, symbolFor(*t, i));

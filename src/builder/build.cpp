@@ -36,6 +36,40 @@ bool isFixed(plan::Contents const& c, ir::Dim const& symbol)
     return true;
 }
 
+// Gives a point of a profile the size of a dimension that is static by the name of another input's.
+Result<void> narrow(ir::Value const& v, int d, int64_t& size, runtime::Select point, size_t profile, Log& log)
+{
+    int64_t const known = v.shape[size_t(d)].value();
+    if (size == known)
+        return {};
+    Error const error =
+        invalidArgument("dimension " + std::to_string(d) + " is " + std::to_string(size) + " in input '" + v.name +
+                        "' and " + std::to_string(known) + " in another input; equal names mean equal sizes");
+    std::string const text = runtime::violation(point, profile, error);
+    if (point == runtime::Select::kOpt)
+        return invalidArgument(text);
+    log.warning(text);
+    size = known;
+    return {};
+}
+
+Result<void> narrowToStatic(plan::Contents& c, Log& log)
+{
+    using runtime::Select;
+    for (size_t p = 0; p < c.profiles.size(); ++p)
+        for (ir::Value const* v : c.graph->inputs) {
+            auto const it = c.profiles[p].inputs.find(v->name);
+            for (int d = 0; it != c.profiles[p].inputs.end() && it->second.hasShape && d < v->rank(); ++d) {
+                if (!v->shape[size_t(d)].isConst())
+                    continue;
+                TW_TRY(narrow(*v, d, it->second.opt[d], Select::kOpt, p, log));
+                TW_TRY(narrow(*v, d, it->second.min[d], Select::kMin, p, log));
+                TW_TRY(narrow(*v, d, it->second.max[d], Select::kMax, p, log));
+            }
+        }
+    return {};
+}
+
 // Symbols get the ranges that the profiles give them; a dimension is static whose minimum is its maximum everywhere.
 Result<void> bindRanges(plan::Contents& c)
 {
@@ -106,6 +140,7 @@ Result<void> build(plan::Contents& contents, Options const& options)
         contents.profiles.emplace_back();
     tune::Phases phases;
     auto passing = std::make_optional<tune::Phases::Scope>(&phases, "passes");
+    TW_TRY(narrowToStatic(contents, log));
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
     bool const cuda = options.cuda != nullptr;

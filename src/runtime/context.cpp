@@ -5,6 +5,7 @@
 
 #include "device/cuda/target.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/profile_shapes.h"
 
 namespace tw::runtime {
 
@@ -131,23 +132,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
             return cache_.front().second;
         }
     }
-    // Inputs that share a named dimension must agree.
-    ir::Bindings bindings;
-    ir::Graph const& g = engine_->graph();
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-        for (int d = 0; d < inputs_[i].dims.rank; ++d) {
-            ir::Dim const& dim = g.inputs[i]->shape[size_t(d)];
-            std::vector<std::string> names;
-            dim.collectSymbols(names);
-            if (names.size() != 1 || !(dim == ir::Dim::symbol(names[0])))
-                continue;
-            auto [at, isNew] = bindings.try_emplace(names[0], inputs_[i].dims[d]);
-            if (!isNew && at->second != inputs_[i].dims[d])
-                return invalidArgument("dimension '" + names[0] + "' is " + std::to_string(inputs_[i].dims[d]) +
-                                       " in input '" + g.inputs[i]->name + "' and " + std::to_string(at->second) +
-                                       " in another input; equal names mean equal sizes");
-        }
-    }
+    TW_TRY(checkEqualDims(engine_->graph(), states));
     TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
     std::shared_ptr<Instance> made = std::move(fresh);
     TW_TRY(placeInArena(*made, {.like = engine_->example()}));

@@ -2,6 +2,7 @@
 #include "runtime/profile_shapes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tw::runtime {
 
@@ -30,13 +31,9 @@ Result<std::unique_ptr<Instance>> resolveAt(plan::Contents const& contents, Load
 {
     std::vector<Tensor> storage;
     TW_ASSIGN(auto inputs, profileInputs(contents, profile, select, storage));
+    if (!known)
+        TW_TRY(checkEqualDims(*contents.graph, inputs));
     return resolve(block, inputs, known);
-}
-
-std::string violation(char const* point, size_t profile, Error const& error)
-{
-    return std::string(point) + " values for profile " + std::to_string(profile) +
-           " violate shape constraints: " + error.message;
 }
 
 Result<ProfileShapes> resolveProfile(plan::Contents const& contents, LoadedBlock const& block, size_t p,
@@ -45,21 +42,21 @@ Result<ProfileShapes> resolveProfile(plan::Contents const& contents, LoadedBlock
     ProfileShapes shapes;
     auto opt = resolveAt(contents, block, p, Select::kOpt);
     if (!opt.ok())
-        return Error{opt.error().code, violation("kOPT", p, opt.error())};
+        return Error{opt.error().code, violation(Select::kOpt, p, opt.error())};
     shapes.opt = std::move(*opt);
-    auto warn = [&](char const* point, Error const& error) {
+    auto warn = [&](Select point, Error const& error) {
         if (options.log)
-            options.log->warning(violation(point, p, error) + "; runs in these shapes will fail");
+            options.log->warning(violation(point, p, error));
     };
     if (options.withMinimum) {
         if (auto min = resolveAt(contents, block, p, Select::kMin); min.ok())
             shapes.min = std::move(*min);
         else
-            warn("kMIN", min.error());
+            warn(Select::kMin, min.error());
     }
     auto max = resolveAt(contents, block, p, Select::kMax);
     if (!max.ok()) {
-        warn("kMAX", max.error());
+        warn(Select::kMax, max.error());
         shapes.isMaximumValid = false;
         max = resolveAt(contents, block, p, Select::kMax, shapes.opt.get());
         if (!max.ok())
@@ -85,6 +82,35 @@ void enlarge(Instance& most, Instance const& other)
 }
 
 } // namespace
+
+std::string violation(Select point, size_t profile, Error const& error)
+{
+    char const* const name = point == Select::kMin ? "kMIN" : point == Select::kOpt ? "kOPT" : "kMAX";
+    char const* const then = point == Select::kOpt ? "" : "; runs in these shapes will fail";
+    return std::string(name) + " values for profile " + std::to_string(profile) +
+           " violate shape constraints: " + error.message + then;
+}
+
+Result<void> checkEqualDims(ir::Graph const& graph, std::vector<InputState> const& inputs)
+{
+    std::map<std::string, std::pair<int64_t, ir::Value const*>> sizes;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        ir::Value const* const v = graph.inputs[i];
+        for (int d = 0; d < inputs[i].dims.rank; ++d) {
+            ir::Dim const& dim = v->shape[size_t(d)];
+            std::vector<std::string> names;
+            dim.collectSymbols(names);
+            if (names.size() != 1 || !(dim == ir::Dim::symbol(names[0])))
+                continue;
+            auto const [known, isNew] = sizes.try_emplace(names[0], inputs[i].dims[d], v);
+            if (!isNew && known->second.first != inputs[i].dims[d])
+                return invalidArgument("dimension '" + names[0] + "' is " + std::to_string(inputs[i].dims[d]) +
+                                       " in input '" + v->name + "' and " + std::to_string(known->second.first) +
+                                       " in '" + known->second.second->name + "'; equal names mean equal sizes");
+        }
+    }
+    return {};
+}
 
 Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
                                               std::vector<Tensor>& storage)

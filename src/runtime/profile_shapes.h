@@ -22,6 +22,12 @@ enum class Select
 Result<std::vector<InputState>> profileInputs(plan::Contents const& contents, size_t profile, Select select,
                                               std::vector<Tensor>& storage);
 
+// What is said of a profile's point that breaks the network's bounds.
+std::string violation(Select point, size_t profile, Error const& error);
+
+// Input dimensions of one symbol (of equal names) are equal.
+Result<void> checkEqualDims(ir::Graph const& graph, std::vector<InputState> const& inputs);
+
 struct ProfileShapes
 {
     std::unique_ptr<Instance> min; // null: not asked for, or it breaks a layer's bounds

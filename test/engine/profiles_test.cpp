@@ -130,6 +130,79 @@ TEST(FixedProfiles, ThroughEqualNames)
     EXPECT_EQ(list(engine->getTensorShape("y")), (Shape{3, 4}));
 }
 
+// p = relu a, q = relu b, over [N,4] both, N by name; -1 or the size that `a` has in the network.
+struct EqualNames : testing::Test
+{
+    Maker m;
+    std::unique_ptr<ICudaEngine> build(int size, std::vector<Maker::Range> const& ranges)
+    {
+        ITensor *a = m.input("a", {size, 4}), *b = m.input("b", {-1, 4});
+        a->setDimensionName(0, "N");
+        b->setDimensionName(0, "N");
+        m.output(m.relu(a), "p");
+        m.output(m.relu(b), "q");
+        m.profile(ranges);
+        return m.engine();
+    }
+    int warned(char const* text) const
+    {
+        return int(std::count_if(m.logger.lines.begin(), m.logger.lines.end(), [&](auto const& l) {
+            return l.severity == ILogger::Severity::kWARNING && contains(l.text, text);
+        }));
+    }
+};
+
+TEST_F(EqualNames, StaticInOneInputIsStaticInTheOther)
+{
+    auto const engine = build(3, {{"b", {1, 4}, {3, 4}, {9, 4}}});
+    ASSERT_TRUE(engine) << m.errors();
+    EXPECT_EQ(warned("kMIN values for profile 0 violate shape constraints"), 1);
+    EXPECT_EQ(warned("kMAX values for profile 0 violate shape constraints"), 1);
+    EXPECT_EQ(list(engine->getTensorShape("b")), (Shape{3, 4}));
+    EXPECT_EQ(list(engine->getTensorShape("q")), (Shape{3, 4}));
+    Context c = contextOf(*engine);
+    m.takeErrors();
+    EXPECT_FALSE(c->setInputShape("b", Dims2(4, 4)));
+    EXPECT_TRUE(m.oneError("dimension 0 is 4, the engine has 3"));
+}
+
+TEST_F(EqualNames, OptimumOfAnotherSizeThanTheStaticOne)
+{
+    EXPECT_FALSE(build(3, {{"b", {5, 4}, {6, 4}, {7, 4}}}));
+    EXPECT_TRUE(m.oneError("kOPT values for profile 0 violate shape constraints: dimension 0 is 6 in input 'b'"));
+}
+
+TEST_F(EqualNames, OptimaThatDiffer)
+{
+    EXPECT_FALSE(build(-1, {{"a", {2, 4}, {3, 4}, {7, 4}}, {"b", {2, 4}, {6, 4}, {7, 4}}}));
+    EXPECT_TRUE(m.oneError("kOPT values for profile 0 violate shape constraints: dimension 'N' is 6 in input 'b' and 3 "
+                           "in 'a'"));
+}
+
+TEST_F(EqualNames, EndsThatDiffer)
+{
+    auto const engine = build(-1, {{"a", {1, 4}, {3, 4}, {7, 4}}, {"b", {2, 4}, {3, 4}, {5, 4}}});
+    ASSERT_TRUE(engine) << m.errors();
+    EXPECT_EQ(warned("kMIN values for profile 0 violate shape constraints: dimension 'N' is 2 in input 'b'"), 1);
+    EXPECT_EQ(warned("kMAX values for profile 0 violate shape constraints: dimension 'N' is 5 in input 'b'"), 1);
+    Context c = contextOf(*engine);
+    std::vector<float> a = ramp(28), b = ramp(28, 5), p(28), q(28);
+    float* const memory[] = {a.data(), b.data(), p.data(), q.data()};
+    char const* const names[] = {"a", "b", "p", "q"};
+    for (int i = 0; i < 4; ++i)
+        c->setTensorAddress(names[i], memory[i]);
+    for (int rows : {2, 5, 3}) {
+        ASSERT_TRUE(c->setInputShape("a", Dims2(rows, 4)) && c->setInputShape("b", Dims2(rows, 4)));
+        ASSERT_TRUE(c->enqueueV3(nullptr)) << m.errors();
+        for (size_t i = 0; i < size_t(rows) * 4; ++i)
+            EXPECT_TRUE(p[i] == a[i] && q[i] == b[i]) << i;
+    }
+    m.takeErrors();
+    ASSERT_TRUE(c->setInputShape("a", Dims2(7, 4)));
+    EXPECT_FALSE(c->enqueueV3(nullptr));
+    EXPECT_TRUE(m.oneError("equal names"));
+}
+
 // y: five elements of x [-1] from its start.
 struct Corner : testing::Test
 {

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the README says: writes its client, runs its lines in order, with a prefix of its own instead of /opt/tensorwright.
+"""Does what the README says: writes its client, runs its lines in order, with a prefix of its own instead of /opt/tensorwright; then
+the lines of CONTRIBUTING.
 
     readme.py --build build/release --model model.onnx
 
-The lines are taken from the README, so that they cannot drift. Three differ, since a test runs in what is built already: the
-build line builds what is installed and no more, `make test` is only looked up, and the client takes the stand-in for the CUDA
-runtime, which every machine has. Every make target that README.md and CONTRIBUTING.md name must be one that `make help` lists.
+The lines are taken from the files, so that they cannot drift. Some differ, since a test runs in what is built already: the build
+line builds what is installed and no more; `make test` and what ctest is to run, this test among it, are only looked up; the client
+takes the stand-in for the CUDA runtime, which every machine has. Every make target that README.md and CONTRIBUTING.md name must be
+one that `make help` lists.
 Ends with 77 where the build is not the one of the release preset, which is the one that the README makes.
 """
 import argparse
@@ -49,6 +51,8 @@ def translated(line, prefix):
     """The line as the test runs it, and whether it runs in the tree (else in the client's folder)."""
     if line.startswith("make test"):
         return "make -n test >/dev/null", True
+    if line.startswith("ctest"):
+        return line.partition("#")[0] + " -N | grep 'Total Tests: [1-9]'", True
     line = line.replace(PREFIX, str(prefix))
     if line.startswith("make"):
         return line, True
@@ -65,6 +69,9 @@ def main():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (client,), (project,) = blocks(text, "cpp"), blocks(text, "cmake")
     lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
+    work = [line for block in blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), "sh") for line in block.splitlines()]
+    if not work:
+        sys.exit("CONTRIBUTING shows no lines")
     for program in PROGRAMS:
         if not any(re.search(rf"(^|/|\s){re.escape(program)}\s", line) for line in lines):
             sys.exit(f"the README shows no line with {program}")
@@ -87,6 +94,10 @@ def main():
             run(command, ROOT if isInTree else app, environment)
         # What the compiler's line makes runs, too.
         run("./a.out", app, environment)
+        for line in work:
+            tests = run(translated(line, root)[0], ROOT, environment, stdout=subprocess.PIPE, text=True).stdout
+            if "--gtest_filter" in line and not re.search(r"^\[  PASSED  \] [1-9]", tests, re.M):
+                sys.exit("no test ran")
     return 0
 
 

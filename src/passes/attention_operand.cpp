@@ -12,8 +12,9 @@ namespace tw::passes {
 
 namespace {
 
-// The view of a value [B, heads, ., .], or of one that has the first two dimensions as one; `wanted` names them.
-StridedView headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
+// The view of a value [B, heads, ., .], or of one that has the first two dimensions as one; `wanted` names them. Null
+// where no strides say it, as of one matrix for all batches.
+std::optional<StridedView> headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
 {
     if (v->rank() == 4)
         return viewOf(v, depth);
@@ -26,10 +27,11 @@ StridedView headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
         bool const isTurned = a.secondTranspose == turned;
         if (!a.hasReshape &&
             ((isTurned && a.firstTranspose.empty()) || (a.firstTranspose == turned && a.secondTranspose.empty()))) {
-            StridedView view = headsOf(x, depth - 1, wanted);
-            if (view.sizes.size() == 4)
-                permute(view, {0, 1, 3, 2});
-            view.nodes.push_back(n);
+            auto view = headsOf(x, depth - 1, wanted);
+            if (view) {
+                permute(*view, {0, 1, 3, 2});
+                view->nodes.push_back(n);
+            }
             return view;
         }
         if (a.hasReshape && x->rank() == 4 && (isTurned || a.secondTranspose.empty())) {
@@ -46,7 +48,7 @@ StridedView headsOf(ir::Value* v, int depth, ir::Shape const& wanted)
     }
     StridedView view = viewOf(v, depth);
     if (!reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
-        view.sizes.clear();
+        return std::nullopt;
     return view;
 }
 
@@ -140,9 +142,11 @@ std::optional<AttentionOperand> sharedOperandOf(ir::Value* v, bool turned, ir::S
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted)
 {
     for (int depth = kMostNodes; depth >= 0; --depth) {
-        StridedView const view = headsOf(v, depth, wanted);
-        depth = std::min(depth, int(view.nodes.size()));
-        if (auto found = fitted(view, turned, wanted))
+        auto const view = headsOf(v, depth, wanted);
+        if (!view)
+            continue;
+        depth = std::min(depth, int(view->nodes.size()));
+        if (auto found = fitted(*view, turned, wanted))
             return found;
     }
     return std::nullopt;

@@ -22,7 +22,7 @@ struct Options
     std::vector<bool> wanted;
     // What is f16 is kept in f32, rounded nowhere between inputs and outputs: kernels may compute f16 graphs so.
     bool widensHalf = false;
-    // A loop that runs longer than this is an error: graphs may be hostile.
+    // A loop that runs longer than this is an error: graphs may be untrusted.
     int64_t maxTrips = 1'000'000;
 };
 

@@ -136,7 +136,7 @@ Dim Dim::fromExpr(Expr&& e)
 {
     if (e.terms.empty())
         return Dim(e.constant);
-    // Hostile networks can combine expressions for ever, and each max() of two doubles the text: past this size the
+    // Untrusted networks can combine expressions for ever, and each max() of two doubles the text: past this size the
     // result is a symbol that nothing binds.
     size_t textBytes = kMaxNumberBytes;
     for (auto const& [key, t] : e.terms)

@@ -8,7 +8,7 @@ namespace tw::ir {
 namespace {
 
 // Recursive descent over the text that str() writes: sum := product ('+' product)*, product := factor ('*' factor)*,
-// factor := integer | name | name '(' sum ',' sum ')' | '(' sum ')'. Depth is limited: the text may be hostile.
+// factor := integer | name | name '(' sum ',' sum ')' | '(' sum ')'. Depth is limited: the text may be untrusted.
 class DimParser
 {
 public:

@@ -36,7 +36,7 @@ using BlobTable = std::map<uint64_t, BlobPtr>; // by hashBytes()
 // without one they are written as hex.
 std::string print(Graph const& g, BlobTable* large = nullptr);
 
-// Infers every node and verifies the graph. The text may be hostile: errors name the line.
+// Infers every node and verifies the graph. The text may be untrusted: errors name the line.
 Result<std::unique_ptr<Graph>> parse(std::string const& text, OpResolver resolve, BlobTable const* large = nullptr);
 
 } // namespace tw::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a plan that may be hostile: flatbuffers are verified first, then every index, number and range is checked where
+// Reads a plan that may be untrusted: flatbuffers are verified first, then every index, number and range is checked where
 // it is used, and the graph as a whole by ir::verify.
 #include <algorithm>
 #include <map>

@@ -15,7 +15,7 @@ struct ReadGraph
     std::map<ir::Value const*, ops::PanelOrder> panels; // of its constants, those that stay in panels
 };
 
-// The graph with its regions, as hostile as the file may be; ir::verify() has still to see it. Constants lie in
+// The graph with its regions, as untrusted as the file may be; ir::verify() has still to see it. Constants lie in
 // `weights`, and stay there where `owner` keeps it; those in panels too, if `keepPanels`.
 Result<ReadGraph> readGraph(fb::Graph const& in, Section const& weights, std::shared_ptr<void const> owner,
                             bool keepPanels, Copier& copy);

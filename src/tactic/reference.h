@@ -69,7 +69,7 @@ public:
     }
     void setRegionRunner(RegionRunner runner) { runRegion_ = std::move(runner); }
 
-    // A loop that runs longer than this is an error: graphs may be hostile.
+    // A loop that runs longer than this is an error: graphs may be untrusted.
     int64_t maxTrips = 1'000'000;
 
     // State of random ops: advances with every run of the same context.

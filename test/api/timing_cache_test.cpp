@@ -110,7 +110,7 @@ TEST(TimingCache, EveryTruncationAndBitFlipIsRefused)
     EXPECT_FALSE(TimingCache::deserialize((bytes + "x").data(), bytes.size() + 1, "dev").ok());
 }
 
-TEST(TimingCache, HostileSizesWithARightHashAreRefused)
+TEST(TimingCache, UntrustedSizesWithARightHashAreRefused)
 {
     TimingCache c("dev");
     std::string const bytes = filled(c).serialize();
@@ -144,7 +144,7 @@ TEST(TimingCache, FuzzTargetTakesItsSeeds)
 
 TEST(TimingCache, CombineKeepsOwnEntries)
 {
-    TimingCache c("dev"), d("dev"), alien("gpu");
+    TimingCache c("dev"), d("dev"), foreign("gpu");
     filled(c);
     d.insert("a", {99, {}, 1});
     d.insert("n", {5, {}, 1});
@@ -152,10 +152,10 @@ TEST(TimingCache, CombineKeepsOwnEntries)
     EXPECT_EQ(c.find("a")->tactic, 1u);
     EXPECT_EQ(c.find("n")->tactic, 5u);
     EXPECT_EQ(d.size(), 2u);
-    alien.insert("q", {1, {}, 1});
-    EXPECT_FALSE(c.combine(alien, false).ok());
+    foreign.insert("q", {1, {}, 1});
+    EXPECT_FALSE(c.combine(foreign, false).ok());
     EXPECT_FALSE(c.find("q"));
-    EXPECT_TRUE(c.combine(alien, true).ok());
+    EXPECT_TRUE(c.combine(foreign, true).ok());
     EXPECT_TRUE(c.find("q"));
     EXPECT_EQ(c.fingerprint(), "dev");
     EXPECT_TRUE(c.combine(c, false).ok());
@@ -221,16 +221,16 @@ TEST_F(CacheApi, DamagedBytesGiveNull)
 
 TEST_F(CacheApi, CacheOfAnotherDevice)
 {
-    tw::api::TimingCacheObject alien(reporter, std::make_shared<TimingCache>("gpu"));
-    EXPECT_FALSE(config.setTimingCache(alien, false));
+    tw::api::TimingCacheObject foreign(reporter, std::make_shared<TimingCache>("gpu"));
+    EXPECT_FALSE(config.setTimingCache(foreign, false));
     EXPECT_EQ(config.getTimingCache(), nullptr);
     EXPECT_EQ(logger.warnings(), 1);
-    EXPECT_TRUE(config.setTimingCache(alien, true));
-    EXPECT_EQ(config.getTimingCache(), &alien);
+    EXPECT_TRUE(config.setTimingCache(foreign, true));
+    EXPECT_EQ(config.getTimingCache(), &foreign);
     std::unique_ptr<nvinfer1::ITimingCache> own(config.createTimingCache(nullptr, 0));
-    EXPECT_FALSE(own->combine(alien, false));
+    EXPECT_FALSE(own->combine(foreign, false));
     EXPECT_EQ(logger.errors(), 1);
-    EXPECT_TRUE(own->combine(alien, true));
+    EXPECT_TRUE(own->combine(foreign, true));
 }
 
 } // namespace

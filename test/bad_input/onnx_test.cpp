@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX files that are damaged, hostile or point outside their folder.
+// ONNX files that are damaged, untrusted or point outside their folder.
 #include <fstream>
 #include <iterator>
 #include <random>

@@ -24,7 +24,7 @@ namespace {
 template <class T>
 T& onFake(char const* name)
 {
-    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
     static T none{};
     EXPECT_TRUE(library) << dlerror();
     auto* const found = library ? static_cast<T*>(dlsym(library, name)) : nullptr;

@@ -18,7 +18,7 @@ namespace {
 
 Result<std::shared_ptr<cuda::Target const>> fakeTarget()
 {
-    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW); // found by everybody under the driver's name
+    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW); // found by everybody under the driver's name
     if (!library)
         return internalError(dlerror());
     *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;

@@ -25,7 +25,7 @@ using namespace nvinfer1;
 template <class T>
 T* onFake(char const* name)
 {
-    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
     return library ? reinterpret_cast<T*>(dlsym(library, name)) : nullptr;
 }
 void setCurrent(CUctx_st* context)

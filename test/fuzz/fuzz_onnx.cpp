@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX parser on hostile bytes, through the public API: no crash, and every refusal has a reason.
+// ONNX parser on untrusted bytes, through the public API: no crash, and every refusal has a reason.
 #include <cstdint>
 
 #include "onnx_client.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX model from hostile bytes to a plan, through the public API: a plan that can be loaded, or an error.
+// ONNX model from untrusted bytes to a plan, through the public API: a plan that can be loaded, or an error.
 #include <cstdint>
 #include <cstdlib>
 

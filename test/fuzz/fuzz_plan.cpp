@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan reader from hostile bytes: what is read can be written, stays the same, and is loaded and run or refused. The
+// Plan reader from untrusted bytes: what is read can be written, stays the same, and is loaded and run or refused. The
 // mutator changes bytes inside the sections and sets the hash right, so that the checks behind it are reached.
 #include <cstdint>
 #include <cstdlib>

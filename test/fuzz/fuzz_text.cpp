@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text form of graphs from hostile text: what is parsed prints as text that parses to the same text.
+// Text form of graphs from untrusted text: what is parsed prints as text that parses to the same text.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing cache from hostile bytes, as they are and with the hash set right, so that the checks behind it are reached.
+// Timing cache from untrusted bytes, as they are and with the hash set right, so that the checks behind it are reached.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -141,7 +141,7 @@ TEST(Dim, BadTextIsAnError)
     EXPECT_FALSE(Dim::parse(std::string(100000, 'N')).ok());
 }
 
-TEST(Dim, HostileProductsStayBounded)
+TEST(Dim, UntrustedProductsStayBounded)
 {
     Dim d = 1;
     for (int i = 0; i < 64; ++i)

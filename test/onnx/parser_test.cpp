@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser as a program sees it: errors, hostile models, weights, names. Models are made here, with the schema's own
+// The parser as a program sees it: errors, untrusted models, weights, names. Models are made here, with the schema's own
 // classes.
 #include <cstdlib>
 #include <fstream>

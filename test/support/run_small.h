@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an engine of a plan that may be hostile, at the optimum of its first profile, if it is small.
+// Runs an engine of a plan that may be untrusted, at the optimum of its first profile, if it is small.
 #pragma once
 
 #include <memory>

@@ -262,7 +262,7 @@ TEST(Tuner, WorkspacesHaveALimit)
     EXPECT_TRUE(chooseWith(plain.problem, {&kNeedy}, log, nullptr, 0).ok());
 }
 
-TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)
+TEST(Tuner, CacheHitIsTakenAndForeignEntryIsAMiss)
 {
     static constexpr ops::PlainTactic kRight{"relu_right", 1, right};
     Relu const relu(64);
@@ -282,9 +282,9 @@ TEST(Tuner, CacheHitIsTakenAndAlienEntryIsAMiss)
     EXPECT_EQ(hit->name, "relu_right");
     EXPECT_EQ(hit->microseconds, 3.5);
     // The tactic of the entry is not there: an ordinary choice follows, without an error.
-    TimingCache alien("test");
-    ASSERT_TRUE(alien.insert(keyWith({}), CacheEntry{12345, {7}, 1.0}));
-    auto const miss = chooseWith(relu.problem, {}, log, &alien);
+    TimingCache foreign("test");
+    ASSERT_TRUE(foreign.insert(keyWith({}), CacheEntry{12345, {7}, 1.0}));
+    auto const miss = chooseWith(relu.problem, {}, log, &foreign);
     ASSERT_TRUE(miss.ok());
     EXPECT_EQ(miss->name.find("activation_"), 0u) << miss->name;
     // A tactic that was not there when the entry was made has its turn.

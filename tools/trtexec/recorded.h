@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that were recorded in files: ONNX TensorProto (.pb, .pb.gz) and NumPy archives (.npz).
-// Every reader takes hostile bytes: it checks each size before use and throws Failure with the reason.
+// Every reader takes untrusted bytes: it checks each size before use and throws Failure with the reason.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and hostile plans: an error that says what is wrong, whatever the bytes.
+// Damaged and untrusted plans: an error that says what is wrong, whatever the bytes.
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -68,7 +68,7 @@ void survive(std::string const& bytes)
     }
 }
 
-TEST(PlanHostile, NotAPlan)
+TEST(PlanUntrusted, NotAPlan)
 {
     EXPECT_FALSE(plan::read(nullptr, 0).ok());
     EXPECT_FALSE(plan::read(nullptr, 100).ok());
@@ -77,7 +77,7 @@ TEST(PlanHostile, NotAPlan)
     expectError(std::string(47, '\0'), "47 bytes");
 }
 
-TEST(PlanHostile, Versions)
+TEST(PlanUntrusted, Versions)
 {
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
@@ -100,7 +100,7 @@ TEST(PlanHostile, Versions)
     EXPECT_TRUE(plan::read(goodPlan().data(), goodPlan().size(), strict).ok());
 }
 
-TEST(PlanHostile, TruncatedAnywhere)
+TEST(PlanUntrusted, TruncatedAnywhere)
 {
     std::string const& good = goodPlan();
     std::vector<size_t> at{0, 1, 7, 8, 47, 48, good.size() - 1};
@@ -128,7 +128,7 @@ TEST(PlanHostile, TruncatedAnywhere)
     }
 }
 
-TEST(PlanHostile, EveryFlippedBitIsNoticed)
+TEST(PlanUntrusted, EveryFlippedBitIsNoticed)
 {
     std::string b = goodPlan();
     std::mt19937 random(2);
@@ -142,7 +142,7 @@ TEST(PlanHostile, EveryFlippedBitIsNoticed)
 }
 
 // After the hash: random damage to the metadata of small plans.
-TEST(PlanHostile, RandomDamageWithTheHashSetRight)
+TEST(PlanUntrusted, RandomDamageWithTheHashSetRight)
 {
     std::vector<std::string> plans{goodPlan()};
     for (NamedCase const& c : opCases())
@@ -176,7 +176,7 @@ TEST(PlanHostile, RandomDamageWithTheHashSetRight)
     }
 }
 
-TEST(PlanHostile, SectionTables)
+TEST(PlanUntrusted, SectionTables)
 {
     size_t const table = sizeof(plan::FileHeader), entry = sizeof(plan::SectionEntry);
     auto damaged = [&](std::function<void(std::string&)> const& f) {
@@ -296,7 +296,7 @@ std::string planOf(Spec const& s)
     return withSection(plan::SectionKind::kGraph, b);
 }
 
-TEST(PlanHostile, Graphs)
+TEST(PlanUntrusted, Graphs)
 {
     auto bad = [](auto const& change, char const* part) {
         Spec s;
@@ -419,7 +419,7 @@ TEST(PlanHostile, Graphs)
 }
 
 // A few bytes that name gigabytes: a text or list that everything shares.
-TEST(PlanHostile, SharedTextsAndTables)
+TEST(PlanUntrusted, SharedTextsAndTables)
 {
     FlatBufferBuilder b;
     auto name = b.CreateString(std::string(1 << 20, 'a'));
@@ -441,7 +441,7 @@ TEST(PlanHostile, SharedTextsAndTables)
     expectError(withSection(plan::SectionKind::kGraph, deep), "GRAPH is malformed");
 }
 
-TEST(PlanHostile, MetaAndTargets)
+TEST(PlanUntrusted, MetaAndTargets)
 {
     struct Meta
     {

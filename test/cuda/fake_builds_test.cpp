@@ -21,7 +21,7 @@ namespace {
 
 Result<std::shared_ptr<cuda::Target const>> fakeTarget()
 {
-    static void* const library = dlopen(TW_DRIVER_DOUBLE, RTLD_NOW);
+    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
     if (!library)
         return internalError(dlerror());
     *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
@@ -118,7 +118,7 @@ plan::Contents network()
     return c;
 }
 
-struct DoubleBuild
+struct FakeGpuBuild
 {
     tune::TimingCache cache{"fake"};
     plan::Contents contents = network();
@@ -148,9 +148,9 @@ struct DoubleBuild
 
 } // namespace
 
-TEST(DoubleBuilds, PlainTacticsLackAFastKernel)
+TEST(FakeGpuBuilds, PlainTacticsLackAFastKernel)
 {
-    DoubleBuild b;
+    FakeGpuBuild b;
     auto const built = b.run(true, false);
     ASSERT_TRUE(built.ok()) << built.error().message;
     for (char const* layer : {"first", "second"}) {
@@ -166,9 +166,9 @@ TEST(DoubleBuilds, PlainTacticsLackAFastKernel)
     EXPECT_EQ(lack.find("does not work in these formats"), std::string::npos) << lack;
 }
 
-TEST(DoubleBuilds, OthersDoNot)
+TEST(FakeGpuBuilds, OthersDoNot)
 {
-    DoubleBuild b;
+    FakeGpuBuild b;
     auto const built = b.run(false, false);
     ASSERT_TRUE(built.ok()) << built.error().message;
     for (plan::Step const& s : b.contents.targets[0].root.steps) {
@@ -178,16 +178,16 @@ TEST(DoubleBuilds, OthersDoNot)
     }
 }
 
-TEST(DoubleBuilds, EqualTimingCachesGiveEqualPlans)
+TEST(FakeGpuBuilds, EqualTimingCachesGiveEqualPlans)
 {
     for (bool half : {false, true}) {
-        DoubleBuild filling;
+        FakeGpuBuild filling;
         auto const built = filling.run(false, half);
         ASSERT_TRUE(built.ok()) << built.error().message;
         std::string const bytes = filling.cache.serialize();
         std::string plans[2];
         for (std::string& plan : plans) {
-            DoubleBuild b;
+            FakeGpuBuild b;
             auto loaded = tune::TimingCache::deserialize(bytes.data(), bytes.size(), "fake");
             ASSERT_TRUE(loaded.ok()) << loaded.error().message;
             ASSERT_TRUE(b.cache.combine(*loaded->cache, false).ok());

@@ -67,7 +67,7 @@ TEST(CudaGemm, CompilesLarge)
     compiles(s.name(), cuda::gemm_f16::source(s));
 }
 
-TEST(CudaGemm, CompilesTurnsWithResidual)
+TEST(CudaGemm, CompilesPingPongWithResidual)
 {
     cuda::gemm_f16::Spec s = gemmSpec(128, 128, 5, 2);
     s.pingPong = s.residual = s.activateLast = true;

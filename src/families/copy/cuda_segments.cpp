@@ -29,16 +29,16 @@ bool isFlat(Segments const& r)
 }
 
 // What a block does: rows of about so many bytes of y.
-struct Way
+struct BlockShape
 {
     int64_t bytes;
     int warps;
 };
-constexpr Way kWays[] = {{8192, 8}, {4096, 4}, {16384, 16}};
+constexpr BlockShape kBlockShapes[] = {{8192, 8}, {4096, 4}, {16384, 16}};
 
-Way const& wayOf(Config const& config)
+BlockShape const& blockShapeOf(Config const& config)
 {
-    return kWays[isConfig(config, 1, 0, std::size(kWays) - 1) ? size_t(config[0]) : 0];
+    return kBlockShapes[isConfig(config, 1, 0, std::size(kBlockShapes) - 1) ? size_t(config[0]) : 0];
 }
 
 struct Shape
@@ -48,17 +48,17 @@ struct Shape
     int64_t sharedBytes() const { return kBarrierBytes + in + out; }
 };
 
-Shape shapeOf(Segments const& r, Way const& way)
+Shape shapeOf(Segments const& r, BlockShape const& block)
 {
     int64_t const size = r.elementBytes, row = r.columns * size;
-    int64_t unit = std::max<int64_t>(kPack / std::gcd(kPack, row), way.warps); // powers of 2
+    int64_t unit = std::max<int64_t>(kPack / std::gcd(kPack, row), block.warps); // powers of 2
     for (SegmentSource const& s : r.sources)
         unit = std::max(unit, kPack / std::gcd(kPack, s.lineStep * size));
     int64_t const whole = std::max(unit, kLine / std::gcd(kLine, row)); // and y's chunks are whole lines
-    if (whole * row <= way.bytes * 3 / 2)
+    if (whole * row <= block.bytes * 3 / 2)
         unit = whole;
     Shape shape;
-    shape.rows = unit * std::max<int64_t>(1, (way.bytes + unit * row / 2) / (unit * row));
+    shape.rows = unit * std::max<int64_t>(1, (block.bytes + unit * row / 2) / (unit * row));
     shape.out = shape.rows * row;
     for (SegmentSource const& s : r.sources) {
         int64_t const planes = (shape.rows + r.lines - 2) / r.lines,
@@ -89,8 +89,8 @@ std::string placesOf(Segments const& r, Shape const& shape)
 class SegmentKernels final : public CudaKernels
 {
 public:
-    SegmentKernels(Segments const& r, Way const& way, int fillInput)
-        : SegmentKernels(r, way, shapeOf(r, way), fillInput)
+    SegmentKernels(Segments const& r, BlockShape const& block, int fillInput)
+        : SegmentKernels(r, block, shapeOf(r, block), fillInput)
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
@@ -104,22 +104,22 @@ public:
     }
 
 private:
-    SegmentKernels(Segments const& r, Way const& way, Shape const& shape, int fillInput)
-        : CudaKernels(sourceOf(r, way, shape)), fillInput_(fillInput), threads_(way.warps * 32),
+    SegmentKernels(Segments const& r, BlockShape const& block, Shape const& shape, int fillInput)
+        : CudaKernels(sourceOf(r, block, shape)), fillInput_(fillInput), threads_(block.warps * 32),
           chunks_(chunksOf(r, shape))
     {
         for (SegmentSource const& s : r.sources)
             inputs_.push_back(size_t(s.input));
     }
     static int64_t chunksOf(Segments const& r, Shape const& shape) { return cuda::ceilDiv(r.rows, shape.rows); }
-    static CudaSource sourceOf(Segments const& r, Way const& way, Shape const& shape);
+    static CudaSource sourceOf(Segments const& r, BlockShape const& block, Shape const& shape);
 
     std::vector<size_t> inputs_; // of each source
     int const fillInput_, threads_;
     int64_t const chunks_; // a block each
 };
 
-CudaSource SegmentKernels::sourceOf(Segments const& r, Way const& way, Shape const& shape)
+CudaSource SegmentKernels::sourceOf(Segments const& r, BlockShape const& block, Shape const& shape)
 {
     int64_t const size = r.elementBytes, chunks = chunksOf(r, shape);
     int64_t pieces = 0; // that a warp moves of a row
@@ -128,8 +128,8 @@ CudaSource SegmentKernels::sourceOf(Segments const& r, Way const& way, Shape con
     using cuda::constant;
     return {.text = placesOf(r, shape) + constant("kSourceCount", int64_t(r.sources.size())) + constant("kSize", size) +
                     constant("kRows", shape.rows) + constant("kColumns", r.columns) + constant("kIn", shape.in) +
-                    constant("kOut", shape.out) + constant("kWarps", way.warps) +
-                    constant("kOwnRows", shape.rows / way.warps) + constant("kBarrierBytes", kBarrierBytes) +
+                    constant("kOut", shape.out) + constant("kWarps", block.warps) +
+                    constant("kOwnRows", shape.rows / block.warps) + constant("kBarrierBytes", kBarrierBytes) +
                     cuda::flag("kIsFlat", isFlat(r)) + constant("kLow", r.low) + constant("kHigh", r.high) +
                     constant("kLines", r.lines) + constant("kAllRows", r.rows) + constant("kChunks", chunks) +
                     constant("kLastBytes", (r.rows - (chunks - 1) * shape.rows) * r.columns * size) +
@@ -206,15 +206,15 @@ Support supportsSegments(Problem const& p, Segments const& segments)
 std::vector<Config> configsOfSegments(Segments const& segments)
 {
     std::vector<Config> list;
-    for (int64_t i = 0; i < int64_t(std::size(kWays)); ++i)
-        if (shapeOf(segments, kWays[i]).sharedBytes() <= cuda::kSharedLimit)
+    for (int64_t i = 0; i < int64_t(std::size(kBlockShapes)); ++i)
+        if (shapeOf(segments, kBlockShapes[i]).sharedBytes() <= cuda::kSharedLimit)
             list.push_back({i});
     return list;
 }
 
 std::unique_ptr<CudaKernels> segmentKernels(Segments const& r, Config const& config, int fillInput)
 {
-    return std::make_unique<SegmentKernels>(r, wayOf(config), fillInput);
+    return std::make_unique<SegmentKernels>(r, blockShapeOf(config), fillInput);
 }
 
 } // namespace tw::ops

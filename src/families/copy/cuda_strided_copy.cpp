@@ -50,16 +50,16 @@ int64_t unitBytes(Box const& b)
 }
 
 // What lies in x from the element that coordinate 0, or `low`, comes from.
-Stretch wordsOf(Box const& b)
+ContiguousSpan wordsOf(Box const& b)
 {
     int64_t low = 0, high = 1;
     for (int d = 0; d < b.dims.rank; ++d) {
         int64_t const n = b.low.rank ? b.high[d] - b.low[d] : b.dims[d];
         if (n <= 0)
-            return stretchOf(b.x, 0, 0, b.elementBytes);
+            return contiguousSpan(b.x, 0, 0, b.elementBytes);
         (b.from[d] < 0 ? low : high) += (n - 1) * b.from[d];
     }
-    return stretchOf(b.x, low, high, b.elementBytes);
+    return contiguousSpan(b.x, low, high, b.elementBytes);
 }
 
 bool isDense(Extents const& dims, Extents const& steps)

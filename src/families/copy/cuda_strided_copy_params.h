@@ -14,7 +14,7 @@ struct StridedCopyParams
     cuda::i32 first = 0, each = 1; // the first dimension that counts; units of a thread
     cuda::Loop<2> loop;            // x, y
     cuda::i64 low[8] = {}, span[8] = {};
-    Stretch words; // around x
+    ContiguousSpan words; // around x
 };
 
 } // namespace tw::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile has stretches of x, rows of b, which lie in shared memory as they came; of y, rows of a, words are put
+// A tile has spans of x, rows of b, which lie in shared memory as they came; of y, rows of a, words are put
 // together from elements. A thread has the same word of several rows of b: they differ by a constant on both sides.
 #pragma once
 

@@ -15,9 +15,9 @@ struct RowParams
     cuda::i64 xAt = 0, yAt = 0;
     cuda::i64 aStep = 0, bStep = 0;
     cuda::i32 a = 0, b = 0, tileA = 1, tileB = 1;
-    cuda::i32 pitch = 0, isOne = 0;                 // shared memory from a to a; a tile is one stretch of x
+    cuda::i32 pitch = 0, isOne = 0;                 // shared memory from a to a; a tile is one span of x
     cuda::i32 step = 1;                             // rows of b from one that a thread writes to to the next
-    cuda::Div length, tilesA, tilesB, packs, words; // of a row; of a stretch of x; of one of y, at most
+    cuda::Div length, tilesA, tilesB, packs, words; // of a row; of a span of x; of one of y, at most
     cuda::Loop<2> others;
 };
 

@@ -30,7 +30,7 @@ enum Kernel
 void addShortKernels(CudaSource& out)
 {
     out.text += cuda::include("families/copy/cuda_strided_copy_short.cuh");
-    for (char const* name : {"copy_stretch", "copy_whole_even", "copy_whole", "copy_few_2", "copy_few_3", "copy_few_4",
+    for (char const* name : {"copy_span", "copy_whole_even", "copy_whole", "copy_few_2", "copy_few_3", "copy_few_4",
                              "copy_to_few_2", "copy_to_few_3", "copy_to_few_4"})
         out.names.push_back(name);
 }

@@ -7,7 +7,7 @@
 
 namespace tw::ops {
 
-// Packs of a stretch of x; how many elements of the first one lie before it.
+// Packs of a span of x; how many elements of the first one lie before it.
 TW_INLINE int readStretch(ShortParams const& p, off begin, int length, off present)
 {
     int const shift = int(begin & (kPack - 1)), packs = (length + shift + kPack - 1) / kPack;
@@ -35,8 +35,8 @@ TW_INLINE int readStretch(ShortParams const& p, off begin, int length, off prese
 }
 // Tiles that follow the rows of y: in each a tile begins where its neighbour before it ends, at a multiple of
 // `slack`, so that all that is written are whole packs but for a row's own ends. kWidth: words of a row of x in shared
-// memory; 0: the tile is one stretch of x.
-TW_KERNEL __launch_bounds__(256) copy_stretch(const __grid_constant__ ShortParams p)
+// memory; 0: the tile is one span of x.
+TW_KERNEL __launch_bounds__(256) copy_span(const __grid_constant__ ShortParams p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
@@ -104,7 +104,7 @@ TW_INLINE void readRows(ShortParams const& p, off xRow, int na, int nb)
                 }
     }
 }
-// Tiles that are whole rows of y, one stretch of it.
+// Tiles that are whole rows of y, one span of it.
 TW_KERNEL __launch_bounds__(512) copy_whole(const __grid_constant__ ShortParams p)
 {
     TileBox const& t = p.box;
@@ -126,7 +126,7 @@ TW_KERNEL __launch_bounds__(512) copy_whole(const __grid_constant__ ShortParams 
     if (group >= groups)
         return;
     int o = (int(threadIdx.x) - group * na) * kPack - m;
-    // Blocks write whole lines from their first one on: lanes may lie before the stretch.
+    // Blocks write whole lines from their first one on: lanes may lie before the span.
     int const ahead = o < 0 ? int(divide(-o + na * kPack - 1, p.period)) : 0, begin = o + ahead * na * kPack;
     int from[kPack];
     int b = int(divide(begin, p.packs)), a = begin - b * na;

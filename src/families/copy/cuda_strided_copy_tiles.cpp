@@ -69,7 +69,7 @@ Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int 
         place.wordsX = place.wordsX && box.from[d] % word == 0;
         place.packsY = place.packsY && box.to[d] % pack == 0;
     }
-    // Part of the dimension with the least step in x comes last: memory is read in longer stretches.
+    // Part of the dimension with the least step in x comes last: memory is read in longer spans.
     int near = 0;
     for (int d = 1; d < dims.rank; ++d)
         if (std::abs(xSteps[d]) <= std::abs(xSteps[near]))

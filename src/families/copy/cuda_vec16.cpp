@@ -5,11 +5,11 @@
 
 namespace tw::ops {
 
-Stretch stretchOf(void const* x, int64_t low, int64_t high, int64_t unitBytes)
+ContiguousSpan contiguousSpan(void const* x, int64_t low, int64_t high, int64_t unitBytes)
 {
     uintptr_t const address = reinterpret_cast<uintptr_t>(x);
     int64_t const pack = kVec16Bytes / unitBytes;
-    Stretch s;
+    ContiguousSpan s;
     s.x = reinterpret_cast<void const*>(address / kVec16Bytes * kVec16Bytes);
     s.at = int64_t(address % kVec16Bytes) / unitBytes;
     s.begin = s.at + low;

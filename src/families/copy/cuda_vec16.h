@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels (cuda_words.cuh) that write a dense tensor in aligned words of 16 bytes whatever its rows are pieced together
-// from: stretches of elements that may begin anywhere.
+// from: spans of elements that may begin anywhere.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,6 @@ constexpr int64_t kLeastSegmentBytes = 96, kMostJoinedBytes = 2;
 constexpr int kVec16Threads = 256;
 constexpr int64_t kVec16Bytes = 16;
 
-Stretch stretchOf(void const* x, int64_t low, int64_t high, int64_t unitBytes);
+ContiguousSpan contiguousSpan(void const* x, int64_t low, int64_t high, int64_t unitBytes);
 
 } // namespace tw::ops

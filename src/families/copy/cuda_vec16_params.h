@@ -6,7 +6,7 @@
 namespace tw::ops {
 
 // Elements of `unitBytes` around x, [low, high) of them there, as Piece wants them.
-struct Stretch
+struct ContiguousSpan
 {
     void const* x = nullptr; // aligned down to 16 bytes
     cuda::i64 at = 0;        // where element 0 lies from there

@@ -35,7 +35,7 @@ struct Vec16Params
     cuda::Div columns, segments;
     cuda::i64 inputs = 0, each = 1;
     cuda::i64 end[kMostInputs + 1] = {}, step[kMostInputs] = {}; // as above
-    Stretch x[kMostInputs];
+    ContiguousSpan x[kMostInputs];
 };
 
 } // namespace tw::ops::concatenation

@@ -19,7 +19,7 @@ constexpr int kFirstVec16 = kFirstWhole + 5; // of units of 1 and 2 bytes
 constexpr int64_t kShortRowBytes = 1024;
 constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
 
-// All inputs at once: y is one stretch.
+// All inputs at once: y is one span.
 
 // The same by words. Segments: inputs, and the gap after them.
 constexpr int kEach = 4;         // words for a thread, in flight together
@@ -100,7 +100,7 @@ Result<void> runVec16(int axis, int shift, CudaLaunch const& launch, RunArgs& ar
         size_t const k = size_t(p.inputs++);
         p.end[k] = end += rows.bytes >> shift;
         p.step[k] = rows.step >> shift;
-        p.x[k] = stretchOf(x.data, 0, (rows.step * (rows.count - 1) + rows.bytes) >> shift, unit);
+        p.x[k] = contiguousSpan(x.data, 0, (rows.step * (rows.count - 1) + rows.bytes) >> shift, unit);
     }
     int64_t segments = p.inputs;
     if (end < whole.step >> shift)
@@ -190,7 +190,7 @@ CudaSource sourceOf(Problem const& problem)
     // Counted in bytes when nothing is aligned.
     TensorSpec const& y = problem.outputs[0];
     CudaSource out{.text = cuda::include("ops/concatenation/concatenation.cuh") +
-                           cuda::include("ops/concatenation/concatenation_words.cuh"),
+                           cuda::include("ops/concatenation/concatenation_vec16.cuh"),
                    .names = {"concatenation_1", "concatenation_2", "concatenation_4", "concatenation_8",
                              "concatenation_16", "concatenation_odd_1", "concatenation_odd_2", "concatenation_odd_4"},
                    .wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type),
@@ -198,7 +198,7 @@ CudaSource sourceOf(Problem const& problem)
     for (int unit = 1; unit <= 16; unit *= 2)
         out.names.push_back("concatenation_whole_" + std::to_string(unit));
     for (int unit = 1; unit <= kMostJoinedBytes; unit *= 2)
-        out.names.push_back("concatenation_words_" + std::to_string(unit));
+        out.names.push_back("concatenation_vec16_" + std::to_string(unit));
     return out;
 }
 

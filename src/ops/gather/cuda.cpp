@@ -153,7 +153,7 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     p.count = uint64_t(merged.volume());
     if (words) {
         int64_t const packs = (y.count() * bytes + kVec16Bytes - 1) / kVec16Bytes;
-        p.words = stretchOf(x.data, 0, x.count(), bytes);
+        p.words = contiguousSpan(x.data, 0, x.count(), bytes);
         p.each = packs < kWaves * launch.multiprocessors() ? 1 : kEach;
         return launch(2, blocksFor(packs, kVec16Threads * p.each), kVec16Threads, p);
     }

@@ -16,7 +16,7 @@ struct GatherParams
     cuda::Loop<2> loop; // over y: x, j
     cuda::i64 size[8] = {}, stride[8] = {};
     cuda::i32 indices = 1, first = 0, each = 1, pad = 0; // first: the first dimension that counts
-    Stretch words;                                       // around x
+    ContiguousSpan words;                                // around x
 };
 
 } // namespace tw::ops::gather

@@ -144,7 +144,7 @@ TW_INLINE void toPlanes(PixelParams const& p)
         if (c + k < p.channels)
             storeRow<W>(y + k * p.pixels, p.pixels - pixel, turned(rows, k));
 }
-// Planes that fit shared memory whole: the channels of a block are one stretch of memory, read and written 16 bytes at
+// Planes that fit shared memory whole: the channels of a block are one span of memory, read and written 16 bytes at
 // a time whatever the size of a plane. After the planes of 8 channels 16 bytes are left out.
 TW_INLINE Tile planesOf(PixelParams const& p, int& valid)
 {

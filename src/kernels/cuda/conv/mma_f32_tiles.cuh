@@ -3,7 +3,7 @@
 //   int TILE_M, TILE_N, STAGES, VECTOR, SLICES, BLOCKS_PER_SM; bool NCHW, ALIGNED; float activate(float)
 #pragma once
 
-#include "kernels/cuda/common/matrix.cuh"
+#include "kernels/cuda/conv/mma_common.cuh"
 #include "kernels/cuda/conv/mma_f32_params.h"
 
 namespace tw::cuda::conv_f32 {
@@ -11,85 +11,11 @@ namespace tw::cuda::conv_f32 {
 constexpr int THREADS = 256, WARPS = 8 / SLICES; // of a slice
 constexpr u32 X_BYTES = TILE_M * 128, STAGE_BYTES = (TILE_M + TILE_N) * 128;
 using Args = ArgsOf<float>;
-TW_INLINE int divide(int n, Div const& v)
-{
-    return int((__umulhi(u32(n), v.m) + u32(n)) >> v.s);
-}
 // Rows of 128 bytes; 8 rows at the same k lie in different banks.
 TW_INLINE u32 unitAt(int row, int unit)
 {
     return row * 128 + (unit ^ (row & 7)) * 16;
 }
-TW_INLINE float4 loadFour(u32 at)
-{
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(at)
-                 : "memory");
-    return v;
-}
-TW_INLINE void storeTwo(u32 at, float a, float b)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(a), "f"(b) : "memory");
-}
-
-// Blocks that share a tile.
-#if __CUDA_ARCH__ >= 900
-TW_INLINE u32 splitRank()
-{
-    u32 r;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
-    return r;
-}
-TW_INLINE u32 splitCount()
-{
-    u32 r;
-    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
-    return r;
-}
-TW_INLINE void splitSync()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-TW_INLINE u32 addressIn(u32 at, u32 rank)
-{
-    u32 there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
-    return there;
-}
-TW_INLINE float4 loadFourOf(u32 at) // what addressIn() gave
-{
-    float4 v;
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(at)
-                 : "memory");
-    return v;
-}
-#else
-TW_INLINE u32 splitRank()
-{
-    return 0;
-}
-TW_INLINE u32 splitCount()
-{
-    return 1;
-}
-TW_INLINE void splitSync()
-{
-    __syncthreads();
-}
-TW_INLINE u32 addressIn(u32 at, u32)
-{
-    return at;
-}
-TW_INLINE float4 loadFourOf(u32 at)
-{
-    return loadFour(at);
-}
-#endif
-
 // Where k stands.
 struct Taps
 {

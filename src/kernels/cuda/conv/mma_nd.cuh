@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/common/factors.cuh"
-#include "kernels/cuda/common/matrix.cuh"
+#include "kernels/cuda/conv/mma_common.cuh"
 #include "kernels/cuda/conv/mma_nd_params.h"
 
 namespace tw::cuda::conv_nd {
@@ -15,27 +15,10 @@ constexpr int BYTES = int(sizeof(Element)), ROW_BYTES = 32 * BYTES;
 constexpr u32 X_BYTES = TILE_M * ROW_BYTES, STAGE_BYTES = (TILE_M + TILE_N) * ROW_BYTES;
 constexpr int PITCH = TILE_N + 8; // of sums: halves of a warp store 8 bytes each without conflicts
 using Args = ArgsOf<Element>;
-TW_INLINE int divide(int n, Div const& v)
-{
-    return int((__umulhi(u32(n), v.m) + u32(n)) >> v.s);
-}
 // Rows of 64 (FP16) or 128 bytes; 8 rows at the same k lie in different banks.
 TW_INLINE u32 unitAt(int row, int unit)
 {
     return IS_HALF ? row * 64 + (unit ^ (row >> 1 & 3)) * 16 : row * 128 + (unit ^ (row & 7)) * 16;
-}
-TW_INLINE float4 loadFour(u32 at)
-{
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(at)
-                 : "memory");
-    return v;
-}
-TW_INLINE void storeTwo(u32 at, float a, float b)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(a), "f"(b) : "memory");
 }
 // VECTOR elements, those after the first `bytes` zero; nothing is read when that is 0.
 TW_INLINE void copyPart(u32 to, Element const* from, int bytes)
@@ -51,54 +34,6 @@ TW_INLINE void copyPart(u32 to, Element const* from, int bytes)
         asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"(v) : "memory");
     }
 }
-
-// Blocks that share a tile.
-#if __CUDA_ARCH__ >= 900
-TW_INLINE u32 splitRank()
-{
-    u32 r;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
-    return r;
-}
-TW_INLINE u32 splitCount()
-{
-    u32 r;
-    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
-    return r;
-}
-TW_INLINE void splitSync()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-TW_INLINE float4 loadFourOf(u32 at, u32 rank)
-{
-    u32 there;
-    float4 v;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(there)
-                 : "memory");
-    return v;
-}
-#else
-TW_INLINE u32 splitRank()
-{
-    return 0;
-}
-TW_INLINE u32 splitCount()
-{
-    return 1;
-}
-TW_INLINE void splitSync()
-{
-    __syncthreads();
-}
-TW_INLINE float4 loadFourOf(u32 at, u32)
-{
-    return loadFour(at);
-}
-#endif
 
 // The phase of a block, and how many taps it has along each axis.
 struct Phase
@@ -432,7 +367,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM) convolve(const __grid_consta
         u32 const from = base + ((m - m0) * PITCH + tid % ACROSS * 4) * 4;
         float v[4] = {bias[0], bias[1], bias[2], bias[3]};
         for (int r = 0; r < split; ++r) {
-            float4 const part = split > 1 ? loadFourOf(from, r) : loadFour(from);
+            float4 const part = split > 1 ? loadFourOf(addressIn(from, r)) : loadFour(from);
             v[0] += part.x;
             v[1] += part.y;
             v[2] += part.z;

@@ -38,7 +38,7 @@ struct JoinedRows
         idx const left = idx(p.end[at.k]) - at.column;
         if (at.k >= int(p.inputs))
             return {nullptr, 0, 0, 0, left, 0, 0};
-        Stretch const& x = p.x[at.k];
+        ContiguousSpan const& x = p.x[at.k];
         return {x.x,          off(x.at) + off(at.row) * off(p.step[at.k]) + off(at.column - begin(at.k)),
                 off(x.begin), idx(x.span),
                 left,         0,
@@ -62,11 +62,11 @@ TW_INLINE void copyVec16Rows(Vec16Params const& p)
     releaseDependents();
     copyVec16<S>(JoinedRows{p}, p.y, idx(p.count), int(p.each));
 }
-TW_KERNEL __launch_bounds__(256) concatenation_words_1(const __grid_constant__ Vec16Params p)
+TW_KERNEL __launch_bounds__(256) concatenation_vec16_1(const __grid_constant__ Vec16Params p)
 {
     copyVec16Rows<1>(p);
 }
-TW_KERNEL __launch_bounds__(256) concatenation_words_2(const __grid_constant__ Vec16Params p)
+TW_KERNEL __launch_bounds__(256) concatenation_vec16_2(const __grid_constant__ Vec16Params p)
 {
     copyVec16Rows<2>(p);
 }

@@ -20,8 +20,8 @@ ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     ctest --test-dir build/fuzz -R "$tests" --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
 
 cmake --preset tsan
-cmake --build --preset tsan -j "$jobs" --target test_engine test_api hostcuda_test
+cmake --build --preset tsan -j "$jobs" --target test_engine test_api hostcuda_test test_cuda_fake test_engine_fake_gpu
 # A child of fork starts threads of its own: the tool would end it there.
 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
-    ctest --test-dir build/tsan -R '^(engine|api|hostcuda_test)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
+    ctest --test-dir build/tsan -R '^(engine|api|hostcuda_test|cuda\.fake|engine\.fake_gpu)$' --output-on-failure --timeout 1800 -j "$jobs" </dev/null || status=1
 exit $status

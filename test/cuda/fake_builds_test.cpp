@@ -13,6 +13,7 @@
 #include "ops/reformat/op.h"
 #include "support/graph_maker.h"
 #include "tune/device_run.h"
+#include "tune/limit.h"
 #include "tune/timing_cache.h"
 
 namespace tw::test {
@@ -40,7 +41,9 @@ public:
     explicit ReferenceKernel(ir::Node const& node) : node_(node) {}
     Result<void> run(ops::RunArgs& args) const override
     {
-        if (args.outputs[0].as<unsigned char>()[0] != tune::DeviceRun::kUnwritten)
+        auto const* const first = args.outputs[0].as<unsigned char>();
+        if (std::any_of(first, first + sizeOf(args.outputs[0].type),
+                        [](unsigned char c) { return c != tune::DeviceRun::kUnwritten; }))
             return {};
         std::vector<Tensor> linear;
         std::vector<TensorRef> inputs;
@@ -171,11 +174,16 @@ TEST(FakeGpuBuilds, OthersDoNot)
     FakeGpuBuild b;
     auto const built = b.run(false, false);
     ASSERT_TRUE(built.ok()) << built.error().message;
+    int fast = 0; // a busy machine may interrupt what takes no time
     for (plan::Step const& s : b.contents.targets[0].root.steps) {
         EXPECT_GT(s.choice.microseconds, 0) << s.choice.name;
         EXPECT_GT(s.choice.limitMicroseconds, 0) << s.choice.name;
+        if (s.choice.microseconds > tune::kSlow * s.choice.limitMicroseconds)
+            continue;
+        ++fast;
         EXPECT_EQ(s.choice.lack, "") << s.choice.name;
     }
+    EXPECT_GT(fast, 0);
 }
 
 TEST(FakeGpuBuilds, EqualTimingCachesGiveEqualPlans)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library in NVRTC's place that compiles nothing: it keeps the texts that it is given, so that a test can ask for
-// those of all op cases in seconds, and then compile them as it likes. For one thread.
+// those of all op cases in seconds, and then compile them as it likes. Builds compile on many threads.
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <vector>
 
 namespace {
 
+std::mutex mutex; // of the texts
 std::vector<std::string> texts;
 
 } // namespace
@@ -26,6 +28,7 @@ TW_EXPORT char const* nvrtcGetErrorString(int)
 TW_EXPORT int nvrtcCreateProgram(void** program, char const* source, char const*, int, char const* const*,
                                  char const* const*)
 {
+    std::lock_guard lock(mutex);
     texts.emplace_back(source);
     *program = &texts; // any program but none
     return 0;
@@ -62,6 +65,7 @@ TW_EXPORT int nvrtcGetCUBIN(void*, char* cubin)
 // Texts that came since the last call.
 TW_EXPORT void twTakeSources(std::vector<std::string>* taken)
 {
+    std::lock_guard lock(mutex);
     taken->clear();
     taken->swap(texts);
 }

@@ -19,7 +19,7 @@ struct Carrier
     DataType type = DataType::kFloat;
     Format format = Format::kLinear;
     bool operator==(Carrier const&) const = default;
-    auto operator<=>(Carrier const&) const = default;
+    auto operator<=>(Carrier const&) const = default; // NOLINT(modernize-use-nullptr): not what is written here
 };
 
 // What a reader wants: of `isAnyType` the format alone counts.

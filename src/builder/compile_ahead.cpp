@@ -22,10 +22,10 @@ constexpr DataType kRates[] = {DataType::kFloat, DataType::kHalf};
 
 } // namespace
 
-void CompileAhead::WantedList::add(std::string key, ops::Problem problem, bool isGlance)
+void CompileAhead::WantedList::add(std::string const& key, ops::Problem const& problem, bool isGlance)
 {
-    if (places_.try_emplace((isGlance ? "glance|" : "") + std::move(key), list.size()).second)
-        list.push_back({std::move(problem), isGlance});
+    if (places_.try_emplace((isGlance ? "glance|" : "") + key, list.size()).second)
+        list.push_back({problem, isGlance});
 }
 
 // Problems of all steps that have CUDA tactics.
@@ -40,7 +40,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, runtime::Instance 
             continue;
         ops::Problem p = runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
         if (p.cuda)
-            out.add(tune::regionKey(p, options_.fingerprint), std::move(p), false);
+            out.add(tune::regionKey(p, options_.fingerprint), p, false);
     }
 }
 

@@ -52,7 +52,7 @@ private:
     class WantedList
     {
     public:
-        void add(std::string key, ops::Problem problem, bool isGlance);
+        void add(std::string const& key, ops::Problem const& problem, bool isGlance);
         std::vector<Wanted> list;
 
     private:

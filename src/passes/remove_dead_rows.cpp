@@ -42,7 +42,7 @@ struct Part
     int64_t begin = 0, count = 0;
     bool isAll() const { return axis == kAll; }
     bool operator==(Part const&) const = default;
-    auto operator<=>(Part const&) const = default;
+    auto operator<=>(Part const&) const = default; // NOLINT(modernize-use-nullptr): not what is written here
 };
 
 bool isNarrower(Part const& p, ir::Value const& v)

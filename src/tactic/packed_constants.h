@@ -24,7 +24,7 @@ struct Recipe
 {
     std::string name;
     std::vector<int64_t> numbers;
-    auto operator<=>(Recipe const&) const = default;
+    auto operator<=>(Recipe const&) const = default; // NOLINT(modernize-use-nullptr): not what is written here
 };
 
 // Of what fromPanels() makes of a constant that lies in that order; equal for equal orders alone.

@@ -30,7 +30,7 @@ void checkNames(ShapeRanges const& ranges, std::vector<ITensor*> const& inputs)
 {
     for (auto const& [name, range] : ranges) {
         auto const it =
-            std::find_if(inputs.begin(), inputs.end(), [&](ITensor const* t) { return name == t->getName(); });
+            std::find_if(inputs.begin(), inputs.end(), [&n = name](ITensor const* t) { return n == t->getName(); });
         if (it == inputs.end()) {
             std::string known;
             for (ITensor const* input : inputs)

@@ -86,7 +86,7 @@ void cases(CaseList& list)
         for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8, DataType::kInt32}) {
             std::string const k = std::string(kindName) + "_" + nameOf(t);
             // The largest of many small whole numbers, and their mean, are nearly the same in every row.
-            auto x = [&](Extents const& e) { return kind == Kind::kSum ? input(t, e) : uneven(t, e); };
+            auto x = [&, isSum = kind == Kind::kSum](Extents const& e) { return isSum ? input(t, e) : uneven(t, e); };
             reduce(k + "_tall", kind, 1, false, x({3000, 136}));
             reduce(k + "_tall_3", kind, 1, false, x({20011, 3}));
             reduce(k + "_tall_8", kind, 1, false, x({9001, 8}));

@@ -9,6 +9,7 @@
 //   };
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -49,14 +50,18 @@ public:
         } else if constexpr (std::is_same_v<T, std::vector<double>>) {
             reals(number, name, v);
         } else if constexpr (std::is_floating_point_v<T>) {
-            double d = v;
+            double const before = v;
+            double d = before;
             real(number, name, d);
-            v = static_cast<T>(d);
+            if (std::bit_cast<int64_t>(d) != std::bit_cast<int64_t>(before)) // several threads may read
+                v = static_cast<T>(d);
         } else {
             static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
-            int64_t i = static_cast<int64_t>(v);
+            int64_t const before = static_cast<int64_t>(v);
+            int64_t i = before;
             integer(number, name, i);
-            v = static_cast<T>(i);
+            if (i != before)
+                v = static_cast<T>(i);
         }
     }
     void field(int number, char const* name, OpaqueBytes& v)

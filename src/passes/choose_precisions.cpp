@@ -99,7 +99,8 @@ bool isLongReduction(ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::reduce::Attrs>();
     ir::Value const& x = *n.inputs[0];
-    if (a.kind == ops::reduce::Kind::kProd)
+    if (a.kind == ops::reduce::Kind::kProd || a.before == ops::reduce::Before::kSquare ||
+        a.after != ops::reduce::After::kNothing)
         return true;
     if (a.kind == ops::reduce::Kind::kAvg)
         return isSquare(x.producer);

@@ -166,7 +166,7 @@ int passedThrough(ir::Node const& n, bool refittable)
     else if (n.op == &ops::padding::def())
         same = isAll(n.attrsAs<ops::padding::Attrs>().pre, 0) && isAll(n.attrsAs<ops::padding::Attrs>().post, 0);
     else if (n.op == &ops::reduce::def())
-        same = n.attrsAs<ops::reduce::Attrs>().axes == 0;
+        same = n.attrsAs<ops::reduce::Attrs>().axes == 0 && n.attrsAs<ops::reduce::Attrs>().isBare();
     else if (isRelu(n))
         same = x.producer && isRelu(*x.producer);
     return same ? 0 : -1;

@@ -78,10 +78,15 @@ inline Mask either(Mask a, Mask b)
 #endif
 }
 
-// T: a vector or one float. choose: of numbers alone.
+// T: a vector or one float. choose: of numbers alone. enter: what is joined, where that is not the element.
 struct Sum
 {
     static constexpr float kFirst = 0;
+    template <class T>
+    static T enter(T v)
+    {
+        return v;
+    }
     template <class T>
     static T join(T a, T b)
     {
@@ -91,6 +96,11 @@ struct Sum
 struct Max
 {
     static constexpr float kFirst = -__builtin_inff();
+    template <class T>
+    static T enter(T v)
+    {
+        return v;
+    }
     static V choose(V a, V b) { return largest(a, b); }
     template <class T>
     static T join(T a, T b)
@@ -102,12 +112,48 @@ struct Max
 struct Min
 {
     static constexpr float kFirst = __builtin_inff();
+    template <class T>
+    static T enter(T v)
+    {
+        return v;
+    }
     static V choose(V a, V b) { return smallest(a, b); }
     template <class T>
     static T join(T a, T b)
     {
         T const m = b < a ? b : a;
         return b != b ? b : m;
+    }
+};
+
+struct SumAbs : Sum
+{
+    template <class T>
+    static T enter(T v)
+    {
+        return v < 0 ? -v : v; // -0 is 0 in a sum
+    }
+};
+struct SumSquares : Sum
+{
+    template <class T>
+    static T enter(T v)
+    {
+        return v * v;
+    }
+};
+struct MaxAbs
+{
+    static constexpr float kFirst = 0;
+    template <class T>
+    static T enter(T v)
+    {
+        return v < 0 ? -v : v;
+    }
+    template <class T>
+    static T join(T a, T b)
+    {
+        return Max::join(a, b);
     }
 };
 
@@ -120,9 +166,9 @@ float joinRow(float const* x, int64_t n)
     int64_t i = 0;
     for (; i + 4 * kFloats <= n; i += 4 * kFloats)
         for (int k = 0; k < 4; ++k)
-            acc[k] = Op::join(acc[k], load(x + i + k * kFloats));
+            acc[k] = Op::join(acc[k], Op::enter(load(x + i + k * kFloats)));
     for (; i + kFloats <= n; i += kFloats)
-        acc[0] = Op::join(acc[0], load(x + i));
+        acc[0] = Op::join(acc[0], Op::enter(load(x + i)));
     V const v = Op::join(Op::join(acc[0], acc[1]), Op::join(acc[2], acc[3]));
     float lanes[TW_FLOATS];
     store(lanes, v);
@@ -131,7 +177,7 @@ float joinRow(float const* x, int64_t n)
             lanes[k] = Op::join(lanes[k], lanes[k + width]);
     float joined = lanes[0];
     for (; i < n; ++i)
-        joined = Op::join(joined, x[i]);
+        joined = Op::join(joined, Op::enter(x[i]));
     return joined;
 }
 
@@ -171,6 +217,8 @@ void joinGroup(float const* x, int64_t step, float* y)
     T r[kRows];
     for (int k = 0; k < kRows; ++k)
         __builtin_memcpy(&r[k], x + k * step, sizeof(T)); // as a template argument T has lost its alignment
+    for (int k = 0; k < kRows; ++k)
+        r[k] = Op::enter(r[k]);
     for (int width = kRows / 2; width > 0; width /= 2)
         for (int k = 0; k < width; ++k)
             r[k] = Op::join(r[k], r[k + width]);
@@ -247,9 +295,94 @@ double productRow(float const* x, int64_t n)
     return product;
 }
 
+// exp(v) for v <= 0, or NaN: 2^n (1 + f P(f)), |f| <= 1/2, relative error of the polynomial below 1e-7. 0 from -127 ln 2
+// on.
+V powerOf(V v)
+{
+    constexpr float kLog2e = 1.44269504f, kLowest = -88.02969f, kWhole = 12582912.f + 127;
+    using Bits [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;
+    V const x = v < V{} + kLowest ? V{} + kLowest : v; // NaN stays
+    V const n = x * kLog2e + kWhole;                   // n + 127 in the lowest bits
+    V const f = x * kLog2e - (n - kWhole);
+    V p = V{} + 0.001326472614891827f;
+    p = p * f + 0.009671512991189957f;
+    p = p * f + 0.05550733581185341f;
+    p = p * f + 0.24022242426872253f;
+    p = p * f + 0.6931470036506653f;
+    p = p * f + 1.f;
+    return p * V(Bits(n) << 23);
+}
+// n numbers of a vector, and `other` behind them.
+V loadSome(float const* p, int64_t n, float other)
+{
+    float v[TW_FLOATS];
+    for (int64_t i = 0; i < kFloats; ++i)
+        v[i] = i < n ? p[i] : other;
+    return load(v);
+}
+float sumOfPowers(float const* x, int64_t n, float m)
+{
+    V acc[4] = {};
+    int64_t i = 0;
+    for (; i + 4 * kFloats <= n; i += 4 * kFloats)
+        for (int k = 0; k < 4; ++k)
+            acc[k] += powerOf(load(x + i + k * kFloats) - m);
+    for (; i + kFloats <= n; i += kFloats)
+        acc[0] += powerOf(load(x + i) - m);
+    if (i < n)
+        acc[1] += powerOf(loadSome(x + i, n - i, -__builtin_inff()) - m);
+    float lanes[TW_FLOATS], sum = 0;
+    store(lanes, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+    for (float const lane : lanes)
+        sum += lane;
+    return sum;
+}
+void addPowers(float const* x, int64_t step, int64_t rows, int64_t n, float const* m, float* y)
+{
+    for (int64_t i = 0; i < n; i += kFloats) {
+        bool const whole = i + kFloats <= n;
+        V const most = whole ? load(m + i) : loadSome(m + i, n - i, 0);
+        V sum = whole ? load(y + i) : loadSome(y + i, n - i, 0);
+        for (int64_t r = 0; r < rows; ++r) {
+            float const* from = x + r * step + i;
+            sum += powerOf((whole ? load(from) : loadSome(from, n - i, 0)) - most);
+        }
+        if (whole) {
+            store(y + i, sum);
+            continue;
+        }
+        float lanes[TW_FLOATS];
+        store(lanes, sum);
+        for (int64_t k = 0; k < n - i; ++k)
+            y[i + k] = lanes[k];
+    }
+}
+void lessTwo(float const* x, int64_t n, float m, float l, float* y)
+{
+    int64_t i = 0;
+    for (; i + kFloats <= n; i += kFloats)
+        store(y + i, (load(x + i) - m) - l);
+    for (; i < n; ++i)
+        y[i] = (x[i] - m) - l;
+}
+void lessTwoRows(float const* x, int64_t n, float const* m, float const* l, float* y)
+{
+    int64_t i = 0;
+    for (; i + kFloats <= n; i += kFloats)
+        store(y + i, (load(x + i) - load(m + i)) - load(l + i));
+    for (; i < n; ++i)
+        y[i] = (x[i] - m[i]) - l[i];
+}
+
 } // namespace
 
 extern kernels::RowKernels const kRows = {
-    {joinRow<Sum>, extremeOfRow<Max>, extremeOfRow<Min>}, {joinRows<Sum>, joinRows<Max>, joinRows<Min>}, productRow};
+    {joinRow<Sum>, extremeOfRow<Max>, extremeOfRow<Min>, joinRow<SumAbs>, joinRow<SumSquares>, joinRow<MaxAbs>},
+    {joinRows<Sum>, joinRows<Max>, joinRows<Min>, joinRows<SumAbs>, joinRows<SumSquares>, joinRows<MaxAbs>},
+    productRow,
+    sumOfPowers,
+    addPowers,
+    lessTwo,
+    lessTwoRows};
 
 } // namespace tw::TW_ISA

@@ -7,8 +7,96 @@
 
 namespace tw::ops::reduce {
 
+namespace {
+
+// What stands in front of sums and behind them.
+void fusedCases(CaseList& list)
+{
+    double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    struct Form
+    {
+        char const* name;
+        Kind kind;
+        Before before;
+        After after;
+    };
+    constexpr Form kForms[] = {{"l1_norm", Kind::kSum, Before::kAbs, After::kNothing},
+                               {"sum_of_squares", Kind::kSum, Before::kSquare, After::kNothing},
+                               {"l2_norm", Kind::kSum, Before::kSquare, After::kSqrt},
+                               {"log_sum", Kind::kSum, Before::kNothing, After::kLog},
+                               {"log_sum_exp", Kind::kSum, Before::kExp, After::kLog},
+                               {"rms", Kind::kAvg, Before::kSquare, After::kSqrt},
+                               {"mean_abs", Kind::kAvg, Before::kAbs, After::kNothing},
+                               {"max_abs", Kind::kMax, Before::kAbs, After::kNothing},
+                               {"min_abs", Kind::kMin, Before::kAbs, After::kNothing},
+                               {"prod_square", Kind::kProd, Before::kSquare, After::kSqrt}};
+    auto add = [&](Form const& f, std::string const& name, int64_t axes, bool keepDims, CaseInput x,
+                   std::vector<std::vector<double>> expected = {}) {
+        Attrs a;
+        a.kind = f.kind;
+        a.axes = axes;
+        a.keepDims = keepDims;
+        a.before = f.before;
+        a.after = f.after;
+        list.add(std::string(f.name) + "_" + name, a, {std::move(x)}, std::move(expected));
+    };
+    double const ln2 = 0.6931471805599453, ln10 = 2.302585092994046;
+    add(kForms[0], "by_hand", 2, false, f32({2, 3}, {1, -2, 3, -4, 5, -6}), {{6, 15}});
+    add(kForms[1], "by_hand", 2, false, f32({2, 3}, {1, -2, 3, -4, 5, -6}), {{14, 77}});
+    add(kForms[2], "by_hand", 2, true, f32({2, 2}, {3, -4, 5, -12}), {{5, 13}});
+    add(kForms[2], "beyond_f16", 1, false, input(DataType::kHalf, {3, 2}, {300, -400, 400, 300, 0, 0}), {{500, 500}});
+    add(kForms[3], "by_hand", 2, false, f32({3, 2}, {1, 1, 4, 6, 0, 0}), {{ln2, ln10, -inf}});
+    add(kForms[4], "by_hand", 2, false, f32({2, 2}, {0, 0, 0, ln2 * 3}), {{ln2, 2 * ln2 + 0.8109302162163288}});
+    add(kForms[4], "large", 2, false, f32({2, 2}, {1000, 1000, -1000, -1000}), {{1000 + ln2, -1000 + ln2}});
+    std::vector<double> const special{-inf, 0, -inf, -inf, inf, 0, inf, -inf, nan, inf, 1, nan};
+    std::vector<double> const specialSums{0, -inf, inf, inf, nan, nan};
+    add(kForms[4], "infinities", 2, false, f32({6, 2}, special), {specialSums});
+    add(kForms[4], "f16_infinities", 2, false, input(DataType::kHalf, {6, 2}, special), {specialSums});
+    std::vector<double> turned(12);
+    for (size_t i = 0; i < 12; ++i)
+        turned[i % 2 * 6 + i / 2] = special[i];
+    add(kForms[4], "infinities_of_columns", 1, false, f32({2, 6}, turned), {specialSums});
+    std::vector<double> wide(75, -inf); // NaN among the numbers of a vector; none
+    std::vector<double> wider = wide;
+    wide[70] = nan;
+    wide[3] = inf;
+    wider[40] = 2;
+    wide.insert(wide.end(), wider.begin(), wider.end());
+    add(kForms[4], "infinities_of_rows", 2, false, f32({2, 75}, wide), {{nan, 2}});
+    for (Form const& f : kForms) {
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::string const n = nameOf(t);
+            for (int64_t length : {7, 9, 64, 257})
+                add(f, n + "_rows_of_" + std::to_string(length), 2, false, input(t, {3, length}));
+            for (int64_t columns : {1, 23, 64, 255})
+                add(f, n + "_columns_" + std::to_string(columns), 2, true, input(t, {2, 19, columns}));
+            add(f, n + "_pixels", 12, true, input(t, {2, 20, 9, 7}));
+            add(f, n + "_outer_and_inner", 5, true, input(t, {3, 4, 5}));
+            add(f, n + "_first_and_last", 9, false, input(t, {3, 2, 5, 67}));
+            add(f, n + "_alternating", 0b10101010, false, input(t, {2, 3, 2, 3, 2, 3, 2, 3}));
+            add(f, n + "_no_axis", 0, true, input(t, {2, 3}));
+        }
+        add(f, "empty", 2, false, f32({2, 0}));
+        add(f, "scalar", 0, false, f32({}, {1}));
+    }
+    for (Form const& f : {kForms[0], kForms[2], kForms[4]})
+        for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+            std::string const n = nameOf(t);
+            add(f, n + "_tall", 1, false, input(t, {3000, 136}));
+            add(f, n + "_tall_3", 1, false, input(t, {20011, 3}));
+            add(f, n + "_rows_of_49", 2, false, input(t, {1101, 49}));
+            add(f, n + "_rows_of_40007", 2, false, input(t, {3, 40007}));
+            add(f, n + "_rows_of_331", 2, false, input(t, {65, 331}));
+        }
+    add(kForms[4], "f32_rows_of_400009", 2, false, f32({3, 400009}));
+    add(kForms[2], "all_of_many", 3, false, f32({67, 9001}));
+}
+
+} // namespace
+
 void cases(CaseList& list)
 {
+    fusedCases(list);
     double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     auto reduce = [&](std::string name, Kind kind, int64_t axes, bool keepDims, CaseInput x,
                       std::vector<std::vector<double>> expected = {}) {

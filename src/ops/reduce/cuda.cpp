@@ -20,7 +20,7 @@ class PlainKernels final : public CudaKernels
 {
 public:
     explicit PlainKernels(Problem const& problem)
-        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
                                cuda::constant("RANK", std::max(problem.inputs[0].dims.rank, 1)) +
                                cuda::include("ops/reduce/reduce.cuh"),
                        .names = {"reduce_threads", "reduce_blocks"},

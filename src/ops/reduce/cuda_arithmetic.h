@@ -10,15 +10,21 @@
 namespace tw::ops::reduce {
 
 // What reduce_arithmetic.cuh wants.
-inline std::string arithmeticOf(Kind kind, DataType type)
+inline std::string arithmeticOf(Attrs const& a, DataType type)
 {
-    return cuda::type("T", cuda::storageOf(type)) + cuda::constant("KIND", int64_t(kind));
+    std::string const kind = cuda::constant("KIND", int64_t(a.kind)), number = cuda::storageOf(type);
+    if (a.isBare())
+        return cuda::type("T", number) + kind;
+    std::string const element = a.isLogSumExp() ? "Exponent<" + number + ">"
+                                                : "Element<" + number + ", " + std::to_string(int(a.before)) + ", " +
+                                                      std::to_string(int(a.after)) + ">";
+    return cuda::include("ops/reduce/reduce_element.cuh") + cuda::type("T", "tw::ops::reduce::" + element) + kind;
 }
 
 // What numbers of a type are joined in.
-inline int64_t accumulatorBytes(DataType type)
+inline int64_t accumulatorBytes(Attrs const& a, DataType type)
 {
-    return isFloating(type) ? 4 : 8;
+    return isFloating(type) && !a.isLogSumExp() ? 4 : 8;
 }
 
 } // namespace tw::ops::reduce

@@ -99,15 +99,15 @@ Choice choiceOf(Config const& config, Columns const& c, DataType t)
 struct Plan
 {
     DataType type;
-    Kind kind;
+    Attrs const& attrs;
     Axes axes;
     Choice choice;
     Packing packing;
 
     Plan(Problem const& problem, Config const& config)
-        : type(problem.inputs[0].type), kind(problem.node->attrsAs<Attrs>().kind)
+        : type(problem.inputs[0].type), attrs(problem.node->attrsAs<Attrs>())
     {
-        axesOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].maxDims, axes);
+        axesOf(attrs, problem.inputs[0].maxDims, axes);
         Columns const optimum = axes.of(problem.inputs[0].dims);
         choice = choiceOf(config, optimum, type);
         packing = packingOf(optimum, type, choice.mayFold(optimum));
@@ -124,7 +124,7 @@ public:
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> y) const override
     {
-        return plan_.sums() > 1 ? y[0].count() * plan_.sums() * accumulatorBytes(plan_.type) : 0;
+        return plan_.sums() > 1 ? y[0].count() * plan_.sums() * accumulatorBytes(plan_.attrs, plan_.type) : 0;
     }
 
 private:
@@ -136,7 +136,7 @@ private:
 
 CudaSource ColumnKernels::sourceOf(Problem const& problem, Plan const& plan)
 {
-    return {.text = arithmeticOf(plan.kind, plan.type) + cuda::constant("WIDTH", plan.packing.width) +
+    return {.text = arithmeticOf(plan.attrs, plan.type) + cuda::constant("WIDTH", plan.packing.width) +
                     cuda::constant("LANES", plan.choice.lanes) + cuda::constant("FOLDED", plan.packing.fold) +
                     cuda::flag("IS_WHOLE", plan.choice.isWhole) + cuda::constant("AHEAD", plan.choice.ahead) +
                     cuda::constant("BLOCKS", plan.choice.resident()) + cuda::include("ops/reduce/reduce_columns.cuh"),

@@ -39,7 +39,7 @@ class PixelKernels final : public CudaKernels
 public:
     PixelKernels(Problem const& problem, Choice const& choice)
         : CudaKernels({.text = cuda::include("kernels/cuda/common/matrix.cuh") +
-                               arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+                               arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
                                cuda::constant("THREADS", choice.threads) +
                                cuda::include("ops/reduce/reduce_pixels.cuh"),
                        .names = {"reduce", "finish"},
@@ -83,6 +83,8 @@ Support supports(Problem const& p, DataType type)
     Extents const& x = p.inputs[0].maxDims;
     if (p.inputs[0].type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
+    if (!p.node->attrsAs<Attrs>().isBare())
+        return Support::no("has nothing in front of the sum or behind it");
     if (x.rank < 3 || p.node->attrsAs<Attrs>().axes != int64_t(3) << (x.rank - 2))
         return Support::no("reduces the two axes behind the channels only");
     if (x.volume(x.rank - 2, x.rank) > kMostPixels || x[x.rank - 3] > kMostPixels || x.volume() == 0)

@@ -36,24 +36,24 @@ class RowKernels final : public CudaKernels
 {
 public:
     RowKernels(Problem const& problem, Choice const& choice)
-        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
                                cuda::constant("PACKS_AHEAD", choice.ahead) +
                                cuda::constant("BLOCKS", choice.ahead > kMostAhead / 2 ? 4 : 6) +
                                cuda::include("ops/reduce/reduce_rows.cuh"),
                        .names = {"reduce_warps", "reduce_rows", "reduce_rows_finish", "reduce_rows_finish_many"},
                        .wide = isWide(problem),
                        .isDependent = true}),
-          type_(problem.inputs[0].type), shares_(choice.shares)
+          accumulatorBytes_(accumulatorBytes(problem.node->attrsAs<Attrs>(), problem.inputs[0].type)),
+          shares_(choice.shares)
     {}
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
     int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> y) const override
     {
-        return shares_ > 1 ? y[0].count() * shares_ * accumulatorBytes(type_) : 0;
+        return shares_ > 1 ? y[0].count() * shares_ * accumulatorBytes_ : 0;
     }
 
 private:
-    DataType const type_;
-    int64_t const shares_;
+    int64_t const accumulatorBytes_, shares_;
 };
 
 Result<void> RowKernels::run(CudaLaunch const& launch, RunArgs& args) const

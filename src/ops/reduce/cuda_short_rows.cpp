@@ -29,7 +29,7 @@ class ShortRowKernels final : public CudaKernels
 {
 public:
     ShortRowKernels(Problem const& problem, int64_t rows)
-        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>().kind, problem.inputs[0].type) +
+        : CudaKernels({.text = arithmeticOf(problem.node->attrsAs<Attrs>(), problem.inputs[0].type) +
                                cuda::constant("N", lengthOf(problem)) + cuda::constant("ROWS", rows) +
                                cuda::flag("EXACT", isStatic(problem)) +
                                cuda::include("ops/reduce/reduce_short_rows.cuh"),

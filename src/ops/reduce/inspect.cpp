@@ -12,6 +12,12 @@ void inspect_reduce(LayerFacts& facts)
     facts.add("Operation", kOperations[int(a.kind)]);
     facts.add("Axes", a.axes);
     facts.addFlag("KeepDimensions", a.keepDims);
+    if (a.isBare())
+        return;
+    constexpr char const* kBefore[] = {"", "kABS", "kSQUARE", "kEXP"};
+    constexpr char const* kAfter[] = {"", "kSQRT", "kLOG"};
+    facts.add("Before", kBefore[int(a.before)]);
+    facts.add("After", kAfter[int(a.after)]);
 }
 
 } // namespace tw::ops

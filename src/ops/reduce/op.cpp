@@ -39,6 +39,18 @@ std::vector<ir::Dim> reduceContent(Attrs const& a, Extents const& x, std::vector
     return to;
 }
 
+Result<void> checkFused(ir::InferContext& ctx, Attrs const& a)
+{
+    if (int(a.before) < 0 || a.before > Before::kExp || int(a.after) < 0 || a.after > After::kLog)
+        return ctx.error("reduce has no function " + std::to_string(int(a.before)) + " in front (allowed: 0..3) or " +
+                         std::to_string(int(a.after)) + " behind (allowed: 0..2)");
+    if (a.isLogSumExp() && (a.kind != Kind::kSum || a.after != After::kLog))
+        return ctx.error("reduce takes exponentials in front of a sum with a logarithm behind it only");
+    if (!a.isBare() && !isFloating(ctx.type(0)))
+        return ctx.error(ctx.describe(0) + " must be f32 or f16, for reduce has a function in front or behind");
+    return {};
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
@@ -48,6 +60,7 @@ Result<void> infer(ir::InferContext& ctx)
     DataType const t = ctx.type(0);
     if (!isFloating(t) && t != DataType::kInt8 && t != DataType::kInt32)
         return ctx.error(ctx.describe(0) + " must be f32, f16, i8 or i32");
+    TW_TRY(checkFused(ctx, a));
     if (a.axes < 0 || a.axes >> rank != 0)
         return ctx.error("axis mask " + std::to_string(a.axes) + " names axes beyond " + ctx.describe(0) + " of rank " +
                          std::to_string(rank));
@@ -73,9 +86,16 @@ Result<void> infer(ir::InferContext& ctx)
 
 void domain(ir::Node const& node, int, Domain& d)
 {
-    if (node.attrsAs<Attrs>().kind == Kind::kProd && isFloating(node.inputs[0]->type)) {
-        d.lo = 0.5; // a product that neither vanishes nor overflows
+    auto const& a = node.attrsAs<Attrs>();
+    if (!isFloating(node.inputs[0]->type))
+        return;
+    // A product that neither vanishes nor overflows; roots and logarithms of positive numbers.
+    if (a.kind == Kind::kProd || (a.after != After::kNothing && a.before == Before::kNothing)) {
+        d.lo = 0.5;
         d.hi = 1.5;
+    } else if (a.isLogSumExp()) {
+        d.lo = -8; // sums that a few elements decide
+        d.hi = 8;
     }
 }
 

@@ -32,6 +32,15 @@ struct RealValue
     }
 };
 
+double entering(Before before, double v)
+{
+    return before == Before::kAbs ? std::fabs(v) : before == Before::kSquare ? v * v : v;
+}
+double leaving(After after, double v)
+{
+    return after == After::kSqrt ? std::sqrt(v) : after == After::kLog ? std::log(v) : v;
+}
+
 // In the integers: products of i32 wrap (as the sums' truncation does), those of i8 stay where they saturate.
 struct WholeValue
 {
@@ -79,6 +88,21 @@ Result<void> reference(RefContext& ctx)
     Extents const strides = stridesOf(x.dims);
     int64_t const count = reduced.volume();
     Counter outer(kept);
+    if (a.isLogSumExp()) {
+        for (int64_t at = 0; at < y.count(); ++at, outer.next()) {
+            auto each = [&](auto const& with) {
+                Counter inner(reduced);
+                for (int64_t k = 0; k < count; ++k, inner.next())
+                    with(x.get(outer.offset(strides) + inner.offset(strides)));
+            };
+            RealValue most(Kind::kMax);
+            double sum = 0;
+            each([&](double v) { most.join(Kind::kMax, v); });
+            each([&](double v) { sum += std::exp(v - most.value); });
+            y.set(at, std::isfinite(most.value) ? most.value + std::log(sum) : most.value);
+        }
+        return {};
+    }
     for (int64_t at = 0; at < y.count(); ++at, outer.next()) {
         RealValue real(a.kind);
         WholeValue whole(a.kind, x.type == DataType::kInt32);
@@ -86,12 +110,12 @@ Result<void> reference(RefContext& ctx)
         for (int64_t k = 0; k < count; ++k, inner.next()) {
             int64_t const from = outer.offset(strides) + inner.offset(strides);
             if (isFloating(x.type))
-                real.join(a.kind, x.get(from));
+                real.join(a.kind, entering(a.before, x.get(from)));
             else
                 whole.join(a.kind, x.getInt(from));
         }
         if (isFloating(x.type)) // 0 / 0 is NaN
-            y.set(at, a.kind == Kind::kAvg ? real.value / double(count) : real.value);
+            y.set(at, leaving(a.after, a.kind == Kind::kAvg ? real.value / double(count) : real.value));
         else
             y.setInt(at, whole.result(a.kind, count));
     }

@@ -25,6 +25,7 @@
 #include "ops/pointwise/op.h"
 #include "ops/reduce/op.h"
 #include "ops/scale/op.h"
+#include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
@@ -126,6 +127,8 @@ char const* wideResult(ir::Node const& n)
         return "its results leave the range or the digits of FP16";
     if (n.op == &reduce::def() && isLongReduction(n))
         return "sums and products over an axis leave the range of FP16";
+    if (n.op == &softmax::def() && n.attrsAs<softmax::Attrs>().log)
+        return "its results leave the range or the digits of FP16";
     if (n.op == &cumulative_sum::def())
         return "sums along an axis leave the range and the digits of FP16";
     if (n.op == &fill::def())

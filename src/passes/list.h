@@ -19,6 +19,8 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseRotary(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx);
 Result<bool> sinkReshapes(ir::Graph& g, PassContext const& ctx);
 Result<bool> patchesToMatmul(ir::Graph& g, PassContext const& ctx);
 Result<bool> mergeMatmuls(ir::Graph& g, PassContext const& ctx);

@@ -27,6 +27,8 @@ std::vector<Pass> const& pipeline()
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_reduce", fuseReduce, Form::kCanonical, Form::kCanonical, 0},
+        {"fuse_log_softmax", fuseLogSoftmax, Form::kCanonical, Form::kCanonical, 0},
         {"sink_reshapes", sinkReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"patches_to_matmul", patchesToMatmul, Form::kCanonical, Form::kCanonical, 0},
         {"merge_matmuls", mergeMatmuls, Form::kCanonical, Form::kCanonical, 0},

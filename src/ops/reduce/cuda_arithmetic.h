@@ -18,7 +18,8 @@ inline std::string arithmeticOf(Attrs const& a, DataType type)
     std::string const element = a.isLogSumExp() ? "Exponent<" + number + ">"
                                                 : "Element<" + number + ", " + std::to_string(int(a.before)) + ", " +
                                                       std::to_string(int(a.after)) + ">";
-    return cuda::include("ops/reduce/reduce_element.cuh") + cuda::type("T", "tw::ops::reduce::" + element) + kind;
+    return cuda::include(a.isLogSumExp() ? "ops/reduce/reduce_log_sum_exp.cuh" : "ops/reduce/reduce_element.cuh") +
+           cuda::type("T", "tw::ops::reduce::" + element) + kind;
 }
 
 // What numbers of a type are joined in.

@@ -10,10 +10,12 @@ namespace tw::ops::softmax {
 void cases(CaseList& list)
 {
     double const inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    bool log = false;
     auto softmax = [&](std::string name, int64_t axis, CaseInput x, std::vector<std::vector<double>> expected = {}) {
         Attrs a;
         a.axis = axis;
-        list.add(std::move(name), a, {std::move(x)}, std::move(expected));
+        a.log = log;
+        list.add((log ? "log_" : "") + std::move(name), a, {std::move(x)}, std::move(expected));
     };
     double const ln2 = 0.6931471805599453;
     softmax("by_hand", 1, f32({1, 3}, {0, ln2, 0}), {{0.25, 0.5, 0.25}});
@@ -59,6 +61,31 @@ void cases(CaseList& list)
         few[i * 8 + 5] = double(i % 7);
     softmax("half_columns_of_few", 1, input(DataType::kHalf, {1, 700, 8}, few));
     softmax("half_columns", 1, input(DataType::kHalf, {2, 9, 4}));
+    softmax("empty_axis", 1, f32({2, 0, 3}));
+    softmax("empty_batch", 1, f32({0, 5}));
+
+    log = true;
+    softmax("by_hand", 1, f32({2, 2}, {0, 0, 5, 5 + 2 * ln2}),
+            {{-ln2, -ln2, -1.6094379124341003, -0.2231435513142097}});
+    softmax("very_different", 0, f32({2}, {-1e30, 1e30}), {{-2e30, 0}});
+    softmax("far_below", 1, f32({2, 3}, {0, -200, -1000, 5000, 5000, 4000}),
+            {{0, -200, -1000, -ln2, -ln2, -1000 - ln2}});
+    softmax("minus_infinity", 1, f32({2, 2}, {-inf, 0, -inf, -inf}), {{-inf, 0, nan, nan}});
+    softmax("nan", 1, f32({2, 3}, {0, nan, 1, inf, 0, 1}), {{nan, nan, nan, nan, nan, nan}});
+    softmax("nan_columns", 0, f32({3, 2}, {0, -inf, nan, 0, 1, -inf}), {{nan, -inf, nan, 0, nan, -inf}});
+    softmax("one_element", 0, f32({1}, {5}), {{0}});
+    for (DataType t : {DataType::kFloat, DataType::kHalf}) {
+        std::string const of = nameOf(t);
+        for (int64_t n : {2, 7, 8, 9, 17, 64, 65, 1000, 1001, 4100, 8193, 16383})
+            softmax(of + "_row_" + std::to_string(n), 1, input(t, {5, n}));
+        for (int64_t inner : {2, 63, 64, 136, 255, 257})
+            for (int64_t n : {5, 21, 150, 700})
+                softmax(of + "_columns_of_" + std::to_string(n) + "_" + std::to_string(inner), 1,
+                        input(t, {2, n, inner}));
+        softmax(of + "_axis_0_of_4", 0, input(t, {3, 2, 4, 5}));
+        softmax(of + "_many_rows", 1, input(t, {77, 128}));
+    }
+    softmax("half_columns_of_few", 1, input(DataType::kHalf, {1, 700, 8}, few));
     softmax("empty_axis", 1, f32({2, 0, 3}));
     softmax("empty_batch", 1, f32({0, 5}));
 }

@@ -4,10 +4,12 @@
 
 #include "kernels/cpu/jit/pointwise.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
+#include "ops/softmax/cpu_log.h"
 #include "ops/softmax/op.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/element.h"
 #include "tactic/tactic.h"
+#include "tactic/vector_tactic.h"
 
 namespace tw::ops::softmax {
 
@@ -17,7 +19,7 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // Slices that are contiguous rows of n.
 template <class T>
-void rows(int64_t count, int64_t n, T const* x, T* y)
+void rows(bool log, int64_t count, int64_t n, T const* x, T* y)
 {
     for (int64_t r = 0; r < count; ++r, x += n, y += n) {
         float m = kLowest;
@@ -29,6 +31,11 @@ void rows(int64_t count, int64_t n, T const* x, T* y)
             s += double(e);
             if constexpr (std::is_same_v<T, float>)
                 y[j] = e;
+        }
+        if (log) {
+            for (int64_t j = 0; j < n; ++j)
+                storeElement(y[j], double(loadElement(x[j]) - m) - std::log(s));
+            continue;
         }
         float const scale = float(1 / s);
         for (int64_t j = 0; j < n; ++j) {
@@ -42,7 +49,7 @@ void rows(int64_t count, int64_t n, T const* x, T* y)
 
 // Slices that run across `inner` columns: all columns at once, kBlock of them at a time.
 template <class T>
-void columns(int64_t outer, int64_t n, int64_t inner, T const* x, T* y)
+void columns(bool log, int64_t outer, int64_t n, int64_t inner, T const* x, T* y)
 {
     constexpr int64_t kBlock = 256;
     float m[kBlock];
@@ -65,30 +72,33 @@ void columns(int64_t outer, int64_t n, int64_t inner, T const* x, T* y)
             for (int64_t j = 0; j < n; ++j) {
                 T const* row = x + j * inner + first;
                 T* out = y + j * inner + first;
-                for (int64_t i = 0; i < width; ++i)
-                    storeElement(out[i], double(std::exp(loadElement(row[i]) - m[i])) / s[i]);
+                for (int64_t i = 0; i < width; ++i) {
+                    double const d = double(loadElement(row[i]) - m[i]);
+                    storeElement(out[i], log ? d - std::log(s[i]) : double(std::exp(float(d))) / s[i]);
+                }
             }
         }
 }
 
 template <class T>
-void softmaxAs(TensorRef const& x, TensorRef const& y, int axis)
+void softmaxAs(TensorRef const& x, TensorRef const& y, Attrs const& a)
 {
+    int const axis = int(a.axis);
     int64_t const outer = x.dims.volume(0, axis), n = x.dims[axis], inner = x.dims.volume(axis + 1, x.dims.rank);
     if (inner == 1)
-        rows(outer, n, x.as<T>(), y.as<T>());
+        rows(a.log, outer, n, x.as<T>(), y.as<T>());
     else
-        columns(outer, n, inner, x.as<T>(), y.as<T>());
+        columns(a.log, outer, n, inner, x.as<T>(), y.as<T>());
 }
 
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
-    int const axis = int(node.attrsAs<Attrs>().axis);
+    auto const& a = node.attrsAs<Attrs>();
     if (x.type == DataType::kFloat)
-        softmaxAs<float>(x, y, axis);
+        softmaxAs<float>(x, y, a);
     else
-        softmaxAs<uint16_t>(x, y, axis);
+        softmaxAs<uint16_t>(x, y, a);
     return {};
 }
 
@@ -136,6 +146,8 @@ public:
         Extents const& e = p.inputs[0].maxDims;
         if (p.inputs[0].type != DataType::kFloat)
             return Support::no("takes f32 only");
+        if (p.node->attrsAs<Attrs>().log)
+            return Support::no("gives no logarithms");
         if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) != 1)
             return Support::no("takes the last axis only");
         return supportsIsa(isa_);
@@ -225,6 +237,8 @@ public:
         Extents const& e = p.inputs[0].dims;
         if (p.inputs[0].type != DataType::kFloat)
             return Support::no("takes f32 only");
+        if (p.node->attrsAs<Attrs>().log)
+            return Support::no("gives no logarithms");
         if (e.volume(int(p.node->attrsAs<Attrs>().axis) + 1, e.rank) == 1)
             return Support::no("takes other axes than the last");
         return supportsIsa(isa_);
@@ -250,11 +264,29 @@ private:
 constexpr ColumnsTactic kColumnsAvx512{"softmax_f32_columns_avx512", kernels::jit::Isa::kAvx512};
 constexpr ColumnsTactic kColumnsAvx2{"softmax_f32_columns_avx2", kernels::jit::Isa::kAvx2};
 
+// ---- The logarithm, f32 along any axis.
+
+Support supportsLog(Problem const& p)
+{
+    return p.node->attrsAs<Attrs>().log ? Support::yes() : Support::no("gives logarithms only");
+}
+template <kernels::RowKernels const& k>
+Result<void> runLog(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    logSoftmax(k, int(node.attrsAs<Attrs>().axis), args.inputs[0], args.outputs[0].as<float>(), *args.workers);
+    return {};
+}
+using kernels::jit::Isa;
+constexpr VectorTactic kLogAvx512{"softmax_f32_log_avx512", 1,           Isa::kAvx512,
+                                  runLog<avx512::kRows>,    supportsLog, onlyLinear};
+constexpr VectorTactic kLogAvx2{"softmax_f32_log_avx2", 1, Isa::kAvx2, runLog<avx2::kRows>, supportsLog, onlyLinear};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kColumnsAvx512, &kColumnsAvx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512,    &kAvx2,    &kColumnsAvx512, &kColumnsAvx2,
+                                              &kLogAvx512, &kLogAvx2, &kPlain};
     return kList;
 }
 

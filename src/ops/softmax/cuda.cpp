@@ -19,6 +19,7 @@ class PlainKernels final : public CudaKernels
 public:
     explicit PlainKernels(Problem const& problem)
         : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+                               cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
                                cuda::include("ops/softmax/softmax.cuh"),
                        .names = {"softmax_threads", "softmax_warps", "softmax_blocks"},
                        .wide = isWide(problem)}),
@@ -105,6 +106,7 @@ public:
 private:
     RowKernels(Problem const& problem, Shares const& s)
         : CudaKernels({.text = cuda::type("T", cuda::storageOf(problem.inputs[0].type)) +
+                               cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
                                cuda::constant("THREADS", threadsOf(s.row)) + cuda::constant("ROW", s.row) +
                                cuda::constant("WIDTH", widthOf(problem.inputs[0].type)) +
                                cuda::constant("PACKS", s.packs) + cuda::include("ops/softmax/softmax_rows.cuh"),

@@ -87,8 +87,8 @@ CudaSource ColumnKernels::sourceOf(Problem const& problem, Shares const& s)
 {
     DataType const t = problem.inputs[0].type;
     int64_t const n = lengthOf(problem);
-    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::constant("N", n) + cuda::constant("X", s.lanes) +
-                    cuda::constant("Y", s.parts) +
+    return {.text = cuda::type("T", cuda::storageOf(t)) + cuda::flag("LOG", problem.node->attrsAs<Attrs>().log) +
+                    cuda::constant("N", n) + cuda::constant("X", s.lanes) + cuda::constant("Y", s.parts) +
                     cuda::flag("EXACT", problem.node->inputs[0]->shape[size_t(axisOf(problem))].isConst()) +
                     cuda::flag("RAW", s.isRaw(t, n)) + cuda::constant("WIDTH", s.width) +
                     cuda::constant("RESIDENT", s.resident(t, n)) + cuda::include("ops/softmax/softmax_columns.cuh"),

@@ -67,6 +67,8 @@ Support supportsShortRows(Problem const& problem)
 {
     TensorSpec const& x = problem.inputs[0];
     int const axis = int(problem.node->attrsAs<Attrs>().axis);
+    if (problem.node->attrsAs<Attrs>().log)
+        return Support::no("gives no logarithms");
     if (x.maxDims.volume(axis + 1, x.maxDims.rank) > 1)
         return Support::no("takes the innermost axis only");
     if (!problem.node->inputs[0]->shape[size_t(axis)].isConst())

@@ -8,7 +8,7 @@ void inspect_softmax(LayerFacts& facts)
 {
     facts.kind("CudaSoftMax", "SoftMax");
     facts.add("Axes", int64_t(1) << facts.attrs<softmax::Attrs>().axis);
-    facts.addFlag("HasLog", false);
+    facts.addFlag("HasLog", facts.attrs<softmax::Attrs>().log);
 }
 
 } // namespace tw::ops

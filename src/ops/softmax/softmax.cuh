@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread a slice where neighbours lie beside each other (inner > 1), else a warp or a block.
-//   type T
+//   type T; bool LOG: of the result
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -13,6 +13,10 @@ TW_INLINE off begin(Params const& p, idx slice)
 {
     idx const o = divide(slice, p.inner);
     return off(o * idx(p.n) * idx(p.inner.d) + (slice - o * idx(p.inner.d)));
+}
+TW_INLINE float finished(float d, float s)
+{
+    return LOG ? d - logf(s) : exp(d) / s;
 }
 TW_KERNEL softmax_threads(const __grid_constant__ Params p)
 {
@@ -28,7 +32,7 @@ TW_KERNEL softmax_threads(const __grid_constant__ Params p)
     for (idx j = 0; j < p.n; ++j)
         s += exp(load<float>(x[j * step]) - m);
     for (idx j = 0; j < p.n; ++j)
-        y[j * step] = store<T>(exp(load<float>(x[j * step]) - m) / s);
+        y[j * step] = store<T>(finished(load<float>(x[j * step]) - m, s));
 }
 TW_KERNEL softmax_warps(const __grid_constant__ Params p)
 {
@@ -47,7 +51,7 @@ TW_KERNEL softmax_warps(const __grid_constant__ Params p)
         s += exp(load<float>(x[j * step]) - m);
     s = warpReduce(s, sum);
     for (idx j = lane; j < p.n; j += 32)
-        y[j * step] = store<T>(exp(load<float>(x[j * step]) - m) / s);
+        y[j * step] = store<T>(finished(load<float>(x[j * step]) - m, s));
 }
 TW_KERNEL softmax_blocks(const __grid_constant__ Params p)
 {
@@ -63,7 +67,7 @@ TW_KERNEL softmax_blocks(const __grid_constant__ Params p)
         s += exp(load<float>(x[j * step]) - m);
     s = blockReduce(s, 0.0f, scratch, sum);
     for (idx j = threadIdx.x; j < p.n; j += blockDim.x)
-        y[j * step] = store<T>(exp(load<float>(x[j * step]) - m) / s);
+        y[j * step] = store<T>(finished(load<float>(x[j * step]) - m, s));
 }
 
 } // namespace tw::ops::softmax

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x: [outer, n, inner]. A block has X packs of V neighbouring columns; Y threads share the axis of each, so that every
 // number is read once and stays in a register.
-//   type T; int N: elements along the axis, the most where they are not EXACT; int X, Y; bool EXACT; bool RAW:
+//   type T; bool LOG: of the result; int N: elements along the axis, the most where they are not EXACT; int X, Y; bool EXACT; bool RAW:
 // registers keep
 //   FP16 numbers, x and then powers, not FP32; int WIDTH: columns of a pack; int RESIDENT: blocks of a multiprocessor
 #pragma once
@@ -16,6 +16,7 @@ constexpr int EACH = (N + Y - 1) / Y;
 // base a to those above base b. For FP16, powers of 2: a base's rounding is in all powers of a column and cancels out;
 // none that matters is subnormal.
 constexpr bool IS_HALF = sizeof(T) == 2;
+constexpr float LN2 = 0.693147181f; // a base's number is m again
 TW_INLINE float power2(float x)
 {
     float y;
@@ -176,7 +177,8 @@ TW_INLINE void columns(ColumnsParams const& p)
                     b = power(b, base[k + 1]);
                     s[k] += a;
                     s[k + 1] += b;
-                    u[i].v[k / 2] = join(a, b);
+                    if (!LOG)
+                        u[i].v[k / 2] = join(a, b);
                 }
         if constexpr (Y > 1)
             shareBoth<V>(m, s, part);
@@ -184,7 +186,7 @@ TW_INLINE void columns(ColumnsParams const& p)
             return;
 #pragma unroll
         for (int k = 0; k < V; ++k)
-            s[k] = between(fminf(base[k] - m[k], 0.0f), 0.0f) / s[k];
+            s[k] = LOG ? fmaf(m[k], LN2, logf(s[k])) : between(fminf(base[k] - m[k], 0.0f), 0.0f) / s[k];
 #pragma unroll
         for (int i = 0; i < EACH; ++i) {
             if (!has(i))
@@ -194,7 +196,7 @@ TW_INLINE void columns(ColumnsParams const& p)
             for (int k = 0; k < V; k += 2) {
                 float a, b;
                 split(u[i].v[k / 2], a, b);
-                to.v[k / 2] = join(a * s[k], b * s[k + 1]);
+                to.v[k / 2] = LOG ? join(a - s[k], b - s[k + 1]) : join(a * s[k], b * s[k + 1]);
             }
             *reinterpret_cast<Pairs*>(y + i * Y * inner) = to;
         }
@@ -230,15 +232,17 @@ TW_INLINE void columns(ColumnsParams const& p)
         if (has(i))
 #pragma unroll
             for (int k = 0; k < V; ++k) {
-                v[i][k] = power(v[i][k], m[k]);
-                s[k] += v[i][k];
+                float const e = power(v[i][k], m[k]);
+                s[k] += e;
+                if (!LOG)
+                    v[i][k] = e;
             }
     share<V>(s, part[Y == 1 ? 0 : 1], sum);
     if (wanted != pack)
         return;
 #pragma unroll
     for (int k = 0; k < V; ++k)
-        s[k] = 1 / s[k];
+        s[k] = LOG ? logf(s[k]) : 1 / s[k];
 #pragma unroll
     for (int i = 0; i < EACH; ++i) {
         if (!has(i))
@@ -246,7 +250,7 @@ TW_INLINE void columns(ColumnsParams const& p)
         Pack<T, V> to;
 #pragma unroll
         for (int k = 0; k < V; ++k)
-            to.v[k] = store<T>(v[i][k] * s[k]);
+            to.v[k] = store<T>(LOG ? v[i][k] - (IS_HALF ? m[k] * LN2 : m[k]) - s[k] : v[i][k] * s[k]);
         *reinterpret_cast<Pack<T, V>*>(y + i * Y * inner) = to;
     }
 }

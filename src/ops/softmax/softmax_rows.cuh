@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that lie together (nothing after the axis), read once: each row stays in the registers of a warp or a block.
-//   type T; int THREADS: of a block; int ROW: of them, those of a row; int WIDTH: elements of 16 bytes; int PACKS: of
-// them,
-//   those of a thread
+//   type T; bool LOG: of the result; int THREADS: of a block; int ROW: of them, those of a row; int WIDTH: elements of
+//   16 bytes; int PACKS: of them, those of a thread
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -69,22 +68,29 @@ TW_INLINE void rows(Params const& p)
             continue;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            v[i][j] = power(v[i][j] - m);
-            s += v[i][j];
+            float const e = power(v[i][j] - m);
+            s += e;
+            if (!LOG)
+                v[i][j] = e;
         }
     }
     if (EDGES) { // 0 where a thread has none
-        first = power(first - m);
-        last = power(last - m);
-        s += first + last;
+        float const a = power(first - m), b = power(last - m);
+        s += a + b;
+        if (!LOG) {
+            first = a;
+            last = b;
+        }
     }
-    s = 1 / reduceRow(s, 0.0f, sum);
+    s = reduceRow(s, 0.0f, sum);
+    s = LOG ? logf(s) : 1 / s;
+    auto finished = [&](float v) { return LOG ? v - m - s : v * s; };
     if (wanted != slice)
         return;
     if (EDGES && lane < head)
-        y[lane] = store<T>(first * s);
+        y[lane] = store<T>(finished(first));
     if (EDGES && lane < tail)
-        y[behind] = store<T>(last * s);
+        y[behind] = store<T>(finished(last));
     y += head;
 #pragma unroll
     for (int i = 0; i < P; ++i) {
@@ -94,7 +100,7 @@ TW_INLINE void rows(Params const& p)
         Pack<T, V> pack;
 #pragma unroll
         for (int j = 0; j < V; ++j)
-            pack.v[j] = store<T>(v[i][j] * s);
+            pack.v[j] = store<T>(finished(v[i][j]));
         reinterpret_cast<Pack<T, V>*>(y)[at] = pack;
     }
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one softmax that gives logarithms of
+//   log(softmax(x))
+//   x - log(sum of exp(x)), x - m - log(sum of exp(x - m)), m one number for each slice
+// The logarithm is finite where the softmax itself is too small for its type. There is no body: the op's reference knows
+// the logarithm.
+// Expects Form::kCanonical. Stands after fuse_reduce, which makes one node of the logarithm of the sum, and before
+// fuse_pointwise. Leaves alone: a softmax or sum that others read too, sums over several axes, values with a
+// quantization, wishes of the user that differ.
+#include <algorithm>
+#include <bit>
+
+#include "ops/elementwise/op.h"
+#include "ops/reduce/op.h"
+#include "ops/softmax/op.h"
+#include "ops/unary/op.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+bool isDifference(ir::Node const* n)
+{
+    return n && n->op == &ops::elementwise::def() &&
+           n->attrsAs<ops::elementwise::Attrs>().operation == ops::elementwise::Operation::kSub;
+}
+
+bool haveEqualInputs(ir::Node const* a, ir::Node const* b)
+{
+    return isDifference(a) && isDifference(b) && a->inputs == b->inputs;
+}
+
+// What will be one node.
+struct Chain
+{
+    std::vector<ir::Node*> nodes; // in order of execution, the last one makes the result; empty: none
+    ir::Value* x = nullptr;
+    ops::softmax::Attrs attrs;
+};
+
+Chain logOfSoftmax(ir::Graph const& g, ir::Node* log)
+{
+    ir::Node* const softmax = onlyProducer(g, log->inputs[0]);
+    if (log->op != &ops::unary::def() || log->attrsAs<ops::unary::Attrs>().operation != ops::unary::Operation::kLog ||
+        !softmax || softmax->op != &ops::softmax::def() || softmax->attrsAs<ops::softmax::Attrs>().log ||
+        !canJoin(*softmax, *log))
+        return {};
+    Chain c{{softmax, log}, softmax->inputs[0], softmax->attrsAs<ops::softmax::Attrs>()};
+    return c;
+}
+
+// u - log(sum of exp(u)) along one axis.
+Chain lessLogSumExp(ir::Graph const& g, ir::Node* last)
+{
+    if (!isDifference(last))
+        return {};
+    ir::Value *u = last->inputs[0], *y = last->outputs[0];
+    ir::Node* const sum = onlyProducer(g, last->inputs[1]);
+    if (!sum || sum->op != &ops::reduce::def() || !(u->shape == y->shape) || !canJoin(*sum, *last))
+        return {};
+    auto const& a = sum->attrsAs<ops::reduce::Attrs>();
+    ir::Value* const summed = sum->inputs[0];
+    if (!a.isLogSumExp() || !a.keepDims || !std::has_single_bit(uint64_t(a.axes)) ||
+        (summed != u && !haveEqualInputs(summed->producer, u->producer)) || summed->quantization || u->quantization)
+        return {};
+    Chain c{{sum, last}, u, {}};
+    c.attrs.axis = std::countr_zero(uint64_t(a.axes));
+    // What is taken off before changes nothing.
+    ir::Node* const before = u->producer;
+    if (isDifference(before) && before->inputs[0]->shape == u->shape && before->inputs[1]->rank() == u->rank() &&
+        before->inputs[1]->shape[size_t(c.attrs.axis)].is(1) && !before->outputs[0]->quantization &&
+        canJoin(*before, *last)) {
+        c.x = before->inputs[0];
+        for (ir::Node* n : {before, summed->producer})
+            if (g.useCount(n->outputs[0]) == 1 + int(summed == u) && c.nodes[0] != n)
+                c.nodes.insert(c.nodes.begin(), n);
+    }
+    std::sort(c.nodes.begin(), c.nodes.end(), [&](auto* m, auto* n) { return g.positionOf(m) < g.positionOf(n); });
+    return c;
+}
+
+Result<void> fuse(ir::Graph& g, Chain& c)
+{
+    ir::Node* const last = c.nodes.back();
+    c.attrs.log = true;
+    TW_ASSIGN(ir::Node * fused,
+              g.addNode(ops::softmax::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {}, g.positionOf(last)));
+    takePlaceOf(*fused, *c.nodes[0]);
+    for (size_t i = 1; i < c.nodes.size(); ++i)
+        joinOrigins(*fused, *fused, *c.nodes[i]);
+    ir::Value *from = last->outputs[0], *to = fused->outputs[0];
+    to->name = from->name;
+    to->quantization = from->quantization;
+    g.replaceAllUses(from, to);
+    for (size_t i = c.nodes.size(); i-- > 0;)
+        g.eraseNode(c.nodes[i]);
+    return {};
+}
+
+} // namespace
+
+Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
+{
+    bool changed = false;
+    for (size_t i = 0; i < g.nodes.size(); ++i) {
+        ir::Node* const n = g.nodes[i].get();
+        if (n->inputs.empty() || !n->inputs[0] || n->outputs.size() != 1 || !isFloating(n->outputs[0]->type))
+            continue;
+        Chain c = logOfSoftmax(g, n);
+        if (c.nodes.empty())
+            c = lessLogSumExp(g, n);
+        if (c.nodes.empty())
+            continue;
+        std::string name;
+        for (ir::Node const* part : c.nodes)
+            name += (name.empty() ? "" : " + ") + part->name;
+        size_t const count = g.nodes.size();
+        TW_TRY(fuse(g, c));
+        i -= count - g.nodes.size();
+        ctx.log.info("fused " + name);
+        changed = true;
+    }
+    if (!changed)
+        return false;
+    g.eraseUnusedValues();
+    TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
+    return true;
+}
+
+} // namespace tw::passes

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one reduction of a sum, what each element goes through in front of it and what the result goes through behind:
+//   |x| -> sum                                L1 norm;  mean and maximum of absolute values likewise
+//   x * x or x^2 -> sum -> sqrt               L2 norm, sum of squares; the mean's root
+//   sum -> log                                logarithm of a sum
+//   exp(x) -> sum -> log                      logarithm of a sum of exponentials, its maximum taken off
+//   exp(x - m) -> sum -> log -> + m           the same of x, whatever m is: one number for each sum
+// What stands in front of a reduction would else be written and read at the size of x. There is no body: the op's
+// reference knows both functions, and is exact where exp(x) is too large for its type.
+// Expects Form::kCanonical. Stands after fuse_layer_norm and fuse_attention, which know means of squares and sums of
+// exponentials, and before fuse_pointwise, which would take the functions. Leaves alone: values that others read too or
+// that have a quantization, integers, functions in front of products and minima, wishes of the user that differ.
+#include <algorithm>
+
+#include "ops/elementwise/op.h"
+#include "ops/reduce/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/unary/op.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::reduce::After;
+using ops::reduce::Before;
+using ops::reduce::Kind;
+using Operation = ops::elementwise::Operation;
+using Unary = ops::unary::Operation;
+
+bool is(ir::Node const* n, Unary operation)
+{
+    return n && n->op == &ops::unary::def() && n->attrsAs<ops::unary::Attrs>().operation == operation;
+}
+bool is(ir::Node const* n, Operation operation)
+{
+    return n && n->op == &ops::elementwise::def() && n->attrsAs<ops::elementwise::Attrs>().operation == operation;
+}
+
+bool isSquare(ir::Node const* n)
+{
+    if (is(n, Operation::kProd))
+        return n->inputs[0] == n->inputs[1];
+    TensorRef const exponent = is(n, Operation::kPow) ? constantOf(n->inputs[1]) : TensorRef{};
+    return exponent.data && exponent.count() > 0 && !refitReaches(*n->inputs[1]) && allEqual(n->inputs[1], 2) &&
+           n->inputs[0]->shape == n->outputs[0]->shape;
+}
+
+// The only reader of what `n` makes.
+ir::Node* nextOf(ir::Graph const& g, ir::Node const* n)
+{
+    if (onlyProducer(g, n->outputs[0]) != n)
+        return nullptr;
+    auto const list = readersOf(g, n->outputs[0]);
+    return list.size() == 1 ? list[0] : nullptr; // none: an inner graph reads it
+}
+
+bool isPureReshape(ir::Node const* n)
+{
+    if (!n || n->op != &ops::shuffle::def() || (n->inputs.size() > 1 && n->inputs[1]))
+        return false;
+    auto const& a = n->attrsAs<ops::shuffle::Attrs>();
+    return a.hasReshape && a.firstTranspose.empty() && a.secondTranspose.empty();
+}
+
+// What will be one node.
+struct Chain
+{
+    std::vector<ir::Node*> nodes; // in order of execution
+    ir::Value* x = nullptr;
+    ops::reduce::Attrs attrs;
+
+    bool takes(ir::Node const* n) const
+    {
+        return n && std::all_of(nodes.begin(), nodes.end(),
+                                [&](ir::Node const* m) { return canJoin(*m, *n) && canJoin(*n, *m); });
+    }
+    void putInFront(ir::Node* n)
+    {
+        nodes.insert(nodes.begin(), n);
+        x = n->inputs[0];
+    }
+};
+
+// Whether the sum's function in front may be this one.
+bool takesBefore(Kind kind, Before before)
+{
+    return kind == Kind::kSum || kind == Kind::kAvg || (kind == Kind::kMax && before == Before::kAbs);
+}
+
+// x - m, m one number for each sum, and the same m added to the logarithm.
+void takeDifference(ir::Graph const& g, Chain& c)
+{
+    ir::Node* difference = onlyProducer(g, c.x);
+    ir::Node* const added = nextOf(g, c.nodes.back());
+    if (!is(difference, Operation::kSub) || !is(added, Operation::kSum) || !c.takes(difference) || !c.takes(added))
+        return;
+    ir::Value const *x = difference->inputs[0], *m = difference->inputs[1], *log = c.nodes.back()->outputs[0];
+    ir::Value const* other = added->inputs[added->inputs[0] == log ? 1 : 0];
+    if (other != m && !(isPureReshape(other->producer) && other->producer->inputs[0] == m))
+        return;
+    if (!(x->shape == difference->outputs[0]->shape) || !(log->shape == added->outputs[0]->shape) ||
+        m->rank() != x->rank())
+        return;
+    for (int i = 0; i < m->rank(); ++i)
+        if (c.attrs.has(i) && !m->shape[size_t(i)].is(1))
+            return;
+    c.putInFront(difference);
+    c.nodes.push_back(added);
+}
+
+Chain chainOf(ir::Graph const& g, ir::Node* sum)
+{
+    Chain c;
+    c.nodes = {sum};
+    c.x = sum->inputs[0];
+    c.attrs = sum->attrsAs<ops::reduce::Attrs>();
+    Kind const kind = c.attrs.kind;
+    ir::Node* const in = onlyProducer(g, c.x);
+    ir::Node* const next = nextOf(g, sum);
+    bool const isLog = is(next, Unary::kLog) && kind == Kind::kSum && c.takes(next);
+    if (isLog && is(in, Unary::kExp) && c.takes(in)) {
+        c.attrs.before = Before::kExp;
+        c.attrs.after = After::kLog;
+        c.putInFront(in);
+        c.nodes.push_back(next);
+        takeDifference(g, c);
+        return c;
+    }
+    Before const before = is(in, Unary::kAbs) ? Before::kAbs : isSquare(in) ? Before::kSquare : Before::kNothing;
+    if (before != Before::kNothing && takesBefore(kind, before) && c.takes(in)) {
+        c.attrs.before = before;
+        c.putInFront(in);
+    }
+    bool const isRoot = is(next, Unary::kSqrt) && (kind == Kind::kSum || kind == Kind::kAvg);
+    if ((isLog || isRoot) && c.takes(next)) {
+        c.attrs.after = isLog ? After::kLog : After::kSqrt;
+        c.nodes.push_back(next);
+    }
+    return c;
+}
+
+bool isOpen(ir::Node const& n)
+{
+    if (n.op != &ops::reduce::def() || n.outputs[0]->host || !isFloating(n.inputs[0]->type))
+        return false;
+    auto const& a = n.attrsAs<ops::reduce::Attrs>();
+    return a.axes != 0 && a.isBare();
+}
+
+Result<void> fuse(ir::Graph& g, Chain const& c)
+{
+    ir::Node* const last = c.nodes.back();
+    TW_ASSIGN(ir::Node * fused,
+              g.addNode(ops::reduce::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {}, g.positionOf(last)));
+    takePlaceOf(*fused, *c.nodes[0]);
+    for (size_t i = 1; i < c.nodes.size(); ++i)
+        joinOrigins(*fused, *fused, *c.nodes[i]);
+    ir::Value *from = last->outputs[0], *to = fused->outputs[0];
+    to->name = from->name;
+    to->quantization = from->quantization;
+    g.replaceAllUses(from, to);
+    for (size_t i = c.nodes.size(); i-- > 0;)
+        g.eraseNode(c.nodes[i]);
+    return {};
+}
+
+} // namespace
+
+Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx)
+{
+    std::vector<ir::Node*> sums;
+    for (auto const& n : g.nodes)
+        if (isOpen(*n))
+            sums.push_back(n.get());
+    bool changed = false;
+    for (ir::Node* sum : sums) {
+        Chain const c = chainOf(g, sum);
+        if (c.nodes.size() < 2)
+            continue;
+        std::string name;
+        for (ir::Node const* n : c.nodes)
+            name += (name.empty() ? "" : " + ") + n->name;
+        TW_TRY(fuse(g, c));
+        ctx.log.info("fused " + name);
+        changed = true;
+    }
+    if (!changed)
+        return false;
+    g.eraseUnusedValues();
+    TW_TRY(removeDead(g, ctx)); // maxima that nobody takes off any more
+    return true;
+}
+
+} // namespace tw::passes

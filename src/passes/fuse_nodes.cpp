@@ -157,4 +157,20 @@ ir::Value* asVector(ir::Graph& g, ir::Value const& v)
     return g.addConstant(v.name, v.type, {ir::extentsOf(v.shape).volume()}, v.constant);
 }
 
+ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank)
+{
+    Extents dims;
+    for (int i = v.rank(); i < rank; ++i)
+        dims.push(1);
+    for (ir::Dim const& d : v.shape)
+        dims.push(d.value());
+    return g.addConstant(v.name, v.type, dims, v.constant);
+}
+
+bool isConstantOf(ir::Value const& v, int count)
+{
+    return v.isConstant() && v.rank() >= count &&
+           std::all_of(v.shape.begin(), v.shape.end() - count, [](ir::Dim const& d) { return d.is(1); });
+}
+
 } // namespace tw::passes

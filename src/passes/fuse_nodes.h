@@ -36,5 +36,9 @@ Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape
 std::optional<double> numberOf(ir::Value const* v, bool refittable);
 // The constant's elements as a vector.
 ir::Value* asVector(ir::Graph& g, ir::Value const& v);
+// A constant with more leading dimensions of 1.
+ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank);
+// A constant all dimensions of which but the last `count` are 1.
+bool isConstantOf(ir::Value const& v, int count);
 
 } // namespace tw::passes

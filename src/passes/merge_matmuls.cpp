@@ -15,6 +15,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -41,13 +42,6 @@ struct Projection
     }
     ir::Value* weights() const { return product->inputs[1]; }
 };
-
-// One matrix (leading dimensions of 1), or one row.
-bool isConstantOf(ir::Value const& v, int lastDims)
-{
-    return v.isConstant() && v.rank() >= lastDims &&
-           std::all_of(v.shape.begin(), v.shape.end() - lastDims, [](ir::Dim const& d) { return d.is(1); });
-}
 
 class Merger
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes nodes that give their input back, and joins shuffles.
 //   identity of the same type, shuffle / slice / resize / padding / pooling that changes nothing, concatenation of one,
-//   scale by 1 and 0, x + 0, x * 1, x^1, reduction of no axis, relu(relu(x))        ->  the input
+//   scale by 1 and 0, x + 0, x * 1, x^1, reduction of no axis        ->  the input
+//   relu(relu(x))        ->  relu(x), which has the names of both
 //   shuffle(shuffle(x))  ->  shuffle(x), where one can say both
 // Any form. Stands after simplify_shapes, which turns dynamic parameters into attributes. A graph output keeps its
 // name and stays the output of a node: one fed by a graph input or a constant keeps its identity.
@@ -168,7 +169,7 @@ int passedThrough(ir::Node const& n, bool refittable)
     else if (n.op == &ops::reduce::def())
         same = n.attrsAs<ops::reduce::Attrs>().axes == 0 && n.attrsAs<ops::reduce::Attrs>().isBare();
     else if (isRelu(n))
-        same = x.producer && isRelu(*x.producer);
+        same = x.producer && isRelu(*x.producer) && canJoin(*x.producer, n);
     return same ? 0 : -1;
 }
 
@@ -268,6 +269,11 @@ Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx)
         int const from = passedThrough(*n, ctx.refittable);
         if (from < 0 || !replaceValue(g, n->outputs[0], n->inputs[size_t(from)]))
             continue;
+        if (isRelu(*n)) { // the one that stays does the work of both
+            ir::Node* const first = n->inputs[0]->producer;
+            joinOrigins(*first, *first, *n);
+            ctx.log.info("fused " + first->name);
+        }
         g.eraseNode(n);
         --i;
         changed = true;

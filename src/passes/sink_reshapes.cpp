@@ -38,24 +38,6 @@ ir::Value* joined(ir::Value const* v)
     return pure && v->rank() >= 2 && x->rank() > v->rank() && x->shape.back() == v->shape.back() ? x : nullptr;
 }
 
-// A constant with more leading dimensions of 1.
-ir::Value* withRank(ir::Graph& g, ir::Value const& v, int rank)
-{
-    Extents dims;
-    for (int i = v.rank(); i < rank; ++i)
-        dims.push(1);
-    for (ir::Dim const& d : v.shape)
-        dims.push(d.value());
-    return g.addConstant(v.name, v.type, dims, v.constant);
-}
-
-// All dimensions but the last are 1.
-bool isRow(ir::Value const& v)
-{
-    return v.isConstant() && v.rank() > 0 &&
-           std::all_of(v.shape.begin(), v.shape.end() - 1, [](ir::Dim const& d) { return d.is(1); });
-}
-
 // Inputs of `n` with the reshape before input `from` left out; empty: it cannot be.
 std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
 {
@@ -79,7 +61,7 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
             ir::Value* lifted = nullptr;
             if (&other == n.inputs[from])
                 lifted = x;
-            else if (isRow(other))
+            else if (isConstantOf(other, 1))
                 lifted = withRank(g, other, x->rank());
             else if (ir::Value* y = joined(&other); y && y->shape == x->shape)
                 lifted = y;

@@ -73,7 +73,7 @@ TEST(RemoveIdentities, EveryKind)
     x = relu(m, x, "second");
     m.output(x, "y");
     checkPass(m.g, passes::removeIdentities, true);
-    EXPECT_EQ(nodesOf(m.g), "first:activation");
+    EXPECT_EQ(nodesOf(m.g), "first + second:activation");
 }
 
 TEST(RemoveIdentities, WhatChangesSomethingStays)

@@ -330,6 +330,8 @@ Product productOf(Settled const& s, Problem const& p, bool most)
 // But for the library and the GPU.
 Support supportsProblem(Problem const& p, bool tf32)
 {
+    if (Support const s = supportsAllColumns(p); !s.ok)
+        return s;
     if (Support const s = supportsNorm(p, false); !s.ok)
         return s;
     DataType const type = p.inputs[0].type;

@@ -22,6 +22,11 @@ Support supportsNorm(Problem const& p, bool wanted)
     return Support::no(wanted ? "normalizes rows always" : "does not normalize rows");
 }
 
+Support supportsAllColumns(Problem const& p)
+{
+    return matrix_multiply::isGated(*p.node) ? Support::no("does not gate columns") : Support::yes();
+}
+
 ProductRows rowsOf(matrix_multiply::Geometry const& g, bool aAlongK, bool bAlongK)
 {
     ProductRows r;

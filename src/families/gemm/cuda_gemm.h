@@ -14,6 +14,8 @@ bool isPresent(Problem const& problem, int input);
 bool isKnown(ir::Value const& v, size_t fromEnd);
 // No where rows are normalized, or (`wanted`) where they are not.
 Support supportsNorm(Problem const& problem, bool wanted);
+// Refuses gated products.
+Support supportsAllColumns(Problem const& problem);
 
 // Collections of a that follow each other as rows do are rows, where all have the same b. Strides in elements.
 struct ProductRows

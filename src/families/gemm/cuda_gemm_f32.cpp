@@ -165,6 +165,8 @@ Support supports(Problem const& p, GemmF32Algorithm algorithm)
 {
     if (!p.cuda || p.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
+    if (Support const s = supportsAllColumns(p); !s.ok)
+        return s;
     if (Support const s = supportsNorm(p, false); !s.ok)
         return s;
     if (p.inputs[0].type != DataType::kFloat)

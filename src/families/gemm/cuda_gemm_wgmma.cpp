@@ -191,6 +191,8 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
 
 Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
+    if (Support const s = supportsAllColumns(p); !s.ok)
+        return s;
     DataType const type = typeOf(algorithm);
     bool const tf32x3 = algorithm == GemmAlgorithm::kTf32x3, isMma = algorithm == GemmAlgorithm::kHalfMma,
                normalizes = algorithm == GemmAlgorithm::kNorm;

@@ -12,12 +12,13 @@ constexpr int kThreads = 256, kTile = 64;
 
 CudaSource sourceOf(Problem const& problem)
 {
-    FusedActivation const& activation = problem.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation;
+    auto const& attrs = problem.node->attrsAs<matrix_multiply::Attrs>();
+    FusedActivation const& activation = attrs.epilogue.activation;
     CudaSource out;
     out.wide = isWide(problem);
     out.names = {"multiply"};
     out.text = activationSource("activate", activation.kind, activation.alpha, activation.beta) +
-               cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
+               cuda::flag("GATED", attrs.gated) + cuda::type("T", cuda::storageOf(problem.outputs[0].type)) +
                cuda::include("families/gemm/cuda_plain_gemm.cuh");
     return out;
 }
@@ -43,13 +44,13 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     p.bias = optional(Epilogue::kBias);
     p.residual = optional(Epilogue::kResidual);
     p.m = g.m;
-    p.n = g.n;
+    p.n = matrix_multiply::isGated(node_) ? g.n / 2 : g.n;
     p.k = g.k;
     p.aRow = g.aRow;
     p.aColumn = g.aColumn;
     p.bRow = g.bRow;
     p.bColumn = g.bColumn;
-    int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(g.n, kTile);
+    int64_t const tilesM = blocksFor(g.m, kTile), tilesN = blocksFor(p.n, kTile);
     p.tilesM = cuda::divBy(tilesM);
     p.tilesN = cuda::divBy(tilesN);
     p.batch.set(g.batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of any operands: tiles of 64 x 64, 16 steps of k.
-//   type T; float activate(float)
+//   bool GATED; type T; float activate(float)
 #pragma once
 
 #include "families/gemm/cuda_plain_gemm_params.h"
@@ -27,34 +27,38 @@ TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
     int const bk = bAlongK ? t % 16 : t / 64, bn = bAlongK ? t / 16 : t % 64;
     int const bkStep = bAlongK ? 0 : 4, bnStep = bAlongK ? 16 : 0;
     int const ty = t / 16 * 4, tx = t % 16 * 4;
-    float sum[4][4] = {};
-    for (idx k0 = 0; k0 < k; k0 += 16) {
+    constexpr int HALVES = GATED ? 2 : 1; // of b's columns, which are n each
+    float sum[HALVES][4][4] = {};
 #pragma unroll
-        for (int r = 0; r < 4; ++r) {
-            idx const row = m0 + am + amStep * r, ka = k0 + ak + akStep * r;
-            as[ak + akStep * r][am + amStep * r] =
-                row < m && ka < k ? load<float>(a[off(row) * off(p.aRow) + off(ka) * off(p.aColumn)]) : 0;
-            idx const column = n0 + bn + bnStep * r, kb = k0 + bk + bkStep * r;
-            bs[bk + bkStep * r][bn + bnStep * r] =
-                column < n && kb < k ? load<float>(b[off(kb) * off(p.bRow) + off(column) * off(p.bColumn)]) : 0;
-        }
-        __syncthreads();
+    for (int h = 0; h < HALVES; ++h)
+        for (idx k0 = 0; k0 < k; k0 += 16) {
 #pragma unroll
-        for (int q = 0; q < 16; ++q) {
-            float va[4], vb[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                va[i] = as[q][ty + i];
-                vb[i] = bs[q][tx + i];
+            for (int r = 0; r < 4; ++r) {
+                idx const row = m0 + am + amStep * r, ka = k0 + ak + akStep * r;
+                as[ak + akStep * r][am + amStep * r] =
+                    row < m && ka < k ? load<float>(a[off(row) * off(p.aRow) + off(ka) * off(p.aColumn)]) : 0;
+                idx const column = n0 + bn + bnStep * r, kb = k0 + bk + bkStep * r;
+                bs[bk + bkStep * r][bn + bnStep * r] =
+                    column < n && kb < k ? load<float>(b[off(kb) * off(p.bRow) + off(column + h * n) * off(p.bColumn)])
+                                         : 0;
             }
+            __syncthreads();
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
+            for (int q = 0; q < 16; ++q) {
+                float va[4], vb[4];
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    sum[i][j] += va[i] * vb[j];
+                for (int i = 0; i < 4; ++i) {
+                    va[i] = as[q][ty + i];
+                    vb[i] = bs[q][tx + i];
+                }
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+#pragma unroll
+                    for (int j = 0; j < 4; ++j)
+                        sum[h][i][j] += va[i] * vb[j];
+            }
+            __syncthreads();
         }
-        __syncthreads();
-    }
     i64 const first = i64(batch) * p.m * p.n;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -63,9 +67,16 @@ TW_KERNEL multiply(const __grid_constant__ PlainGemmParams p)
             idx const row = m0 + ty + i, column = n0 + tx + j;
             if (row >= m || column >= n)
                 continue;
-            float v = sum[i][j];
+            float v = sum[0][i][j];
             if (p.bias)
                 v += load<float>(static_cast<T const*>(p.bias)[column]);
+            if constexpr (GATED) {
+                float u = sum[1][i][j];
+                if (p.bias)
+                    u += load<float>(static_cast<T const*>(p.bias)[n + column]);
+                static_cast<T*>(p.y)[first + i64(row) * p.n + column] = store<T>(activate(v) * u);
+                continue;
+            }
             i64 const at = first + i64(row) * p.n + column;
             if (p.residual)
                 v += load<float>(static_cast<T const*>(p.residual)[at]);

@@ -79,7 +79,8 @@ Support supportsProducts(Problem const& p, Isa isa)
 Result<PackedMatricesPtr> packMatrices(GemmJitOptions const& options, Geometry const& g, Blob const& b,
                                        PackedConstants& packed)
 {
-    Recipe const recipe{"panels of matrices", {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn}};
+    Recipe const recipe{"panels of matrices",
+                        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, options.gated}};
     return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
         PackedMatrices made;
         made.each = GemmJit::packedFloats(options, g.n, g.k);
@@ -114,7 +115,20 @@ public:
         return {};
     }
 
-    bool readsConstant(size_t i) const override { return i != 1 || options_.b != GemmJitOptions::kPackedBefore; }
+    // Of a gated product.
+    Result<void> packBias(Blob const& bias, int64_t n)
+    {
+        packedBias_ = device::PackedFloats(GemmJit::packedFloats(options_, n, 1));
+        if (!packedBias_.data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for a packed bias"};
+        GemmJit::packBias(options_, n, bias.as<float>(), packedBias_.data());
+        return {};
+    }
+
+    bool readsConstant(size_t i) const override
+    {
+        return i == 1 ? options_.b != GemmJitOptions::kPackedBefore : i != 2 || !options_.gated;
+    }
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
@@ -134,7 +148,7 @@ public:
     Result<void> run(RunArgs& args) const override
     {
         TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
-        float const* bias = options_.bias ? args.inputs[2].as<float>() : nullptr;
+        float const* bias = !options_.bias ? nullptr : options_.gated ? packedBias_.data() : args.inputs[2].as<float>();
         float const* residual = options_.residual ? args.inputs[3].as<float>() : nullptr;
         float const* from = options_.b == GemmJitOptions::kPackedBefore ? packed_->floats.data() : b.as<float>();
         static_cast<GemmPrepared const*>(args.prepared)
@@ -146,13 +160,20 @@ private:
     ir::Node const& node_;
     GemmJitOptions options_;
     PackedMatricesPtr packed_; // null: b is not known
+    device::PackedFloats packedBias_;
 };
 
 } // namespace
 
 Support GemmTactic::supports(Problem const& p) const
 {
-    return supportsProducts(p, isa_);
+    if (Support s = supportsProducts(p, isa_); !s.ok)
+        return s;
+    if (matrix_multiply::isGated(*p.node) && !p.inputs[1].constant)
+        return Support::no("columns that are gated by others are packed, but input 1 is not known");
+    if (matrix_multiply::isGated(*p.node) && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
+        return Support::no("columns that are gated by others have a bias that is not known");
+    return Support::yes();
 }
 
 std::vector<Config> GemmTactic::configs(Problem const& p) const
@@ -160,6 +181,12 @@ std::vector<Config> GemmTactic::configs(Problem const& p) const
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     int64_t const width = kernels::jit::vectorWidth(isa_);
     std::vector<Config> list;
+    if (matrix_multiply::isGated(*p.node)) {
+        if (g.n > 2 * width)
+            list.push_back({4});
+        list.push_back({2});
+        return list;
+    }
     for (int64_t vectors : {3, 4, 2}) // one vector: slower than two wherever there are columns for two
         if (g.n > (vectors - 1) * width)
             list.push_back({vectors});
@@ -191,7 +218,8 @@ Result<std::unique_ptr<Kernel>> GemmTactic::load(Problem const& p, Config const&
 Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config const& config, std::string const&,
                                                        PackedConstants& packed) const
 {
-    if (config.size() != 1 || config[0] < 1 || config[0] > 4)
+    bool const gated = matrix_multiply::isGated(*p.node);
+    if (config.size() != 1 || config[0] < 1 || config[0] > 4 || (gated && config[0] % 2 != 0))
         return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     Geometry const whole = matrix_multiply::geometryOf(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
@@ -202,6 +230,7 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
     o.threads = std::max(p.threads, 1);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
+    o.gated = gated;
     o.activation = jitActivation(p.node->attrsAs<matrix_multiply::Attrs>().epilogue.activation);
     int const rows = kernels::jit::gemmMaxRows(isa_, o.vectors);
     // A copy of a pays when several panels of b use it. One of b, made anew in each run, does not: in place it runs at
@@ -214,6 +243,8 @@ Result<std::unique_ptr<Kernel>> GemmTactic::loadShared(Problem const& p, Config 
     auto kernel = std::make_unique<GemmKernel>(*p.node, o);
     if (Blob const* b = p.inputs[1].constant)
         TW_TRY(kernel->pack(*b, g, packed));
+    if (o.gated && o.bias)
+        TW_TRY(kernel->packBias(*p.inputs[2].constant, g.n));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -85,6 +85,8 @@ Support GemvTactic::supports(Problem const& p) const
 {
     if (Support s = supportsProducts(p, isa_); !s.ok)
         return s;
+    if (matrix_multiply::isGated(*p.node))
+        return Support::no("does not gate columns");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     if (g.m > kernels::jit::kGemvMaxRows)
         return Support::no("has " + std::to_string(g.m) + " rows, more than " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round.h"
 #include "kernels/cpu/gemm_plain.h"
 #include "ops/matrix_multiply/op.h"
 #include "tactic/blocks.h"
@@ -92,6 +93,33 @@ void finishRows(TensorRef const& y, std::span<TensorRef const> in, Epilogue cons
     }
 }
 
+// y = f(x[.., 0 .. n]) * x[.., n .. 2 n].
+void gate(TensorRef const& x, TensorRef const& y, FusedActivation const& f)
+{
+    int64_t const n = y.dims[y.dims.rank - 1];
+    float gates[kBlock], through[kBlock], yBuffer[kBlock];
+    for (int64_t row = 0; row * n < y.count(); ++row)
+        for (int64_t at = 0; at < n; at += kBlock) {
+            int64_t const m = std::min(kBlock, n - at), from = row * 2 * n + at;
+            float const* g = loadFloats(x.type, x.data, from, 1, m, gates);
+            float const* const u = loadFloats(x.type, x.data, from + n, 1, m, through);
+            if (f.any()) {
+                activate(f, g, gates, m);
+                g = gates;
+            }
+            float* const to = floatsAt(y.type, y.data, row * n + at, yBuffer);
+            for (int64_t i = 0; i < m; ++i)
+                to[i] = g[i] * u[i];
+            storeFloats(y.type, y.data, row * n + at, m, to);
+        }
+}
+
+// Bytes of all columns of a gated product, which lie in front of the workspace.
+int64_t columnsBytes(matrix_multiply::Geometry const& g, DataType type)
+{
+    return roundUp(g.batch.volume() * g.m * g.n * sizeOf(type), 64);
+}
+
 } // namespace
 
 int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
@@ -99,29 +127,40 @@ int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef co
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node, in[0].dims, in[1].dims);
     Extents const& y = out[0].dims;
     int64_t const row = matrix_multiply::hasNorm(node) ? y[y.rank - 1] * int64_t(sizeof(float)) : 0;
-    return std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
+    int64_t const columns = matrix_multiply::isGated(node) ? columnsBytes(g, in[0].type) : 0;
+    return columns + std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
 }
 
 Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
 {
-    TensorRef const &a = args.inputs[0], &b = args.inputs[1], &y = args.outputs[0];
-    if (y.count() == 0)
+    TensorRef const &a = args.inputs[0], &b = args.inputs[1];
+    if (args.outputs[0].count() == 0)
         return {};
     auto const& attrs = node.attrsAs<matrix_multiply::Attrs>();
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
+    TensorRef y = args.outputs[0];
+    void* workspace = args.workspace;
+    if (attrs.gated) {
+        y.data = workspace;
+        y.dims[y.dims.rank - 1] = g.n;
+        workspace = static_cast<std::byte*>(workspace) + columnsBytes(g, a.type);
+    }
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
     TensorRef bias = optional(Epilogue::kBias), none;
     // A fully connected layer's bias joins the sum before it is rounded.
     bool const joins = attrs.connected && !swaps(g);
     TensorRef const first = joins ? bias : none;
     if (a.type == DataType::kFloat)
-        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), args.workspace);
+        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), workspace);
     else
-        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), args.workspace);
+        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), workspace);
     if (matrix_multiply::hasNorm(node))
         finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
     else
-        finish(y, joins ? none : bias, optional(Epilogue::kResidual), attrs.epilogue.activation);
+        finish(y, joins ? none : bias, optional(Epilogue::kResidual),
+               attrs.gated ? FusedActivation() : attrs.epilogue.activation);
+    if (attrs.gated)
+        gate(y, args.outputs[0], attrs.epilogue.activation);
     return {};
 }
 

@@ -28,17 +28,25 @@ int64_t packedStride(int64_t k)
     return (divideUp(k, kLine) | 1) * kLine;
 }
 
+int halvesOf(GemmJitOptions const& o)
+{
+    return o.gated ? 2 : 1;
+}
+
+// n: columns of b.
 int tallest(GemmJitOptions const& o, int64_t n)
 {
-    int64_t const width = jit::vectorWidth(o.isa);
-    return jit::gemmMaxRows(o.isa, int(std::clamp<int64_t>(divideUp(n, width), 1, o.vectors)));
+    int64_t const width = jit::vectorWidth(o.isa), halves = halvesOf(o);
+    return jit::gemmMaxRows(o.isa, int(std::clamp<int64_t>(halves * divideUp(n / halves, width), halves, o.vectors)));
 }
 
 // Most of L2 holds a block of rows of a and one panel of b; at least kRowsPerBlock rows, so that b is not read too
 // often.
 constexpr int64_t kRowsPerBlock = 112;
-int64_t longestBlock(GemmJitOptions const& o)
+int64_t longestBlock(GemmJitOptions const& o, int64_t k)
 {
+    if (o.gated) // c cannot hold the sums of both halves between blocks
+        return k;
     int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
     return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLine * kLine, kLine);
 }
@@ -63,25 +71,36 @@ bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes)
 
 int64_t GemmJit::packedFloats(GemmJitOptions const& o, int64_t n, int64_t k)
 {
-    return k * roundUp(n, jit::vectorWidth(o.isa));
+    int64_t const halves = halvesOf(o);
+    return k * halves * roundUp(n / halves, jit::vectorWidth(o.isa));
 }
 
 void GemmJit::packB(GemmJitOptions const& o, GemmShape const& s, float const* b, float* to)
 {
-    int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors * width;
-    for (int64_t j = 0; j < s.n; j += panel) {
-        int64_t const columns = std::min(panel, s.n - j), packed = roundUp(columns, width);
-        copyMatrix(to, packed, packed, b + j * s.bColumn, s.k, columns, s.bRow, s.bColumn);
-        to += packed * s.k;
+    int64_t const halves = halvesOf(o), n = s.n / halves;
+    int64_t const width = jit::vectorWidth(o.isa), panel = o.vectors / halves * width;
+    for (int64_t j = 0; j < n; j += panel) {
+        int64_t const columns = std::min(panel, n - j), packed = roundUp(columns, width);
+        for (int64_t h = 0; h < halves; ++h)
+            copyMatrix(to + h * packed, halves * packed, packed, b + (h * n + j) * s.bColumn, s.k, columns, s.bRow,
+                       s.bColumn);
+        to += halves * packed * s.k;
     }
+}
+
+void GemmJit::packBias(GemmJitOptions const& o, int64_t n, float const* bias, float* to)
+{
+    packB(o, {1, n, 1, 1, 1, n, 1}, bias, to);
 }
 
 int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
 {
-    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o));
+    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o, k));
     int64_t bytes = 0;
-    if (o.packA)
-        bytes += std::min(m * packedStride(block) * 4, aBytes(o));
+    if (o.packA) {
+        int64_t const row = packedStride(block) * 4; // of one tile at least, however long gated rows are
+        bytes += std::min(m * row, std::max(aBytes(o), o.gated ? jit::gemmMaxRows(o.isa, 2) * row : 0));
+    }
     if (o.b == GemmJitOptions::kPacked)
         bytes += roundUp(block * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
     return roundUp(bytes, 64) * o.threads;
@@ -93,13 +112,18 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
     g.options_ = options;
     g.shape_ = s;
     g.products_ = std::move(products);
+    if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0))
+        return internalError("a gated product was asked for with " + std::to_string(options.vectors) +
+                             " vectors, a residual or without packed weights");
     if (s.m == 0 || s.n == 0 || g.products_.empty()) {
         g.products_.clear();
         return g;
     }
     int64_t const width = jit::vectorWidth(options.isa);
-    g.panel_ = options.vectors * width;
-    g.panels_ = divideUp(s.n, g.panel_);
+    g.halves_ = halvesOf(options);
+    g.columns_ = s.n / g.halves_;
+    g.panel_ = options.vectors / g.halves_ * width;
+    g.panels_ = divideUp(g.columns_, g.panel_);
     g.tiles_ = divideUp(s.m, tallest(options, s.n));
     g.height_ = s.m / g.tiles_;
     g.tallTiles_ = s.m % g.tiles_;
@@ -108,7 +132,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
 
     // One tile of rows uses each number of b once: nothing to keep in a cache.
     bool const once = g.tiles_ == 1 && !options.packA && options.b != GemmJitOptions::kPacked;
-    g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
+    g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, std::max<int64_t>(longestBlock(options, s.k), 1)), 1);
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLine);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
 
@@ -139,13 +163,14 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
 
     // A loop run reads `unroll` rows of a packed panel; the tiles of a block share out the next one.
     if (options.b == GemmJitOptions::kPackedBefore && g.tilesPerBlock_ > 1)
-        g.nextLines_ = divideUp(g.unroll_ * std::min(g.panel_, roundUp(s.n, width)) / kLine, g.tilesPerBlock_);
+        g.nextLines_ =
+            divideUp(g.unroll_ * g.halves_ * std::min(g.panel_, roundUp(g.columns_, width)) / kLine, g.tilesPerBlock_);
 
     for (int tall = 0; tall < 2; ++tall) {
         if (tall && g.tallTiles_ == 0)
             continue;
         for (int tail = 0; tail < 2; ++tail) {
-            bool const hasTail = s.n % g.panel_ != 0;
+            bool const hasTail = g.columns_ % g.panel_ != 0;
             if (tail ? !hasTail : g.panels_ == hasTail)
                 continue;
             for (int part = 0; part < kParts; ++part) {
@@ -160,10 +185,11 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
 
 Result<void> GemmJit::emit(int height, bool tail, Part part)
 {
-    int64_t const width = jit::vectorWidth(options_.isa), columns = tail ? shape_.n % panel_ : panel_;
+    int64_t const width = jit::vectorWidth(options_.isa), columns = tail ? columns_ % panel_ : panel_;
     jit::GemmKernelSpec spec;
     spec.rows = height;
-    spec.vectors = int(divideUp(columns, width));
+    spec.vectors = halves_ * int(divideUp(columns, width));
+    spec.gated = options_.gated;
     spec.masked = columns % width != 0;
     spec.nextLines = int(nextLines_);
     spec.prefetchC = shape_.k >= 64;
@@ -211,7 +237,7 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
                       std::byte* scratch) const
 {
     int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
-    int64_t const m = shape_.m, n = shape_.n, k = shape_.k, width = jit::vectorWidth(options_.isa);
+    int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
     a += products_[size_t(product)].a;
     b += products_[size_t(product)].b;
     c += product * m * n;
@@ -227,7 +253,7 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
         int64_t const j = panel * panel_;
-        return b + j * k + k0 * std::min(panel_, roundUp(n - j, width));
+        return b + halves_ * (j * k + k0 * std::min(panel_, roundUp(n - j, width)));
     };
     jit::GemmArgs args;
     args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
@@ -253,7 +279,7 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
                            shape_.bRow, shape_.bColumn);
                 args.b = packedB;
             }
-            args.bias = bias ? bias + j : nullptr;
+            args.bias = bias ? bias + halves_ * j : nullptr;
             args.lastColumns = columns - (padded - width);
             // The tiles of this panel bring the next one into L2, a share each.
             bool const another = panel + 1 < lastPanel;

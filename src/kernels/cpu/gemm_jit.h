@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products by emitted micro-kernels: c[m, n] = f(a[m, k] b[k, n] + bias[n] + residual[m, n]), one after the
-// other for several pairs of operands. Float; c and the residual are dense.
+// other for several pairs of operands. Float; c and the residual are dense. Gated: b has 2 n columns and
+// c[m, n] = f(x[m, 0 .. n]) * x[m, n .. 2 n], x = a b + bias.
 //
 // A tile of c is `rows` x `vectors` vectors of accumulators. Work is cut into parts of a block of rows that stays in L2
 // by a group of column panels; within a part each panel of b is used for all rows of the block before the next one
@@ -35,6 +36,7 @@ struct GemmJitOptions
     int64_t l2Bytes = 1 << 20;
     int threads = 1;
     bool bias = false, residual = false;
+    bool gated = false; // with b packed before, and the bias by packBias(); 2 or 4 vectors
     std::optional<jit::Activation> activation;
 };
 
@@ -60,6 +62,8 @@ public:
     static int64_t packedFloats(GemmJitOptions const& options, int64_t n, int64_t k);
     static void packB(GemmJitOptions const& options, GemmShape const& shape, float const* b,
                       float* to); // to: 64-byte aligned
+    // Of a gated product, [n]: as columns of its panels lie, packedFloats(options, n, 1) numbers.
+    static void packBias(GemmJitOptions const& options, int64_t n, float const* bias, float* to);
 
     void run(float const* a, float const* b, float const* bias, float const* residual, float* c, void* workspace,
              Workers& workers) const;
@@ -82,7 +86,9 @@ private:
     GemmJitOptions options_;
     GemmShape shape_;
     std::vector<GemmOffsets> products_;
-    int64_t panel_ = 0, panels_ = 0;                 // columns of a full panel; the last may be narrower
+    int halves_ = 1;                                 // of b's columns, whose columns are those of c: 2 where gated
+    int64_t columns_ = 0;                            // of c
+    int64_t panel_ = 0, panels_ = 0;                 // of c's columns in a full panel; the last may be narrower
     int64_t tiles_ = 0, height_ = 0, tallTiles_ = 0; // tiles over the rows; the first tallTiles_ have height_ + 1 rows
     int64_t kBlock_ = 0, kBlocks_ = 0;
     int64_t nextLines_ = 0; // of the next panel that each run of a kernel's loop prefetches

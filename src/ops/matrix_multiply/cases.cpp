@@ -150,6 +150,7 @@ void cases(CaseList& list)
     epilogueCases(list);
     connectedCases(list);
     normCases(list);
+    gatedCases(list);
 }
 
 } // namespace tw::ops::matrix_multiply

@@ -9,5 +9,6 @@ namespace tw::ops::matrix_multiply {
 void epilogueCases(CaseList& list);
 void connectedCases(CaseList& list);
 void normCases(CaseList& list);
+void gatedCases(CaseList& list);
 
 } // namespace tw::ops::matrix_multiply

@@ -36,7 +36,8 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         result[i] = std::max(x[i], y[i]);
     result[last - 1] = x[last - (a.a != kTranspose)];
     result[last] = y[last - (a.b == kTranspose)];
-    bool const residual = d.chance(30);
+    a.gated = result[last] % 2 == 0 && d.chance(25);
+    bool const residual = !a.gated && d.chance(30);
     if (d.chance(40))
         in.push_back(constant(t, {result[last]}));
     else if (residual)

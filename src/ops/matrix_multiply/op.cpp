@@ -119,6 +119,23 @@ Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
     return {};
 }
 
+// `y`: the product's shape, of which half of the columns stay.
+Result<void> takeGate(ir::InferContext& ctx, Shape& y)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.connected || a.b == MatrixOperation::kVector)
+        return ctx.error("columns are gated, but input 1 is a vector or connected");
+    for (int i : {Epilogue::kResidual, Epilogue::kGamma, Epilogue::kBeta})
+        if (ctx.has(i))
+            return ctx.error("a gated product has neither a residual nor a norm, but " + ctx.describe(i));
+    Dim const n = y.back();
+    if (!n.isConst() || n.value() % 2 != 0)
+        return ctx.error("gates and what they let through are halves of " + n.str() +
+                         " columns, which must be a known even number");
+    y.back() = Dim(n.value() / 2);
+    return {};
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
@@ -126,6 +143,8 @@ Result<void> infer(ir::InferContext& ctx)
     Dim const n = y.empty() ? Dim(1) : y.back();
     if (!a.connected && ctx.has(Epilogue::kBias))
         TW_TRY(checkBias(ctx, n));
+    if (a.gated)
+        TW_TRY(takeGate(ctx, y));
     ctx.output(0, ctx.type(0), std::move(y));
     if (ctx.has(Epilogue::kGamma) || ctx.has(Epilogue::kBeta))
         TW_TRY(checkNorm(ctx, n));
@@ -213,7 +232,7 @@ bool isBare(ir::Node const& node)
     if (node.op != &def() || node.body || hasNorm(node) || hasInput(node, Epilogue::kResidual))
         return false;
     auto const& a = node.attrsAs<Attrs>();
-    return !a.epilogue.activation.any() && (a.connected || !hasInput(node, Epilogue::kBias));
+    return !a.gated && !a.epilogue.activation.any() && (a.connected || !hasInput(node, Epilogue::kBias));
 }
 
 bool isBareProduct(ir::Node const& node)

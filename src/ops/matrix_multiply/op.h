@@ -9,6 +9,8 @@
 // bias [n], one number for each column of y, where b is no vector; r: shape and type of y; f: an activation.
 // norm: LayerNorm over the n numbers of each row x, (x - mean) / sqrt(variance + epsilon) * gamma + beta with gamma and
 // beta [n], where both are given; then bias and r are, too, and neither operand is a vector or connected.
+// Gated, b (and bias) has 2 n columns, gates first: y = f(x[.., 0 .. n]) * x[.., n .. 2 n] with x = a b + bias; without
+// r and norm, and b is neither a vector nor connected. Geometry tells 2 n.
 // A node that passes made of several has them as its body.
 #pragma once
 
@@ -31,6 +33,7 @@ struct Attrs : ir::AttrsOf<Attrs>
     MatrixOperation a = MatrixOperation::kNone, b = MatrixOperation::kNone;
     Epilogue epilogue;
     bool connected = false; // with b transposed
+    bool gated = false;
 
     Attrs() = default;
     Attrs(MatrixOperation a, MatrixOperation b, FusedActivation const& f = {}) : a(a), b(b) { epilogue.activation = f; }
@@ -47,6 +50,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         epilogue.visit(v, 3); // to 5
         epilogue.visitNorm(v, 6);
         v.field(7, "connected", connected);
+        v.field(8, "gated", gated);
     }
 };
 
@@ -71,12 +75,16 @@ inline Geometry geometryOf(ir::Node const& node, Extents const& a, Extents const
     return geometryOf(node.attrsAs<Attrs>(), a, b);
 }
 
-// A node of this op, of which nothing else has become a part: no residual, activation, norm or body; and no bias but
-// that of a fully connected layer.
+// A node of this op, of which nothing else has become a part: no residual, activation, gate, norm or body; and no bias
+// but that of a fully connected layer.
 bool isBare(ir::Node const& node);
 // The same; a product of matrices or vectors, or a fully connected layer.
 bool isBareProduct(ir::Node const& node);
 bool isBareConnected(ir::Node const& node);
+inline bool isGated(ir::Node const& node)
+{
+    return node.attrsAs<Attrs>().gated;
+}
 // Whether rows are normalized.
 inline bool hasNorm(ir::Node const& node)
 {

@@ -77,6 +77,36 @@ Result<void> normalizedRows(RefContext& ctx, Geometry const& g, Epilogue const& 
     return {};
 }
 
+Result<void> gatedSums(RefContext& ctx, Geometry const& g, Epilogue const& epilogue)
+{
+    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB), &y = ctx.out();
+    bool const bias = ctx.has(Epilogue::kBias);
+    int64_t const n = g.n / 2;
+    Tensor const gates(DataType::kFloat, y.dims);
+    std::vector<double> through(size_t(y.count()));
+    Counter c(g.batch);
+    int64_t at = 0;
+    do {
+        int64_t const a0 = c.offset(g.aBatch), b0 = c.offset(g.bBatch);
+        for (int64_t i = 0; i < g.m; ++i)
+            for (int64_t j = 0; j < n; ++j, ++at) {
+                if (!ctx.wants(at))
+                    continue;
+                auto sum = [&](int64_t column) {
+                    double x = bias ? ctx.in(Epilogue::kBias).get(column) : 0.0;
+                    for (int64_t p = 0; p < g.k; ++p)
+                        x += a.get(a0 + i * g.aRow + p * g.aColumn) * b.get(b0 + p * g.bRow + column * g.bColumn);
+                    return x;
+                };
+                gates.ref().set(at, sum(j));
+                through[size_t(at)] = sum(n + j);
+            }
+    } while (c.next());
+    TW_TRY(activateReference(epilogue.activation, gates.ref(), ctx.wantedElements()));
+    ctx.forEachWanted([&](int64_t i) { y.set(i, gates.ref().get(i) * through[size_t(i)]); });
+    return {};
+}
+
 } // namespace
 
 Result<void> reference(RefContext& ctx)
@@ -87,6 +117,8 @@ Result<void> reference(RefContext& ctx)
         return {};
     if (ctx.has(Epilogue::kGamma))
         return normalizedRows(ctx, g, attrs.epilogue);
+    if (attrs.gated)
+        return gatedSums(ctx, g, attrs.epilogue);
     sums(ctx, g);
     return finishReference(ctx, attrs.epilogue);
 }

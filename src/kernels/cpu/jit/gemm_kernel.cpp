@@ -73,7 +73,7 @@ private:
 
     VectorCode& c;
     GemmKernelSpec const& s;
-    int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: row i, vector v in i * vectors + v
+    int const tiles_, free_; // accumulators are the registers 0 .. tiles_ - 1: see acc()
     Reg64 const args_ = Xbyak::util::rdi, list_ = Xbyak::util::rsi, pointers_ = Xbyak::util::rdx, b_ = Xbyak::util::rax,
                 loop_ = Xbyak::util::rcx, lda_ = Xbyak::util::rbx, lda3_ = Xbyak::util::rbp, lda5_ = Xbyak::util::r12,
                 next_ = Xbyak::util::r15, cNext_ = Xbyak::util::r13, residualNext_ = Xbyak::util::r14;
@@ -86,7 +86,14 @@ private:
     Xbyak::Label maskTable_;
 
     void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
-    int acc(int row, int v) const { return row * s.vectors + v; }
+    // Of a gated tile the gates come first.
+    int acc(int row, int v) const
+    {
+        int const half = stored();
+        return v < half ? row * half + v : (s.rows + row) * half + v - half;
+    }
+    int stored() const { return s.gated ? s.vectors / 2 : s.vectors; } // vectors of a row
+    int activated() const { return s.gated ? tiles_ / 2 : tiles_; }    // accumulators
 
     Xbyak::Address element(int row, int bytes, bool broadcast)
     {
@@ -126,7 +133,7 @@ private:
             load(row_, offsetof(GemmArgs, bias));
         for (int v = 0; v < s.vectors; ++v) {
             if (beginsWithBias())
-                read(acc(0, v), isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
+                read(acc(0, v), isMasked(v) && !s.gated, c.ptr[row_ + v * c.vectorBytes()]);
             for (int row = beginsWithBias() ? 1 : 0; row < s.rows; ++row)
                 beginsWithBias() ? c.vmovaps(c.vec(acc(row, v)), c.vec(acc(0, v))) : c.zero(acc(row, v));
         }
@@ -165,7 +172,7 @@ private:
     // The lines of one row of a tile.
     void fetchLines(Reg64 const& row, bool write)
     {
-        for (int at = 0; at < s.vectors * c.vectorBytes(); at += 64)
+        for (int at = 0; at < stored() * c.vectorBytes(); at += 64)
             write ? c.prefetchw(c.ptr[row + at]) : c.prefetcht0(c.ptr[row + at]);
     }
 
@@ -231,7 +238,7 @@ private:
 
     // --- epilogue ---
 
-    bool isMasked(int v) const { return s.masked && v == s.vectors - 1; }
+    bool isMasked(int v) const { return s.masked && v == stored() - 1; }
 
     void epilogue()
     {
@@ -258,8 +265,10 @@ private:
                 break;
             }
         }
+        for (int i = 0; s.gated && i < activated(); ++i)
+            c.vmulps(c.vec(i), c.vec(i), c.vec(activated() + i));
         walk(offsetof(GemmArgs, c), offsetof(GemmArgs, ldcBytes), [&](int row) {
-            for (int v = 0; v < s.vectors; ++v)
+            for (int v = 0; v < stored(); ++v)
                 store(c.ptr[row_ + v * c.vectorBytes()], v, acc(row, v));
         });
     }
@@ -323,7 +332,7 @@ private:
         load(row_, pointerOffset);
         for (int v = 0; v < s.vectors; ++v) {
             int const temp = tiles_ + v % free_;
-            read(temp, isMasked(v), c.ptr[row_ + v * c.vectorBytes()]);
+            read(temp, isMasked(v) && !s.gated, c.ptr[row_ + v * c.vectorBytes()]);
             for (int row = 0; row < s.rows; ++row) {
                 Vec const a = c.vec(acc(row, v));
                 multiply ? c.vmulps(a, a, c.vec(temp)) : c.vaddps(a, a, c.vec(temp));
@@ -350,7 +359,7 @@ private:
             c.loadConstant(tiles_, clip ? a.alpha : 0);
             if (clip)
                 c.loadConstant(tiles_ + 1, a.beta);
-            for (int i = 0; i < tiles_; ++i) {
+            for (int i = 0; i < activated(); ++i) {
                 Vec const x = c.vec(i);
                 clip ? c.vminps(x, c.vec(tiles_ + 1), x) : c.vmaxps(x, c.vec(tiles_), x);
                 if (clip)
@@ -359,11 +368,11 @@ private:
             return;
         }
         if (isShort(a.kind)) {
-            for (int i = 0; i < tiles_; ++i)
+            for (int i = 0; i < activated(); ++i)
                 emitActivation(c, a, i, tiles_);
             return;
         }
-        emitActivationLoop(c, a, tiles_, oldStack_, scratch_, loop_);
+        emitActivationLoop(c, a, activated(), tiles_, oldStack_, scratch_, loop_);
     }
 };
 
@@ -382,8 +391,12 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return std::to_string(s.rowsPerRun) + " rows to prefetch (allowed: 0..32)";
     if (s.body.steps.size() + s.tail.steps.size() > 1024)
         return std::to_string(s.body.steps.size() + s.tail.steps.size()) + " steps (allowed: up to 1024)";
+    if (s.gated && s.vectors % 2 != 0)
+        return "a gated tile of " + std::to_string(s.vectors) + " vectors (allowed: 2, 4)";
     int seen[6] = {};
     for (EpilogueOp const& op : s.epilogue) {
+        if (s.gated && op.kind != EpilogueOp::kBias && op.kind != EpilogueOp::kActivation)
+            return "more than a bias and an activation in front of a gate";
         if (op.kind != EpilogueOp::kActivation && seen[op.kind]++ > 0)
             return "one kind of epilogue twice";
         if (op.kind == EpilogueOp::kActivation &&

@@ -86,6 +86,9 @@ struct GemmKernelSpec
     int prefetchBytes = 0;  // > 0: B is prefetched into L1 this far ahead
     int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
     bool nextFromA = false; // args.next is a distance in bytes from each pointer of A
+    // The first half of the vectors, behind the epilogue's activation, times the second half is what is stored. The
+    // epilogue has a bias and an activation at most, in this order; the bias reaches to the ends of both halves.
+    bool gated = false;
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual
     StoreType store = StoreType::kFloat;

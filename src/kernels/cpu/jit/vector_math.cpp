@@ -409,14 +409,14 @@ void emitActivation(VectorCode& c, Activation const& a, int x, int temp)
     }
 }
 
-void emitActivationLoop(VectorCode& c, Activation const& a, int count, Xbyak::Reg64 const& stack,
+void emitActivationLoop(VectorCode& c, Activation const& a, int count, int held, Xbyak::Reg64 const& stack,
                         Xbyak::Reg64 const& at, Xbyak::Reg64 const& left)
 {
     int const bytes = c.vectorBytes();
     c.mov(stack, c.rsp);
-    c.sub(c.rsp, count * bytes);
+    c.sub(c.rsp, held * bytes);
     c.and_(c.rsp, -64);
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < held; ++i)
         c.vmovaps(c.ptr[c.rsp + i * bytes], c.vec(i));
     Xbyak::Label again;
     c.mov(at, c.rsp);
@@ -428,7 +428,7 @@ void emitActivationLoop(VectorCode& c, Activation const& a, int count, Xbyak::Re
     c.add(at, bytes);
     c.dec(left.cvt32());
     c.jnz(again, c.T_NEAR);
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < held; ++i)
         c.vmovaps(c.vec(i), c.ptr[c.rsp + i * bytes]);
     c.mov(c.rsp, stack);
 }

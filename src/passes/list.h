@@ -30,6 +30,7 @@ Result<bool> mergeConvolutions(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx);
 Result<bool> fusePointwise(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseExpandedDepthwise(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseMatmulNorm(ir::Graph& g, PassContext const& ctx);
 Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx);
 Result<bool> shareConstants(ir::Graph& g, PassContext const& ctx);

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one matrix product of a gated unit (SwiGLU, GEGLU, GLU, ReGLU and their kin):
+//   f(x wg + bg) * (x wu + bu)                     ->  gated(x, [wg wu], [bg bu]; f)
+//   y = x w + b:  f(y[.., half]) * y[.., other half]  ->  gated(x, w, b; f), whose gates are its first half
+// w and b are constants, a bias may be missing, and f may be none. One kernel instead of two to four, and neither gates
+// nor what they let through are written to memory.
+// Expects Form::kFused: stands after fuse_activation, which has given the gate's product its bias and activation, and
+// before fuse_pointwise, which would take what follows two halves. On CPUs the builder times the engine without it, too;
+// on GPUs tiles that hold both halves exist for capability 9.0 alone, and only there they are made. The op's reference
+// is the oracle: the node has no body.
+// Leaves alone: halves or products that others read, weights that refit may reach, wishes of the user that differ, and
+// on CPUs so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/activation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/slice/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/gelu.h"
+#include "passes/list.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::Epilogue;
+using ops::matrix_multiply::MatrixOperation;
+
+constexpr int64_t kFewRows = 4; // for which CPUs have kernels of their own
+constexpr int64_t kUnit = 8;    // columns that lie together in tiles of a GPU, and numbers of FP16 in 16 bytes
+
+// Columns of a product's weights, from `first` on.
+struct Half
+{
+    ir::Node* product = nullptr;
+    int64_t first = 0;
+    std::vector<ir::Node*> nodes; // from the product to the half's last value
+    ops::FusedActivation activation;
+};
+
+struct Unit
+{
+    Half gate, through;
+    ir::Node* last = nullptr;
+    int64_t columns = 0;
+};
+
+bool isOneMatrix(ir::Value const& v)
+{
+    return v.isConstant() && !v.quantization && v.rank() >= 2 &&
+           std::all_of(v.shape.begin(), v.shape.end() - 2, [](ir::Dim const& d) { return d.is(1); });
+}
+
+class Finder
+{
+public:
+    Finder(ir::Graph const& g, PassContext const& ctx) : g_(g), ctx_(ctx) {}
+
+    bool find(ir::Node& last, Unit& u) const
+    {
+        auto const* a = last.op == &ops::elementwise::def() ? &last.attrsAs<ops::elementwise::Attrs>() : nullptr;
+        ir::Shape const& y = last.outputs[0]->shape;
+        if (!a || a->operation != ops::elementwise::Operation::kProd || y.empty() || !y.back().isConst() ||
+            last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
+            return false;
+        u.columns = y.back().value();
+        u.last = &last;
+        for (ir::Value const* v : last.inputs)
+            if (!(v->shape == y) || v->type != last.outputs[0]->type)
+                return false;
+        // A factor without an activation is what the other one gates.
+        for (int gate : {0, 1}) {
+            u.gate = u.through = {};
+            if (end(*last.inputs[size_t(gate)], u.columns, u.gate) &&
+                end(*last.inputs[size_t(1 - gate)], u.columns, u.through) && !u.through.activation.any() && fits(u))
+                return true;
+        }
+        return false;
+    }
+
+private:
+    // What ends in `v`: a product, or a slice of one and an activation behind it.
+    bool end(ir::Value const& v, int64_t columns, Half& h) const
+    {
+        ir::Node* n = onlyProducer(g_, &v);
+        if (!n)
+            return false;
+        if (n->op == &ops::matrix_multiply::def()) {
+            h.product = n;
+            h.nodes = {n};
+            h.activation = n->attrsAs<ops::matrix_multiply::Attrs>().epilogue.activation;
+            return n->outputs[0]->shape.back().is(columns) && isPlain(*n);
+        }
+        if (n->op == &ops::slice::def())
+            return slice(*n, columns, h);
+        return activated(v, columns, h);
+    }
+
+    // The first value behind which nothing but an activation leads to `v` is a slice of a product.
+    bool activated(ir::Value const& v, int64_t columns, Half& h) const
+    {
+        for (ir::Node* n : slicesBefore(v)) {
+            ir::Value const* const from = n->outputs[0];
+            std::vector<ir::Node*> chain;
+            auto match = matchActivation(g_, from);
+            if (!match)
+                match = matchGelu(g_, from, ctx_.refittable);
+            if (match) {
+                h.activation = match->activation;
+                chain = match->nodes;
+            } else if (ir::Node* f = v.producer; f->op == &ops::activation::def() && f->inputs[0] == from) {
+                h.activation = ops::FusedActivation(f->attrsAs<ops::activation::Attrs>());
+                chain = {f};
+            }
+            if (chain.empty() || chain.back()->outputs[0] != &v || !slice(*n, columns, h))
+                continue;
+            h.nodes.insert(h.nodes.end(), chain.begin(), chain.end());
+            return true;
+        }
+        return false;
+    }
+
+    // Slices that `v` is computed of by up to as many nodes as an activation has.
+    std::vector<ir::Node*> slicesBefore(ir::Value const& v) const
+    {
+        constexpr size_t kMostNodes = 12;
+        std::vector<ir::Node*> seen{v.producer}, slices;
+        for (size_t i = 0; i < seen.size() && seen.size() <= kMostNodes; ++i) {
+            if (seen[i]->op == &ops::slice::def()) {
+                slices.push_back(seen[i]);
+                continue;
+            }
+            for (ir::Value const* in : seen[i]->inputs)
+                if (in && in->producer && std::find(seen.begin(), seen.end(), in->producer) == seen.end())
+                    seen.push_back(in->producer);
+        }
+        return slices;
+    }
+
+    // One half of the columns of a product.
+    static bool slice(ir::Node& n, int64_t columns, Half& h)
+    {
+        ir::Value const *x = n.inputs[0], *y = n.outputs[0];
+        auto const& a = n.attrsAs<ops::slice::Attrs>();
+        ir::Node* const product = x->producer;
+        if (!product || product->op != &ops::matrix_multiply::def() || a.mode != ops::slice::Mode::kStrict ||
+            !x->shape.back().is(2 * columns) || !y->shape.back().is(columns) ||
+            !std::equal(x->shape.begin(), x->shape.end() - 1, y->shape.begin()))
+            return false;
+        int const last = x->rank() - 1;
+        auto is = [&](size_t input, std::vector<int64_t> const& attribute, int d, int64_t wanted) {
+            ir::Value const* const v = input < n.inputs.size() ? n.inputs[input] : nullptr;
+            if (v)
+                return v->isConstant() && constantOf(v).getInt(d) == wanted;
+            return size_t(d) < attribute.size() && attribute[size_t(d)] == wanted;
+        };
+        for (int d = 0; d <= last; ++d)
+            if (!is(3, a.stride, d, 1) || (d < last && !is(1, a.start, d, 0)))
+                return false;
+        if (!is(1, a.start, last, 0) && !is(1, a.start, last, columns))
+            return false;
+        h.product = product;
+        h.first = is(1, a.start, last, 0) ? 0 : columns;
+        h.nodes = {product, &n};
+        return isPlain(*product) && !product->attrsAs<ops::matrix_multiply::Attrs>().epilogue.activation.any();
+    }
+
+    // x times one constant matrix, with a bias and an activation at most.
+    static bool isPlain(ir::Node const& n)
+    {
+        auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+        return !a.gated && !a.connected && a.b != MatrixOperation::kVector && a.a == MatrixOperation::kNone &&
+               !ops::hasInput(n, Epilogue::kResidual) && !ops::matrix_multiply::hasNorm(n) &&
+               isOneMatrix(*n.inputs[1]) &&
+               (!ops::hasInput(n, Epilogue::kBias) ||
+                (n.inputs[Epilogue::kBias]->isConstant() && !n.inputs[Epilogue::kBias]->quantization));
+    }
+
+    bool fits(Unit const& u) const
+    {
+        ir::Node const &p = *u.gate.product, &q = *u.through.product;
+        auto const &a = p.attrsAs<ops::matrix_multiply::Attrs>(), &b = q.attrsAs<ops::matrix_multiply::Attrs>();
+        bool const same = &p == &q;
+        if (same ? u.gate.first == u.through.first || g_.useCount(p.outputs[0]) != 2
+                 : u.gate.nodes.size() + u.through.nodes.size() != 2 || p.inputs[0] != q.inputs[0] || a.b != b.b ||
+                       p.inputs[1]->type != q.inputs[1]->type || p.inputs[1]->rank() != q.inputs[1]->rank())
+            return false;
+        for (ir::Node const* n : {&p, &q})
+            for (size_t i = 1; i < n->inputs.size(); ++i)
+                if (ctx_.refittable && n->inputs[i] && refitReaches(*n->inputs[i]))
+                    return false;
+        return canFuse(g_, nodesOf(g_, u)) && pays(p, u.columns);
+    }
+
+    bool pays(ir::Node const& product, int64_t columns) const
+    {
+        ir::Shape const& x = product.inputs[0]->shape;
+        if (auto const* gpu = ctx_.target.gpu())
+            return gpu->capability == 90 && columns % kUnit == 0 && x.back().isConst() && x.back().value() % kUnit == 0;
+        int64_t rows = 1;
+        for (size_t d = 0; d + 1 < x.size(); ++d)
+            rows = x[d].isConst() ? rows * x[d].value() : 0;
+        return ctx_.target.cpu()->isa != TargetInfo::Isa::kBaseline && rows > kFewRows &&
+               product.outputs[0]->type == DataType::kFloat;
+    }
+
+public:
+    static std::vector<ir::Node*> nodesOf(ir::Graph const& g, Unit const& u)
+    {
+        std::vector<ir::Node*> nodes = u.gate.nodes;
+        for (ir::Node* n : u.through.nodes)
+            if (n != u.gate.product)
+                nodes.push_back(n);
+        nodes.push_back(u.last);
+        sortNodes(g, nodes);
+        return nodes;
+    }
+
+private:
+    ir::Graph const& g_;
+    PassContext const& ctx_;
+};
+
+// A constant like `one` of `rows` rows, to each of which the gates give their columns first, of `width` elements each;
+// zeros where a bias is missing.
+Result<ir::Value*> joined(ir::Graph& g, Unit const& u, size_t input, Extents const& dims, int64_t rows, int64_t width)
+{
+    auto of = [&](Half const& h) { return input < h.product->inputs.size() ? h.product->inputs[input] : nullptr; };
+    ir::Value const& one = *(of(u.gate) ? of(u.gate) : of(u.through));
+    Tensor const out(one.type, dims);
+    if (!out.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory to join the weights of '" + one.name + "'"};
+    int64_t const size = sizeOf(one.type), bytes = u.columns * width * size;
+    auto* to = static_cast<std::byte*>(out.data());
+    for (int64_t r = 0; r < rows; ++r)
+        for (Half const* h : {&u.gate, &u.through}) {
+            if (ir::Value const* const v = of(*h)) {
+                int64_t const row = ir::extentsOf(v->shape).volume() / rows;
+                std::memcpy(to, static_cast<std::byte const*>(constantOf(v).data) + (r * row + h->first * width) * size,
+                            size_t(bytes));
+            }
+            to += bytes;
+        }
+    return g.addConstant(one.name + ".gated", one.type, dims, out.data());
+}
+
+Result<void> fuse(ir::Graph& g, Unit const& u)
+{
+    ir::Node const& p = *u.gate.product;
+    bool const inPlace = &p == u.through.product && u.gate.first == 0;
+    std::vector<ir::Value*> inputs = p.inputs;
+    if (!inPlace) {
+        Extents dims = ir::extentsOf(inputs[1]->shape);
+        bool const transposed = p.attrsAs<ops::matrix_multiply::Attrs>().b == MatrixOperation::kTranspose;
+        int64_t const k = dims[dims.rank - (transposed ? 1 : 2)];
+        dims[dims.rank - (transposed ? 2 : 1)] = 2 * u.columns;
+        TW_ASSIGN(ir::Value * weights, joined(g, u, 1, dims, transposed ? 1 : k, transposed ? k : 1));
+        inputs = {p.inputs[0], weights};
+        if (ops::hasInput(p, Epilogue::kBias) || ops::hasInput(*u.through.product, Epilogue::kBias)) {
+            TW_ASSIGN(ir::Value * bias, joined(g, u, Epilogue::kBias, {2 * u.columns}, 1, 1));
+            inputs.push_back(bias);
+        }
+    }
+    std::vector<ir::Node*> const nodes = Finder::nodesOf(g, u);
+    auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(p.attrsAs<ops::matrix_multiply::Attrs>());
+    attrs->epilogue.activation = u.gate.activation;
+    attrs->gated = true;
+    TW_ASSIGN(ir::Node * fused, g.addNode(ops::matrix_multiply::def(), std::move(attrs), inputs, nodes[0]->name, {},
+                                          g.positionOf(u.last)));
+    fused->layers = nodes[0]->layers;
+    fused->precision = nodes[0]->precision;
+    fused->device = nodes[0]->device;
+    for (size_t i = 1; i < nodes.size(); ++i)
+        joinOrigins(*fused, *fused, *nodes[i]);
+    ir::Value *from = u.last->outputs[0], *to = fused->outputs[0];
+    to->name = from->name;
+    to->quantization = from->quantization;
+    to->host = from->host;
+    g.replaceAllUses(from, to);
+    for (size_t i = nodes.size(); i-- > 0;)
+        g.eraseNode(nodes[i]);
+    return {};
+}
+
+} // namespace
+
+Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
+{
+    std::vector<ir::Node*> products;
+    for (auto const& n : g.nodes)
+        if (n->op == &ops::elementwise::def())
+            products.push_back(n.get());
+    bool changed = false;
+    // From the end on: the product inside of a SiLU is no gate's.
+    for (size_t i = products.size(); i-- > 0;) {
+        Unit u;
+        if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == products[i]; }) ||
+            !Finder(g, ctx).find(*products[i], u))
+            continue;
+        std::string name;
+        for (ir::Node const* n : Finder::nodesOf(g, u))
+            name += (name.empty() ? "" : " + ") + n->name;
+        TW_TRY(fuse(g, u));
+        ctx.log.info("fused " + name);
+        changed = true;
+    }
+    if (changed)
+        g.eraseUnusedValues();
+    return changed;
+}
+
+} // namespace tw::passes

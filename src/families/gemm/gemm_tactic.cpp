@@ -169,6 +169,11 @@ Support GemmTactic::supports(Problem const& p) const
 {
     if (Support s = supportsProducts(p, isa_); !s.ok)
         return s;
+    for (bool const most : {false, true}) {
+        auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
+        if (matrix_multiply::isGated(*p.node) && mergedGeometry(*p.node, dims(0), dims(1)).batch.volume() != 1)
+            return Support::no("columns that are gated by others, in collections with their own second operands");
+    }
     if (matrix_multiply::isGated(*p.node) && !p.inputs[1].constant)
         return Support::no("columns that are gated by others are packed, but input 1 is not known");
     if (matrix_multiply::isGated(*p.node) && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)

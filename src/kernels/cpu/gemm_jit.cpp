@@ -43,10 +43,8 @@ int tallest(GemmJitOptions const& o, int64_t n)
 // Most of L2 holds a block of rows of a and one panel of b; at least kRowsPerBlock rows, so that b is not read too
 // often.
 constexpr int64_t kRowsPerBlock = 112;
-int64_t longestBlock(GemmJitOptions const& o, int64_t k)
+int64_t longestBlock(GemmJitOptions const& o)
 {
-    if (o.gated) // c cannot hold the sums of both halves between blocks
-        return k;
     int64_t const columns = o.vectors * jit::vectorWidth(o.isa);
     return std::max<int64_t>(o.l2Bytes * 6 / 10 / 4 / (kRowsPerBlock + columns) / kLine * kLine, kLine);
 }
@@ -93,17 +91,20 @@ void GemmJit::packBias(GemmJitOptions const& o, int64_t n, float const* bias, fl
     packB(o, {1, n, 1, 1, 1, n, 1}, bias, to);
 }
 
+int64_t GemmJit::sumsBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
+{
+    return o.gated && k > longestBlock(o) ? roundUp(m * packedFloats(o, n, 1) * 4, 64) : 0;
+}
+
 int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k)
 {
-    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o, k));
+    int64_t const width = jit::vectorWidth(o.isa), block = std::min(k, longestBlock(o));
     int64_t bytes = 0;
-    if (o.packA) {
-        int64_t const row = packedStride(block) * 4; // of one tile at least, however long gated rows are
-        bytes += std::min(m * row, std::max(aBytes(o), o.gated ? jit::gemmMaxRows(o.isa, 2) * row : 0));
-    }
+    if (o.packA)
+        bytes += std::min(m * packedStride(block) * 4, aBytes(o));
     if (o.b == GemmJitOptions::kPacked)
         bytes += roundUp(block * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
-    return roundUp(bytes, 64) * o.threads;
+    return roundUp(bytes, 64) * o.threads + sumsBytes(o, m, n, k);
 }
 
 Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s, std::vector<GemmOffsets> products)
@@ -112,9 +113,10 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
     g.options_ = options;
     g.shape_ = s;
     g.products_ = std::move(products);
-    if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0))
+    if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0 ||
+                          g.products_.size() > 1))
         return internalError("a gated product was asked for with " + std::to_string(options.vectors) +
-                             " vectors, a residual or without packed weights");
+                             " vectors, a residual, without packed weights or for several pairs of operands");
     if (s.m == 0 || s.n == 0 || g.products_.empty()) {
         g.products_.clear();
         return g;
@@ -132,7 +134,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& s,
 
     // One tile of rows uses each number of b once: nothing to keep in a cache.
     bool const once = g.tiles_ == 1 && !options.packA && options.b != GemmJitOptions::kPacked;
-    g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, std::max<int64_t>(longestBlock(options, s.k), 1)), 1);
+    g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLine);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
 
@@ -189,8 +191,9 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
     jit::GemmKernelSpec spec;
     spec.rows = height;
     spec.vectors = halves_ * int(divideUp(columns, width));
-    spec.gated = options_.gated;
-    spec.masked = columns % width != 0;
+    bool const finishes = part == kOnly || part == kLast;
+    spec.gated = options_.gated && finishes;
+    spec.masked = columns % width != 0 && (finishes || !options_.gated);
     spec.nextLines = int(nextLines_);
     spec.prefetchC = shape_.k >= 64;
     bool const direct = options_.b == GemmJitOptions::kDirect;
@@ -208,8 +211,8 @@ Result<void> GemmJit::emit(int height, bool tail, Part part)
     spec.body = loop(unroll_);
     spec.tail = loop(1);
     if (part == kMiddle || part == kLast)
-        spec.epilogue.push_back(jit::EpilogueOp::kAddC);
-    if (part == kOnly || part == kLast) {
+        spec.epilogue.push_back(spec.gated ? jit::EpilogueOp::kResidual : jit::EpilogueOp::kAddC);
+    if (finishes) {
         if (options_.bias)
             spec.epilogue.push_back(jit::EpilogueOp::kBias);
         if (options_.residual)
@@ -227,14 +230,16 @@ void GemmJit::run(float const* a, float const* b, float const* bias, float const
     if (products_.empty())
         return;
     Workers& sharing = workers.count() <= options_.threads ? workers : serialWorkers(); // scratch is for that many
-    int64_t const each = workspaceBytes(options_, shape_.m, shape_.n, shape_.k) / options_.threads;
+    int64_t const sums = sumsBytes(options_, shape_.m, shape_.n, shape_.k);
+    int64_t const each = (workspaceBytes(options_, shape_.m, shape_.n, shape_.k) - sums) / options_.threads;
     sharing.run(int64_t(products_.size()) * rowBlocks_ * groups_, [&](int64_t part, int worker) {
-        runPart(part, a, b, bias, residual, c, static_cast<std::byte*>(workspace) + each * worker);
+        auto* const scratch = static_cast<std::byte*>(workspace);
+        runPart(part, a, b, bias, residual, c, static_cast<float*>(workspace), scratch + sums + each * worker);
     });
 }
 
 void GemmJit::runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
-                      std::byte* scratch) const
+                      float* sums, std::byte* scratch) const
 {
     int64_t const group = part % groups_, block = part / groups_ % rowBlocks_, product = part / groups_ / rowBlocks_;
     int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
@@ -258,6 +263,9 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
     jit::GemmArgs args;
     args.ldaBytes = 4 * (options_.packA ? stride : shape_.aRow);
     args.ldcBytes = args.ldrBytes = 4 * n;
+    // Where c cannot hold the sums of both halves between blocks of k.
+    bool const keepsSums = options_.gated && kBlocks_ > 1;
+    int64_t const sumsRow = packedFloats(options_, shape_.n, 1);
     for (int64_t kBlock = 0; kBlock < kBlocks_; ++kBlock) {
         int64_t const k0 = kBlock * kBlock_, depth = std::min(kBlock_, k - k0);
         Part const kind = kBlocks_ == 1 ? kOnly : kBlock == 0 ? kFirst : kBlock + 1 == kBlocks_ ? kLast : kMiddle;
@@ -268,6 +276,10 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
         }
         args.bodyCount = depth / unroll_;
         args.tailCount = depth % unroll_;
+        if (keepsSums) {
+            args.ldrBytes = 4 * sumsRow;
+            args.ldcBytes = kind == kLast ? 4 * n : 4 * sumsRow;
+        }
         for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
             int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
             if (options_.b == GemmJitOptions::kPackedBefore) {
@@ -293,6 +305,11 @@ void GemmJit::runPart(int64_t part, float const* a, float const* b, float const*
                 args.a = &pointer;
                 args.c = c + row * n + j;
                 args.residual = residual ? residual + row * n + j : nullptr;
+                if (keepsSums) {
+                    float* const kept = sums + row * sumsRow + halves_ * j;
+                    args.residual = kept;
+                    args.c = kind == kLast ? args.c : kept;
+                }
                 kernels_[tile < tallTiles_][columns < panel_][kind](args);
             }
         }

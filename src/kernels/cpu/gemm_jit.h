@@ -36,7 +36,7 @@ struct GemmJitOptions
     int64_t l2Bytes = 1 << 20;
     int threads = 1;
     bool bias = false, residual = false;
-    bool gated = false; // with b packed before, and the bias by packBias(); 2 or 4 vectors
+    bool gated = false; // one product, with b packed before, and the bias by packBias(); 2 or 4 vectors
     std::optional<jit::Activation> activation;
 };
 
@@ -80,8 +80,10 @@ private:
 
     Result<void> emit(int height, bool tail, Part part);
     int64_t rowOf(int64_t tile) const { return tile * height_ + std::min(tile, tallTiles_); }
+    // Of gated products with several blocks of k: what is known of both halves' sums in between, [m, packed columns].
+    static int64_t sumsBytes(GemmJitOptions const& options, int64_t m, int64_t n, int64_t k);
     void runPart(int64_t part, float const* a, float const* b, float const* bias, float const* residual, float* c,
-                 std::byte* scratch) const;
+                 float* sums, std::byte* scratch) const;
 
     GemmJitOptions options_;
     GemmShape shape_;

@@ -47,6 +47,7 @@ void gatedCases(CaseList& list)
         on("columns_320", kNone, kNone, swish, {x({520, 64}), w({64, 640})});
         on("few_rows", kNone, kNone, swish, {x({1, 200}), w({200, 256})});
         on("few_rows_5", kNone, kTranspose, gelu, {x({5, 520}), w({272, 520}), w({272})});
+        on("long_few_columns", kNone, kTranspose, gelu, {x({9, 2100}), w({22, 2100}), w({22})});
         on("long", kNone, kNone, swish, {x({70, 3000}), w({3000, 80}), w({80})});
         on("batch_of_rows", kNone, kNone, swish, {x({2, 67, 72}), w({1, 72, 144}), w({144})});
         on("batch", kNone, kTranspose, Kind::kTanh, {x({3, 17, 64}), w({3, 80, 64}), w({80})});

@@ -317,7 +317,7 @@ private:
             for (int v = 0; v < s.vectors; ++v) {
                 Xbyak::Address const from = c.ptr[row_ + v * c.vectorBytes()];
                 int const temp = tiles_ + v % free_;
-                if (isMasked(v)) {
+                if (isMasked(v) && !s.gated) {
                     read(temp, true, from);
                     c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(temp));
                 } else {
@@ -395,8 +395,9 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return "a gated tile of " + std::to_string(s.vectors) + " vectors (allowed: 2, 4)";
     int seen[6] = {};
     for (EpilogueOp const& op : s.epilogue) {
-        if (s.gated && op.kind != EpilogueOp::kBias && op.kind != EpilogueOp::kActivation)
-            return "more than a bias and an activation in front of a gate";
+        if (s.gated && op.kind != EpilogueOp::kBias && op.kind != EpilogueOp::kResidual &&
+            op.kind != EpilogueOp::kActivation)
+            return "more than a residual, a bias and an activation in front of a gate";
         if (op.kind != EpilogueOp::kActivation && seen[op.kind]++ > 0)
             return "one kind of epilogue twice";
         if (op.kind == EpilogueOp::kActivation &&

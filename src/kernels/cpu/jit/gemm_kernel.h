@@ -87,7 +87,7 @@ struct GemmKernelSpec
     int nextLines = 0;      // cache lines, from args.next on, that each run of `body` prefetches into L2
     bool nextFromA = false; // args.next is a distance in bytes from each pointer of A
     // The first half of the vectors, behind the epilogue's activation, times the second half is what is stored. The
-    // epilogue has a bias and an activation at most, in this order; the bias reaches to the ends of both halves.
+    // epilogue has a residual, a bias and an activation at most; residual and bias reach to the ends of both halves.
     bool gated = false;
     bool prefetchC = false; // the tile's lines of C are fetched for writing before the products
     int rowsPerRun = 0;     // or by each run of `body`, so many rows of C and of the residual

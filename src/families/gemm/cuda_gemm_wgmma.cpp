@@ -67,11 +67,12 @@ Settled settle(Problem const& p, GemmAlgorithm algorithm)
     ir::Value const& b = *p.node->inputs[1];
     bool const nKnown = ir::isStatic(b.shape) || operations.b == MatrixOperation::kVector ||
                         isKnown(b, operations.b == MatrixOperation::kTranspose ? 1 : 0);
-    spec.aligned = nKnown && g.n % spec.alignment() == 0;
+    spec.gated = operations.gated;
+    spec.aligned = nKnown && g.n / (spec.gated ? 2 : 1) % spec.alignment() == 0;
     s.isMma = algorithm == GemmAlgorithm::kHalfMma;
     spec.copies = spec.aligned && !spec.single && !s.isMma;
     int packed = 0;
-    if (spec.bias && !spec.single) // floats are what the kernel reads
+    if (spec.bias && (!spec.single || spec.gated)) // floats are what the kernel reads
         s.biasAt = packed++;
     if (s.normalizes) {
         s.gammaAt = packed;
@@ -83,7 +84,8 @@ Settled settle(Problem const& p, GemmAlgorithm algorithm)
     s.columnsB = spec.bAlongK ? g.k : g.n;
     s.transposesB = spec.single && !spec.bAlongK && spec.constantB;
     int64_t const unit = 16 / spec.elementBytes();
-    if (spec.constantB && s.rowsB * s.columnsB > 0 && (s.columnsB % unit || s.transposesB || spec.tf32x3)) {
+    if (spec.constantB && s.rowsB * s.columnsB > 0 &&
+        (s.columnsB % unit || s.transposesB || spec.tf32x3 || spec.gated)) {
         s.packedBAt = packed++;
         s.paddedB = roundUp(s.transposesB ? s.rowsB : s.columnsB, unit);
         if (spec.tf32x3)
@@ -191,8 +193,11 @@ Support sizesAreKnown(matrix_multiply::Attrs const& operations, ir::Value const&
 
 Support supports(Problem const& p, GemmAlgorithm algorithm)
 {
-    if (Support const s = supportsAllColumns(p); !s.ok)
-        return s;
+    bool const gated = matrix_multiply::isGated(*p.node);
+    if (gated && (algorithm == GemmAlgorithm::kHalfMma || !p.inputs[1].constant))
+        return Support::no("gates columns of a known second operand by wgmma alone");
+    if (gated && isPresent(p, Epilogue::kBias) && !p.inputs[size_t(Epilogue::kBias)].constant)
+        return Support::no("a bias of gated columns that is no constant");
     DataType const type = typeOf(algorithm);
     bool const tf32x3 = algorithm == GemmAlgorithm::kTf32x3, isMma = algorithm == GemmAlgorithm::kHalfMma,
                normalizes = algorithm == GemmAlgorithm::kNorm;

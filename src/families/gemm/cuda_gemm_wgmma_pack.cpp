@@ -34,6 +34,32 @@ std::string packedAs(Blob const& b, PackedMatrices const& s)
     return out;
 }
 
+// Where column `at` of a packed gated product was, of n.
+int64_t gatedColumn(int64_t at, int64_t n)
+{
+    int64_t const group = at / 16, in = at % 16;
+    return in < 8 ? group * 8 + in : n / 2 + group * 8 + in - 8;
+}
+
+// `rows` packed rows of each matrix, of `padded` elements with `columns` in front.
+void orderGates(std::string& packed, PackedMatrices const& s)
+{
+    int64_t const size = s.single ? 4 : 2, rows = s.transposes ? s.columns : s.rows,
+                  columns = s.transposes ? s.rows : s.columns, rowBytes = s.padded * size;
+    std::string const from = packed;
+    int64_t const count = int64_t(packed.size()) / (rows * rowBytes);
+    for (int64_t i = 0; i < count * rows; ++i) {
+        char* const to = packed.data() + i * rowBytes;
+        if (s.gated == PackedMatrices::Gated::kRows) {
+            int64_t const row = i % rows;
+            std::memcpy(to, from.data() + (i - row + gatedColumn(row, rows)) * rowBytes, size_t(rowBytes));
+            continue;
+        }
+        for (int64_t c = 0; c < columns; c += 8) // eights stay together
+            std::memcpy(to + c * size, from.data() + i * rowBytes + gatedColumn(c, columns) * size, size_t(8 * size));
+    }
+}
+
 // High and low parts of rows that hold numbers in their first half.
 void splitRows(std::string& packed, int64_t row)
 {
@@ -51,9 +77,23 @@ void splitRows(std::string& packed, int64_t row)
 std::string packMatrices(Blob const& b, PackedMatrices const& how)
 {
     std::string packed = how.single ? packedAs<float>(b, how) : packedAs<uint16_t>(b, how);
+    if (how.gated != PackedMatrices::Gated::kNot)
+        orderGates(packed, how);
     if (how.tf32x3)
         splitRows(packed, how.padded);
     return packed;
+}
+
+void packGatedBias(std::string& bias)
+{
+    int64_t const n = int64_t(bias.size() / sizeof(float));
+    PackedMatrices how;
+    how.rows = 1;
+    how.columns = how.padded = n;
+    how.single = true;
+    how.gated = PackedMatrices::Gated::kColumns;
+    if (n > 0)
+        orderGates(bias, how);
 }
 
 } // namespace tw::ops::gemm_f16

@@ -14,10 +14,21 @@ struct PackedMatrices
     int64_t padded = 0;            // elements of a packed row
     bool single = false;           // FP32, else FP16
     bool transposes = false;       // packed rows are stored columns
-    bool tf32x3 = false;           // FP32: high parts in a packed row's first half, low ones in its second
+    // The columns of a gated product, in groups of 8 gates and the 8 columns that they let through.
+    enum class Gated
+    {
+        kNot,
+        kRows,    // are packed rows
+        kColumns, // are columns of packed rows
+    };
+    Gated gated = Gated::kNot;
+    bool tf32x3 = false; // FP32: high parts in a packed row's first half, low ones in its second
 };
 
 // Zeros after each row.
 std::string packMatrices(Blob const& matrices, PackedMatrices const& how);
+
+// n floats, biases of a gated product, in that order.
+void packGatedBias(std::string& bias);
 
 } // namespace tw::ops::gemm_f16

@@ -86,15 +86,23 @@ Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
         TensorSpec const& t = p.inputs[size_t(input)];
         parts.push_back(packFloats(t, t.dims.volume()));
     };
-    if (s_.biasAt >= 0)
+    using Gated = PackedMatrices::Gated;
+    if (s_.biasAt >= 0) {
         addFloats(Epilogue::kBias);
+        if (s_.spec.gated)
+            packGatedBias(parts.back());
+    }
     if (s_.normalizes) {
         addFloats(Epilogue::kGamma);
         addFloats(Epilogue::kBeta);
     }
     if (s_.packedBAt >= 0)
-        parts.push_back(packMatrices(*p.inputs[1].constant, {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.single,
-                                                             s_.transposesB, s_.spec.tf32x3}));
+        parts.push_back(
+            packMatrices(*p.inputs[1].constant, {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.single, s_.transposesB,
+                                                 !s_.spec.gated    ? Gated::kNot
+                                                 : s_.spec.bAlongK ? Gated::kRows
+                                                                   : Gated::kColumns,
+                                                 s_.spec.tf32x3}));
     return parts;
 }
 
@@ -318,7 +326,7 @@ Product productOf(Settled const& s, Geometry const& g)
     shape.batch = b.batch;
     shape.batchA = b.batchA;
     shape.batchB = b.batchB;
-    shape.batchY = r.m * g.n;
+    shape.batchY = r.m * g.n / (s.spec.gated ? 2 : 1);
     p.outer = b.outer;
     p.aOuter = b.aOuter;
     p.bOuter = b.bOuter;

@@ -58,9 +58,10 @@ std::string wgmmaRegistersSource(int n, bool transposedQ)
            "\n        : \"r\"(p[0]), \"r\"(p[1]), \"r\"(p[2]), \"r\"(p[3]), \"l\"(q), \"r\"(keep));\n}\n";
 }
 
-std::string activationSource(std::string const& expression)
+std::string activationSource(std::string const& expression, char const* name)
 {
-    return "TW_INLINE float activate(float v) { return " + (expression.empty() ? "v" : expression) + "; }\n";
+    return std::string("TW_INLINE float ") + name + "(float v) { return " + (expression.empty() ? "v" : expression) +
+           "; }\n";
 }
 
 } // namespace tw::cuda

@@ -16,7 +16,7 @@ std::string wgmmaTf32Source(int n);
 // the sums of a product are.
 std::string wgmmaRegistersSource(int n, bool transposedQ);
 // float activate(float v) { return expression; }; an empty expression is v itself.
-std::string activationSource(std::string const& expression);
+std::string activationSource(std::string const& expression, char const* name = "activate");
 
 // Expressions for activationSource.
 extern char const* const kRelu;

@@ -26,20 +26,20 @@ bool Spec::redistributes() const
 
 int Spec::chunk() const
 {
-    return chunkOf(tileQ / split);
+    return chunkOf(tileY() / split);
 }
 
 int64_t Spec::biasBytes() const
 {
     if (norm)
         return int64_t(3) * tileQ * 4;
-    return swap ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
+    return swap || gated ? 0 : int64_t(groups) * 2 * (tileQ / split) * 4;
 }
 
 int64_t Spec::stagingBytes() const
 {
     if (copies) // all that the multiplying warps have at once
-        return int64_t(tileP) * tileQ * 2 * (pingPong ? 2 : 1);
+        return int64_t(tileP) * tileY() * 2 * (pingPong ? 2 : 1);
     return swap || single ? 0 : int64_t(groups) * 4 * 16 * chunk() * 2;
 }
 
@@ -77,6 +77,8 @@ std::string Spec::name() const
         s += "_split" + std::to_string(split);
     if (multicast > 1)
         s += "_multicast" + std::to_string(multicast);
+    if (gated)
+        s += "_gated";
     if (norm)
         s += "_norm" + std::to_string(norm);
     if (swap)
@@ -106,10 +108,12 @@ char const* unsupported(Spec const& s)
         return "2 to 12 stages that fit into 227 KiB of shared memory";
     if (s.single && (!s.aAlongK || !s.bAlongK || s.copies))
         return "FP32 operands have a contiguous k, and their y does not leave by TMA";
-    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileQ % 64))
+    if (s.copies && (!s.aligned || s.swap || s.split > 1 || s.tileY() % 64))
         return "TMA stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
+    if (s.gated && (s.swap || s.norm || s.image || s.residual || s.tileQ % (16 * s.split)))
+        return "gates and what they let through are columns of a tile, whose products nothing is added to";
     if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
                    (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
         return "a norm is taken by 2 to 8 blocks, of 64 rows for a warpgroup that leave by TMA";
@@ -160,7 +164,9 @@ char const* unsupported(Spec const& s, Shape const& g)
     }
     if (lda % unit || ldb % unit || g.batchA % unit || g.batchB % unit)
         return "TMA wants rows in steps of 16 bytes";
-    if (s.aligned && (g.n % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
+    if (s.gated && g.n % 16)
+        return "gated columns come in steps of 8";
+    if (s.aligned && (g.n / (s.gated ? 2 : 1) % s.alignment() || g.ldy % s.alignment() || g.batchY % s.alignment()))
         return "rows of y are not in steps of what is written at once";
     return nullptr;
 }
@@ -244,16 +250,17 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
     }
     l.p = s.swap ? b : a;
     l.q = s.swap ? a : b;
-    l.y.dims[0] = uint64_t(g.n);
+    int64_t const columns = s.gated ? g.n / 2 : g.n; // of y
+    l.y.dims[0] = uint64_t(columns);
     l.y.dims[1] = uint64_t(g.m);
     l.y.dims[2] = uint64_t(g.batch);
-    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : g.n) * 2;
+    l.y.strides[0] = uint64_t(g.ldy ? g.ldy : columns) * 2;
     l.y.strides[1] = g.batchY ? uint64_t(g.batchY) * 2 : l.y.strides[0] * uint64_t(g.m);
     l.y.box[0] = 64;
     l.y.box[1] = 16;
     args.m = int32_t(g.m);
-    args.n = int32_t(g.n);
-    args.ldy = args.ldResidual = g.ldy ? g.ldy : g.n;
+    args.n = int32_t(columns);
+    args.ldy = args.ldResidual = g.ldy ? g.ldy : columns;
     args.batchY = g.batchY ? g.batchY : args.ldy * g.m;
     args.batches = int32_t(g.batch);
     args.batchP = (s.swap ? g.batchB : g.batchA) != 0;

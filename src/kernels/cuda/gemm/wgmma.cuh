@@ -2,6 +2,7 @@
 // Products by wgmma, FP16 or TF32, of images too. After wgmma(), writeRows() and writeColumns().
 #pragma once
 
+#include "kernels/cuda/gemm/wgmma_gate.cuh"
 #include "kernels/cuda/gemm/wgmma_norm.cuh"
 #include "kernels/cuda/gemm/wgmma_tiles.cuh"
 
@@ -277,8 +278,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (SWAP)
                         writeColumns(a, v, rowBias[b], row0 + b * 64, column0, t.batch, lane);
                     else
-                        writeRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
-                                  !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
+                        leaveByRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
+                                    !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
             } else if constexpr (COPIES) {
                 if constexpr (RESIDUAL)
@@ -291,8 +292,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 } else {
 #pragma unroll
                     for (int b = 0; b < BLOCKS; ++b)
-                        copyRows(yMap, d[b], row0 + b * 64, column0, t.batch,
-                                 stage + b * (TILE_Q / CHUNK) * CHUNK_BYTES, biasAt, lane);
+                        leaveByCopies(a, yMap, d[b], row0 + b * 64, column0, t.batch,
+                                      stage + b * (TILE_Y / CHUNK) * CHUNK_BYTES, biasAt, lane);
                 }
             } else {
 #pragma unroll
@@ -303,8 +304,8 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (SWAP)
                         writeColumns(a, d[b], rowBias[b], row0 + b * 64, column0, t.batch, lane);
                     else
-                        writeRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
-                                  !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
+                        leaveByRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
+                                    !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
                 }
             }
         }

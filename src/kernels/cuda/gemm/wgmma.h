@@ -31,6 +31,9 @@ struct Spec : Epilogue
     // Blocks whose tiles are whole rows, n = norm tileQ, of which they take LayerNorm together (gemm_f16_norm.h): 2 to
     // 8; 0: no norm.
     int norm = 0;
+    // y = f(x[.., gates]) * x[.., rest] with x = a b + bias: columns of b, and biases, come in groups of 8 gates and the 8
+    // columns that they let through.
+    bool gated = false;
     bool swap = false;   // P = b
     bool copies = false; // y leaves by TMA, and the residual comes by it: two more tensor maps
     bool aAlongK = true; // a [m, k], else [k, m]
@@ -42,7 +45,8 @@ struct Spec : Epilogue
     bool tf32x3 = false;
     bool constantB = true; // b may be read before the previous kernel of the stream is done
 
-    int sums() const; // of a thread
+    int tileY() const { return gated ? tileQ / 2 : tileQ; } // columns of y, unless swapped
+    int sums() const;                                       // of a thread
     int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
     int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
@@ -90,7 +94,7 @@ struct Image
 
 struct Shape
 {
-    int64_t m = 1, n = 1, k = 1, batch = 1;
+    int64_t m = 1, n = 1, k = 1, batch = 1;     // n: columns of b, twice those of y where it is gated
     int64_t lda = 0, ldb = 0, ldy = 0;          // elements; 0: dense
     int64_t batchA = 0, batchB = 0, batchY = 0; // elements; 0: one for all batches (y: dense)
     Image image;                                // m, n, k follow from it with imageShape()

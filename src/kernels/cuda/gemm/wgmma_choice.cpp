@@ -39,7 +39,7 @@ double estimateUs(Spec const& s, Shape const& g, int multiprocessors)
     double const main = std::max(double(steps * each) * through, double(rounds * ceilDiv(steps, s.stages)) * 2800);
     // Writing: 16 bytes a clock. Those that split read all sums at 14 bytes a clock.
     double const sums = s.split > 1 ? double(s.tileP) * s.tileQ * 4 / 14 * double(atOnce) : 0;
-    double const write = double(s.tileP) * s.tileQ / s.split * double(s.elementBytes()) / 16 +
+    double const write = double(s.tileP) * s.tileY() / s.split * double(s.elementBytes()) / 16 +
                          (s.residual && !s.copies ? 1700 : 0) + sums;
     // Clusters that split do one tile each and are launched anew.
     double const tail = write * (s.pingPong ? std::max(1.0, double(each) / 2) : double(rounds)) +
@@ -111,7 +111,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
     };
     auto consider = [&](Spec s) {
         // Copying pays where a block does tile after tile.
-        s.copies = s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileQ % 64 == 0;
+        s.copies = s.copies && g.m > kFewRows && !s.swap && s.split == 1 && s.tileY() % 64 == 0;
         int const stages = s.stages;
         while (s.copies && s.stages > 3 && unsupported(s))
             --s.stages; // room for y
@@ -140,7 +140,7 @@ std::vector<Spec> candidates(Spec const& base, Shape const& g, int multiprocesso
             consider(s);
         }
     // Few rows: b gives the tile's rows, and a, cut into as few parts as fit, its columns without a remainder.
-    if (g.m <= kFewRows && !base.image)
+    if (g.m <= kFewRows && !base.image && !base.gated)
         for (int64_t parts = ceilDiv(g.m, kMostColumns); parts <= ceilDiv(g.m, 64); ++parts)
             for (int groups : {1, 2})
                 for (int split : {1, 2, 4, 8}) {

@@ -10,6 +10,11 @@ namespace tw::cuda::gemm_f16 {
 std::string source(Spec const& s)
 {
     bool const early = s.constantB;
+    Epilogue rows = s; // of what is written
+    if (s.gated) {
+        rows.bias = false;
+        rows.activation.clear();
+    }
     std::string text = include("kernels/cuda/common/hopper.cuh") +
                        (s.single ? wgmmaTf32Source(s.tileQ) : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
@@ -21,7 +26,9 @@ std::string source(Spec const& s)
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
             flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
-            flag("EARLY", early) + epilogueConstants(s, s.chunk());
+            flag("EARLY", early) + flag("GATED", s.gated) + flag("GATE_BIAS", s.gated && s.bias) +
+            activationSource(s.gated ? s.activation : std::string(), "activateGate") +
+            epilogueConstants(rows, s.chunk());
     bool const fetches = s.copies && s.residual;
     // Parameters that are not there cannot be left out by a constant.
     std::string const map = "const __grid_constant__ TensorMap ";

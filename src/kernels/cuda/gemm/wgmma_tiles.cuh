@@ -3,7 +3,7 @@
 //   int TILE_P, TILE_Q, STAGES, GROUPS, SPLIT, MULTICAST, NORM, THREADS, BLOCKS_PER_SM, BIAS_BYTES, STAGING_BYTES,
 // SUMS_BYTES,
 //       STEP_K, KEPT_STEPS
-//   bool TF32X3, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
+//   bool TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, IMAGE, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -14,6 +14,7 @@ namespace tw::cuda::gemm_f16 {
 
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 P_BYTES = TILE_P * 128, STAGE_BYTES = (TILE_P + TILE_Q) * 128;
+constexpr int TILE_Y = GATED ? TILE_Q / 2 : TILE_Q; // of y's columns, where they are Q's
 constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
 // OWN_SUMS: what a split adds up has room beside the stages.
 constexpr bool OWN_SUMS = SUMS_BYTES > 0;
@@ -136,7 +137,7 @@ TW_INLINE void loadQ(TensorMap const* map, Args const& a, u32 to, u32 bar, Curso
 
 // COPIES: each warp's part of a tile, chunks of 16 rows and 64 columns, lies in shared memory as TMA wants
 // it. It brings the residual during the products and takes y away during those of the next tile.
-constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Q / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
+constexpr int CHUNK_BYTES = 16 * CHUNK * 2, WARP_BYTES = COPIES ? BLOCKS * (TILE_Y / CHUNK) * CHUNK_BYTES : CHUNK_BYTES;
 TW_INLINE void fetchChunks(TensorMap const* map, u32 stage, u32 bar, int row0, int column0, int batch)
 {
     bulkWaitRead(); // y of the tile before has left

@@ -5,9 +5,8 @@
 // w and b are constants, a bias may be missing, and f may be none. One kernel instead of two to four, and neither gates
 // nor what they let through are written to memory.
 // Expects Form::kFused: stands after fuse_activation, which has given the gate's product its bias and activation, and
-// before fuse_pointwise, which would take what follows two halves. On CPUs the builder times the engine without it, too;
-// on GPUs tiles that hold both halves exist for capability 9.0 alone, and only there they are made. The op's reference
-// is the oracle: the node has no body.
+// before fuse_pointwise, which would take what follows two halves. On GPUs tiles that hold both halves exist for
+// capability 9.0 alone, and only there they are made. The op's reference is the oracle: the node has no body.
 // Leaves alone: halves or products that others read, weights that refit may reach, wishes of the user that differ, and
 // on CPUs so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
 #include <algorithm>
@@ -39,6 +38,7 @@ struct Half
     ir::Node* product = nullptr;
     int64_t first = 0;
     std::vector<ir::Node*> nodes; // from the product to the half's last value
+    std::vector<ir::Node*> sizes; // what the slice's size is computed by, where it is not known
     ops::FusedActivation activation;
 };
 
@@ -166,6 +166,14 @@ private:
         h.product = product;
         h.first = is(1, a.start, last, 0) ? 0 : columns;
         h.nodes = {product, &n};
+        std::vector<ir::Node const*> readers{&n};
+        for (size_t i = 0; i < readers.size(); ++i)
+            for (size_t in = readers[i] == &n ? 1 : 0; in < readers[i]->inputs.size(); ++in)
+                if (ir::Value const* const v = readers[i]->inputs[in]; v && v->producer && v->producer != product)
+                    if (std::find(readers.begin(), readers.end(), v->producer) == readers.end()) {
+                        readers.push_back(v->producer);
+                        h.sizes.push_back(v->producer);
+                    }
         return isPlain(*product) && !product->attrsAs<ops::matrix_multiply::Attrs>().epilogue.activation.any();
     }
 
@@ -185,7 +193,7 @@ private:
         ir::Node const &p = *u.gate.product, &q = *u.through.product;
         auto const &a = p.attrsAs<ops::matrix_multiply::Attrs>(), &b = q.attrsAs<ops::matrix_multiply::Attrs>();
         bool const same = &p == &q;
-        if (same ? u.gate.first == u.through.first || g_.useCount(p.outputs[0]) != 2
+        if (same ? u.gate.first == u.through.first
                  : u.gate.nodes.size() + u.through.nodes.size() != 2 || p.inputs[0] != q.inputs[0] || a.b != b.b ||
                        p.inputs[1]->type != q.inputs[1]->type || p.inputs[1]->rank() != q.inputs[1]->rank())
             return false;
@@ -193,7 +201,15 @@ private:
             for (size_t i = 1; i < n->inputs.size(); ++i)
                 if (ctx_.refittable && n->inputs[i] && refitReaches(*n->inputs[i]))
                     return false;
-        return canFuse(g_, nodesOf(g_, u)) && pays(p, u.columns);
+        // What reads the product's shape goes with it, sizes that are computed of something else need not.
+        std::vector<ir::Node*> all = nodesOf(g_, u);
+        for (ir::Node* n : sizesOf(g_, u))
+            if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](ir::Value const* v) {
+                    return v && v->producer && std::find(all.begin(), all.end(), v->producer) != all.end();
+                }))
+                all.push_back(n);
+        sortNodes(g_, all);
+        return canFuse(g_, all) && pays(p, u.columns);
     }
 
     bool pays(ir::Node const& product, int64_t columns) const
@@ -216,6 +232,13 @@ public:
             if (n != u.gate.product)
                 nodes.push_back(n);
         nodes.push_back(u.last);
+        sortNodes(g, nodes);
+        return nodes;
+    }
+    static std::vector<ir::Node*> sizesOf(ir::Graph const& g, Unit const& u)
+    {
+        std::vector<ir::Node*> nodes = u.gate.sizes;
+        nodes.insert(nodes.end(), u.through.sizes.begin(), u.through.sizes.end());
         sortNodes(g, nodes);
         return nodes;
     }
@@ -265,7 +288,7 @@ Result<void> fuse(ir::Graph& g, Unit const& u)
             inputs.push_back(bias);
         }
     }
-    std::vector<ir::Node*> const nodes = Finder::nodesOf(g, u);
+    std::vector<ir::Node*> const nodes = Finder::nodesOf(g, u), sizes = Finder::sizesOf(g, u);
     auto attrs = std::make_unique<ops::matrix_multiply::Attrs>(p.attrsAs<ops::matrix_multiply::Attrs>());
     attrs->epilogue.activation = u.gate.activation;
     attrs->gated = true;
@@ -281,8 +304,16 @@ Result<void> fuse(ir::Graph& g, Unit const& u)
     to->quantization = from->quantization;
     to->host = from->host;
     g.replaceAllUses(from, to);
+    // From the end on, sizes before the product whose shape they read.
     for (size_t i = nodes.size(); i-- > 0;)
-        g.eraseNode(nodes[i]);
+        if (&p != u.through.product || nodes[i] != &p)
+            g.eraseNode(nodes[i]);
+    for (size_t i = sizes.size(); i-- > 0;)
+        if (std::all_of(sizes[i]->outputs.begin(), sizes[i]->outputs.end(),
+                        [&](ir::Value const* v) { return g.useCount(v) == 0; }))
+            g.eraseNode(sizes[i]);
+    if (&p == u.through.product)
+        g.eraseNode(u.gate.product);
     return {};
 }
 

@@ -36,7 +36,7 @@ std::vector<Pass> const& pipeline()
         {"merge_unrolled_products", mergeUnrolledProducts, Form::kCanonical, Form::kCanonical, 0},
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
-        {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0, true},
+        {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},

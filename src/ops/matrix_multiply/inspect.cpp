@@ -7,7 +7,7 @@ namespace tw::ops {
 void inspect_matrix_multiply(LayerFacts& facts)
 {
     auto const& a = facts.attrs<matrix_multiply::Attrs>();
-    if (matrix_multiply::hasNorm(facts.node))
+    if (matrix_multiply::hasNorm(facts.node) || a.gated)
         facts.kind("Myelin", ""); // 8.5 gives such a subgraph to another compiler
     else if (a.connected)
         addFullyConnected(facts, a.epilogue.activation);

@@ -114,10 +114,43 @@ void gate(TensorRef const& x, TensorRef const& y, FusedActivation const& f)
         }
 }
 
-// Bytes of all columns of a gated product, which lie in front of the workspace.
-int64_t columnsBytes(matrix_multiply::Geometry const& g, DataType type)
+int64_t floatBytes(int64_t count)
 {
-    return roundUp(g.batch.volume() * g.m * g.n * sizeOf(type), 64);
+    return roundUp(count * int64_t(sizeof(float)), 64);
+}
+
+// All columns of a gated product lie in front of the workspace, and FP16 operands behind them, all as FP32: a sum that
+// FP16 cannot hold has a gate all the same.
+int64_t gatedBytes(matrix_multiply::Geometry const& g, std::span<TensorRef const> in)
+{
+    bool const isHalf = in[0].type == DataType::kHalf;
+    return floatBytes(g.batch.volume() * g.m * g.n) +
+           (isHalf ? floatBytes(in[0].dims.volume()) + floatBytes(in[1].dims.volume()) : 0);
+}
+
+float const* asFloats(TensorRef const& t, std::byte*& workspace)
+{
+    if (t.type == DataType::kFloat)
+        return t.as<float>();
+    auto* const out = reinterpret_cast<float*>(workspace);
+    workspace += floatBytes(t.count());
+    for (int64_t at = 0; at < t.count(); at += kBlock)
+        loadFloats(t.type, t.data, at, 1, std::min(kBlock, t.count() - at), out + at);
+    return out;
+}
+
+void multiplyGated(matrix_multiply::Attrs const& attrs, matrix_multiply::Geometry const& g, RunArgs& args,
+                   TensorRef const& bias)
+{
+    auto* workspace = static_cast<std::byte*>(args.workspace);
+    TensorRef columns{DataType::kFloat, args.outputs[0].dims, workspace};
+    columns.dims[columns.dims.rank - 1] = g.n;
+    workspace += floatBytes(columns.count());
+    float const* const a = asFloats(args.inputs[0], workspace);
+    float const* const b = asFloats(args.inputs[1], workspace);
+    multiply<float>(g, a, b, nullptr, columns.as<float>(), workspace);
+    finish(columns, bias, {}, {});
+    gate(columns, args.outputs[0], attrs.epilogue.activation);
 }
 
 } // namespace
@@ -127,8 +160,8 @@ int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef co
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(node, in[0].dims, in[1].dims);
     Extents const& y = out[0].dims;
     int64_t const row = matrix_multiply::hasNorm(node) ? y[y.rank - 1] * int64_t(sizeof(float)) : 0;
-    int64_t const columns = matrix_multiply::isGated(node) ? columnsBytes(g, in[0].type) : 0;
-    return columns + std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
+    int64_t const gated = matrix_multiply::isGated(node) ? gatedBytes(g, in) : 0;
+    return gated + std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
 }
 
 Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
@@ -138,29 +171,24 @@ Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
         return {};
     auto const& attrs = node.attrsAs<matrix_multiply::Attrs>();
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
-    TensorRef y = args.outputs[0];
-    void* workspace = args.workspace;
-    if (attrs.gated) {
-        y.data = workspace;
-        y.dims[y.dims.rank - 1] = g.n;
-        workspace = static_cast<std::byte*>(workspace) + columnsBytes(g, a.type);
-    }
+    TensorRef const& y = args.outputs[0];
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
-    TensorRef bias = optional(Epilogue::kBias), none;
+    TensorRef const bias = optional(Epilogue::kBias), none;
+    if (attrs.gated) {
+        multiplyGated(attrs, g, args, bias);
+        return {};
+    }
     // A fully connected layer's bias joins the sum before it is rounded.
     bool const joins = attrs.connected && !swaps(g);
     TensorRef const first = joins ? bias : none;
     if (a.type == DataType::kFloat)
-        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), workspace);
+        multiply(g, a.as<float>(), b.as<float>(), first.as<float>(), y.as<float>(), args.workspace);
     else
-        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), workspace);
+        multiply(g, a.as<uint16_t>(), b.as<uint16_t>(), first.as<uint16_t>(), y.as<uint16_t>(), args.workspace);
     if (matrix_multiply::hasNorm(node))
         finishRows(y, args.inputs, attrs.epilogue, static_cast<float*>(args.workspace));
     else
-        finish(y, joins ? none : bias, optional(Epilogue::kResidual),
-               attrs.gated ? FusedActivation() : attrs.epilogue.activation);
-    if (attrs.gated)
-        gate(y, args.outputs[0], attrs.epilogue.activation);
+        finish(y, joins ? none : bias, optional(Epilogue::kResidual), attrs.epilogue.activation);
     return {};
 }
 

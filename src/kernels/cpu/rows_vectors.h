@@ -297,7 +297,7 @@ double productRow(float const* x, int64_t n)
 
 // exp(v) for v <= 0, or NaN: 2^n (1 + f P(f)), |f| <= 1/2, relative error of the polynomial below 1e-7. 0 from -127 ln 2
 // on.
-V powerOf(V v)
+[[gnu::always_inline]] inline V powerOf(V v)
 {
     constexpr float kLog2e = 1.44269504f, kLowest = -88.02969f, kWhole = 12582912.f + 127;
     using Bits [[gnu::vector_size(TW_FLOATS * 4)]] = int32_t;

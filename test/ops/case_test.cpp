@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference. TW_TACTIC, a
-// tactic's name or one with *, takes these tactics alone.
+// Every case of every op is a test of its own, ops/<op>.<case>: each tactic against the reference; one tactic alone:
+// tactics/<tactic>.<case>, where the filter asks for such a suite.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -237,52 +237,12 @@ void checkAliases(CaseGraph const& g, std::vector<Tensor> const& want)
     }
 }
 
-// What TW_TACTIC asks for: all where it is not set.
-class Asked
-{
-public:
-    Asked()
-    {
-        char const* const text = std::getenv("TW_TACTIC");
-        pattern_ = text ? text : "";
-    }
-    bool takes(std::string_view name)
-    {
-        bool const fits = pattern_.empty() || matches(pattern_, name);
-        any_ = any_ || fits;
-        return fits;
-    }
-    // Empty, or what is wrong after all tests.
-    std::string complaint() const
-    {
-        return pattern_.empty() || any_ ? "" : "TW_TACTIC=" + pattern_ + " names no tactic of the ops that were tested";
-    }
-
-private:
-    static bool matches(std::string_view pattern, std::string_view name)
-    {
-        if (pattern.empty())
-            return name.empty();
-        if (pattern[0] == '*')
-            return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
-        return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
-    }
-    std::string pattern_;
-    bool any_ = false;
-};
-Asked& asked()
-{
-    static Asked a;
-    return a;
-}
-
 // The counts, on the screen and, where TW_TEST_REPORT names a file, in it.
 class Report final : public testing::Environment
 {
 public:
     void TearDown() override
     {
-        EXPECT_EQ(asked().complaint(), "");
         CaseCounts const& n = caseCounts();
         std::string lacks;
         for (std::string const& s : n.skippedFor)
@@ -308,7 +268,7 @@ CaseCounts& caseCounts()
     return counts;
 }
 
-void runCase(ir::OpDef const& op, ops::Case const& c)
+void runCase(ir::OpDef const& op, ops::Case const& c, ops::Tactic const* one)
 {
     ++caseCounts().cases;
     SCOPED_TRACE(std::string(op.name) + "." + c.name);
@@ -338,7 +298,7 @@ void runCase(ir::OpDef const& op, ops::Case const& c)
     auto const tactics = op.cpuTactics();
     ASSERT_FALSE(tactics.empty());
     for (ops::Tactic const* t : tactics)
-        if (asked().takes(t->name()))
+        if (!one || one == t)
             runTactic(g, *t, *want);
     EXPECT_TRUE(ops::supportsFormats(*tactics.back(), problemOf(g, *want)).ok)
         << "the last tactic must accept everything";
@@ -349,12 +309,14 @@ namespace {
 class CaseTest final : public testing::Test
 {
 public:
-    CaseTest(ir::OpDef const& op, ops::Case const& c) : op_(op), case_(c) {}
-    void TestBody() override { runCase(op_, case_); }
+    // With all tactics of the op, or with one.
+    CaseTest(ir::OpDef const& op, ops::Case const& c, ops::Tactic const* one) : op_(op), case_(c), one_(one) {}
+    void TestBody() override { runCase(op_, case_, one_); }
 
 private:
     ir::OpDef const& op_;
     ops::Case const& case_;
+    ops::Tactic const* const one_;
 };
 
 // The cases of all ops, made once; tests refer to them.
@@ -369,14 +331,24 @@ std::vector<ops::CaseList> const& lists()
     return all;
 }
 
+void registerCases(std::string const& suite, size_t i, ops::Tactic const* one)
+{
+    ir::OpDef const& op = *ops::all()[i];
+    for (ops::Case const& c : lists()[i].cases)
+        testing::RegisterTest(suite.c_str(), c.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [&op, &c, one]() -> testing::Test* { return new CaseTest(op, c, one); });
+}
+
+// Those of single tactics where the filter asks for them: they are parts of the others.
 void registerCases()
 {
+    bool const tactics = testing::GTEST_FLAG(filter).find("tactics/") != std::string::npos;
     for (size_t i = 0; i < lists().size(); ++i) {
         ir::OpDef const& op = *ops::all()[i];
-        std::string const suite = std::string("ops/") + op.name;
-        for (ops::Case const& c : lists()[i].cases)
-            testing::RegisterTest(suite.c_str(), c.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                                  [&op, &c]() -> testing::Test* { return new CaseTest(op, c); });
+        registerCases(std::string("ops/") + op.name, i, nullptr);
+        if (tactics && op.cpuTactics)
+            for (ops::Tactic const* t : op.cpuTactics())
+                registerCases(std::string("tactics/") + t->name(), i, t);
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case of an op by every tactic, in all formats and configs, against the reference, with guard bytes.
+// One case of an op by every tactic, or by one, in all formats and configs, against the reference, with guard bytes.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 
 namespace tw::test {
 
-void runCase(ir::OpDef const& op, ops::Case const& c);
+void runCase(ir::OpDef const& op, ops::Case const& c, ops::Tactic const* one = nullptr);
 
 // What runCase() did since the program began.
 struct CaseCounts

@@ -25,7 +25,7 @@ constexpr int64_t kWorkspaceStep = 256; // bytes that a workspace is aligned to
 constexpr int64_t kMostWorkspace = 32 << 20, kMostWorkspaceVarying = 4 << 20;
 
 // What does not depend on the sizes of a run.
-struct Settled
+struct Resolved
 {
     ir::Node const* node = nullptr;
     bool isHalf = false, tf32 = false;
@@ -52,9 +52,9 @@ int32_t epilogueOf(FusedActivation const& f)
     return f.kind == int32_t(FusedKind::kGeluTanh) ? cuda::kLtEpilogueGelu : -1;
 }
 
-Settled settle(Problem const& p, bool tf32)
+Resolved resolve(Problem const& p, bool tf32)
 {
-    Settled s;
+    Resolved s;
     s.node = p.node;
     s.tf32 = tf32;
     s.isHalf = p.inputs[0].type == DataType::kHalf;
@@ -69,7 +69,7 @@ Settled settle(Problem const& p, bool tf32)
     return s;
 }
 
-Product productOf(Settled const& s, Geometry const& g)
+Product productOf(Resolved const& s, Geometry const& g)
 {
     ProductRows const r = rowsOf(g, s.aAlongK, s.bAlongK);
     Product p{batchesOf(r.batch, r.aBatch, r.bBatch)};
@@ -98,7 +98,7 @@ struct Owned
     Owned& operator=(Owned const&) = delete;
 };
 
-Result<void> makeProduct(CublasLt const& lt, Settled const& s, void const* bias, Owned<LtProduct>& out)
+Result<void> makeProduct(CublasLt const& lt, Resolved const& s, void const* bias, Owned<LtProduct>& out)
 {
     out.destroy = lt.cublasLtMatmulDescDestroy;
     TW_TRY(lt.check(
@@ -120,7 +120,7 @@ Result<void> makeProduct(CublasLt const& lt, Settled const& s, void const* bias,
     return {};
 }
 
-Result<void> makeLayout(CublasLt const& lt, Settled const& s, int64_t rows, int64_t columns, int64_t ld, int64_t batch,
+Result<void> makeLayout(CublasLt const& lt, Resolved const& s, int64_t rows, int64_t columns, int64_t ld, int64_t batch,
                         int64_t batchStride, Owned<LtLayout>& out)
 {
     out.destroy = lt.cublasLtMatrixLayoutDestroy;
@@ -145,7 +145,7 @@ struct LtPrepared final : Prepared
     std::vector<cuda::LtChoice> choices; // best first
 };
 
-Result<std::shared_ptr<LtPrepared>> ask(CublasLt const& lt, cuda::LtHandle* handle, Settled const& s,
+Result<std::shared_ptr<LtPrepared>> ask(CublasLt const& lt, cuda::LtHandle* handle, Resolved const& s,
                                         Product const& product)
 {
     auto out = std::make_shared<LtPrepared>();
@@ -193,9 +193,9 @@ class CublasLtKernel final : public Kernel
 {
 public:
     CublasLtKernel(std::shared_ptr<cuda::Device const> device, std::shared_ptr<cuda::Libraries> libraries,
-                   CublasLt const& lt, cuda::LtHandle* handle, Settled const& settled, size_t rank)
-        : device_(std::move(device)), libraries_(std::move(libraries)), lt_(lt), handle_(handle), s_(settled),
-          rank_(rank), workspace_(settled.mostWorkspace)
+                   CublasLt const& lt, cuda::LtHandle* handle, Resolved const& resolved, size_t rank)
+        : device_(std::move(device)), libraries_(std::move(libraries)), lt_(lt), handle_(handle), s_(resolved),
+          rank_(rank), workspace_(resolved.mostWorkspace)
     {}
     // Shapes never vary: no more than these need.
     Result<void> settleWorkspace(Product const& product)
@@ -301,7 +301,7 @@ private:
     std::shared_ptr<cuda::Libraries> libraries_; // keeps the library
     CublasLt const& lt_;
     cuda::LtHandle* handle_;
-    Settled s_;
+    Resolved s_;
     size_t rank_;
     int64_t workspace_;
 };
@@ -321,7 +321,7 @@ Result<Opened> open(Problem const& p)
     return o;
 }
 
-Product productOf(Settled const& s, Problem const& p, bool most)
+Product productOf(Resolved const& s, Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
     return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
@@ -349,7 +349,7 @@ Support supportsProblem(Problem const& p, bool tf32)
     if (!ir::isStatic(b.shape) && !isKnown(a, operations.a == MatrixOperation::kTranspose ? 1 : 0) &&
         !isKnown(b, operations.b == MatrixOperation::kNone ? 1 : 0))
         return Support::no("the summed dimension is not known when the engine is built");
-    Settled const s = settle(p, tf32);
+    Resolved const s = resolve(p, tf32);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (product.k == 0)
@@ -386,7 +386,7 @@ std::vector<Config> CublasLtTactic::configs(Problem const& p) const
     if (!opened.ok())
         return list;
     cuda::Current const current(*p.cuda->device);
-    Settled const s = settle(p, tf32_);
+    Resolved const s = resolve(p, tf32_);
     auto const asked = ask(*opened->lt, opened->handle, s, productOf(s, p, false));
     for (size_t i = 0; asked.ok() && i < std::max<size_t>((*asked)->choices.size(), 1); ++i)
         list.push_back({int64_t(i)});
@@ -398,7 +398,7 @@ double CublasLtTactic::estimate(Problem const& p, Config const& config) const
 {
     constexpr double kHalfRate = 650e6, kTf32Rate = 330e6, kFloatRate = 45e6; // operations in a microsecond
     constexpr double kBytesPerUs = 3e6, kLeastUs = 2.5, kEachRank = 1.03, kTile = 128, kTilesAtOnce = 132;
-    Settled const s = settle(p, tf32_);
+    Resolved const s = resolve(p, tf32_);
     Product const product = productOf(s, p, false);
     double const m = double(product.m), n = double(product.n), k = double(product.k),
                  batch = double(product.batch * product.outer.volume());
@@ -424,7 +424,7 @@ Result<std::unique_ptr<Kernel>> CublasLtTactic::load(Problem const& p, Config co
     if (!isConfig(config, 1, 0, kMostChoices - 1))
         return invalidArgument("the plan's configuration of a matrix product by cuBLASLt names no algorithm");
     TW_ASSIGN(Opened const opened, open(p));
-    Settled const s = settle(p, tf32_);
+    Resolved const s = resolve(p, tf32_);
     auto kernel = std::make_unique<CublasLtKernel>(p.cuda->device, p.cuda->libraries, *opened.lt, opened.handle, s,
                                                    size_t(config[0]));
     if (isStatic(p))

@@ -34,7 +34,7 @@ int vectorOf(ir::Value const& v, bool known, int64_t row)
 }
 
 // Has each run copy the operands whose rows are not whole 16 bytes.
-void padOperands(Settled& s)
+void padOperands(Resolved& s)
 {
     constexpr int64_t kUnit = 8;
     if (s.columnsA % kUnit)
@@ -47,9 +47,9 @@ void padOperands(Settled& s)
     s.mma.paddedB = s.paddedB != 0;
 }
 
-Settled settle(Problem const& p, GemmAlgorithm algorithm)
+Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
 {
-    Settled s;
+    Resolved s;
     s.node = p.node;
     auto const& operations = p.node->attrsAs<matrix_multiply::Attrs>();
     Geometry const g = matrix_multiply::geometryOf(*p.node, p.inputs[0].dims, p.inputs[1].dims);
@@ -112,7 +112,7 @@ Settled settle(Problem const& p, GemmAlgorithm algorithm)
     return s;
 }
 
-Product productOf(Settled const& s, Problem const& p, bool most)
+Product productOf(Resolved const& s, Problem const& p, bool most)
 {
     auto dims = [&](size_t i) -> Extents const& { return most ? p.inputs[i].maxDims : p.inputs[i].dims; };
     return productOf(s, matrix_multiply::geometryOf(*s.node, dims(0), dims(1)));
@@ -164,7 +164,7 @@ bool decode(Config const& c, bool normalizes, kernel::Spec& s)
     return !kernel::unsupported(s);
 }
 
-bool decode(Config const& c, Settled& s)
+bool decode(Config const& c, Resolved& s)
 {
     if (!s.isMma)
         return decode(c, s.normalizes, s.spec);
@@ -218,11 +218,11 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
     if (!isMma)
         if (Support const known = sizesAreKnown(operations, a, b); !known.ok)
             return known;
-    if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !settle(p, GemmAlgorithm::kHalf).pads())
+    if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !resolve(p, GemmAlgorithm::kHalf).pads())
         return Support::no("tensor cores take these operands in a faster way");
     if (tf32x3 && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
-    Settled const s = settle(p, algorithm);
+    Resolved const s = resolve(p, algorithm);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, p, most);
         if (char const* const why = unsupported(s, product.shape))
@@ -240,7 +240,7 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
 
 std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
 {
-    Settled s = settle(p, algorithm);
+    Resolved s = resolve(p, algorithm);
     std::vector<Config> list;
     if (s.normalizes) {
         for (kernel::Spec const& spec :
@@ -276,7 +276,7 @@ std::vector<Config> configs(Problem const& p, GemmAlgorithm algorithm)
 double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
     constexpr double kSplitUs = 1.5;
-    Settled s = settle(p, algorithm);
+    Resolved s = resolve(p, algorithm);
     if (!p.cuda || !decode(config, s))
         return 0;
     Product const product = productOf(s, p, false);
@@ -295,7 +295,7 @@ double estimate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 
 std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, GemmAlgorithm algorithm)
 {
-    Settled s = settle(p, algorithm);
+    Resolved s = resolve(p, algorithm);
     if (!decode(config, s))
         return noKernels(invalidArgument("the plan's configuration of a matrix product names no kernel"));
     return kernelsOf(s);

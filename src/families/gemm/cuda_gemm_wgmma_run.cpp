@@ -17,7 +17,7 @@ int64_t padBytes(kernel::PadRows const& p)
 }
 
 // Which operands a run copies; not yet where to.
-kernel::PadArgs padding(Settled const& s, std::span<TensorRef const> in)
+kernel::PadArgs padding(Resolved const& s, std::span<TensorRef const> in)
 {
     kernel::PadArgs p;
     auto set = [&](kernel::PadRows& rows, TensorRef const& of, int64_t columns, int64_t padded) {
@@ -33,7 +33,7 @@ kernel::PadArgs padding(Settled const& s, std::span<TensorRef const> in)
     return p;
 }
 
-CudaSource sourceOf(Settled const& s)
+CudaSource sourceOf(Resolved const& s)
 {
     CudaSource out = s.isMma ? wholeSource(matrix::kKernel, s.mma) : wholeSource(kernel::kKernel, s.spec);
     if (s.spec.tf32x3) {
@@ -55,7 +55,7 @@ CudaSource sourceOf(Settled const& s)
 class ProductKernels : public CudaKernels
 {
 public:
-    explicit ProductKernels(Settled const& settled) : CudaKernels(sourceOf(settled)), s_(settled) {}
+    explicit ProductKernels(Resolved const& resolved) : CudaKernels(sourceOf(resolved)), s_(resolved) {}
     Result<std::vector<std::string>> pack(Problem const& problem) const override;
     bool readsOnDevice(size_t i) const override;
 
@@ -76,7 +76,7 @@ protected:
     Result<void> eachLaunch(Product const& product, RunArgs const& args, Operands const& operands, cuda::Output& out,
                             LaunchOne const& launchOne) const;
 
-    Settled const s_;
+    Resolved const s_;
 };
 
 Result<std::vector<std::string>> ProductKernels::pack(Problem const& p) const
@@ -303,7 +303,7 @@ Result<void> WgmmaKernels::launchMaps(CudaLaunch const& launch, kernel::Launch c
 
 } // namespace
 
-Product productOf(Settled const& s, Geometry const& g)
+Product productOf(Resolved const& s, Geometry const& g)
 {
     Product p;
     kernel::Shape& shape = p.shape;
@@ -333,16 +333,16 @@ Product productOf(Settled const& s, Geometry const& g)
     return p;
 }
 
-char const* unsupported(Settled const& s, kernel::Shape const& shape)
+char const* unsupported(Resolved const& s, kernel::Shape const& shape)
 {
     return s.isMma ? matrix::unsupported(s.mma, shape) : kernel::unsupported(s.spec, shape);
 }
 
-std::unique_ptr<CudaKernels> kernelsOf(Settled const& settled)
+std::unique_ptr<CudaKernels> kernelsOf(Resolved const& resolved)
 {
-    if (settled.isMma)
-        return std::make_unique<MmaKernels>(settled);
-    return std::make_unique<WgmmaKernels>(settled);
+    if (resolved.isMma)
+        return std::make_unique<MmaKernels>(resolved);
+    return std::make_unique<WgmmaKernels>(resolved);
 }
 
 } // namespace tw::ops::gemm_f16

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the two files of cuda_gemm_f16.h: what was settled when a tactic was chosen, and a run of it.
+// Between the two files of cuda_gemm_f16.h: what was resolved when a tactic was chosen, and a run of it.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace kernel = cuda::gemm_f16;
 namespace matrix = cuda::gemm_mma_f16;
 
 // What does not depend on the sizes of a run.
-struct Settled
+struct Resolved
 {
     ir::Node const* node = nullptr;
     kernel::Spec spec; // all but the tile, until a config is given
@@ -43,10 +43,10 @@ struct Product
     Extents outer, aOuter, bOuter; // strides in elements
 };
 
-Product productOf(Settled const& settled, matrix_multiply::Geometry const& geometry);
+Product productOf(Resolved const& resolved, matrix_multiply::Geometry const& geometry);
 // Null, or why the kernel cannot do that shape.
-char const* unsupported(Settled const& settled, kernel::Shape const& shape);
-// Those of what was settled, with its tile.
-std::unique_ptr<CudaKernels> kernelsOf(Settled const& settled);
+char const* unsupported(Resolved const& resolved, kernel::Shape const& shape);
+// Those of what was resolved, with its tile.
+std::unique_ptr<CudaKernels> kernelsOf(Resolved const& resolved);
 
 } // namespace tw::ops::gemm_f16

@@ -15,6 +15,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/shuffle/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/gelu.h"
 #include "passes/list.h"
 #include "passes/match_activation.h"
@@ -218,18 +219,7 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
     TW_ASSIGN(ir::Node * fused,
               g.addNode(*head.op, attrsOf(c), inputs, head.name, {}, g.positionOf(c.nodes.back()), std::move(body)));
     TW_TRY(fitBody(*fused));
-    fused->layers = head.layers;
-    fused->precision = head.precision;
-    fused->device = head.device;
-    for (size_t i = 1; i < c.nodes.size(); ++i)
-        joinOrigins(*fused, *fused, *c.nodes[i]);
-    ir::Value *from = c.result(), *to = fused->outputs[0];
-    to->name = from->name;
-    to->quantization = from->quantization;
-    to->host = from->host;
-    g.replaceAllUses(from, to);
-    for (size_t i = c.nodes.size(); i-- > 0;)
-        g.eraseNode(c.nodes[i]);
+    replaceNodes(g, c.nodes, *fused);
     return {};
 }
 
@@ -246,9 +236,7 @@ Result<bool> fuseActivation(ir::Graph& g, PassContext const& ctx)
         Chain const c = chainFrom(g, head, ctx.refittable);
         if (c.nodes.size() < 2)
             continue;
-        std::string name;
-        for (ir::Node const* n : c.nodes)
-            name += (name.empty() ? "" : " + ") + n->name;
+        std::string const name = namesOf(c.nodes);
         TW_TRY(fuse(g, c));
         ctx.log.info("fused " + name);
         changed = true;

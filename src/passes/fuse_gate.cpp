@@ -299,16 +299,7 @@ Result<void> fuse(ir::Graph& g, Unit const& u)
     attrs->gated = true;
     TW_ASSIGN(ir::Node * fused, g.addNode(ops::matrix_multiply::def(), std::move(attrs), inputs, nodes[0]->name, {},
                                           g.positionOf(u.last)));
-    fused->layers = nodes[0]->layers;
-    fused->precision = nodes[0]->precision;
-    fused->device = nodes[0]->device;
-    for (size_t i = 1; i < nodes.size(); ++i)
-        joinOrigins(*fused, *fused, *nodes[i]);
-    ir::Value *from = u.last->outputs[0], *to = fused->outputs[0];
-    to->name = from->name;
-    to->quantization = from->quantization;
-    to->host = from->host;
-    g.replaceAllUses(from, to);
+    takeOver(g, *fused, nodes);
     // From the end on, sizes before the product whose shape they read.
     for (size_t i = nodes.size(); i-- > 0;)
         if (&p != u.through.product || nodes[i] != &p)
@@ -337,9 +328,7 @@ Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
         if (std::none_of(g.nodes.begin(), g.nodes.end(), [&](auto const& n) { return n.get() == products[i]; }) ||
             !Finder(g, ctx).find(*products[i], u))
             continue;
-        std::string name;
-        for (ir::Node const* n : Finder::nodesOf(g, u))
-            name += (name.empty() ? "" : " + ") + n->name;
+        std::string const name = namesOf(Finder::nodesOf(g, u));
         TW_TRY(fuse(g, u));
         ctx.log.info("fused " + name);
         changed = true;

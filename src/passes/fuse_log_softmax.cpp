@@ -14,6 +14,7 @@
 #include "ops/reduce/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -88,15 +89,7 @@ Result<void> fuse(ir::Graph& g, Chain& c)
     c.attrs.log = true;
     TW_ASSIGN(ir::Node * fused,
               g.addNode(ops::softmax::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {}, g.positionOf(last)));
-    takePlaceOf(*fused, *c.nodes[0]);
-    for (size_t i = 1; i < c.nodes.size(); ++i)
-        joinOrigins(*fused, *fused, *c.nodes[i]);
-    ir::Value *from = last->outputs[0], *to = fused->outputs[0];
-    to->name = from->name;
-    to->quantization = from->quantization;
-    g.replaceAllUses(from, to);
-    for (size_t i = c.nodes.size(); i-- > 0;)
-        g.eraseNode(c.nodes[i]);
+    replaceNodes(g, c.nodes, *fused);
     return {};
 }
 
@@ -114,9 +107,7 @@ Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
             c = lessLogSumExp(g, n);
         if (c.nodes.empty())
             continue;
-        std::string name;
-        for (ir::Node const* part : c.nodes)
-            name += (name.empty() ? "" : " + ") + part->name;
+        std::string const name = namesOf(c.nodes);
         size_t const count = g.nodes.size();
         TW_TRY(fuse(g, c));
         i -= count - g.nodes.size();

@@ -144,6 +144,33 @@ Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, i
     return fused;
 }
 
+void takeOver(ir::Graph& g, ir::Node& fused, std::vector<ir::Node*> const& nodes)
+{
+    takePlaceOf(fused, *nodes[0]);
+    for (size_t i = 1; i < nodes.size(); ++i)
+        joinOrigins(fused, fused, *nodes[i]);
+    ir::Value *from = nodes.back()->outputs[0], *to = fused.outputs[0];
+    to->name = from->name;
+    to->quantization = from->quantization;
+    to->host = from->host;
+    g.replaceAllUses(from, to);
+}
+
+void replaceNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::Node& fused)
+{
+    takeOver(g, fused, nodes);
+    for (size_t i = nodes.size(); i-- > 0;)
+        g.eraseNode(nodes[i]);
+}
+
+std::string namesOf(std::vector<ir::Node*> const& nodes)
+{
+    std::string names;
+    for (ir::Node const* n : nodes)
+        names += (names.empty() ? "" : " + ") + n->name;
+    return names;
+}
+
 std::optional<double> numberOf(ir::Value const* v, bool refittable)
 {
     TensorRef const t = constantOf(v);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -27,6 +28,14 @@ bool canFuse(ir::Graph const& g, std::vector<ir::Node*> const& nodes);
 // that others read stay.
 Result<ir::Node*> fuseNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::OpDef const& op,
                             std::unique_ptr<ir::AttrsBase> attrs, std::vector<FusedInput> const& inputs);
+
+// Gives `fused` the origins of `nodes` (sorted) and the wishes for them, and the place of the last one's output: its
+// name, its quantization and those who read it.
+void takeOver(ir::Graph& g, ir::Node& fused, std::vector<ir::Node*> const& nodes);
+// The same, and `nodes` go.
+void replaceNodes(ir::Graph& g, std::vector<ir::Node*> const& nodes, ir::Node& fused);
+// "a + b", for the log.
+std::string namesOf(std::vector<ir::Node*> const& nodes);
 
 // A node before `position` that gives `v` another shape with the same elements; null when the shape cannot be said
 // by attributes.

@@ -16,6 +16,7 @@
 #include "ops/reduce/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -155,15 +156,7 @@ Result<void> fuse(ir::Graph& g, Chain const& c)
     ir::Node* const last = c.nodes.back();
     TW_ASSIGN(ir::Node * fused,
               g.addNode(ops::reduce::def(), c.attrs.clone(), {c.x}, c.nodes[0]->name, {}, g.positionOf(last)));
-    takePlaceOf(*fused, *c.nodes[0]);
-    for (size_t i = 1; i < c.nodes.size(); ++i)
-        joinOrigins(*fused, *fused, *c.nodes[i]);
-    ir::Value *from = last->outputs[0], *to = fused->outputs[0];
-    to->name = from->name;
-    to->quantization = from->quantization;
-    g.replaceAllUses(from, to);
-    for (size_t i = c.nodes.size(); i-- > 0;)
-        g.eraseNode(c.nodes[i]);
+    replaceNodes(g, c.nodes, *fused);
     return {};
 }
 
@@ -180,9 +173,7 @@ Result<bool> fuseReduce(ir::Graph& g, PassContext const& ctx)
         Chain const c = chainOf(g, sum);
         if (c.nodes.size() < 2)
             continue;
-        std::string name;
-        for (ir::Node const* n : c.nodes)
-            name += (name.empty() ? "" : " + ") + n->name;
+        std::string const name = namesOf(c.nodes);
         TW_TRY(fuse(g, c));
         ctx.log.info("fused " + name);
         changed = true;

@@ -57,7 +57,7 @@ EXPORT = os.path.join(engines.ROOT, "bench", "torch_networks.py")
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", help="names of bench/models or bench/torch_networks.py, comma-separated; all: those of the former "
-                        "(the default without --any), exported: those of the latter")
+                        "(the default without --any), exported, recurrent: those of the latter")
     parser.add_argument("--any", action="append", default=[], metavar="FILE", help="an ONNX file; may be given several times")
     parser.add_argument("--shapes", default="", help="for --any, as trtexec takes them: NAME:1x3x224x224,...; open extents are 1 without")
     parser.add_argument("--threads", default="1,2")
@@ -81,11 +81,11 @@ def arguments():
     options = parser.parse_args()
     options.threads = [int(t) for t in options.threads.split(",")]
     options.peers = [p for p in options.peers.split(",") if p]
-    ours, exported = (subprocess.run([sys.executable, script, "--list"], capture_output=True, text=True, check=True).stdout.split()
-                      for script in (MAKE, EXPORT))
-    known = {name: MAKE for name in ours} | {name: EXPORT for name in exported}
+    ours, exported, recurrent = (subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True).stdout.split()
+                                 for command in ((MAKE, "--list"), (EXPORT, "--list"), (EXPORT, "--list", "recurrent")))
+    known = {name: MAKE for name in ours} | {name: EXPORT for name in exported + recurrent}
     options.models = options.models or ("" if options.any else "all")
-    options.models = {"all": ours, "exported": exported}.get(options.models) or [m for m in options.models.split(",") if m]
+    options.models = {"all": ours, "exported": exported, "recurrent": recurrent}.get(options.models) or [m for m in options.models.split(",") if m]
     for name in options.models:
         if name not in known:
             parser.error(f"unknown model {name!r} (known: {', '.join(known)})")

@@ -7,9 +7,10 @@ a bias or with a bias and GELU, cuDNN's or flash attention. Batch normalization 
 and v come from one product: what a careful user would do by hand.
 
 Weights are read in the order in which bench/models draws them; names and shapes are checked on the way.
-The twelve of torch_networks.py are rows, too, as modules alone.
+The networks of torch_networks.py are rows, too, as modules alone.
 """
 import math
+import re
 
 import torch
 import torch.nn.functional as F
@@ -345,7 +346,8 @@ class Exported:
 
     def __init__(self, key):
         self.key = key
-        self.name, self.batch = (key[:-4], 16) if key.endswith("_b16") else (key, 1)
+        batch = re.fullmatch(r"(.+)_b(\d+)", key)
+        self.name, self.batch = (batch[1], int(batch[2])) if batch else (key, 1)
         self.row = f"{self.name}_b{self.batch}"
 
     def onnx_file(self, path):
@@ -373,6 +375,10 @@ class Exported:
 
 def exported_rows():
     return [Exported(name) for name in torch_networks.NAMES]
+
+
+def recurrent_rows():
+    return [Exported(name) for name in torch_networks.RECURRENT]
 
 
 def rows():

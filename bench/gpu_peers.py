@@ -53,7 +53,7 @@ def arguments():
     parser.add_argument("--commit", help="file with the commit, where there is no git")
     parser.add_argument("--gpus", type=int, default=0, help="rows at a time, one to a GPU (0: as many as there are GPUs)")
     parser.add_argument("--rows", help="NAME_bBATCH,...: these alone (the record needs all nine); names of "
-                        "torch_networks.py, which needs torchvision, timm and transformers; exported: all of those")
+                        "torch_networks.py, which needs torchvision, timm and transformers; exported, recurrent: all of those")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--time-seconds", type=float, default=12, help="most seconds of rounds for a row, behind the third")
     parser.add_argument("--row-seconds", type=float, default=400, help="a row is ended after that")
@@ -233,11 +233,12 @@ def main():
     options.out = os.path.abspath(options.out)
     os.makedirs(options.out, exist_ok=True)
     facts = machine(options)
-    own, exported = (output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
+    own, exported, recurrent = (output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
                                f"print(*[n.row for n in gpu_networks.{rows}()])").split()
-                     for rows in ("small_rows" if options.small else "rows", "exported_rows"))
-    names = own + exported
-    wanted = exported if options.rows == "exported" else options.rows.split(",") if options.rows else own
+                     for rows in ("small_rows" if options.small else "rows", "exported_rows", "recurrent_rows"))
+    names = own + exported + recurrent
+    groups = {"exported": exported, "recurrent": recurrent}
+    wanted = groups.get(options.rows) or (options.rows.split(",") if options.rows else own)
     unknown = [name for name in wanted if name not in names]
     if unknown or not names:
         sys.exit(f"gpu_peers.py: unknown row {unknown[0]!r}; there are {', '.join(names)}" if unknown else "gpu_peers.py: no torch")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: torch_networks.py NAME...|all --out DIR [--list]
+"""usage: torch_networks.py NAME...|all|recurrent --out DIR [--list [GROUP]]
 
 Networks as users export them, from torchvision, timm and transformers, and four that are written here, with seeded random weights: 3-D,
 grouped, dilated and transposed convolutions, attention over windows and with few key heads, norms of all kinds. Nothing in the engine
-may be made for these alone. Writes DIR/NAME.onnx (opset 17), with what bench/cpu_peers.py reads in its metadata.
-Needs PyTorch, torchvision, timm, transformers and onnx; --list needs nothing.
+may be made for these alone. The group `recurrent`: LSTM and GRU of 1 and 2 layers over 100 steps, CELL_HIDDEN_lLAYERS_bBATCH. Writes DIR/NAME.onnx (opset 17), with what bench/cpu_peers.py reads in its metadata.
+Needs PyTorch, torchvision, timm, transformers and onnx; --list needs nothing. GROUP: all (the twelve, without one) or recurrent.
 """
 import argparse
 import os
@@ -154,7 +154,17 @@ def _modules():
                 x = x + layer(x)
             return self.last(x.transpose(1, 2)).log_softmax(-1)
 
-    return {"llama_like": Decoder, "sd_block": DiffusionBlock, "dcgan_b16": generator, "tcn_audio": TemporalConvolutions}
+    class Recurrent(nn.Module):
+        """The outputs of all steps; the final states are dropped."""
+
+        def __init__(self, cell, hidden, layers):
+            super().__init__()
+            self.cell = getattr(nn, cell.upper())(hidden, hidden, layers)
+
+        def forward(self, x):
+            return self.cell(x)[0]
+
+    return {"recurrent": Recurrent, "llama_like": Decoder, "sd_block": DiffusionBlock, "dcgan_b16": generator, "tcn_audio": TemporalConvolutions}
 
 
 def _transformer(kind, **options):
@@ -199,6 +209,18 @@ SPECS = {
     "regnet_y_800mf": (lambda: _package("torchvision", "regnet_y_800mf"), IMAGE),
 }
 NAMES = tuple(SPECS)
+STEPS = 100
+RECURRENT = tuple(f"{cell}_{hidden}_l{layers}_b{batch}" for cell in ("lstm", "gru") for hidden in (128, 512, 1024) for layers in (1, 2)
+                  for batch in (1, 32))
+GROUPS = {"all": NAMES, "recurrent": RECURRENT}
+
+
+def _recurrent(name):
+    cell, hidden, layers, batch = name.split("_")
+    return (lambda: _modules()["recurrent"](cell, int(hidden), int(layers[1:])), ((STEPS, int(batch[1:]), int(hidden)),))
+
+
+SPECS.update((name, _recurrent(name)) for name in RECURRENT)
 
 
 def draw(name, generator):
@@ -273,15 +295,15 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", default=".")
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--list", nargs="?", const="all", choices=GROUPS)
     options = parser.parse_args()
     if options.list:
-        print("\n".join(NAMES))
+        print("\n".join(GROUPS[options.list]))
         return
-    names = NAMES if options.names == ["all"] else options.names
-    unknown = [n for n in names if n not in NAMES]
+    names = [n for name in options.names for n in GROUPS.get(name, (name,))]
+    unknown = [n for n in names if n not in SPECS]
     if unknown or not names:
-        parser.error(f"unknown network {unknown[0]!r} (known: {', '.join(NAMES)})" if unknown else "no network named")
+        parser.error(f"unknown network {unknown[0]!r} (known: {', '.join(SPECS)})" if unknown else "no network named")
     os.makedirs(options.out, exist_ok=True)
     for name in names:
         write(name, options.out)

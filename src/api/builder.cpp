@@ -175,7 +175,7 @@ passes::Options passesFromEnvironment(std::string& dumpFolder)
 // Whether a node that is no shape computation reads the input's elements (not its dimensions, nor to decide a shape).
 bool isReadAsData(ir::Graph const& g, ir::Value const* input)
 {
-    auto const shapes = ir::shapeValues(g);
+    auto const shapes = ir::hostValues(g);
     for (auto const& node : g.nodes) {
         bool const host = std::any_of(node->outputs.begin(), node->outputs.end(),
                                       [&](ir::Value const* v) { return shapes.contains(v); });

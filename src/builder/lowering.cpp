@@ -20,7 +20,7 @@ Result<void> schedule(ir::Graph& graph, plan::Contents const& contents)
         v->host = v->host || std::any_of(contents.io.begin(), contents.io.end(), [&](plan::IoTensor const& t) {
                       return !t.isInput && t.isShapeTensor && t.name == v->name;
                   });
-    for (ir::Value const* v : ir::shapeValues(graph))
+    for (ir::Value const* v : ir::hostValues(graph))
         const_cast<ir::Value*>(v)->host = true;
     graph.form = ir::Form::kScheduled;
     return ir::verify(graph);

@@ -80,6 +80,7 @@ struct OpDef
     bool isCheap = false;        // moves or combines elements: little more than reading and writing them
     bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
     bool readsPart = false;      // of input 0 at most as many elements as it writes
+    bool computesShapes = false; // small ones, on the host: t in the guide's signatures of layers
 };
 
 } // namespace tw::ir

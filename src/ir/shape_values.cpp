@@ -7,12 +7,33 @@
 
 namespace tw::ir {
 
-bool isShapeInput(Node const& node, size_t i)
+namespace {
+
+// At most 64 elements, as the guide says.
+bool mayBeShape(Value const* v)
 {
-    return i < 32 && node.op->shapeInputs && (node.op->shapeInputs(node) >> i & 1) != 0;
+    return !v || (isStatic(v->shape) && extentsOf(v->shape).volume() <= kMaxContent);
 }
 
-std::set<Value const*> shapeValues(Graph const& g)
+// The nodes that the host computes where a shape wants their outputs.
+std::set<Node const*> shapeNodes(Graph const& g)
+{
+    std::set<Node const*> nodes;
+    std::set<Value const*> fromDims; // no element of a network input is in these
+    for (auto const& n : g.nodes) {
+        auto isFromDims = [&](Value const* v) { return !v || v->isConstant() || fromDims.contains(v); };
+        bool const stateful = n->op->stateful && n->op->stateful(*n);
+        bool const known = n->op->readsDimsOnly || (n->regions.empty() && !stateful &&
+                                                    std::all_of(n->inputs.begin(), n->inputs.end(), isFromDims));
+        if (known)
+            fromDims.insert(n->outputs.begin(), n->outputs.end());
+        if (known || (n->op->computesShapes && std::all_of(n->inputs.begin(), n->inputs.end(), mayBeShape)))
+            nodes.insert(n.get());
+    }
+    return nodes;
+}
+
+std::set<Value const*> shapeValues(Graph const& g, std::set<Node const*> const& computing)
 {
     std::set<Value const*> needed;
     for (Value const* v : g.outputs)
@@ -22,12 +43,32 @@ std::set<Value const*> shapeValues(Graph const& g)
         Node const& node = **n;
         bool const makesNeeded =
             std::any_of(node.outputs.begin(), node.outputs.end(), [&](Value const* v) { return needed.contains(v); });
-        bool const readsElements = !node.op->readsDimsOnly;
+        bool const wantsElements = makesNeeded && computing.contains(&node) && !node.op->readsDimsOnly;
         for (size_t i = 0; i < node.inputs.size(); ++i)
-            if (node.inputs[i] && ((makesNeeded && readsElements) || isShapeInput(node, i)))
+            if (node.inputs[i] && (wantsElements || isShapeInput(node, i)))
                 needed.insert(node.inputs[i]);
     }
     return needed;
+}
+
+} // namespace
+
+bool isShapeInput(Node const& node, size_t i)
+{
+    return i < 32 && node.op->shapeInputs && (node.op->shapeInputs(node) >> i & 1) != 0;
+}
+
+std::set<Value const*> shapeValues(Graph const& g)
+{
+    return shapeValues(g, shapeNodes(g));
+}
+
+std::set<Value const*> hostValues(Graph const& g)
+{
+    std::set<Node const*> const computing = shapeNodes(g);
+    std::set<Value const*> values = shapeValues(g, computing);
+    std::erase_if(values, [&](Value const* v) { return v->producer && !computing.contains(v->producer); });
+    return values;
 }
 
 } // namespace tw::ir

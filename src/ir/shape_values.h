@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape tensors of a graph: values whose elements decide the shape of something, outputs that are marked as host
-// values, and all that those are computed from.
+// values, and all that those are computed from (developer guide, "Formal inference rules"). Most layers compute no
+// shapes: what one of them makes is copied to the host where a shape wants it, and its inputs stay where they are,
+// unless dimensions and constants alone decide them. So it is with what is too large for a shape.
 #pragma once
 
 #include <set>
@@ -9,9 +11,11 @@
 
 namespace tw::ir {
 
-// Whether the elements of input `i` decide shapes (OpDef::shapeInputs): the input is a shape tensor, on the host.
+// Whether the elements of input `i` decide shapes (OpDef::shapeInputs): the input is a shape tensor.
 bool isShapeInput(Node const& node, size_t i);
 
+// All shape tensors, and those of them that stand on the host: no layer of the device makes them.
 std::set<Value const*> shapeValues(Graph const& g);
+std::set<Value const*> hostValues(Graph const& g);
 
 } // namespace tw::ir

@@ -34,12 +34,12 @@ std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
         block->valueIndex[v.get()] = int(block->values.size());
         block->values.push_back(v.get());
     }
-    auto const shapes = ir::shapeValues(graph);
+    auto const onHost = ir::hostValues(graph);
     for (auto const& n : graph.nodes) {
         LoadedStep step;
         step.node = n.get();
         step.host = n->regions.empty() && std::all_of(n->outputs.begin(), n->outputs.end(),
-                                                      [&](ir::Value const* v) { return shapes.contains(v); });
+                                                      [&](ir::Value const* v) { return onHost.contains(v); });
         for (size_t i = 0; i < n->inputs.size(); ++i)
             step.inputs.push_back(n->inputs[i]
                                       ? StepInput{block->indexOf(n->inputs[i]), step.host || ir::isShapeInput(*n, i)}

@@ -43,6 +43,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .isElementwise = true,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -91,6 +91,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .aliases = aliases,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

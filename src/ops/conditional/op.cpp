@@ -67,6 +67,7 @@ ir::OpDef const& def()
         .infer = infer,
         .reference = reference,
         .regions = ir::RegionKind::kBranch,
+        .computesShapes = true,
     };
     return kDef;
 }

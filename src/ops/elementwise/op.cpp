@@ -149,6 +149,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .isElementwise = true,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -133,6 +133,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .stateful = [](ir::Node const& n) { return n.attrsAs<Attrs>().operation != Operation::kLinspace; },
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -165,6 +165,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .isCheap = true,
         .readsPart = true,
+        .computesShapes = true,
     };
     return kDef;
 }

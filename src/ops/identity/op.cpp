@@ -82,6 +82,7 @@ ir::OpDef const& def()
         .isElementwise = true,
         .isCheap = true,
         .mixesFloats = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -163,6 +163,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .isCheap = true,
         .mixesFloats = true,
+        .computesShapes = true,
     };
     return kDef;
 }

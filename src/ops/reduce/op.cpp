@@ -112,6 +112,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -61,6 +61,7 @@ ir::OpDef const& def()
         .cpuTactics = cpuTactics,
         .cudaTactics = cudaTactics,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -225,6 +225,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .aliases = aliases,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

@@ -218,6 +218,7 @@ ir::OpDef const& def()
         .aliases = aliases,
         .isCheap = true,
         .readsPart = true,
+        .computesShapes = true,
     };
     return kDef;
 }

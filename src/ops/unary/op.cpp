@@ -82,6 +82,7 @@ ir::OpDef const& def()
         .cudaTactics = cudaTactics,
         .isElementwise = true,
         .isCheap = true,
+        .computesShapes = true,
     };
     return kDef;
 }

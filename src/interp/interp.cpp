@@ -86,6 +86,8 @@ Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vec
             if (!d.isConst()) {
                 out.bounded = true;
                 size = d.range(ctx.freshSymbols()).hi;
+                out.unlimited = out.unlimited || size == INT64_MAX;
+                size = size == INT64_MAX ? 0 : size;
             }
             if (size < 0)
                 return ctx.error("output " + std::to_string(i) + " would have the negative dimension " +
@@ -101,39 +103,73 @@ Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vec
     return outputs;
 }
 
-Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef> const& inputs, Options const& options)
+namespace {
+
+Result<std::vector<Tensor>> allocate(ir::Node const& node, std::vector<ConcreteOutput> const& shapes)
 {
-    TW_ASSIGN(auto shapes, inferConcrete(node, inputs));
     std::vector<Tensor> outputs;
-    std::vector<TensorRef> refs;
-    for (auto& s : shapes) {
-        if (options.widensHalf && s.type == DataType::kHalf)
-            s.type = DataType::kFloat;
+    for (ConcreteOutput const& s : shapes) {
         outputs.emplace_back(s.type, s.dims);
         if (!outputs.back().data())
             return Error{ErrorCode::kFailedAllocation,
                          "node '" + node.name + "': no memory for an output of shape " + s.dims.str()};
-        refs.push_back(outputs.back().ref());
-    }
-    if (!node.op->reference && node.body)
-        return run(*node.body, inputs, options);
-    ops::RefContext ctx(node, inputs, refs);
-    ctx.randomState = options.randomState;
-    ctx.maxTrips = options.maxTrips;
-    if (!options.wanted.empty() && refs[0].count() == int64_t(options.wanted.size()))
-        ctx.setWanted(options.wanted);
-    ctx.setRegionRunner(
-        [&](ir::Graph const& region, std::vector<TensorRef> const& in) { return run(region, in, options); });
-    TW_TRY(node.op->reference(ctx));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!shapes[i].bounded || ctx.out(int(i)).dims == shapes[i].dims)
-            continue;
-        TensorRef const& small = ctx.out(int(i));
-        Tensor exact(small.type, small.dims);
-        std::memcpy(exact.data(), small.data, size_t(small.sizeBytes()));
-        outputs[i] = std::move(exact);
     }
     return outputs;
+}
+
+// Whether an output without a bound has become larger than its memory; its shape is the real one then.
+bool growUnlimited(std::vector<ConcreteOutput>& shapes, ops::RefContext const& ctx)
+{
+    bool grown = false;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        Extents const& dims = ctx.out(int(i)).dims;
+        if (!shapes[i].unlimited || dims.volume() <= shapes[i].dims.volume())
+            continue;
+        shapes[i].dims = dims;
+        grown = true;
+    }
+    return grown;
+}
+
+} // namespace
+
+Result<std::vector<Tensor>> runNode(ir::Node const& node, std::vector<TensorRef> const& inputs, Options const& options)
+{
+    TW_ASSIGN(auto shapes, inferConcrete(node, inputs));
+    for (ConcreteOutput& s : shapes)
+        if (options.widensHalf && s.type == DataType::kHalf)
+            s.type = DataType::kFloat;
+    if (!node.op->reference && node.body)
+        return run(*node.body, inputs, options);
+    uint64_t const randomState = options.randomState ? *options.randomState : 0;
+    for (;;) {
+        TW_ASSIGN(std::vector<Tensor> outputs, allocate(node, shapes));
+        std::vector<TensorRef> refs;
+        for (Tensor const& t : outputs)
+            refs.push_back(t.ref());
+        ops::RefContext ctx(node, inputs, refs);
+        ctx.randomState = options.randomState;
+        ctx.maxTrips = options.maxTrips;
+        if (!options.wanted.empty() && !refs.empty() && refs[0].count() == int64_t(options.wanted.size()))
+            ctx.setWanted(options.wanted);
+        ctx.setRegionRunner(
+            [&](ir::Graph const& region, std::vector<TensorRef> const& in) { return run(region, in, options); });
+        TW_TRY(node.op->reference(ctx));
+        if (growUnlimited(shapes, ctx)) { // once more, with memory
+            if (options.randomState)
+                *options.randomState = randomState;
+            continue;
+        }
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            if (!shapes[i].bounded || ctx.out(int(i)).dims == shapes[i].dims)
+                continue;
+            TensorRef const& small = ctx.out(int(i));
+            Tensor exact(small.type, small.dims);
+            std::memcpy(exact.data(), small.data, size_t(small.sizeBytes()));
+            outputs[i] = std::move(exact);
+        }
+        return outputs;
+    }
 }
 
 Result<std::vector<Tensor>> run(ir::Graph const& graph, std::vector<TensorRef> const& inputs, Options const& options)

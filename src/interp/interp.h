@@ -42,6 +42,7 @@ struct ConcreteOutput
     DataType type;
     Extents dims;
     bool bounded = false;
+    bool unlimited = false; // bounded, and nothing is known of the bound: dims are 0 there
 };
 Result<std::vector<ConcreteOutput>> inferConcrete(ir::Node const& node, std::vector<TensorRef> const& inputs);
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "ir/op_def.h"
-#include "ops/while_loop/op.h"
+#include "ops/loop/op.h"
 #include "passes/list.h"
 
 namespace tw::passes {
@@ -37,7 +37,7 @@ bool dropUnusedOutputs(ir::Graph const& g, ir::Node& n)
     return changed;
 }
 
-// Inputs of the node before `firstCapture` are the condition, or carried values. Region input k is bound to the node's
+// Inputs of the node before `firstCapture` are the condition, or a loop's own. Region input k is bound to the node's
 // input k + skip.
 bool dropUnusedCaptures(ir::Node& n, size_t firstCapture, size_t skip)
 {
@@ -55,6 +55,12 @@ bool dropUnusedCaptures(ir::Node& n, size_t firstCapture, size_t skip)
         changed = true;
     }
     return changed;
+}
+
+bool dropUnusedLoopCaptures(ir::Node& n)
+{
+    ops::loop::Layout const at(n.attrsAs<ops::loop::Attrs>());
+    return dropUnusedCaptures(n, at.firstCapture(), at.firstCapture() - at.firstRegionCapture());
 }
 
 } // namespace
@@ -81,8 +87,7 @@ Result<bool> removeDead(ir::Graph& g, PassContext const&)
         bool const conditional = isConditional(*n);
         if (conditional)
             changed = dropUnusedOutputs(g, *n) || changed;
-        size_t const firstCapture = conditional ? 1 : size_t(n->attrsAs<ops::while_loop::Attrs>().carried);
-        changed = dropUnusedCaptures(*n, firstCapture, conditional ? 1 : 0) || changed;
+        changed = (conditional ? dropUnusedCaptures(*n, 1, 1) : dropUnusedLoopCaptures(*n)) || changed;
     }
     size_t const values = g.values().size();
     g.eraseUnusedValues();

@@ -12,7 +12,7 @@ namespace tw::plan {
 namespace {
 
 // Numbers as the ops' attributes have them today.
-constexpr int kProductB = 2, kProductConnected = 7, kConvolutionTransposed = 10;
+constexpr int kProductB = 2, kProductConnected = 7, kConvolutionTransposed = 10, kLoopCarried = 1;
 
 struct OldOp
 {
@@ -62,10 +62,22 @@ uint64_t oldTacticId(std::string const& name, int version)
     return h.value();
 }
 
+// Until 1.6 a condition alone ended loops: there is no count among the inputs.
+void renewLoop(std::string& op, std::vector<ir::FieldValue> const& fields, std::vector<ir::Value*>& inputs)
+{
+    op = "loop";
+    for (ir::FieldValue const& f : fields)
+        if (f.number == kLoopCarried && f.integers.size() == 1 && f.integers[0] >= 0 &&
+            f.integers[0] <= int64_t(inputs.size()))
+            inputs.insert(inputs.begin() + f.integers[0], nullptr);
+}
+
 } // namespace
 
-void renewNode(std::string& op, std::vector<ir::FieldValue>& fields)
+void renewNode(std::string& op, std::vector<ir::FieldValue>& fields, std::vector<ir::Value*>& inputs)
 {
+    if (op == "while_loop")
+        return renewLoop(op, fields, inputs);
     auto const old = std::find_if(std::begin(kOps), std::end(kOps), [&](OldOp const& o) { return o.name == op; });
     if (old == std::end(kOps))
         return;

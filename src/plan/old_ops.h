@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "ir/attrs.h"
+#include "ir/graph.h"
 
 namespace tw::plan {
 
-// Makes today's op and attributes of a node's; others stay as they are. Inputs have the same places.
-void renewNode(std::string& op, std::vector<ir::FieldValue>& fields);
+// Makes today's op, attributes and inputs of a node's; others stay as they are.
+void renewNode(std::string& op, std::vector<ir::FieldValue>& fields, std::vector<ir::Value*>& inputs);
 
 // Makes today's tactic of one that was chosen; others stay as they are. Names of tactics are others since 1.5, too
 // (tactic/former_names.h). One that has no counterpart is not found when the plan is loaded, which then runs the plain

@@ -192,7 +192,7 @@ private:
                                             static_cast<ir::FieldValue::Kind>(f->kind()), copy_.list(f->integers()),
                                             copy_.list(f->reals()), copy_.bytes(f->text())});
         }
-        renewNode(op, fields);
+        renewNode(op, fields, inputs);
         n->op = ops::find(op);
         if (!n->op)
             return bad("node '" + n->name + "' is of op '" + op + "', which this library does not have");

@@ -7,30 +7,50 @@ namespace tw::ops {
 
 using ir::Dim;
 
-Result<void> checkRegionInputs(ir::InferContext& ctx, size_t r, int first, char const* name)
+namespace {
+
+ir::Shape shapeOf(ir::InferContext const& ctx, RegionInput const& in)
+{
+    ir::Shape shape = ctx.shape(in.outer);
+    if (in.axis >= 0)
+        shape.erase(shape.begin() + in.axis);
+    return shape;
+}
+
+} // namespace
+
+std::vector<RegionInput> regionInputsFrom(ir::InferContext const& ctx, int first)
+{
+    std::vector<RegionInput> list;
+    for (int i = first; i < ctx.inputCount(); ++i)
+        list.push_back({i});
+    return list;
+}
+
+Result<void> checkRegionInputs(ir::InferContext& ctx, size_t r, std::vector<RegionInput> const& inputs,
+                               char const* name)
 {
     if (r >= ctx.node().regions.size() || !ctx.node().regions[r])
         return ctx.error(std::string("the region '") + name + "' is missing");
     ir::Graph const& g = *ctx.node().regions[r];
-    if (int(g.inputs.size()) != ctx.inputCount() - first)
+    if (g.inputs.size() != inputs.size())
         return ctx.error(std::string("the region '") + name + "' takes " + std::to_string(g.inputs.size()) +
-                         " inputs, the node gives it " + std::to_string(ctx.inputCount() - first));
+                         " inputs, the node gives it " + std::to_string(inputs.size()));
     for (size_t i = 0; i < g.inputs.size(); ++i) {
-        int const outer = first + int(i);
+        int const outer = inputs[i].outer;
         ir::Value const& v = *g.inputs[i];
-        bool equal = ctx.has(outer) && v.type == ctx.type(outer) && v.rank() == ctx.rank(outer);
-        for (size_t d = 0; equal && d < v.shape.size(); ++d) {
-            Dim const& o = ctx.shape(outer)[d];
-            equal = !v.shape[d].isConst() || !o.isConst() || v.shape[d] == o;
-        }
+        ir::Shape const given = ctx.has(outer) ? shapeOf(ctx, inputs[i]) : ir::Shape{};
+        bool equal = ctx.has(outer) && v.type == ctx.type(outer) && v.shape.size() == given.size();
+        for (size_t d = 0; equal && d < v.shape.size(); ++d)
+            equal = !v.shape[d].isConst() || !given[d].isConst() || v.shape[d] == given[d];
         if (!equal)
-            return ctx.error(ctx.describe(outer) + " does not fit input '" + v.name + "' (" + nameOf(v.type) +
-                             str(v.shape) + ") of the region '" + name + "'");
+            return ctx.error((inputs[i].axis < 0 ? "" : "a slice of ") + ctx.describe(outer) + " does not fit input '" +
+                             v.name + "' (" + nameOf(v.type) + str(v.shape) + ") of the region '" + name + "'");
     }
     return {};
 }
 
-OuterDim outerDim(ir::InferContext const& ctx, size_t r, int first, Dim const& inner)
+OuterDim outerDim(ir::InferContext const& ctx, size_t r, std::vector<RegionInput> const& inputs, Dim const& inner)
 {
     ir::Graph const& g = *ctx.node().regions[r];
     OuterDim out{true, inner, ctx.range(inner)};
@@ -40,9 +60,9 @@ OuterDim outerDim(ir::InferContext const& ctx, size_t r, int first, Dim const& i
     ir::Bindings values;
     std::vector<std::string> same;
     for (size_t i = 0; i < g.inputs.size(); ++i) {
-        ir::Shape const& shape = g.inputs[i]->shape;
+        ir::Shape const &shape = g.inputs[i]->shape, given = shapeOf(ctx, inputs[i]);
         for (size_t d = 0; d < shape.size(); ++d) {
-            Dim const& o = ctx.shape(first + int(i))[d];
+            Dim const& o = given[d];
             if (shape[d] == inner)
                 return {true, o, ctx.range(o)};
             std::vector<std::string> names;

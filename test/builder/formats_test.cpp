@@ -7,7 +7,7 @@
 
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/while_loop/op.h"
+#include "ops/loop/op.h"
 #include "runtime/engine_run.h"
 
 namespace tw::test {
@@ -244,9 +244,9 @@ TEST(Formats, InsideALoop)
     std::vector<std::unique_ptr<ir::Graph>> regions;
     regions.push_back(condition.take());
     regions.push_back(body.take());
-    auto attrs = ops::while_loop::def().makeAttrs();
-    static_cast<ops::while_loop::Attrs&>(*attrs).carried = 2;
-    ir::Node* loop = m.addNode(ops::while_loop::def(), std::move(attrs), {i, x}, "loop", std::move(regions));
+    auto attrs = ops::loop::def().makeAttrs();
+    static_cast<ops::loop::Attrs&>(*attrs).carried = 2;
+    ir::Node* loop = m.addNode(ops::loop::def(), std::move(attrs), {i, x, nullptr}, "loop", std::move(regions));
     m.output(loop->outputs[1], "y");
     Built const built = build(m, linearAndLast(1, 1, 0.1, 0.1));
     ir::Graph const& inside = *built.engine->graph().nodes[0]->regions[1];

@@ -29,7 +29,6 @@ constexpr Without kWithout[] = {
     {"expanded_depthwise", "its sizes hang together: the cases go through them"},
     {"pointwise", "its expressions are random in test/runtime/random_expressions_test.cpp"},
     {"shape", "it has one result"},
-    {"while_loop", "its regions are texts"},
 };
 
 uint64_t numberFrom(char const* variable, uint64_t otherwise)

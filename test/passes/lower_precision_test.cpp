@@ -18,7 +18,6 @@
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
-#include "ops/while_loop/op.h"
 #include "pass_test.h"
 #include "transformer_block.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/activation/op.h"
+#include "ops/loop/op.h"
 #include "ops/topk/op.h"
-#include "ops/while_loop/op.h"
 #include "pass_test.h"
 
 namespace tw::test {
@@ -96,18 +96,18 @@ TEST(RemoveDead, UnusedCaptureOfALoop)
     body.input("x", {}, DataType::kBool);
     body.input("unused", ir::shapeOf({3}));
     body.output(body.constant("stop", {}, {0}, DataType::kBool));
-    ops::while_loop::Attrs a;
+    ops::loop::Attrs a;
     a.carried = 1;
     ir::Value* start = outer.input("start", {}, DataType::kBool);
     ir::Value* extra = activation(outer, outer.input("extra", ir::shapeOf({3})), "before");
-    ir::Node* n = outer.addNode(ops::while_loop::def(), std::make_unique<ops::while_loop::Attrs>(a), {start, extra},
+    ir::Node* n = outer.addNode(ops::loop::def(), std::make_unique<ops::loop::Attrs>(a), {start, nullptr, extra},
                                 "loop", regions(condition, body));
     outer.output(n->outputs[0], "y");
     NullLog log;
     auto ran = passes::run(outer.g, {log}, {});
     ASSERT_TRUE(ran.ok()) << ran.error().message;
-    EXPECT_EQ(nodesOf(outer.g), "loop:while_loop");
-    EXPECT_EQ(n->inputs.size(), 1u);
+    EXPECT_EQ(nodesOf(outer.g), "loop:loop");
+    EXPECT_EQ(n->inputs.size(), 2u);
     checkPass(outer.g, passes::removeDead, false);
 }
 

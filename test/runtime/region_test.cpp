@@ -3,7 +3,7 @@
 #include "engine_run.h"
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
-#include "ops/while_loop/op.h"
+#include "ops/loop/op.h"
 
 namespace tw::test {
 
@@ -34,8 +34,10 @@ ir::Node* node(GraphMaker& m, ir::OpDef const& op, int64_t carried, std::vector<
     regions.push_back(first.take());
     regions.push_back(second.take());
     std::unique_ptr<ir::AttrsBase> attrs = op.makeAttrs();
-    if (&op == &ops::while_loop::def())
-        static_cast<ops::while_loop::Attrs&>(*attrs).carried = carried;
+    if (&op == &ops::loop::def()) {
+        static_cast<ops::loop::Attrs&>(*attrs).carried = carried;
+        in.insert(in.begin() + carried, nullptr); // no count
+    }
     return m.addNode(op, std::move(attrs), std::move(in), name, std::move(regions));
 }
 
@@ -52,7 +54,7 @@ ir::Node* countingLoop(GraphMaker& m, ir::Value* i, ir::Value* acc, ir::Value* l
     condition.output(binary(condition, Operation::kLess, condition.g.inputs[0], condition.g.inputs[2], "less"));
     body.output(binary(body, Operation::kSum, body.g.inputs[0], scalar(body, "one", 1), "next"));
     body.output(binary(body, Operation::kSum, activation(body, body.g.inputs[1], "tanh"), body.g.inputs[3], "add"));
-    return node(m, ops::while_loop::def(), 2, {i, acc, limit, step}, condition, body, name);
+    return node(m, ops::loop::def(), 2, {i, acc, limit, step}, condition, body, name);
 }
 
 Tensor number(DataType type, double v)
@@ -102,7 +104,7 @@ TEST(Region, TheOtherBranchDoesNotRun)
     // A loop without end: running it is an error.
     condition.output(condition.input("b", {}, DataType::kBool));
     body.output(body.input("b", {}, DataType::kBool));
-    no.output(node(no, ops::while_loop::def(), 1, {no.g.inputs[0]}, condition, body, "endless")->outputs[0]);
+    no.output(node(no, ops::loop::def(), 1, {no.g.inputs[0]}, condition, body, "endless")->outputs[0]);
     ir::Value* c = m.input("c", {}, DataType::kBool);
     ir::Value* b = m.input("b", {}, DataType::kBool);
     m.output(node(m, ops::conditional::def(), 0, {c, b}, yes, no, "if")->outputs[0], "y");
@@ -153,7 +155,7 @@ TEST(Region, CarriedValuesThatChangePlaces)
     body.output(body.g.inputs[1]);
     ir::Value* a = m.input("a", ir::shapeOf({3}));
     ir::Value* b = m.input("b", ir::shapeOf({3}));
-    ir::Node* n = node(m, ops::while_loop::def(), 3, {scalar(m, "zero", 0), a, b}, condition, body, "swap");
+    ir::Node* n = node(m, ops::loop::def(), 3, {scalar(m, "zero", 0), a, b}, condition, body, "swap");
     for (ir::Value* v : n->outputs)
         m.output(v, "y" + std::to_string(v->producerIndex));
     checkEngine(m, randomInputs(m.g));
@@ -174,7 +176,7 @@ TEST(Region, LoopInLoopInConditional)
     body.output(
         countingLoop(body, scalar(body, "zero", 0), body.g.inputs[1], body.g.inputs[2], body.g.inputs[3], "inner")
             ->outputs[1]);
-    yes.output(node(yes, ops::while_loop::def(), 2,
+    yes.output(node(yes, ops::loop::def(), 2,
                     {scalar(yes, "zero", 0), yes.g.inputs[0], yes.g.inputs[1], yes.g.inputs[2]}, condition, body,
                     "outer")
                    ->outputs[1]);

@@ -18,7 +18,7 @@ constexpr int64_t kMaxElements = 8192;
 bool hasLoop(ir::Graph const& g)
 {
     for (auto const& n : g.nodes) {
-        if (std::string_view(n->op->name) == "while_loop")
+        if (std::string_view(n->op->name) == "loop")
             return true;
         for (auto const& r : n->regions)
             if (hasLoop(*r))

@@ -29,8 +29,9 @@ Result<void> infer(ir::InferContext& ctx)
 {
     if (ctx.type(0) != DataType::kBool || !volume(ctx.shape(0)).is(1))
         return ctx.error("the condition " + ctx.describe(0) + " must be one bool");
+    std::vector<RegionInput> const inputs = regionInputsFrom(ctx, 1);
     for (size_t r = 0; r < 2; ++r)
-        TW_TRY(checkRegionInputs(ctx, r, 1, kNames[r]));
+        TW_TRY(checkRegionInputs(ctx, r, inputs, kNames[r]));
     auto const &then = ctx.node().regions[0]->outputs, &otherwise = ctx.node().regions[1]->outputs;
     if (then.size() != otherwise.size())
         return ctx.error("'then' gives " + std::to_string(then.size()) + " outputs, 'else' gives " +
@@ -46,7 +47,8 @@ Result<void> infer(ir::InferContext& ctx)
                              " in 'else'; type and rank must be equal");
         Shape y;
         for (size_t d = 0; d < v[0]->shape.size(); ++d) {
-            OuterDim const dims[] = {outerDim(ctx, 0, 1, v[0]->shape[d]), outerDim(ctx, 1, 1, v[1]->shape[d])};
+            OuterDim const dims[] = {outerDim(ctx, 0, inputs, v[0]->shape[d]),
+                                     outerDim(ctx, 1, inputs, v[1]->shape[d])};
             y.push_back(mergeDims(ctx, dims, only));
         }
         ctx.output(int(i), v[0]->type, std::move(y));

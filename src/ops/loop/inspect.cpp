@@ -3,7 +3,7 @@
 
 namespace tw::ops {
 
-void inspect_while_loop(LayerFacts& facts)
+void inspect_loop(LayerFacts& facts)
 {
     facts.kind("Loop");
 }

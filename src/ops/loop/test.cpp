@@ -7,11 +7,11 @@
 
 namespace tw::ops {
 
-TEST(WhileLoop, EndlessLoopIsAnError)
+TEST(Loop, EndlessLoopIsAnError)
 {
     auto g = ir::parse(R"(graph "g" imported {
       input %0 "x" f32[2]
-      node 0 "forever" while_loop(%0) {carried = 1}
+      node 0 "forever" loop(%0, _) {carried = 1}
         region graph "condition" imported { input %0 "x" f32[2] const %1 "yes" b[] = [1] output %1 }
         region graph "body" imported { input %0 "x" f32[2] output %0 }
         -> %1 "y" f32[2]
@@ -26,11 +26,11 @@ TEST(WhileLoop, EndlessLoopIsAnError)
     EXPECT_NE(r.error().message.find("did not end after 100"), std::string::npos) << r.error().message;
 }
 
-TEST(WhileLoop, CarriedValuesKeepTheirShape)
+TEST(Loop, CarriedValuesKeepTheirShape)
 {
     auto g = ir::parse(R"(graph "g" imported {
       input %0 "x" f32[2]
-      node 0 "grow" while_loop(%0) {carried = 1}
+      node 0 "grow" loop(%0, _) {carried = 1}
         region graph "condition" imported { input %0 "x" f32[2] const %1 "yes" b[] = [1] output %1 }
         region graph "body" imported { input %0 "x" f32[2]
           node 0 "more" slice(%0) {start = [0], size = [3], stride = [1], mode = 2} -> %1 "y" f32[3] output %1 }
@@ -41,7 +41,7 @@ TEST(WhileLoop, CarriedValuesKeepTheirShape)
     EXPECT_NE(g.error().message.find("must not change"), std::string::npos) << g.error().message;
 }
 
-TEST(WhileLoop, SymbolsOfRegionsStandForTheCallersSizes)
+TEST(Loop, SymbolsOfRegionsStandForTheCallersSizes)
 {
     auto g = ir::parse(R"(graph "g" imported {
       symbol N 0..9

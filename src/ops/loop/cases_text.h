@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions of the cases, written value by value.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cases/cases.h"
+#include "ops/elementwise/op.h"
+#include "ops/loop/op.h"
+
+namespace tw::ops::loop {
+
+class RegionText
+{
+public:
+    explicit RegionText(std::string const& name) : text_("graph \"" + name + "\" imported {") {}
+
+    // Types as the text form has them: f32[2,3].
+    int input(std::string const& type)
+    {
+        text_ += " input " + id(next_) + " \"v" + std::to_string(next_) + "\" " + type;
+        return next_++;
+    }
+    void inputs(std::vector<std::string> const& types)
+    {
+        for (std::string const& t : types)
+            input(t);
+    }
+    int constant(std::string const& type, std::string const& values)
+    {
+        text_ += " const " + id(next_) + " \"c" + std::to_string(next_) + "\" " + type + " = " + values;
+        return next_++;
+    }
+    int apply(elementwise::Operation op, int a, int b, std::string const& type)
+    {
+        text_ += " node " + std::to_string(nodes_++) + " \"n" + std::to_string(next_) + "\" elementwise(" + id(a) +
+                 ", " + id(b) + ") {operation = " + std::to_string(int(op)) + "} -> " + id(next_) + " \"v" +
+                 std::to_string(next_) + "\" " + type;
+        return next_++;
+    }
+    RegionText& output(int v)
+    {
+        text_ += " output " + id(v);
+        return *this;
+    }
+    std::string str() const { return text_ + " }"; }
+
+private:
+    static std::string id(int v) { return "%" + std::to_string(v); }
+    std::string text_;
+    int next_ = 0, nodes_ = 0;
+};
+
+// The condition of a loop that a count ends.
+inline std::string always(std::vector<std::string> const& types)
+{
+    RegionText r("condition");
+    r.inputs(types);
+    return r.output(r.constant("b[]", "[1]")).str();
+}
+// v < n of two of the region's inputs.
+inline std::string lessThan(std::vector<std::string> const& types, int v, int n)
+{
+    RegionText r("condition");
+    r.inputs(types);
+    return r.output(r.apply(elementwise::Operation::kLess, v, n, "b[]")).str();
+}
+
+} // namespace tw::ops::loop

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/loop/op.h"
+
+#include <algorithm>
+
+#include "tactic/regions.h"
+#include "tactic/registry.h"
+
+namespace tw::ops::loop {
+
+namespace {
+
+using ir::Dim;
+using ir::Range;
+using ir::Shape;
+
+Result<void> checkAttrs(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    int64_t const others = 1 + int64_t(a.iteratorAxes.size()) + int64_t(a.stackAxes.size());
+    if (a.carried < 0 || a.carried > ctx.inputCount() - others)
+        return ctx.error(std::to_string(a.carried) + " carried values, a count, " +
+                         std::to_string(a.iteratorAxes.size()) + " iterated tensors and " +
+                         std::to_string(a.stackAxes.size()) + " lengths are not possible with " +
+                         std::to_string(ctx.inputCount()) + " inputs");
+    auto isFlags = [](std::vector<int64_t> const& flags, size_t count) {
+        return flags.size() == count && std::all_of(flags.begin(), flags.end(), [](int64_t f) { return f >> 1 == 0; });
+    };
+    if (!isFlags(a.iteratorReverse, a.iteratorAxes.size()))
+        return ctx.error("iterator_reverse needs 0 or 1 for each of iterator_axes");
+    if (!isFlags(a.stackReverse, a.stackAxes.size()))
+        return ctx.error("stack_reverse needs 0 or 1 for each of stack_axes");
+    return {};
+}
+
+// Of a count or a length.
+Result<void> checkNumber(ir::InferContext& ctx, size_t input, char const* what)
+{
+    int const i = int(input);
+    if (ctx.has(i) && (ctx.type(i) != DataType::kInt32 || !volume(ctx.shape(i)).is(1)))
+        return ctx.error(std::string(what) + " " + ctx.describe(i) + " must be one i32");
+    return {};
+}
+
+Result<std::vector<RegionInput>> regionInputs(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    Layout const at(a);
+    std::vector<RegionInput> list;
+    for (size_t i = 0; at.inputOf(i) < size_t(ctx.inputCount()); ++i) {
+        int const outer = int(at.inputOf(i));
+        if (!ctx.has(outer))
+            return ctx.error("input " + std::to_string(outer) + " is missing");
+        bool const isSlice = i >= at.carried && i < at.firstRegionCapture();
+        int64_t const axis = isSlice ? a.iteratorAxes[i - at.carried] : -1;
+        if (isSlice && (axis < 0 || axis >= ctx.rank(outer)))
+            return ctx.error("axis " + std::to_string(axis) + " of an iterator is out of range for " +
+                             ctx.describe(outer) + " (allowed: 0.." + std::to_string(ctx.rank(outer) - 1) + ")");
+        list.push_back({outer, int(axis)});
+    }
+    return list;
+}
+
+Result<void> inferCarried(ir::InferContext& ctx, ir::Graph const& body)
+{
+    for (int i = 0; i < int(ctx.attrs<Attrs>().carried); ++i) {
+        ir::Value const& out = *body.outputs[size_t(i)];
+        Shape const& in = ctx.shape(i);
+        bool same = out.type == ctx.type(i) && out.rank() == int(in.size());
+        for (size_t d = 0; same && d < in.size(); ++d)
+            same = !out.shape[d].isConst() || !in[d].isConst() || out.shape[d] == in[d];
+        if (!same)
+            return ctx.error("carried value " + std::to_string(i) + " is " + nameOf(ctx.type(i)) + str(in) +
+                             " before an iteration and " + nameOf(out.type) + str(out.shape) +
+                             " after it; type and shape must not change");
+        ctx.output(i, ctx.type(i), in);
+    }
+    return {};
+}
+
+// The only element of a count or length, where it is known.
+Dim const* numberAt(ir::InferContext const& ctx, size_t input)
+{
+    auto const* content = ctx.content(int(input));
+    return content && content->size() == 1 ? &content->front() : nullptr;
+}
+
+// How many trips there may be, as far as that is known without the condition.
+struct Trips
+{
+    bool known = false; // `dim` of them exactly
+    Dim dim;
+    int64_t most = INT64_MAX;
+};
+
+Trips tripsOf(ir::InferContext const& ctx)
+{
+    Layout const at(ctx.attrs<Attrs>());
+    bool const counts = isAlwaysTrue(*ctx.node().regions[0]);
+    Trips trips;
+    if (Dim const* count = numberAt(ctx, at.count())) {
+        trips.dim = count->isConst() ? Dim(std::max<int64_t>(count->value(), 0)) : max(*count, Dim(0));
+        trips.known = counts;
+        trips.most = std::max<int64_t>(ctx.range(trips.dim).hi, 0);
+    }
+    for (size_t s = 0; s < at.iterated; ++s) { // no trip without a slice
+        int const i = int(at.iteratedAt(s));
+        Dim const& extent = ctx.shape(i)[size_t(ctx.attrs<Attrs>().iteratorAxes[s])];
+        trips.most = std::min(trips.most, std::max<int64_t>(ctx.range(extent).hi, 0));
+    }
+    return trips;
+}
+
+Result<Dim> lengthOf(ir::InferContext& ctx, size_t input, Trips const& trips)
+{
+    if (!ctx.has(int(input)))
+        return trips.known ? trips.dim : ctx.freshSymbol({0, trips.most});
+    Dim const* length = numberAt(ctx, input);
+    if (!length)
+        return ctx.freshSymbol({0, INT64_MAX});
+    if (length->isConst() && length->value() < 0)
+        return ctx.error("the length " + ctx.describe(int(input)) + " is " + std::to_string(length->value()) +
+                         ", below 0");
+    return *length;
+}
+
+Result<void> inferStacks(ir::InferContext& ctx, ir::Graph const& body, std::vector<RegionInput> const& inputs)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    Layout const at(a);
+    Trips const trips = tripsOf(ctx);
+    for (size_t k = 0; k < at.stacked; ++k) {
+        ir::Value const& part = *body.outputs[at.carried + k];
+        int64_t const axis = a.stackAxes[k];
+        if (axis < 0 || axis > part.rank() || part.rank() >= kMaxRank)
+            return ctx.error("axis " + std::to_string(axis) + " is out of range for the stack of '" + part.name +
+                             "' of rank " + std::to_string(part.rank()) + " (allowed: 0.." +
+                             std::to_string(part.rank()) + ", rank " + std::to_string(kMaxRank) + " at most)");
+        Shape y;
+        for (Dim const& d : part.shape) {
+            OuterDim const outer = outerDim(ctx, 1, inputs, d);
+            y.push_back(outer.known ? outer.dim : ctx.freshSymbol(outer.range));
+        }
+        TW_ASSIGN(Dim const length, lengthOf(ctx, at.lengthAt(k), trips));
+        y.insert(y.begin() + axis, length);
+        ctx.output(int(at.carried + k), part.type, std::move(y));
+    }
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    TW_TRY(checkAttrs(ctx));
+    Layout const at(ctx.attrs<Attrs>());
+    TW_TRY(checkNumber(ctx, at.count(), "the count"));
+    for (size_t k = 0; k < at.stacked; ++k)
+        TW_TRY(checkNumber(ctx, at.lengthAt(k), "the length"));
+    TW_ASSIGN(std::vector<RegionInput> const inputs, regionInputs(ctx));
+    TW_TRY(checkRegionInputs(ctx, 0, inputs, "condition"));
+    TW_TRY(checkRegionInputs(ctx, 1, inputs, "body"));
+    ir::Graph const &condition = *ctx.node().regions[0], &body = *ctx.node().regions[1];
+    if (condition.outputs.size() != 1 || condition.outputs[0]->type != DataType::kBool ||
+        !volume(condition.outputs[0]->shape).is(1))
+        return ctx.error("the region 'condition' must give one bool");
+    if (body.outputs.size() != at.carried + at.stacked)
+        return ctx.error("the region 'body' gives " + std::to_string(body.outputs.size()) + " values, " +
+                         std::to_string(at.carried) + " are carried and " + std::to_string(at.stacked) + " stacked");
+    TW_TRY(inferCarried(ctx, body));
+    return inferStacks(ctx, body, inputs);
+}
+
+// Lengths decide shapes; a count that shape arithmetic knows stays with it on the host, so that nobody waits for it.
+uint32_t shapeInputs(ir::Node const& node)
+{
+    Layout const at(node.attrsAs<Attrs>());
+    uint32_t bits = 0;
+    auto add = [&](size_t i) { bits |= i < 32 ? uint32_t(1) << i : 0; };
+    for (size_t k = 0; k < at.stacked; ++k)
+        add(at.lengthAt(k));
+    ir::Value const* count = at.count() < node.inputs.size() ? node.inputs[at.count()] : nullptr;
+    if (count && (count->content || count->isConstant() || count->host))
+        add(at.count());
+    return bits;
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "loop",
+        .minInputs = 0,
+        .maxInputs = -1,
+        .regionCount = 2,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .shapeInputs = shapeInputs,
+        .reference = reference,
+        .regions = ir::RegionKind::kLoop,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::loop

@@ -54,9 +54,6 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
         plan::Step s;
         s.node = int32_t(i);
         for (size_t r = 0; r < step.regions.size(); ++r) {
-            if (r >= opt.regions[i].size() || r >= max.regions[i].size())
-                return unsupported("layer '" + step.node->name +
-                                   "': the shapes inside its regions depend on data, which is not possible yet");
             TW_ASSIGN(plan::Block region, chooseSteps(*step.regions[r], *opt.regions[i][r], *max.regions[i][r]));
             s.regions.push_back(std::move(region));
         }

@@ -34,7 +34,7 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, runtime::Instance 
 {
     for (size_t i = 0; i < block.steps.size(); ++i) {
         runtime::LoadedStep const& step = block.steps[i];
-        for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
+        for (size_t r = 0; r < step.regions.size(); ++r)
             collect(*step.regions[r], *opt.regions[i][r], *max.regions[i][r], out);
         if (!step.regions.empty())
             continue;

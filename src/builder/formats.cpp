@@ -404,8 +404,6 @@ Result<FormatSummary> assignFormats(ir::Graph& graph, runtime::LoadedBlock const
     FormatSummary sum;
     for (size_t i = 0; i < block.steps.size(); ++i)
         for (size_t r = 0; r < block.steps[i].regions.size(); ++r) {
-            if (r >= opt.regions[i].size() || r >= max.regions[i].size())
-                continue; // shapes that depend on data: the choice of tactics refuses them
             TW_ASSIGN(FormatSummary inner,
                       assignFormats(*graph.nodes[i]->regions[r], *block.steps[i].regions[r], *opt.regions[i][r],
                                     *max.regions[i][r], options, policy, timesOf, {}, settle));

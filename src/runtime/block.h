@@ -122,7 +122,6 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
 // Offsets of every value and workspace, and what kernels prepare for these shapes. Kernels must be loaded.
 struct Placing
 {
-    bool outputsInArena = false;         // the caller has no memory for outputs (regions)
     Instance const* like = nullptr;      // of the same block, placed: what its kernels prepared is shared where all
                                          // shapes are the same
     Workers* workers = &serialWorkers(); // that prepare
@@ -147,6 +146,7 @@ struct ExecuteArgs
     // CUDA: arena, inputs and outputs are device memory, but for shape tensors; work goes to the stream (a CUstream).
     std::shared_ptr<cuda::Device const> const* device = nullptr;
     void* stream = nullptr;
+    int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);
 

@@ -152,10 +152,6 @@ private:
             LoadedStep& step = block.steps[i];
             plan::Step const* choice = planned && i < planned->steps.size() ? &planned->steps[i] : nullptr;
             for (size_t r = 0; r < step.regions.size(); ++r) {
-                bool const resolved = r < opt.regions[i].size() && r < max.regions[i].size();
-                if (!resolved)
-                    return unsupported("layer '" + step.node->name +
-                                       "': the shapes inside its regions depend on data, which is not possible yet");
                 TW_TRY(collect(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
                                *opt.regions[i][r], *max.regions[i][r]));
             }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "interp/interp.h"
 #include "ir/op_def.h"
+#include "runtime/alias.h"
 #include "runtime/block.h"
+#include "runtime/control_flow.h"
 #include "runtime/execute_cuda.h"
 #include "tactic/convert_format.h"
 
@@ -17,15 +20,28 @@ Error noMemory(ir::Node const& node)
                  "layer '" + node.name + "': no memory for a value of data-dependent size"};
 }
 
+// Runs a block, once or again and again with other addresses of inputs and outputs.
 class Runner
 {
 public:
-    Runner(Instance& inst, ExecuteArgs& args) : inst_(inst), block_(*inst.block), args_(args) {}
+    // `args`: state, workers and observer; the other members are not looked at.
+    Runner(Instance& inst, void* arena, ExecuteArgs const& args)
+        : inst_(inst), block_(*inst.block), arena_(arena), args_(args)
+    {
+        ir::Graph const& g = *block_.graph;
+        for (ir::Value const* v : g.inputs)
+            inputs_.push_back(size_t(block_.indexOf(v)));
+        for (ir::Value const* v : g.outputs)
+            outputs_.push_back(size_t(block_.indexOf(v)));
+        isExact_ = std::all_of(inst.values.begin(), inst.values.end(), [](ValueState const& s) { return s.exact; });
+    }
 
-    Result<void> run()
+    Result<void> run(std::span<TensorRef const> inputs, std::span<TensorRef> outputs)
     {
         inst_.heap.clear();
-        bindFixed();
+        if (!isBound_ || !isExact_)
+            bindFixed();
+        bindGiven(inputs, outputs);
         for (size_t i = 0; i < block_.steps.size(); ++i) {
             if (inst_.skipped[i])
                 continue;
@@ -36,14 +52,16 @@ public:
             if (args_.observer)
                 args_.observer->after(step);
         }
-        return deliver();
+        deliver(outputs);
+        return {};
     }
 
 private:
-    // Addresses that do not depend on what runs: inputs, constants, contents, arena slots, the caller's outputs.
+    class Regions;
+
+    // Addresses that every run has: constants, contents, arena slots.
     void bindFixed()
     {
-        ir::Graph const& g = *block_.graph;
         for (size_t v = 0; v < inst_.values.size(); ++v) {
             ValueState const& s = inst_.values[v];
             TensorRef& r = inst_.refs[v];
@@ -53,28 +71,24 @@ private:
             else if (s.hasContents)
                 r.data = s.contents.data();
             else if (s.offset >= 0)
-                r.data = at(args_.arena, s.offset);
+                r.data = at(arena_, s.offset);
         }
-        for (size_t i = 0; i < g.outputs.size(); ++i) {
-            size_t const v = size_t(block_.indexOf(g.outputs[i]));
-            if (inst_.values[v].external && g.outputs[i]->producer && args_.outputs[i].data)
-                inst_.refs[v].data = args_.outputs[i].data;
-        }
-        for (size_t i = 0; i < g.inputs.size(); ++i)
-            inst_.refs[size_t(block_.indexOf(g.inputs[i]))] = args_.inputs[i];
+        isBound_ = true;
+        parts_.clear();
         for (size_t v = 0; v < inst_.values.size(); ++v)
-            bindAlias(v);
+            if (Storage const s = storageOf(inst_, int(v)); s.root != int(v))
+                parts_.push_back({v, size_t(s.root), s.offset});
     }
-    void bindAlias(size_t v)
+    // And those of one run: inputs, the caller's outputs, what is a part of something.
+    void bindGiven(std::span<TensorRef const> inputs, std::span<TensorRef const> outputs)
     {
-        int root = int(v);
-        int64_t offset = 0;
-        while (inst_.values[size_t(root)].root != root) {
-            offset += inst_.values[size_t(root)].rootOffset;
-            root = inst_.values[size_t(root)].root;
-        }
-        if (root != int(v))
-            inst_.refs[v].data = at(inst_.refs[size_t(root)].data, offset);
+        for (size_t i = 0; i < outputs_.size(); ++i)
+            if (size_t const v = outputs_[i]; inst_.values[v].external && block_.values[v]->producer && outputs[i].data)
+                inst_.refs[v].data = outputs[i].data;
+        for (size_t i = 0; i < inputs_.size(); ++i)
+            inst_.refs[inputs_[i]] = inputs[i];
+        for (Part const& p : parts_)
+            inst_.refs[p.value].data = at(inst_.refs[p.root].data, p.offset);
     }
 
     void collect(LoadedStep const& step)
@@ -87,18 +101,23 @@ private:
             inst_.stepOutputs.push_back(inst_.refs[size_t(v)]);
     }
 
-    // Sizes that resolve() could not settle: the inputs are there now.
+    // Bytes that a value's place has.
+    int64_t capacityOf(size_t v) const
+    {
+        return inst_.values[v].known && inst_.refs[v].data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
+    }
+
+    // Sizes that resolve() could not settle: the inputs are there now. Regions find memory for their results later.
     Result<void> settle(LoadedStep const& step)
     {
         collect(step);
         TW_ASSIGN(auto shapes, interp::inferConcrete(*step.node, inst_.stepInputs));
         for (size_t i = 0; i < step.outputs.size(); ++i) {
             size_t const v = size_t(step.outputs[i]);
-            ValueState const& s = inst_.values[v];
             TensorRef& r = inst_.refs[v];
-            int64_t const capacity = s.known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
+            int64_t const capacity = capacityOf(v);
             r.dims = shapes[i].dims;
-            if (r.sizeBytes() > capacity) {
+            if (r.sizeBytes() > capacity && step.regions.empty()) {
                 inst_.heap.emplace_back(r.type, r.dims, r.format);
                 r.data = inst_.heap.back().data();
                 if (!r.data)
@@ -111,8 +130,8 @@ private:
     Result<void> runStep(size_t index)
     {
         LoadedStep const& step = block_.steps[index];
-        bool const exact =
-            std::all_of(step.outputs.begin(), step.outputs.end(), [&](int v) { return inst_.values[size_t(v)].exact; });
+        bool const exact = isExact_ || std::all_of(step.outputs.begin(), step.outputs.end(),
+                                                   [&](int v) { return inst_.values[size_t(v)].exact; });
         if (!exact)
             TW_TRY(settle(step));
         if (!step.regions.empty())
@@ -121,7 +140,7 @@ private:
         void* workspace = nullptr;
         Tensor late;
         if (inst_.workspaceOffset[index] >= 0) {
-            workspace = at(args_.arena, inst_.workspaceOffset[index]);
+            workspace = at(arena_, inst_.workspaceOffset[index]);
         } else if (int64_t const bytes = exact ? 0 : step.kernel->workspaceBytes(inst_.stepInputs, inst_.stepOutputs)) {
             late = Tensor(DataType::kInt8, {bytes});
             workspace = late.data();
@@ -142,109 +161,13 @@ private:
         return {};
     }
 
-    // Runs region r on `inputs`; its outputs stay in its arena (or on its heap) until it runs again.
-    Result<std::vector<TensorRef>> runRegion(size_t index, size_t r, std::vector<TensorRef> const& inputs)
-    {
-        LoadedStep const& step = block_.steps[index];
-        Instance* child = r < inst_.regions[index].size() ? inst_.regions[index][r].get() : nullptr;
-        bool fits = child != nullptr;
-        for (size_t i = 0; fits && i < inputs.size(); ++i) {
-            ValueState const& s = child->values[size_t(child->block->indexOf(child->block->graph->inputs[i]))];
-            fits = s.exact && s.dims == inputs[i].dims;
-        }
-        void* arena =
-            fits && inst_.workspaceOffset[index] >= 0 ? at(args_.arena, inst_.workspaceOffset[index]) : nullptr;
-        if (!fits) { // shapes that were not known when the parent was resolved
-            std::vector<InputState> states;
-            for (TensorRef const& t : inputs)
-                states.push_back(InputState{t.dims, true, {}});
-            TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
-            child = late_[r].get();
-            TW_TRY(placeInArena(*child, {.outputsInArena = true}));
-            lateArena_[r] = Tensor(DataType::kInt8, {child->arenaBytes});
-            arena = lateArena_[r].data();
-            if (!arena)
-                return noMemory(*step.node);
-        }
-        std::vector<TensorRef> outputs(child->block->graph->outputs.size());
-        ExecuteArgs args{arena, inputs, outputs, args_.randomState, nullptr, args_.workers};
-        TW_TRY(execute(*child, args));
-        return outputs;
-    }
+    Result<void> runRegions(size_t index);
 
-    void assign(int to, TensorRef const& from)
+    void deliver(std::span<TensorRef> outputs)
     {
-        TensorRef& r = inst_.refs[size_t(to)];
-        ValueState const& s = inst_.values[size_t(to)];
-        r.dims = from.dims;
-        int64_t const capacity = s.known && r.data ? inst_.shapeOf(to).sizeBytes() : -1;
-        if (r.sizeBytes() > capacity) {
-            inst_.heap.emplace_back(r.type, r.dims);
-            r.data = inst_.heap.back().data();
-        }
-        if (r.data && from.sizeBytes() > 0 && r.data != from.data)
-            std::memmove(r.data, from.data, size_t(from.sizeBytes()));
-    }
-
-    Result<void> runRegions(size_t index)
-    {
-        LoadedStep const& step = block_.steps[index];
-        ir::Node const& node = *step.node;
-        collect(step);
-        std::vector<TensorRef> in = inst_.stepInputs;
-        late_.clear();
-        late_.resize(step.regions.size());
-        lateArena_.clear();
-        lateArena_.resize(step.regions.size());
-        if (node.op->regions == ir::RegionKind::kBranch) {
-            bool const taken = in[0].get(0) != 0;
-            in.erase(in.begin());
-            TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
-            for (size_t i = 0; i < out.size(); ++i)
-                assign(step.outputs[i], out[i]);
-            return {};
-        }
-        // while_loop: outputs hold the carried values.
-        size_t const carried = step.outputs.size();
-        for (size_t i = 0; i < carried; ++i) {
-            assign(step.outputs[i], in[i]);
-            in[i] = inst_.refs[size_t(step.outputs[i])];
-        }
-        for (int64_t trip = 0;; ++trip) {
-            TW_ASSIGN(auto condition, runRegion(index, 0, in));
-            if (condition[0].get(0) == 0)
-                return {};
-            if (trip >= interp::Options().maxTrips)
-                return Error{ErrorCode::kFailedExecution, "layer '" + node.name + "': the loop did not end after " +
-                                                              std::to_string(trip) + " iterations"};
-            TW_ASSIGN(auto next, runRegion(index, 1, in));
-            // A result may be (a part of) another carried value: set it aside before that one is overwritten.
-            std::vector<Tensor> aside;
-            for (size_t i = 0; i < carried; ++i) {
-                auto const* begin = static_cast<std::byte const*>(next[i].data);
-                for (size_t j = 0; j < i; ++j) {
-                    auto const* other = static_cast<std::byte const*>(in[j].data);
-                    if (begin + next[i].sizeBytes() <= other || other + in[j].sizeBytes() <= begin)
-                        continue;
-                    aside.emplace_back(next[i].type, next[i].dims);
-                    std::memcpy(aside.back().data(), next[i].data, size_t(next[i].sizeBytes()));
-                    next[i].data = aside.back().data();
-                    break;
-                }
-            }
-            for (size_t i = 0; i < carried; ++i) {
-                assign(step.outputs[i], next[i]);
-                in[i] = inst_.refs[size_t(step.outputs[i])];
-            }
-        }
-    }
-
-    Result<void> deliver()
-    {
-        ir::Graph const& g = *block_.graph;
-        for (size_t i = 0; i < g.outputs.size(); ++i) {
-            TensorRef const& r = inst_.refs[size_t(block_.indexOf(g.outputs[i]))];
-            TensorRef& out = args_.outputs[i];
+        for (size_t i = 0; i < outputs_.size(); ++i) {
+            TensorRef const& r = inst_.refs[outputs_[i]];
+            TensorRef& out = outputs[i];
             out.type = r.type;
             out.dims = r.dims;
             out.format = r.format;
@@ -254,15 +177,165 @@ private:
                 std::memmove(out.data, r.data, size_t(r.sizeBytes()));
             ops::zeroGaps(out); // what clients find there
         }
-        return {};
     }
+
+    // A value that lies `offset` bytes into another one.
+    struct Part
+    {
+        size_t value, root;
+        int64_t offset;
+    };
 
     Instance& inst_;
     LoadedBlock const& block_;
-    ExecuteArgs& args_;
-    std::vector<std::unique_ptr<Instance>> late_;
-    std::vector<Tensor> lateArena_;
+    void* const arena_;
+    ExecuteArgs const& args_;
+    std::vector<size_t> inputs_, outputs_; // dense indices
+    std::vector<Part> parts_;
+    bool isExact_ = false, isBound_ = false;
 };
+
+// The machine of control_flow.h.
+class Runner::Regions
+{
+public:
+    using Place = TensorRef;
+
+    Regions(Runner& parent, size_t index)
+        : p_(parent), step_(parent.block_.steps[index]), planned_(parent.inst_.regions[index]), args_(parent.args_)
+    {
+        args_.observer = nullptr;
+        for (StepInput const& in : step_.inputs)
+            inputs_.push_back(in.value >= 0 ? p_.inst_.refs[size_t(in.value)] : TensorRef{});
+        if (int64_t const offset = p_.inst_.workspaceOffset[index]; offset >= 0) {
+            std::vector<Instance const*> regions;
+            for (auto const& r : planned_)
+                regions.push_back(r.get());
+            workspace_ = at(p_.arena_, offset);
+            workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
+        }
+    }
+
+    ir::Node const& node() const { return *step_.node; }
+    std::vector<Place> const& inputs() const { return inputs_; }
+    bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
+    TensorRef& ref(Place& p) const { return p; }
+    TensorRef const& ref(Place const& p) const { return p; }
+    Place place(TensorRef const& t) const { return t; }
+    void move(Place& p, void* to) const { p.data = to; }
+    bool mayStand(void const*, int64_t) const { return true; }
+    Result<int64_t> number(size_t i) const { return inputs_[i].getInt(0); }
+    Result<bool> isTrue(Place const& p) const { return p.get(0) != 0; }
+
+    Result<void> open(size_t r, std::vector<Extents> const& dims)
+    {
+        if (r < planned_.size() && isFor(*planned_[r], dims)) {
+            instances_[r] = planned_[r].get();
+            return {};
+        }
+        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
+        instances_[r] = late_[r].get();
+        return {};
+    }
+    Instance const& instance(size_t r) const { return *instances_[r]; }
+    Result<void> reserve(RegionMemory const& memory)
+    {
+        if (memory.sizeBytes > workspaceBytes_) {
+            TW_ASSIGN(void* const own, this->memory(memory.sizeBytes));
+            workspace_ = static_cast<std::byte*>(own);
+        }
+        for (size_t r = 0; r < 2; ++r)
+            if (instances_[r])
+                runners_[r].emplace(*instances_[r], workspace_, args_);
+        return {};
+    }
+    std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
+    Result<void*> memory(int64_t bytes)
+    {
+        memory_.emplace_back(DataType::kInt8, Extents{bytes});
+        if (!memory_.back().data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for values of its regions"};
+        return memory_.back().data();
+    }
+
+    Result<void> run(size_t r, std::vector<Place> const& inputs, std::vector<TensorRef> const& outputs,
+                     std::vector<Place>& results)
+    {
+        results = outputs;
+        return runners_[r]->run(inputs, results);
+    }
+    Result<bool> runCondition(std::vector<Place> const& inputs, std::byte* to)
+    {
+        TensorRef goesOn;
+        goesOn.data = to;
+        TW_TRY(runners_[0]->run(inputs, std::span(&goesOn, 1)));
+        return goesOn.get(0) != 0;
+    }
+
+    Result<TensorRef> output(size_t i, Extents const& dims)
+    {
+        size_t const v = size_t(step_.outputs[i]);
+        TensorRef& r = p_.inst_.refs[v];
+        int64_t const capacity = p_.capacityOf(v);
+        r.dims = dims;
+        if (r.sizeBytes() <= capacity)
+            return r;
+        p_.inst_.heap.emplace_back(r.type, r.dims);
+        r.data = p_.inst_.heap.back().data();
+        if (!r.data)
+            return noMemory(node());
+        return r;
+    }
+    std::pair<void*, int64_t> held(size_t i) const
+    {
+        size_t const v = size_t(step_.outputs[i]);
+        int64_t const capacity = p_.capacityOf(v);
+        return {capacity > 0 ? p_.inst_.refs[v].data : nullptr, std::max<int64_t>(capacity, 0)};
+    }
+    Extents const& outputDims(size_t i) const { return p_.inst_.refs[size_t(step_.outputs[i])].dims; }
+    Result<void> assign(size_t i, Place const& from)
+    {
+        TensorRef const& r = p_.inst_.refs[size_t(step_.outputs[i])];
+        if (r.data == from.data && r.dims == from.dims)
+            return {};
+        TW_ASSIGN(TensorRef const to, output(i, from.dims));
+        return copyRows(to.data, 0, from.data, 0, from.sizeBytes(), 1);
+    }
+    Result<void> copyRows(void* to, int64_t toPitch, void const* from, int64_t fromPitch, int64_t width,
+                          int64_t rows) const
+    {
+        for (int64_t row = 0; row < rows && width > 0; ++row)
+            std::memmove(at(to, row * toPitch), static_cast<std::byte const*>(from) + row * fromPitch, size_t(width));
+        return {};
+    }
+    Result<void> zeroRows(void* to, int64_t pitch, int64_t width, int64_t rows) const
+    {
+        for (int64_t row = 0; row < rows && width > 0; ++row)
+            std::memset(at(to, row * pitch), 0, size_t(width));
+        return {};
+    }
+
+private:
+    Runner& p_;
+    LoadedStep const& step_;
+    std::vector<std::unique_ptr<Instance>> const& planned_;
+    ExecuteArgs args_;
+    std::vector<Place> inputs_;
+    std::byte* workspace_ = nullptr;
+    int64_t workspaceBytes_ = 0;
+    std::unique_ptr<Instance> late_[2];
+    Instance* instances_[2] = {};
+    std::optional<Runner> runners_[2];
+    std::vector<Tensor> memory_;
+};
+
+Result<void> Runner::runRegions(size_t index)
+{
+    Regions regions(*this, index);
+    if (auto done = runControlFlow(regions); !done.ok())
+        return std::move(done).error().in("layer '" + block_.steps[index].node->name + "'");
+    return {};
+}
 
 } // namespace
 
@@ -270,7 +343,7 @@ Result<void> execute(Instance& instance, ExecuteArgs& args)
 {
     if (args.device)
         return executeCuda(instance, args);
-    return Runner(instance, args).run();
+    return Runner(instance, args.arena, args).run(args.inputs, args.outputs);
 }
 
 } // namespace tw::runtime

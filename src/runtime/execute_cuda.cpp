@@ -9,6 +9,7 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "runtime/control_flow.h"
 #include "runtime/replay_cuda.h"
 #include "runtime/values_cuda.h"
 
@@ -47,6 +48,8 @@ public:
     CudaValues& values() { return values_; }
 
 private:
+    class Regions;
+
     // The driver waits for what still uses memory before it frees it; the client's allocator may hand it out at once.
     Result<void> freeHeap()
     {
@@ -107,7 +110,7 @@ private:
             TensorRef& r = inst_.refs[v];
             int64_t const capacity = inst_.values[v].known && r.data ? inst_.shapeOf(int(v)).sizeBytes() : -1;
             r.dims = shapes[i].dims;
-            if (!step.host && r.sizeBytes() > capacity)
+            if (!step.host && step.regions.empty() && r.sizeBytes() > capacity)
                 TW_TRY(values_.allocate(r));
         }
         return {};
@@ -209,107 +212,7 @@ private:
         return {};
     }
 
-    // Runs region r; its outputs stay in its arena (or on its heap) until it runs again.
-    Result<std::vector<HostDevice>> runRegion(size_t index, size_t r, std::vector<HostDevice> const& inputs)
-    {
-        LoadedStep const& step = block_.steps[index];
-        Instance* child = r < inst_.regions[index].size() ? inst_.regions[index][r].get() : nullptr;
-        auto dimsOf = [](HostDevice const& p) -> Extents const& { return p.device.data ? p.device.dims : p.host.dims; };
-        bool fits = child != nullptr;
-        for (size_t i = 0; fits && i < inputs.size(); ++i) {
-            ValueState const& s = child->values[size_t(child->block->indexOf(child->block->graph->inputs[i]))];
-            fits = s.exact && s.dims == dimsOf(inputs[i]);
-        }
-        void* arena =
-            fits && inst_.workspaceOffset[index] >= 0 ? at(args_.arena, inst_.workspaceOffset[index]) : nullptr;
-        if (!fits) { // shapes that were not known when the parent was resolved
-            std::vector<InputState> states;
-            for (HostDevice const& p : inputs)
-                states.push_back(InputState{dimsOf(p), true, {}});
-            TW_ASSIGN(late_[r], resolve(*step.regions[r], states));
-            child = late_[r].get();
-            TW_TRY(placeInArena(*child, {.outputsInArena = true}));
-            TW_TRY(uploadContents(*child, device_));
-            TW_ASSIGN(lateArena_[r], cuda::Buffer::allocate(device_, child->arenaBytes));
-            arena = lateArena_[r].data();
-        }
-        ExecuteArgs args = args_;
-        args.arena = arena;
-        args.observer = nullptr;
-        CudaRunner runner(*child, args);
-        TW_TRY(runner.run(inputs, {}));
-        return runner.values().results();
-    }
-
-    Result<bool> isTrue(HostDevice const& p)
-    {
-        if (p.host.data)
-            return p.host.get(0) != 0;
-        Tensor one(p.device.type, p.device.dims);
-        TW_CUDA(driver_,
-                cuMemcpyDtoHAsync(one.data(), cuda::addressOf(p.device.data), size_t(one.ref().sizeBytes()), stream_));
-        TW_CUDA(driver_, cuStreamSynchronize(stream_));
-        return one.ref().get(0) != 0;
-    }
-
-    Result<void> runRegions(size_t index)
-    {
-        LoadedStep const& step = block_.steps[index];
-        std::vector<HostDevice> in;
-        for (StepInput const& input : step.inputs) {
-            size_t const v = size_t(input.value);
-            TW_TRY(values_.bringToDevice(v));
-            in.push_back(HostDevice{inst_.refs[v], inst_.hostRefs[v]});
-        }
-        late_.clear();
-        late_.resize(step.regions.size());
-        lateArena_.clear();
-        lateArena_.resize(step.regions.size());
-        if (step.node->op->regions == ir::RegionKind::kBranch) {
-            TW_ASSIGN(bool const taken, isTrue(in[0]));
-            in.erase(in.begin());
-            TW_ASSIGN(auto out, runRegion(index, taken ? 0 : 1, in));
-            for (size_t i = 0; i < out.size(); ++i)
-                TW_TRY(values_.assign(size_t(step.outputs[i]), out[i]));
-            return {};
-        }
-        // while_loop: outputs hold the carried values.
-        size_t const carried = step.outputs.size();
-        auto take = [&](std::vector<HostDevice> const& from) -> Result<void> {
-            for (size_t i = 0; i < carried; ++i) {
-                TW_TRY(values_.assign(size_t(step.outputs[i]), from[i]));
-                in[i] = HostDevice{inst_.refs[size_t(step.outputs[i])], {}};
-            }
-            return {};
-        };
-        TW_TRY(take(std::vector<HostDevice>(in)));
-        for (int64_t trip = 0;; ++trip) {
-            TW_ASSIGN(auto condition, runRegion(index, 0, in));
-            TW_ASSIGN(bool const goesOn, isTrue(condition[0]));
-            if (!goesOn)
-                return {};
-            if (trip >= interp::Options().maxTrips)
-                return Error{ErrorCode::kFailedExecution,
-                             "the loop did not end after " + std::to_string(trip) + " iterations"};
-            TW_ASSIGN(auto next, runRegion(index, 1, in));
-            // A result may be (a part of) another carried value: set it aside before that one is overwritten.
-            std::vector<cuda::Buffer> aside;
-            for (size_t i = 0; i < carried; ++i) {
-                auto const* begin = static_cast<std::byte const*>(next[i].device.data);
-                for (size_t j = 0; begin && j < i; ++j) {
-                    auto const* other = static_cast<std::byte const*>(in[j].device.data);
-                    if (begin + next[i].device.sizeBytes() <= other || other + in[j].device.sizeBytes() <= begin)
-                        continue;
-                    TW_ASSIGN(cuda::Buffer copy, cuda::Buffer::allocate(device_, next[i].device.sizeBytes()));
-                    TW_TRY(values_.copyOnDevice(copy.data(), begin, next[i].device.sizeBytes()));
-                    next[i].device.data = copy.data();
-                    aside.push_back(std::move(copy));
-                    break;
-                }
-            }
-            TW_TRY(take(next));
-        }
-    }
+    Result<void> runRegions(size_t index);
 
     Instance& inst_;
     LoadedBlock const& block_;
@@ -318,9 +221,201 @@ private:
     cuda::Driver const& driver_;
     CUstream_st* stream_;
     CudaValues values_;
-    std::vector<std::unique_ptr<Instance>> late_;
-    std::vector<cuda::Buffer> lateArena_;
 };
+
+// The machine of control_flow.h.
+class CudaRunner::Regions
+{
+public:
+    using Place = HostDevice;
+
+    Regions(CudaRunner& parent, size_t index)
+        : p_(parent), step_(parent.block_.steps[index]), planned_(parent.inst_.regions[index]), args_(parent.args_)
+    {
+        args_.observer = nullptr;
+        if (int64_t const offset = p_.inst_.workspaceOffset[index]; offset >= 0) {
+            std::vector<Instance const*> regions;
+            for (auto const& r : planned_)
+                regions.push_back(r.get());
+            workspace_ = at(p_.args_.arena, offset);
+            workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
+        }
+    }
+    // What regions read comes to the device; what the host has, it keeps.
+    Result<void> gather()
+    {
+        for (StepInput const& in : step_.inputs) {
+            if (in.value < 0) {
+                inputs_.emplace_back();
+                continue;
+            }
+            size_t const v = size_t(in.value);
+            if (!in.onHost || !p_.inst_.hostRefs[v].data)
+                TW_TRY(p_.values_.bringToDevice(v));
+            inputs_.push_back(HostDevice{p_.inst_.refs[v], p_.inst_.hostRefs[v]});
+        }
+        return {};
+    }
+
+    ir::Node const& node() const { return *step_.node; }
+    std::vector<Place> const& inputs() const { return inputs_; }
+    bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
+    TensorRef& ref(Place& p) const { return p.device; }
+    TensorRef const& ref(Place const& p) const { return p.device; }
+    Place place(TensorRef const& t) const { return {t, {}}; }
+    void move(Place& p, void* to) const { p.device.data = to; }
+    bool mayStand(void const* memory, int64_t bytes) const
+    {
+        return cuda::addressOf(memory) % uint64_t(kPartAlignment) == 0 && bytes % kPartAlignment == 0;
+    }
+    Result<int64_t> number(size_t i)
+    {
+        TW_ASSIGN(Tensor const t, p_.values_.elementsOf(inputs_[i]));
+        return t.ref().getInt(0);
+    }
+    Result<bool> isTrue(Place const& p)
+    {
+        TW_ASSIGN(Tensor const t, p_.values_.elementsOf(p));
+        return t.ref().get(0) != 0;
+    }
+
+    Result<void> open(size_t r, std::vector<Extents> const& dims)
+    {
+        if (r < planned_.size() && isFor(*planned_[r], dims)) {
+            instances_[r] = planned_[r].get();
+            return {};
+        }
+        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
+        TW_TRY(uploadContents(*late_[r], p_.device_));
+        instances_[r] = late_[r].get();
+        return {};
+    }
+    Instance const& instance(size_t r) const { return *instances_[r]; }
+    Result<void> reserve(RegionMemory const& memory)
+    {
+        if (memory.sizeBytes > workspaceBytes_) {
+            TW_ASSIGN(void* const own, this->memory(memory.sizeBytes));
+            workspace_ = static_cast<std::byte*>(own);
+        }
+        args_.arena = workspace_;
+        for (size_t r = 0; r < 2; ++r)
+            if (instances_[r])
+                runners_[r] = std::make_unique<CudaRunner>(*instances_[r], args_);
+        return {};
+    }
+    std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
+    Result<void*> memory(int64_t bytes)
+    {
+        TensorRef t{DataType::kInt8, {bytes}, nullptr};
+        TW_TRY(p_.values_.allocate(t));
+        return t.data;
+    }
+
+    Result<void> run(size_t r, std::vector<Place> const& inputs, std::vector<TensorRef> const& outputs,
+                     std::vector<Place>& results)
+    {
+        wanted_ = outputs;
+        TW_TRY(runners_[r]->run(inputs, wanted_));
+        TW_TRY(runners_[r]->values().deliver(wanted_));
+        std::vector<HostDevice> const there = runners_[r]->values().results();
+        std::vector<Tensor> kept; // the region's copies live until it runs again
+        for (size_t i = 0; i < results.size(); ++i) {
+            results[i] = HostDevice{wanted_[i], {}};
+            if (!there[i].host.data)
+                continue;
+            kept.emplace_back(there[i].host.type, there[i].host.dims);
+            std::memcpy(kept.back().data(), there[i].host.data, size_t(there[i].host.sizeBytes()));
+            results[i].host = kept.back().ref();
+        }
+        kept_[1] = std::move(kept_[0]);
+        kept_[0] = std::move(kept);
+        return {};
+    }
+    Result<bool> runCondition(std::vector<Place> const& inputs, std::byte* to)
+    {
+        TensorRef goesOn{DataType::kBool, {}, to};
+        TW_TRY(runners_[0]->run(inputs, std::span(&goesOn, 1)));
+        return isTrue(runners_[0]->values().results()[0]);
+    }
+
+    Result<TensorRef> output(size_t i, Extents const& dims)
+    {
+        size_t const v = size_t(step_.outputs[i]);
+        TensorRef& r = p_.inst_.refs[v];
+        int64_t const capacity = held(i).second;
+        r.dims = dims;
+        if (r.sizeBytes() > capacity)
+            TW_TRY(p_.values_.allocate(r));
+        p_.inst_.hostRefs[v].data = nullptr;
+        p_.inst_.stale[v] = false;
+        return r;
+    }
+    std::pair<void*, int64_t> held(size_t i) const
+    {
+        size_t const v = size_t(step_.outputs[i]);
+        TensorRef const& r = p_.inst_.refs[v];
+        if (!p_.inst_.values[v].known || !r.data)
+            return {nullptr, -1};
+        return {r.data, p_.inst_.shapeOf(int(v)).sizeBytes()};
+    }
+    Extents const& outputDims(size_t i) const { return p_.inst_.refs[size_t(step_.outputs[i])].dims; }
+    Result<void> assign(size_t i, Place const& from)
+    {
+        size_t const v = size_t(step_.outputs[i]);
+        if (!from.device.data)
+            return p_.values_.assign(v, from);
+        TensorRef const& r = p_.inst_.refs[v];
+        if (r.data == from.device.data && r.dims == from.device.dims)
+            return {};
+        TW_ASSIGN(TensorRef const to, output(i, from.device.dims));
+        return p_.values_.copyOnDevice(to.data, from.device.data, to.sizeBytes());
+    }
+    Result<void> copyRows(void* to, int64_t toPitch, void const* from, int64_t fromPitch, int64_t width, int64_t rows)
+    {
+        if (rows == 1 || (toPitch == width && fromPitch == width))
+            return p_.values_.copyOnDevice(to, from, width * rows);
+        if (width == 0 || rows == 0)
+            return {};
+        cuda::CopyRows copy;
+        copy.from = cuda::addressOf(from);
+        copy.fromPitch = size_t(fromPitch);
+        copy.to = cuda::addressOf(to);
+        copy.toPitch = size_t(toPitch);
+        copy.rowBytes = size_t(width);
+        copy.rows = size_t(rows);
+        TW_CUDA(p_.driver_, cuMemcpy2DAsync(&copy, p_.stream_));
+        return {};
+    }
+    Result<void> zeroRows(void* to, int64_t pitch, int64_t width, int64_t rows)
+    {
+        if (width == 0 || rows == 0)
+            return {};
+        TW_CUDA(p_.driver_,
+                cuMemsetD2D8Async(cuda::addressOf(to), size_t(pitch), 0, size_t(width), size_t(rows), p_.stream_));
+        return {};
+    }
+
+private:
+    CudaRunner& p_;
+    LoadedStep const& step_;
+    std::vector<std::unique_ptr<Instance>> const& planned_;
+    ExecuteArgs args_; // of the regions
+    std::vector<Place> inputs_;
+    std::byte* workspace_ = nullptr;
+    int64_t workspaceBytes_ = 0;
+    std::unique_ptr<Instance> late_[2];
+    Instance* instances_[2] = {};
+    std::unique_ptr<CudaRunner> runners_[2];
+    std::vector<TensorRef> wanted_;
+    std::vector<Tensor> kept_[2]; // results of the last two runs that the host has
+};
+
+Result<void> CudaRunner::runRegions(size_t index)
+{
+    Regions regions(*this, index);
+    TW_TRY(regions.gather());
+    return runControlFlow(regions);
+}
 
 // So that no kernel works on copies that live no longer than the run.
 bool isAligned(ir::Graph const& g, ExecuteArgs const& args)

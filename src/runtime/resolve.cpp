@@ -8,6 +8,7 @@
 #include "plan/memory.h"
 #include "runtime/alias.h"
 #include "runtime/block.h"
+#include "runtime/regions.h"
 
 namespace tw::runtime {
 
@@ -108,7 +109,7 @@ Extents boundOf(ir::Value const& v, Extents const& known, ir::SymbolTable const&
 }
 
 // A step of which nothing can be said in these shapes.
-Result<void> boundStep(Instance& inst, size_t index, Instance const& known)
+void boundStep(Instance& inst, size_t index, Instance const& known)
 {
     LoadedStep const& step = inst.block->steps[index];
     for (int v : step.outputs) {
@@ -118,36 +119,78 @@ Result<void> boundStep(Instance& inst, size_t index, Instance const& known)
             inst.values[size_t(v)].dims =
                 boundOf(*inst.block->values[size_t(v)], other.dims, inst.block->graph->symbols);
     }
-    for (auto const& region : known.regions[index]) {
-        std::vector<InputState> inputs;
-        for (ir::Value const* v : region->block->graph->inputs)
-            inputs.push_back(InputState{region->values[size_t(region->block->indexOf(v))].dims, false, TensorRef{}});
-        TW_ASSIGN(auto child, resolve(*region->block, inputs, region.get()));
-        inst.regions[index].push_back(std::move(child));
+}
+
+// Inputs of a region whose shapes only the run decides: as large as they can be, where that is known.
+Extents standIn(ir::Value const& v, ir::SymbolTable const& symbols)
+{
+    Extents dims;
+    for (ir::Dim const& d : v.shape)
+        dims.push(d.isConst() ? d.value() : d.range(symbols).lo);
+    dims = boundOf(v, dims, symbols);
+    for (int d = 0; d < dims.rank; ++d)
+        dims[d] = std::max<int64_t>(dims[d], 1);
+    return dims;
+}
+
+InputState stateOf(Instance const& inst, ir::Value const* v)
+{
+    if (!v)
+        return {};
+    if (v->isConstant())
+        return {ir::extentsOf(v->shape), true, constantRef(*v)};
+    ValueState const& s = inst.values[size_t(inst.block->indexOf(v))];
+    if (!s.known)
+        return {standIn(*v, inst.block->graph->symbols), false, TensorRef{}};
+    return {s.dims, s.exact, s.hasContents ? s.contents.ref() : TensorRef{}};
+}
+
+// `known`: see resolve().
+Result<void> resolveRegions(Instance& inst, size_t index, Instance const* known)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    std::vector<InputState> states;
+    for (ir::Value const* v : step.node->inputs)
+        states.push_back(stateOf(inst, v));
+    for (size_t r = 0; r < step.regions.size(); ++r) {
+        std::vector<InputState> inputs = regionInputs(*step.node, states);
+        Instance const* const knownChild =
+            known && r < known->regions[index].size() ? known->regions[index][r].get() : nullptr;
+        auto child = resolve(*step.regions[r], inputs, knownChild);
+        if (!child.ok()) { // what this region refuses matters only if it runs
+            for (InputState& input : inputs)
+                input = {input.dims, false, TensorRef{}};
+            child = resolve(*step.regions[r], inputs, knownChild);
+        }
+        if (!child.ok())
+            return std::move(child).error();
+        inst.regions[index].push_back(std::move(*child));
     }
     return {};
 }
 
-Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
+Result<void> resolveOutputs(Instance& inst, size_t index, Instance const* known)
 {
     LoadedStep const& step = inst.block->steps[index];
     ir::Node const& node = *step.node;
     NodeInputs in = gather(inst, node);
     auto state = [&](ir::Value const* v) -> ValueState& { return inst.values[size_t(inst.block->indexOf(v))]; };
-    if (!in.known || !haveShapeInputs(node, in)) // settled while running
-        return known ? boundStep(inst, index, *known) : Result<void>();
-    auto shapes = interp::inferConcrete(node, in.refs);
-    if (!shapes.ok()) {
+    auto bound = [&]() -> Result<void> {
         if (known)
-            return boundStep(inst, index, *known);
-        if (in.exact)
-            return std::move(shapes).error();
+            boundStep(inst, index, *known);
         return {};
-    }
+    };
+    if (!in.known || !haveShapeInputs(node, in)) // settled while running
+        return bound();
+    auto shapes = interp::inferConcrete(node, in.refs);
+    if (!shapes.ok() && !known && in.exact)
+        return std::move(shapes).error();
+    if (!shapes.ok())
+        return bound();
     for (size_t i = 0; i < node.outputs.size(); ++i) {
         ValueState& s = state(node.outputs[i]);
         s.dims = (*shapes)[i].dims;
-        s.known = true;
+        s.known = !(*shapes)[i].unlimited;
         s.exact = in.exact && !(*shapes)[i].bounded;
     }
     bool const dimsOnly = node.op->readsDimsOnly;
@@ -157,7 +200,7 @@ Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
         auto out = interp::runNode(node, in.refs);
         if (!out.ok()) {
             if (known)
-                return boundStep(inst, index, *known);
+                return bound();
             return std::move(out).error();
         }
         for (size_t i = 0; i < out->size(); ++i) {
@@ -167,29 +210,13 @@ Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
         }
         inst.skipped[index] = true;
     }
-    if (!node.regions.empty()) {
-        // Regions see the captures; a loop's body sees carried values of the same shapes.
-        size_t const first = node.op->regions == ir::RegionKind::kBranch ? 1 : 0;
-        bool const loop = first == 0;
-        for (size_t r = 0; r < step.regions.size(); ++r) {
-            std::vector<InputState> regionInputs;
-            for (size_t i = first; i < in.refs.size(); ++i)
-                regionInputs.push_back(
-                    InputState{in.refs[i].dims, in.exact, loop && i < node.outputs.size() ? TensorRef{} : in.refs[i]});
-            Instance const* const knownChild =
-                known && r < known->regions[index].size() ? known->regions[index][r].get() : nullptr;
-            auto child = resolve(*step.regions[r], regionInputs, knownChild);
-            if (!child.ok()) { // elements that this region refuses matter only if it is taken
-                for (InputState& input : regionInputs)
-                    input.contents = TensorRef{};
-                child = resolve(*step.regions[r], regionInputs, knownChild);
-            }
-            if (!child.ok())
-                return std::move(child).error();
-            inst.regions[index].push_back(std::move(*child));
-        }
-    }
     return {};
+}
+
+Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
+{
+    TW_TRY(resolveOutputs(inst, index, known));
+    return resolveRegions(inst, index, known);
 }
 
 } // namespace
@@ -269,7 +296,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
     int const steps = int(block.steps.size());
     for (size_t i = 0; i < g.outputs.size(); ++i) {
         ValueState& s = inst.values[size_t(block.indexOf(g.outputs[i]))];
-        if (!placing.outputsInArena && g.outputs[i]->producer && s.exact && !s.hasContents)
+        if (g.outputs[i]->producer && s.exact && !s.hasContents)
             s.external = true;
     }
     realizeAliases(inst);
@@ -308,13 +335,16 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
     for (int i = 0; i < steps; ++i) {
         LoadedStep const& step = block.steps[size_t(i)];
         int64_t workspace = 0;
+        std::vector<Instance const*> regions;
         for (size_t r = 0; r < inst.regions[size_t(i)].size(); ++r) {
             auto& child = inst.regions[size_t(i)][r];
             Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
-            TW_TRY(placeInArena(*child, {true, like, placing.workers}));
-            workspace = std::max(workspace, child->arenaBytes);
+            TW_TRY(placeInArena(*child, {like, placing.workers}));
+            regions.push_back(child.get());
             inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
+        if (!regions.empty())
+            workspace = regionMemory(*step.node, regions).sizeBytes;
         if (step.kernel && !inst.skipped[size_t(i)]) {
             std::vector<TensorRef> in, out;
             bool known = true;

@@ -9,11 +9,9 @@
 
 namespace tw::runtime {
 
-namespace {} // namespace
-
 CudaValues::CudaValues(Instance& instance, ExecuteArgs const& args)
-    : inst_(instance), block_(*instance.block), arena_(args.arena), device_(*args.device), driver_(device_->driver()),
-      stream_(static_cast<CUstream_st*>(args.stream))
+    : inst_(instance), block_(*instance.block), arena_(args.arena), hostWaits_(args.hostWaits), device_(*args.device),
+      driver_(device_->driver()), stream_(static_cast<CUstream_st*>(args.stream))
 {}
 
 void CudaValues::bind(std::vector<HostDevice> const& inputs, std::span<TensorRef> outputs)
@@ -93,10 +91,34 @@ Result<void> CudaValues::bringToHost(size_t v)
         if (!r.data)
             return internalError("value '" + block_.values[v]->name + "' is nowhere");
         TW_CUDA(driver_, cuMemcpyDtoHAsync(copy.data, cuda::addressOf(r.data), size_t(copy.sizeBytes()), stream_));
-        TW_CUDA(driver_, cuStreamSynchronize(stream_));
+        TW_TRY(wait());
     }
     h = copy;
     return {};
+}
+
+Result<void> CudaValues::wait()
+{
+    if (hostWaits_)
+        ++*hostWaits_;
+    TW_CUDA(driver_, cuStreamSynchronize(stream_));
+    return {};
+}
+
+Result<Tensor> CudaValues::elementsOf(HostDevice const& place)
+{
+    TensorRef const& from = place.host.data ? place.host : place.device;
+    Tensor t(from.type, from.dims);
+    if (!t.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory for a value on the host"};
+    size_t const bytes = size_t(from.sizeBytes());
+    if (place.host.data) {
+        std::memcpy(t.data(), from.data, bytes);
+    } else if (bytes > 0) {
+        TW_CUDA(driver_, cuMemcpyDtoHAsync(t.data(), cuda::addressOf(from.data), bytes, stream_));
+        TW_TRY(wait());
+    }
+    return t;
 }
 
 Result<void> CudaValues::bringToDevice(size_t v)

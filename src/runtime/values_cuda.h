@@ -30,6 +30,8 @@ public:
     // to come from the device.
     Result<void> bringToHost(size_t value);
     Result<void> bringToDevice(size_t value);
+    // On the host, without a place there. Waits as bringToHost() does.
+    Result<Tensor> elementsOf(HostDevice const& place);
     // Copies the result of another block to a value of this one.
     Result<void> assign(size_t value, HostDevice const& from);
     // The graph's outputs, where they lie now.
@@ -42,12 +44,14 @@ public:
     Result<void> copyOnDevice(void* to, void const* from, int64_t bytes);
 
 private:
+    Result<void> wait();
     size_t rootOf(size_t value, int64_t& offset) const;
     Result<void> zeroGaps(TensorRef const& tensor, ir::Value const& value);
 
     Instance& inst_;
     LoadedBlock const& block_;
     void* arena_;
+    int64_t* hostWaits_;
     std::shared_ptr<cuda::Device const> const& device_;
     cuda::Driver const& driver_;
     CUstream_st* stream_;

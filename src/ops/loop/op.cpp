@@ -17,12 +17,11 @@ using ir::Shape;
 Result<void> checkAttrs(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
-    int64_t const others = 1 + int64_t(a.iteratorAxes.size()) + int64_t(a.stackAxes.size());
+    // What is not given at the end, a count or lengths, is not there.
+    int64_t const others = a.iteratorAxes.empty() ? 0 : 1 + int64_t(a.iteratorAxes.size());
     if (a.carried < 0 || a.carried > ctx.inputCount() - others)
-        return ctx.error(std::to_string(a.carried) + " carried values, a count, " +
-                         std::to_string(a.iteratorAxes.size()) + " iterated tensors and " +
-                         std::to_string(a.stackAxes.size()) + " lengths are not possible with " +
-                         std::to_string(ctx.inputCount()) + " inputs");
+        return ctx.error(std::to_string(a.carried) + " carried values and " + std::to_string(a.iteratorAxes.size()) +
+                         " iterated tensors are not possible with " + std::to_string(ctx.inputCount()) + " inputs");
     auto isFlags = [](std::vector<int64_t> const& flags, size_t count) {
         return flags.size() == count && std::all_of(flags.begin(), flags.end(), [](int64_t f) { return f >> 1 == 0; });
     };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/regions.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+#include "ops/loop/op.h"
+
+namespace tw::runtime {
+
+namespace {
+
+constexpr int64_t kAlignment = 256; // of what stands in a workspace, as plan::planMemory's
+
+int64_t bytesOf(Instance const& inst, ir::Value const* v)
+{
+    int const i = inst.block->indexOf(v);
+    return inst.values[size_t(i)].known ? inst.shapeOf(i).sizeBytes() : 0;
+}
+
+} // namespace
+
+std::vector<InputState> regionInputs(ir::Node const& node, std::vector<InputState> const& nodeInputs)
+{
+    if (node.op->regions == ir::RegionKind::kBranch)
+        return {nodeInputs.begin() + 1, nodeInputs.end()};
+    auto const& attrs = node.attrsAs<ops::loop::Attrs>();
+    ops::loop::Layout const at(attrs);
+    std::vector<InputState> inputs;
+    for (size_t i = 0; at.inputOf(i) < nodeInputs.size(); ++i) {
+        InputState const& whole = nodeInputs[at.inputOf(i)];
+        if (i >= at.firstRegionCapture()) {
+            inputs.push_back(whole);
+            continue;
+        }
+        InputState part{{}, whole.exact, {}};
+        for (int d = 0; d < whole.dims.rank; ++d)
+            if (i < at.carried || d != attrs.iteratorAxes[i - at.carried])
+                part.dims.push(whole.dims[d]);
+        inputs.push_back(part);
+    }
+    return inputs;
+}
+
+bool isFor(Instance const& region, std::span<Extents const> inputs)
+{
+    auto const& graphInputs = region.block->graph->inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        ValueState const& s = region.values[size_t(region.block->indexOf(graphInputs[i]))];
+        if (!s.exact || !(s.dims == inputs[i]))
+            return false;
+    }
+    return true;
+}
+
+Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::span<Extents const> inputs)
+{
+    std::vector<InputState> states;
+    for (Extents const& dims : inputs)
+        states.push_back(InputState{dims, true, TensorRef{}});
+    TW_ASSIGN(auto instance, resolve(region, states));
+    TW_TRY(placeInArena(*instance));
+    return instance;
+}
+
+RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions)
+{
+    RegionMemory m;
+    auto take = [&m](int64_t bytes) {
+        int64_t const at = m.sizeBytes;
+        m.sizeBytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        return at;
+    };
+    int64_t arena = 0;
+    for (Instance const* r : regions)
+        arena = std::max(arena, r ? r->arenaBytes : 0);
+    take(arena);
+    if (node.op->regions == ir::RegionKind::kBranch || regions.size() < 2 || !regions[1])
+        return m;
+    auto const& attrs = node.attrsAs<ops::loop::Attrs>();
+    ops::loop::Layout const at(attrs);
+    Instance const& body = *regions[1];
+    ir::Graph const& g = *body.block->graph;
+    m.goesOn = take(1);
+    for (size_t i = 0; i < at.carried; ++i)
+        m.spare.push_back(take(bytesOf(body, g.inputs[i])));
+    for (size_t s = 0; s < at.iterated; ++s)
+        m.slice.push_back(take(bytesOf(body, g.inputs[at.carried + s])));
+    for (size_t k = 0; k < at.stacked; ++k)
+        m.part.push_back(take(bytesOf(body, g.outputs[at.carried + k])));
+    return m;
+}
+
+} // namespace tw::runtime

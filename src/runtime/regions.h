@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What regions need besides their kernels, on every device: their inputs' shapes, their memory, instances for shapes
+// that were not known when the block around them was resolved. How they run: control_flow.h.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+// What a region's inputs are, by the node's inputs (anything where there is none). Contents are those of captures.
+std::vector<InputState> regionInputs(ir::Node const& node, std::vector<InputState> const& nodeInputs);
+
+// Whether an instance is for exactly these shapes.
+bool isFor(Instance const& region, std::span<Extents const> inputs);
+// One for these shapes, with places for its values.
+Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::span<Extents const> inputs);
+
+// Where things lie in the workspace of a node with regions.
+struct RegionMemory
+{
+    int64_t goesOn = 0;         // what the condition gives
+    std::vector<int64_t> spare; // each carried value has two places: this one, and the loop's output
+    std::vector<int64_t> slice; // of an iterated tensor, where it is no view
+    std::vector<int64_t> part;  // what the body gives for a stack, where it is not written in place
+    int64_t sizeBytes = 0;      // the arena, which the regions use in turns, stands first
+};
+// `regions`: null for those that are not used.
+RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions);
+
+// Parts of tensors that begin at multiples of this may stand where they are for every kernel.
+inline constexpr int64_t kPartAlignment = 16;
+
+} // namespace tw::runtime

@@ -10,6 +10,9 @@ namespace tw::passes {
 Result<bool> removeDead(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx);
 Result<bool> simplifyShapes(ir::Graph& g, PassContext const& ctx);
+Result<bool> constantsIntoRegions(ir::Graph& g, PassContext const& ctx);
+Result<bool> inlineRegions(ir::Graph& g, PassContext const& ctx);
+Result<bool> hoistInvariants(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);

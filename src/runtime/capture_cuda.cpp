@@ -2,10 +2,73 @@
 #include "runtime/capture_cuda.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/op_def.h"
+#include "ops/loop/op.h"
 
 namespace tw::runtime {
+
+namespace {
+
+// Nodes of a graph: each takes a few KiB and about a microsecond when the graph is made.
+constexpr int64_t kMostLaunches = 20'000;
+
+// The element that a step's input has for sure, before anything runs.
+std::optional<int64_t> numberOf(Instance const& inst, LoadedStep const& step, size_t input)
+{
+    int const v = input < step.inputs.size() ? step.inputs[input].value : -1;
+    if (v < 0)
+        return std::nullopt;
+    ir::Value const& value = *inst.block->values[size_t(v)];
+    if (value.isConstant())
+        return TensorRef{value.type, {}, const_cast<void*>(value.constant->data->data())}.getInt(0);
+    if (inst.values[size_t(v)].hasContents)
+        return inst.values[size_t(v)].contents.ref().getInt(0);
+    return std::nullopt;
+}
+
+// Of a loop that takes the same way in every run; nothing: the run decides.
+std::optional<int64_t> tripsOf(Instance const& inst, LoadedStep const& step)
+{
+    ir::Node const& node = *step.node;
+    if (node.op->regions != ir::RegionKind::kLoop || !ops::loop::isAlwaysTrue(*node.regions[0]))
+        return std::nullopt;
+    ops::loop::Layout const at(node.attrsAs<ops::loop::Attrs>());
+    for (size_t k = 0; k < at.stacked; ++k)
+        if (size_t const i = at.lengthAt(k);
+            i < step.inputs.size() && step.inputs[i].value >= 0 && !numberOf(inst, step, i))
+            return std::nullopt;
+    return numberOf(inst, step, at.count());
+}
+
+bool isExact(Instance const& inst, std::vector<ir::Value*> const& values)
+{
+    return std::all_of(values.begin(), values.end(),
+                       [&](ir::Value const* v) { return inst.values[size_t(inst.block->indexOf(v))].exact; });
+}
+
+std::string whyNotCapturedLoop(Instance const& inst, size_t index)
+{
+    LoadedStep const& step = inst.block->steps[index];
+    std::string const layer = "layer '" + step.node->name + "'";
+    if (!tripsOf(inst, step))
+        return layer + " is a loop or a conditional, whose way the host decides";
+    Instance const& body = *inst.regions[index][1];
+    if (!isExact(body, body.block->graph->inputs))
+        return layer + " is a loop over tensors whose size depends on data";
+    return whyNotCaptured(body);
+}
+
+bool isStateful(ir::Graph const& g)
+{
+    return std::any_of(g.nodes.begin(), g.nodes.end(), [](auto const& n) {
+        return (n->op->stateful && n->op->stateful(*n)) ||
+               std::any_of(n->regions.begin(), n->regions.end(), [](auto const& r) { return isStateful(*r); });
+    });
+}
+
+} // namespace
 
 std::string whyNotCaptured(Instance const& instance)
 {
@@ -20,14 +83,40 @@ std::string whyNotCaptured(Instance const& instance)
         ir::Node const& node = *step.node;
         std::string const layer = "layer '" + node.name + "'";
         if (!node.regions.empty())
-            return layer + " is a loop or a conditional, whose way the host decides";
+            if (std::string why = whyNotCapturedLoop(instance, i); !why.empty())
+                return why;
         if (step.host)
             return layer + " computes shapes on the host from values that only the run knows";
-        if (!std::all_of(node.outputs.begin(), node.outputs.end(),
-                         [&](ir::Value const* v) { return instance.values[size_t(block.indexOf(v))].exact; }))
+        if (!isExact(instance, node.outputs))
             return layer + " makes a tensor whose size depends on data";
     }
     return {};
+}
+
+int64_t launchesOf(Instance const& instance)
+{
+    int64_t launches = 0;
+    for (size_t i = 0; i < instance.block->steps.size(); ++i) {
+        if (instance.skipped[i])
+            continue;
+        LoadedStep const& step = instance.block->steps[i];
+        int64_t own = 1;
+        if (auto const trips = tripsOf(instance, step); !step.regions.empty() && trips) {
+            auto const results = int64_t(step.node->regions[1]->outputs.size() + step.inputs.size());
+            own = ir::mulSat(std::max<int64_t>(*trips, 0), launchesOf(*instance.regions[i][1]) + results);
+        }
+        launches = ir::addSat(launches, own);
+    }
+    return launches;
+}
+
+bool isWorthCapture(Instance const& instance)
+{
+    constexpr int kLeastLaunches = 3; // from which one launch is cheaper than theirs
+    if (!whyNotCaptured(instance).empty() || isStateful(*instance.block->graph))
+        return false;
+    int64_t const launches = launchesOf(instance);
+    return launches >= kLeastLaunches && launches <= kMostLaunches;
 }
 
 } // namespace tw::runtime

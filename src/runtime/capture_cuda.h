@@ -10,5 +10,9 @@ namespace tw::runtime {
 
 // Empty, or why a run with these shapes needs the host between its kernels.
 std::string whyNotCaptured(Instance const& instance);
+// Work that one run puts on the stream, about: a loop as often as it is made.
+int64_t launchesOf(Instance const& instance);
+// Whether every run gives the same work, and enough of it, to launch it as one graph.
+bool isWorthCapture(Instance const& instance);
 
 } // namespace tw::runtime

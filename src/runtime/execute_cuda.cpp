@@ -9,6 +9,7 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "runtime/capture_cuda.h"
 #include "runtime/control_flow.h"
 #include "runtime/replay_cuda.h"
 #include "runtime/values_cuda.h"
@@ -450,7 +451,7 @@ Result<void> executeCuda(Instance& instance, ExecuteArgs& args)
         std::all_of(args.outputs.begin(), args.outputs.end(), [](TensorRef const& t) { return t.data != nullptr; });
     if (!instance.replayTried) {
         instance.replayTried = true;
-        if (CudaReplay::fits(instance))
+        if (isWorthCapture(instance))
             instance.replay = std::make_shared<CudaReplay>(*args.device);
     }
     if (!instance.replay || args.observer || !hasPlaces || !isAligned(g, args))

@@ -4,15 +4,12 @@
 #include <algorithm>
 
 #include "device/cuda/device.h"
-#include "ir/op_def.h"
-#include "runtime/capture_cuda.h"
 
 namespace tw::runtime {
 
 namespace {
 
 constexpr size_t kMostEntries = 4; // clients alternate between a few sets of buffers
-constexpr int kLeastSteps = 3;     // kernels from which one launch is cheaper than theirs
 
 } // namespace
 
@@ -26,23 +23,6 @@ CudaReplay::~CudaReplay()
             device_->driver().cuGraphExecDestroy(e.graph);
     if (stream_)
         device_->driver().cuStreamDestroy(static_cast<CUstream_st*>(stream_));
-}
-
-bool CudaReplay::fits(Instance const& instance)
-{
-    LoadedBlock const& block = *instance.block;
-    if (!whyNotCaptured(instance).empty())
-        return false;
-    int steps = 0;
-    for (size_t i = 0; i < block.steps.size(); ++i) {
-        if (instance.skipped[i])
-            continue;
-        ir::Node const& node = *block.steps[i].node;
-        if (node.op->stateful && node.op->stateful(node))
-            return false;
-        ++steps;
-    }
-    return steps >= kLeastSteps;
 }
 
 Result<void> CudaReplay::execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run)

@@ -20,10 +20,6 @@ public:
     CudaReplay(CudaReplay const&) = delete;
     CudaReplay& operator=(CudaReplay const&) = delete;
 
-    // Whether every run of the instance gives the same work to the stream: no sizes that the data decide, no control
-    // flow, no shape arithmetic while running, no state, no outputs on the host.
-    static bool fits(Instance const& instance);
-
     // `run(stream)` gives the work of one run to a stream. The client's stream may itself be captured: then it is run
     // as it is.
     Result<void> execute(ExecuteArgs const& args, FunctionRef<Result<void>(void* stream)> run);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow as it is put on the stream of a GPU, on a double (fake_cuda_driver.cpp) whose memory is the host's: each
+// node runs its reference there. What is computed, and how often the host waits for it.
+#include <cstdlib>
+#include <ctime>
+
+#include <dlfcn.h>
+
+#include "cases/draw.h"
+#include "ir/shape_values.h"
+#include "ir/text.h"
+#include "runtime/capture_cuda.h"
+#include "runtime/cuda_run.h"
+#include "runtime/execute_cuda.h"
+#include "support/graph_maker.h"
+
+namespace tw::test {
+
+namespace {
+
+Result<std::shared_ptr<cuda::Target const>> fakeTarget()
+{
+    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
+    if (!library)
+        return internalError(dlerror());
+    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
+    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
+    TW_ASSIGN(auto driver, cuda::Driver::open());
+    TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
+    cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
+    return std::shared_ptr<cuda::Target const>(
+        std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(recorder))));
+}
+
+class ReferenceKernel final : public ops::Kernel
+{
+public:
+    explicit ReferenceKernel(ir::Node const& node) : node_(node) {}
+    int64_t alignment() const override { return 16; }
+    Result<void> run(ops::RunArgs& args) const override
+    {
+        std::vector<TensorRef> inputs;
+        for (TensorRef const& x : args.inputs) {
+            EXPECT_EQ(cuda::addressOf(x.data) % 16, 0U);
+            inputs.push_back(x);
+        }
+        TW_ASSIGN(std::vector<Tensor> const results, interp::runNode(node_, inputs));
+        for (size_t i = 0; i < results.size(); ++i) {
+            args.outputs[i].dims = results[i].dims();
+            std::memcpy(args.outputs[i].data, results[i].data(), size_t(results[i].ref().sizeBytes()));
+        }
+        return {};
+    }
+
+private:
+    ir::Node const& node_;
+};
+
+void giveKernels(runtime::LoadedBlock& block)
+{
+    for (runtime::LoadedStep& step : block.steps) {
+        for (auto& region : step.regions)
+            giveKernels(*region);
+        if (step.regions.empty())
+            step.kernel = std::make_unique<ReferenceKernel>(*step.node);
+    }
+}
+
+struct Ran
+{
+    std::vector<TensorRef> outputs;
+    std::vector<Tensor> storage;
+    int64_t hostWaits = 0;
+    std::string whyNotCaptured;
+};
+
+Result<Ran> runOnDouble(ir::Graph const& g, std::vector<TensorRef> const& inputs)
+{
+    TW_ASSIGN(auto target, fakeTarget());
+    auto block = runtime::outlineBlock(g);
+    giveKernels(*block);
+    std::vector<runtime::InputState> states;
+    for (TensorRef const& t : inputs) // what a context would be told of shape tensors
+        states.push_back({t.dims, true, t.type == DataType::kInt32 && t.count() == 1 ? t : TensorRef{}});
+    auto shapes = ir::shapeValues(g);
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (!shapes.contains(g.inputs[i]))
+            states[i].contents = TensorRef{};
+    TW_ASSIGN(auto instance, runtime::resolve(*block, states));
+    TW_TRY(runtime::placeInArena(*instance));
+    TW_ASSIGN(auto constants, runtime::uploadConstants(*block, target->device));
+    TW_TRY(runtime::uploadContents(*instance, target->device));
+    Ran ran;
+    ran.whyNotCaptured = runtime::whyNotCaptured(*instance);
+    for (ir::Value const* v : g.outputs) {
+        runtime::ValueState const& s = instance->values[size_t(block->indexOf(v))];
+        TensorRef out{v->type, s.dims, nullptr, v->format};
+        if (s.exact) {
+            ran.storage.emplace_back(v->type, s.dims);
+            out = ran.storage.back().ref();
+        }
+        ran.outputs.push_back(out);
+    }
+    for (int run = 0; run < 2; ++run) {
+        uint64_t state = 0;
+        runtime::ExecuteArgs args{nullptr, inputs, ran.outputs, &state, nullptr};
+        args.hostWaits = &ran.hostWaits;
+        ran.hostWaits = 0;
+        TW_TRY(executeOnGpu(*target, *instance, args, ran.outputs, ran.storage));
+    }
+    return ran;
+}
+
+void runCase(ops::Case const& c, ir::OpDef const& op)
+{
+    SCOPED_TRACE(std::string(op.name) + "." + c.name);
+    auto made = makeCase(op, c);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    CaseGraph& g = **made;
+    auto want = interp::run(g.graph, g.graphInputs);
+    ASSERT_TRUE(want.ok()) << want.error().message;
+    auto ran = runOnDouble(g.graph, g.graphInputs);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    expectSame(ran->outputs, *want, 0);
+}
+
+Result<Ran> runText(std::string const& text, std::vector<Tensor> const& inputs)
+{
+    TW_ASSIGN(auto g, ir::parse(text, ops::find));
+    return runOnDouble(*g, refsOf(inputs));
+}
+
+Tensor one(DataType type, double v)
+{
+    Tensor t(type, {});
+    t.ref().set(0, v);
+    return t;
+}
+
+// x = tanh(x) as often as input or constant `n` says, with a stack of all of them.
+std::string counted(std::string const& count)
+{
+    return "graph \"g\" imported { symbol $0.0 0..100 bound input %0 \"x\" f32[4] " + count + R"(
+        node 0 "loop" loop(%0, %1) {carried = 1, stack_axes = [0], stack_reverse = [0]}
+          region graph "condition" imported { input %0 "x" f32[4] const %1 "yes" b[] = [1] output %1 }
+          region graph "body" imported { input %0 "x" f32[4]
+            node 0 "tanh" activation(%0) {kind = 2, alpha = 0, beta = 0} -> %1 "y" f32[4] output %1 output %1 })";
+}
+
+} // namespace
+
+TEST(FakeLoops, CasesByHand)
+{
+    for (char const* name : {"conditional", "loop"})
+        for (ops::Case const& c : ops::casesOf(name).cases)
+            ASSERT_NO_FATAL_FAILURE(runCase(c, *ops::find(name)));
+}
+
+TEST(FakeLoops, RandomLoops)
+{
+    uint64_t const seed = uint64_t(std::time(nullptr) / (24 * 60 * 60));
+    for (ops::OpCases const& op : ops::allCases())
+        for (uint64_t i = 0; std::string_view(op.op) == "loop" && i < 60; ++i) {
+            ops::CaseList list;
+            ops::Draw draw(seed + i);
+            op.addRandom(list, draw, "seed_" + std::to_string(seed + i));
+            ASSERT_NO_FATAL_FAILURE(runCase(list.cases[0], *ops::find("loop")));
+        }
+}
+
+TEST(FakeLoops, NobodyWaitsForACountedLoop)
+{
+    std::vector<Tensor> x;
+    x.push_back(Tensor(DataType::kFloat, {4}));
+    auto constant = runText(
+        counted("const %1 \"n\" i32[] = [7]") + "-> %2 \"last\" f32[4], %3 \"all\" f32[7,4] output %2 output %3 }", x);
+    ASSERT_TRUE(constant.ok()) << constant.error().message;
+    EXPECT_EQ(constant->hostWaits, 0);
+    EXPECT_EQ(constant->whyNotCaptured, "");
+    EXPECT_EQ(constant->outputs[1].dims, (Extents{7, 4}));
+}
+
+TEST(FakeLoops, ACountOnTheDeviceIsWaitedForOnce)
+{
+    std::vector<Tensor> inputs;
+    inputs.push_back(Tensor(DataType::kFloat, {4}));
+    inputs.push_back(one(DataType::kInt32, 5));
+    auto ran =
+        runText(counted("input %1 \"n\" i32[]") + "-> %2 \"last\" f32[4], %3 \"all\" f32[$0.0,4] output %2 }", inputs);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    EXPECT_EQ(ran->hostWaits, 1);
+    EXPECT_NE(ran->whyNotCaptured, "");
+}
+
+// Three flags move up; the loop goes on while the first is set: two trips.
+TEST(FakeLoops, AConditionIsWaitedForBeforeEachTrip)
+{
+    std::vector<Tensor> inputs;
+    for (double v : {1.0, 1.0, 0.0})
+        inputs.push_back(one(DataType::kBool, v));
+    auto ran = runText(R"(graph "g" imported { input %0 "a" b[] input %1 "b" b[] input %2 "c" b[]
+        node 0 "loop" loop(%0, %1, %2) {carried = 3}
+          region graph "condition" imported { input %0 "a" b[] input %1 "b" b[] input %2 "c" b[] output %0 }
+          region graph "body" imported { input %0 "a" b[] input %1 "b" b[] input %2 "c" b[] output %1 output %2 output %2 }
+        -> %3 "x" b[], %4 "y" b[], %5 "z" b[] output %3 })",
+                       inputs);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    EXPECT_EQ(ran->hostWaits, 2 + 1);
+}
+
+} // namespace tw::test

@@ -149,6 +149,12 @@ int fake_cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, CU
     std::memset(host(address), value, bytes);
     return kSuccess;
 }
+int fake_cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t rows, CUstream_st*)
+{
+    for (size_t y = 0; y < rows; ++y)
+        std::memset(host(address + y * pitch), value, width);
+    return kSuccess;
+}
 // An event is the time of its record (fake_contexts.cpp).
 int fake_cuEventCreate(CUevent_st** event, unsigned)
 {

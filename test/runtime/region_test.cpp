@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditionals and loops through plan and executor.
 #include "engine_run.h"
+#include "ir/text.h"
 #include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
@@ -213,6 +214,35 @@ TEST(Region, DynamicShapes)
         inputs[1].ref().set(0, 3);
         run(*e, inputs);
     }
+}
+
+TEST(Region, LayersInALoopAreFusedAndTuned)
+{
+    auto g = ir::parse(R"(graph "g" imported { input %0 "x" f32[1,4,6,6] input %1 "w" f32[1,4,6,6]
+        const %2 "n" i32[] = [3]
+        node 0 "loop" loop(%0, %2, %1) {carried = 1}
+          region graph "condition" imported { input %0 "x" f32[1,4,6,6] input %1 "w" f32[1,4,6,6]
+            const %2 "yes" b[] = [1] output %2 }
+          region graph "body" imported { input %0 "x" f32[1,4,6,6] input %1 "w" f32[1,4,6,6]
+            const %2 "k" f32[4,4,1,1] = splat 0.125
+            node 0 "conv" convolution(%0, %2) {strides = [1, 1], dilations = [1, 1], pre_padding = [0, 0], post_padding = [0, 0]} -> %3 "c" f32[1,4,6,6]
+            node 1 "relu" activation(%3) {kind = 0, alpha = 0, beta = 0} -> %4 "r" f32[1,4,6,6]
+            node 2 "tanh" activation(%1) {kind = 2, alpha = 0, beta = 0} -> %5 "t" f32[1,4,6,6]
+            node 3 "add" elementwise(%4, %5) {operation = 0} -> %6 "y" f32[1,4,6,6] output %6 }
+          -> %3 "y" f32[1,4,6,6]
+        output %3 })",
+                       ops::find);
+    ASSERT_TRUE(g.ok()) << g.error().message;
+    GraphMaker m;
+    m.g = std::move(**g);
+    auto e = makeEngine(m);
+    ASSERT_TRUE(e.ok()) << e.error().message;
+    run(*e, randomInputs(*e->imported));
+    auto const& steps = e->engine->block().steps;
+    ASSERT_EQ(steps.size(), 2u) << "tanh stands in front of the loop";
+    auto const& inside = steps[1].regions[1]->steps;
+    ASSERT_EQ(inside.size(), 1u) << "a convolution with what follows it";
+    EXPECT_NE(inside[0].tactic, nullptr);
 }
 
 } // namespace tw::test

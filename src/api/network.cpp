@@ -261,17 +261,23 @@ Result<void> NetworkObject::lowerLayer(LayerState& layer)
     return {};
 }
 
-Result<ir::Value*> NetworkObject::lowered(TensorObject& t)
+// A layer without outputs, an assertion, is looked for among the steps.
+bool NetworkObject::isLowered(LayerState const& layer) const
+{
+    if (!layer.outputs.empty())
+        return values_.contains(layer.outputs[0].get());
+    return std::any_of(steps_.begin(), steps_.end(), [&](Step const& s) { return s.layer == &layer; });
+}
+
+Result<void> NetworkObject::lowerWithInputs(LayerState& last)
 {
     TW_TRY(lowerInputs());
-    if (auto it = values_.find(&t); it != values_.end())
-        return it->second;
     // Depth first without recursion: networks may be thousands of layers deep.
-    std::vector<LayerState*> stack{t.producer};
+    std::vector<LayerState*> stack{&last};
     std::set<LayerState*> open;
     while (!stack.empty()) {
         LayerState* layer = stack.back();
-        if (values_.contains(layer->outputs.empty() ? nullptr : layer->outputs[0].get())) {
+        if (isLowered(*layer)) {
             stack.pop_back();
             continue;
         }
@@ -293,6 +299,15 @@ Result<ir::Value*> NetworkObject::lowered(TensorObject& t)
         TW_TRY(lowerLayer(*layer));
         stack.pop_back();
     }
+    return {};
+}
+
+Result<ir::Value*> NetworkObject::lowered(TensorObject& t)
+{
+    TW_TRY(lowerInputs());
+    if (auto it = values_.find(&t); it != values_.end())
+        return it->second;
+    TW_TRY(lowerWithInputs(*t.producer));
     return values_.at(&t);
 }
 
@@ -338,9 +353,7 @@ bool isScalarOfFill(ir::Graph const& g, ir::Value const* v)
 bool NetworkObject::isShapeTensor(TensorObject const& t)
 {
     for (auto const& l : layers)
-        for (auto const& out : l->outputs)
-            if (!lowered(*out).ok())
-                break; // reported when the network is built
+        (void)lowerWithInputs(*l).ok(); // errors are reported when the network is built
     // Outputs for shapes count, and what they are computed from.
     graph_.outputs.clear();
     for (TensorObject* s : shapeOutputs) {
@@ -384,10 +397,9 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
     if (outputs.empty() && shapeOutputs.empty())
         return invalidState("the network has no output: mark one with INetworkDefinition::markOutput()");
     rollBack(nullptr); // tensor names may have changed since
-    for (auto const& l : layers)
-        for (auto const& t : l->outputs)
-            TW_TRY(lowered(*t));
     TW_TRY(lowerInputs());
+    for (auto const& l : layers)
+        TW_TRY(lowerWithInputs(*l));
     std::set<std::string> names;
     for (auto const& t : inputs)
         if (!names.insert(t->name).second)

@@ -213,6 +213,8 @@ private:
     };
     Result<void> lowerInputs();
     Result<void> lowerLayer(LayerState& layer);
+    Result<void> lowerWithInputs(LayerState& layer);
+    bool isLowered(LayerState const& layer) const;
     Result<std::string> symbolFor(TensorObject const& t, int axis);
     ir::Graph graph_;
     bool inputsLowered_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "ir/shape_values.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
 #include "tune/region_key.h"
@@ -59,13 +60,13 @@ Result<plan::Block> Chooser::chooseSteps(runtime::LoadedBlock& block, runtime::I
         }
         if (step.regions.empty()) {
             // Its time is wanted for reports, where there is no choice either.
-            bool const isRun = !opt.skipped[i] && !step.node->outputs[0]->host;
+            bool const isRun = !opt.skipped[i] && !ir::isOnHost(*step.node);
             TW_ASSIGN(s.choice,
                       choose(runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get()),
                              isRun && !isGlance_));
             if (options_.tune.heuristicOnly)
                 markAsEstimates(s.choice);
-            if (options_.tune.selector && !step.node->outputs[0]->host) {
+            if (options_.tune.selector && !ir::isOnHost(*step.node)) {
                 ops::Problem problem =
                     runtime::problemOf(step, opt, max, options_.tune.workers->count(), options_.cuda.get());
                 chosen_.push_back(tune::Offer{ops::formatsOf(problem), s.choice.tactic, s.choice.config, 0, 0});
@@ -94,7 +95,7 @@ Chooser::chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const
     bool const onHost = options_.cuda && !problem.cuda; // shape arithmetic: on the CPU
     // A selector is asked for every layer, not for what reformats would cost.
     bool const isAsked =
-        options_.tune.selector && !problem.node->outputs[0]->host && !(isCost && problem.node->op->convertsFormat);
+        options_.tune.selector && !ir::isOnHost(*problem.node) && !(isCost && problem.node->op->convertsFormat);
     auto find = [&](std::string const& key) {
         auto const it = known_.find(key);
         if (it == known_.end())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/limits.h"
 
+#include "ir/shape_values.h"
 #include "runtime/engine.h"
 #include "tune/limit.h"
 
@@ -18,7 +19,7 @@ void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Inst
             addTo(step.regions[r], *from.regions[r], *opt.regions[i][r], *max.regions[i][r], options, rates);
         if (opt.skipped[i])
             step.choice.microseconds = 0;
-        if (!step.regions.empty() || opt.skipped[i] || from.node->outputs[0]->host)
+        if (!step.regions.empty() || opt.skipped[i] || ir::isOnHost(*from.node))
             continue;
         ops::Problem const problem =
             runtime::problemOf(from, opt, max, options.tune.workers->count(), options.cuda.get());

@@ -58,6 +58,11 @@ bool isShapeInput(Node const& node, size_t i)
     return i < 32 && node.op->shapeInputs && (node.op->shapeInputs(node) >> i & 1) != 0;
 }
 
+bool isOnHost(Node const& node)
+{
+    return node.outputs.empty() || node.outputs[0]->host;
+}
+
 std::set<Value const*> shapeValues(Graph const& g)
 {
     return shapeValues(g, shapeNodes(g));

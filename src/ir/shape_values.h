@@ -18,4 +18,7 @@ bool isShapeInput(Node const& node, size_t i);
 std::set<Value const*> shapeValues(Graph const& g);
 std::set<Value const*> hostValues(Graph const& g);
 
+// A node whose work is done there: it makes a host value, or nothing at all (an assertion about shape tensors).
+bool isOnHost(Node const& node);
+
 } // namespace tw::ir

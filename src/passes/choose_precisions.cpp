@@ -20,6 +20,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
+#include "ops/grid_sample/op.h"
 #include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/pointwise/op.h"
@@ -270,7 +271,8 @@ private:
             for (ir::Node const* r : readers->second) {
                 if (r->op->readsDimsOnly)
                     continue; // reads dimensions only
-                if (!staysInFloat(*r) && !(r->op == &ops::pointwise::def() && wantsFloat(*r)))
+                bool const wants = wantsFloat(*r) && r->op == &ops::pointwise::def();
+                if (!staysInFloat(*r) && !wants && !readsCoordinates(*r, v))
                     return false;
                 anyReader = true;
             }
@@ -290,6 +292,11 @@ private:
 bool readsAnyFloat(ir::Node const& n)
 {
     return n.op->mixesFloats || isComparison(n);
+}
+
+bool readsCoordinates(ir::Node const& n, ir::Value const* x)
+{
+    return n.op == &ops::nms::def() || (n.op == &ops::grid_sample::def() && n.inputs[1] == x && n.inputs[0] != x);
 }
 
 bool isCheap(ir::Node const& n)

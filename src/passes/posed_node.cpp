@@ -13,7 +13,7 @@ namespace tw::passes {
 bool Precisions::turns(ir::Node const& n, size_t i) const
 {
     ir::Value const* x = n.inputs[i];
-    if (!isOpen(x) || ir::isShapeInput(n, i))
+    if (!isOpen(x) || ir::isShapeInput(n, i) || readsCoordinates(n, x))
         return false;
     return !readsAnyFloat(n) || (x->isConstant() && n.op != &ops::identity::def() && fitsHalf(*x));
 }

@@ -35,6 +35,8 @@ Result<Precisions> choosePrecisions(ir::Graph const& g, PassContext const& ctx);
 
 // Takes its inputs in f32 and f16 alike, each for itself.
 bool readsAnyFloat(ir::Node const& n);
+// Reads coordinates of pixels there, for which FP16 has too few digits.
+bool readsCoordinates(ir::Node const& n, ir::Value const* x);
 // Costs about as little in f32: moving and element-wise nodes, reductions, and outer products.
 bool isCheap(ir::Node const& n);
 // Whether FP16 holds the constant well enough to compute with: not when everything it has would become subnormal there.

@@ -426,14 +426,37 @@ TEST(OnnxOpsets, ScatterOfConstants)
     }
 }
 
+// x counts from 0; two updates of one element, one from the end.
 TEST(OnnxOpsets, ScatterThatCombines)
 {
-    OneNode n("ScatterND", 16, {2, 3});
-    n.ints({0}).number(1).text("reduction", "add");
+    auto combined = [](char const* reduction, int opset = 18) {
+        return OneNode("ScatterElements", opset, {4})
+            .ints({1, -1, 1})
+            .numbers({5, -7, 2})
+            .text("reduction", reduction)
+            .run();
+    };
+    EXPECT_EQ(combined("add", 16), (std::vector<float>{0, 8, 2, -4}));
+    EXPECT_EQ(combined("mul", 16), (std::vector<float>{0, 10, 2, -21}));
+    EXPECT_EQ(combined("max"), (std::vector<float>{0, 5, 2, 3}));
+    EXPECT_EQ(combined("min"), (std::vector<float>{0, 1, 2, -7}));
+    OneNode n("ScatterElements", 18, {4});
+    n.ints({1, -1, 1}).numbers({5, -7, 2}).text("reduction", "average");
+    Fixture f;
+    EXPECT_FALSE(f.parse(n.m));
+    EXPECT_EQ(f.code(), ErrorCode::kINVALID_NODE);
+    EXPECT_NE(f.error().find("reduction 'average'"), std::string::npos) << f.error();
+}
+
+// What is large beyond reason says why.
+TEST(OnnxOpsets, ScatterThatCombinesTooMuch)
+{
+    OneNode n("ScatterElements", 18, {1 << 22});
+    n.ints({1, -1, 1, 2, 3}).numbers({5, -7, 2, 1, 1}).text("reduction", "add");
     Fixture f;
     EXPECT_FALSE(f.parse(n.m));
     EXPECT_EQ(f.code(), ErrorCode::kUNSUPPORTED_NODE);
-    EXPECT_NE(f.error().find("reduction 'add'"), std::string::npos) << f.error();
+    EXPECT_NE(f.error().find("2^24 at most"), std::string::npos) << f.error();
 }
 
 TEST(OnnxOpsets, ResizeOfSomeAxes)

@@ -338,13 +338,16 @@ TEST(OnnxParser, EquationsOfEinsum)
         return f.parse(m) ? std::string() : f.error();
     };
     EXPECT_EQ(errorOf("abcd,abef->cfed"), "");
-    EXPECT_EQ(errorOf("abcd,efgh"), "");
+    for (char const* legal : {"abcd,efgh", "abcc,abef->cf", "...cd,...ef->...cf", "...cd,abef->cf", "Abcd,Abef"})
+        EXPECT_EQ(errorOf(legal), "") << legal;
     std::pair<std::string, char const*> const bad[] = {
         {"abcd,abce->de", "'c' is 4 and 3"},
         {"abcd->ab", "has 1 terms, the node has 2 inputs"},
-        {"abc,abef->cf", "'abc' is the 0. operand"},
-        {"abcc,abef->cf", "diagonals are not supported"},
-        {"...cd,abef->cf", "ellipses are not supported"},
+        {"abc,abef->cf", "'abc' stands for an operand of rank 4"},
+        {"abcde,abef->cf", "'abcde' stands for an operand of rank 4"},
+        {"...ab...,abef->cf", "more than one ellipsis"},
+        {"abcd,abef->...cf...", "more than one ellipsis"},
+        {"ab.cd,abef->cf", "'.' is no letter"},
         {"abcd,abef->cx", "no operand has 'x'"},
         {"abcd,abef->cc", "stands twice in the result"},
         {"ab1d,abef->d", "'1' is no letter"},

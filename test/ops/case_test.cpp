@@ -178,8 +178,9 @@ void runTactic(CaseGraph& g, ops::Tactic const& tactic, std::vector<Tensor> cons
         args.prepared = prepared->get();
         args.workers = &pool().workers();
         auto ran = (*kernel)->run(args);
-        std::string const name = std::string(tactic.name()) + (outputs[0].format != Format::kLinear ? " to " : "") +
-                                 (outputs[0].format != Format::kLinear ? nameOf(outputs[0].format) : "");
+        Format const made = outputs.empty() ? Format::kLinear : outputs[0].format;
+        std::string const name =
+            std::string(tactic.name()) + (made != Format::kLinear ? std::string(" to ") + nameOf(made) : "");
         ASSERT_TRUE(ran.ok()) << name << ": " << ran.error().message;
         EXPECT_TRUE(workspace.intact()) << name << " wrote outside its workspace";
         for (size_t i = 0; i < outputs.size(); ++i) {

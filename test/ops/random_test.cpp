@@ -24,6 +24,7 @@ struct Without
     std::string_view op, why;
 };
 constexpr Without kWithout[] = {
+    {"assertion", "it has no result"},
     {"attention", "its sizes hang together: the cases go through them"},
     {"conditional", "its regions are texts"},
     {"expanded_depthwise", "its sizes hang together: the cases go through them"},

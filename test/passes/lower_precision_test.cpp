@@ -7,6 +7,7 @@
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
+#include "ops/grid_sample/op.h"
 #include "ops/identity/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
@@ -251,6 +252,19 @@ TEST(LowerPrecision, AnglesAndIndicesStayExact)
     checkPass(n.g, passes::lowerPrecision, true, kHalf);
     EXPECT_EQ(typeOf(n.g, "more"), DataType::kFloat);
     EXPECT_EQ(typeOf(n.g, "chosen"), DataType::kHalf);
+}
+
+// A grid in FP16 would move pixels of large images by more than half of one.
+TEST(LowerPrecision, CoordinatesOfGridsStayInFloat)
+{
+    Maker m;
+    ir::Value* x = m.relu(m.conv(m.image(), 4, 3, "conv"), "relu");
+    ir::Value* base = m.input("base", {ir::Dim::symbol("N"), 5, 6, 2});
+    ir::Value* grid = m.apply(Operation::kSum, base, m.constant("shift", {1, 1, 1, 2}), "grid");
+    m.output(m.add(ops::grid_sample::def(), ops::grid_sample::Attrs(), {x, grid}, "sample"), "y");
+    checkPass(m.g, passes::lowerPrecision, true, kHalf);
+    EXPECT_EQ(typeOf(m.g, "grid"), DataType::kFloat);
+    EXPECT_EQ(typeOf(m.g, "sample"), DataType::kHalf);
 }
 
 TEST(LowerPrecision, SharedWeightsAreConvertedOnceAndKeepTheirOrigin)

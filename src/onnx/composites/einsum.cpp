@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum as sums, transposes and matrix products, two operands at a time from the left. Not: a label twice in one
-// operand (diagonals), ellipses, dimensions of 1 that stand for others.
+// Einsum of any number of operands: einsum layers of two at a time, from the left. What the layer does not take is made
+// before: ellipses become letters, a letter twice in an operand its diagonal, dimensions of 1 that stand for others go.
 #include <algorithm>
 #include <cctype>
 
@@ -10,12 +10,10 @@ namespace tw::onnx {
 
 namespace {
 
-using nvinfer1::ReduceOperation;
-
 struct Term
 {
     ITensor* x = nullptr;
-    std::string labels; // one letter for each dimension
+    std::string labels; // one for each dimension
 };
 
 bool has(std::string const& labels, char c)
@@ -31,6 +29,8 @@ std::string those(std::string const& labels, Wanted wanted)
     return out;
 }
 
+constexpr char kFirstOfEllipsis = '0'; // digits, the last dimension is '0': an ellipsis has at most 8 dimensions
+
 class Equation
 {
 public:
@@ -39,7 +39,7 @@ public:
         std::string const text = ctx.attrString("equation", "");
         std::string const e = those(text, [](char c) { return c != ' '; });
         what_ = "equation '" + text.substr(0, 200) + "'";
-        if (e.size() > size_t(Dims::MAX_DIMS + 1) * size_t(ctx.nbInputs() + 1) + 1)
+        if (e.size() > size_t(Dims::MAX_DIMS + 4) * size_t(ctx.nbInputs() + 1) + 2)
             ctx.invalid(what_ + " has more letters than " + std::to_string(ctx.nbInputs()) + " operands of rank 8");
         size_t const arrow = e.find("->");
         std::string const left = e.substr(0, arrow);
@@ -48,50 +48,31 @@ public:
             inputs.push_back(left.substr(begin, end - begin));
             begin = end + 1;
         }
+        if (int(inputs.size()) != ctx.nbInputs())
+            ctx.invalid(what_ + " has " + std::to_string(inputs.size()) + " terms, the node has " +
+                        std::to_string(ctx.nbInputs()) + " inputs");
+        checkLetters(e);
+        std::string shared; // dimensions of the longest ellipsis
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            int const rank = ctx.input(int(i)).rank();
+            inputs[i] = spelled(inputs[i], rank, shared);
+        }
         std::string all;
         for (std::string const& term : inputs)
             all += term;
         if (arrow != std::string::npos)
-            output = e.substr(arrow + 2);
-        else // what stands there once, in alphabetical order
-            output = those(all, [&](char c) { return std::count(all.begin(), all.end(), c) == 1; });
-        if (arrow == std::string::npos)
-            std::sort(output.begin(), output.end());
-        if (has(e, '.'))
-            ctx.fail(what_ + ": ellipses are not supported; write a letter for each dimension");
-        for (char c : all + output)
-            if (!std::isalpha(static_cast<unsigned char>(c)))
-                ctx.invalid(what_ + ": '" + std::string(1, c) + "' is no letter");
-        if (int(inputs.size()) != ctx.nbInputs())
-            ctx.invalid(what_ + " has " + std::to_string(inputs.size()) + " terms, the node has " +
-                        std::to_string(ctx.nbInputs()) + " inputs");
-        for (std::string const& term : inputs)
-            if (std::string const twice = repeated(term); !twice.empty())
-                ctx.fail(what_ + ": '" + twice + "' stands twice in '" + term + "'; diagonals are not supported");
-        if (!repeated(output).empty())
-            ctx.invalid(what_ + ": '" + repeated(output) + "' stands twice in the result");
-        for (char c : output)
-            if (!has(all, c))
-                ctx.invalid(what_ + ": no operand has '" + std::string(1, c) + "' of the result");
-        if (output.size() > size_t(Dims::MAX_DIMS))
-            ctx.fail(what_ + ": the result has rank " + std::to_string(output.size()) + " (allowed: 0..8)");
+            output = spelledOutput(e.substr(arrow + 2), shared);
+        else
+            output = shared + implied(all);
+        check(all);
     }
 
     Term operand(int i)
     {
         Term t{&ctx_.tensor(i), inputs[size_t(i)]};
-        Dims const dims = t.x->getDimensions();
-        if (size_t(dims.nbDims) != t.labels.size())
-            ctx_.invalid(what_ + ": '" + t.labels + "' is the " + std::to_string(i) + ". operand, whose shape is " +
-                         describe(dims));
-        for (int d = 0; d < dims.nbDims; ++d) {
-            char const c = t.labels[size_t(d)];
-            auto const [at, isNew] = known_.try_emplace(c, dims.d[d]);
-            if (!isNew && dims.d[d] >= 0 && at->second >= 0 && at->second != dims.d[d])
-                ctx_.fail(what_ + ": '" + std::string(1, c) + "' is " + std::to_string(at->second) + " and " +
-                          std::to_string(dims.d[d]));
-            at->second = std::max(at->second, dims.d[d]);
-        }
+        for (size_t d = 0; d < t.labels.size(); ++d)
+            if (t.labels.find(t.labels[d], d + 1) != std::string::npos)
+                t = diagonal(t, t.labels[d--]);
         return t;
     }
 
@@ -99,116 +80,161 @@ public:
     std::string output;
 
 private:
-    static std::string repeated(std::string const& term)
+    // The term with letters for its ellipsis: as many as the rank leaves.
+    std::string spelled(std::string const& term, int rank, std::string& shared) const
     {
-        return those(term, [&](char c) { return std::count(term.begin(), term.end(), c) > 1; }).substr(0, 1);
+        size_t const dots = term.find("...");
+        int const left = rank - int(term.size()) + (dots == std::string::npos ? 0 : 3);
+        if (left < 0 || (dots == std::string::npos && left != 0))
+            ctx_.invalid(what_ + ": '" + term + "' stands for an operand of rank " + std::to_string(rank));
+        if (dots == std::string::npos)
+            return term;
+        std::string letters;
+        for (int d = left; d-- > 0;)
+            letters += char(kFirstOfEllipsis + d);
+        if (letters.size() > shared.size())
+            shared = letters;
+        return term.substr(0, dots) + letters + term.substr(dots + 3);
     }
+    static std::string spelledOutput(std::string const& term, std::string const& shared)
+    {
+        size_t const dots = term.find("...");
+        return dots == std::string::npos ? term : term.substr(0, dots) + shared + term.substr(dots + 3);
+    }
+    // Letters that stand there once, in alphabetical order.
+    static std::string implied(std::string const& all)
+    {
+        std::string out = those(all, [&](char c) {
+            return std::isalpha(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1;
+        });
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+    // Commas, one arrow, and an ellipsis at most in each term, stand between letters.
+    void checkLetters(std::string const& e) const
+    {
+        size_t const arrow = e.find("->");
+        for (size_t i = 0; i < e.size(); ++i) {
+            if (i == arrow || e.compare(i, 3, "...") == 0)
+                i += i == arrow ? 1 : 2;
+            else if (!std::isalpha(static_cast<unsigned char>(e[i])) && (e[i] != ',' || i > arrow))
+                ctx_.invalid(what_ + ": '" + std::string(1, e[i]) + "' is no letter");
+        }
+    }
+    void check(std::string const& all) const
+    {
+        for (char c : all + output)
+            if (c == '.')
+                ctx_.invalid(what_ + ": a term has more than one ellipsis");
+        for (char c : output) {
+            if (std::count(output.begin(), output.end(), c) > 1)
+                ctx_.invalid(what_ + ": '" + std::string(1, c) + "' stands twice in the result");
+            if (!has(all, c))
+                ctx_.invalid(what_ + ": no operand has '" + std::string(1, c) + "' of the result");
+        }
+        if (output.size() > size_t(Dims::MAX_DIMS))
+            ctx_.fail(what_ + ": the result has rank " + std::to_string(output.size()) + " (allowed: 0..8)");
+    }
+
+    // Elements whose coordinates along both dimensions of the letter are equal: every (n + 1)th of the n * n.
+    Term diagonal(Term const& t, char letter) const
+    {
+        size_t const first = t.labels.find(letter), second = t.labels.find(letter, first + 1);
+        Dims const dims = t.x->getDimensions();
+        if (dims.d[first] >= 0 && dims.d[second] >= 0 && dims.d[first] != dims.d[second])
+            ctx_.invalid(what_ + ": '" + std::string(1, letter) + "' is " + std::to_string(dims.d[first]) + " and " +
+                         std::to_string(dims.d[second]));
+        std::vector<int> order;
+        std::string labels;
+        for (int d = 0; d < dims.nbDims; ++d)
+            if (size_t(d) != first && size_t(d) != second) {
+                order.push_back(d);
+                labels += t.labels[size_t(d)];
+            }
+        order.push_back(int(first));
+        order.push_back(int(second));
+        ITensor& moved = ctx_.transpose(*t.x, order);
+        Sizes sizes = ctx_.sizesOf(moved);
+        Size const n = sizes.back();
+        sizes.pop_back();
+        sizes.back() = ctx_.mul(n, n);
+        ITensor& flat = ctx_.reshape(moved, sizes);
+        Sizes const start(sizes.size(), Size(0));
+        Sizes stride(sizes.size(), Size(1));
+        sizes.back() = n;
+        stride.back() = ctx_.add(n, 1);
+        return {&ctx_.slice(flat, start, sizes, stride), labels + letter};
+    }
+
     ImportContext& ctx_;
     std::string what_;
-    std::map<char, int32_t> known_;
 };
 
-class Maker
+// Dimensions of 1 where the other term's is not 1: they go, their letter stays with the other.
+Term withoutOnes(ImportContext& ctx, Term const& t, Term const& other)
 {
-public:
-    explicit Maker(ImportContext& ctx) : ctx_(ctx) {}
-
-    // Sums over what nobody wants.
-    Term summed(Term const& t, std::string const& wanted)
-    {
-        std::vector<int> axes;
-        for (size_t d = 0; d < t.labels.size(); ++d)
-            if (!has(wanted, t.labels[d]))
-                axes.push_back(int(d));
-        if (axes.empty())
-            return t;
-        return {&ctx_.reduce(*t.x, ReduceOperation::kSUM, axes, false),
-                those(t.labels, [&](char c) { return has(wanted, c); })};
+    Dims const dims = t.x->getDimensions(), others = other.x->getDimensions();
+    std::vector<int> ones;
+    std::string labels;
+    for (int d = 0; d < dims.nbDims; ++d) {
+        char const c = t.labels[size_t(d)];
+        size_t const at = other.labels.find(c);
+        int const here = dims.d[d], there = at == std::string::npos ? here : others.d[at];
+        if (here > 1 && there > 1 && here != there)
+            ctx.fail("'" + std::string(1, c) + "' is " + std::to_string(here) + " and " + std::to_string(there));
+        if (here == 1 && there != 1)
+            ones.push_back(d);
+        else
+            labels += c;
     }
-    Term transposed(Term const& t, std::string const& order)
-    {
-        std::vector<int> permutation;
-        for (char c : order)
-            permutation.push_back(int(t.labels.find(c)));
-        return {t.labels == order ? t.x : &ctx_.transpose(*t.x, permutation), order};
-    }
+    return ones.empty() ? t : Term{&ctx.squeeze(*t.x, ones), labels};
+}
 
-    // `wanted`: labels that the result or later terms have.
-    Term product(Term a, Term b, std::string const& wanted, std::string const& output)
-    {
-        a = summed(a, wanted + b.labels);
-        b = summed(b, wanted + a.labels);
-        // The operand whose own dimension comes first gives rows.
-        for (char c : output)
-            if (has(a.labels, c) != has(b.labels, c)) {
-                if (has(b.labels, c))
-                    std::swap(a, b);
-                break;
-            }
-        auto isBoth = [&](char c) { return has(a.labels, c) && has(b.labels, c); };
-        std::string const batch =
-            those(output + those(wanted, [&](char c) { return !has(output, c); }), [&](char c) { return isBoth(c); });
-        std::string const inner = those(a.labels, [&](char c) { return isBoth(c) && !has(wanted, c); });
-        std::string const rows = those(a.labels, [&](char c) { return !isBoth(c); });
-        std::string const columns = those(b.labels, [&](char c) { return !isBoth(c); });
-        a = transposed(a, batch + rows + inner);
-        b = transposed(b, batch + inner + columns);
-        std::string const result = batch + rows + columns;
-        if (result.size() > size_t(Dims::MAX_DIMS))
-            ctx_.fail("an intermediate result '" + result + "' has more than 8 dimensions");
-        Sizes const sizesA = ctx_.sizesOf(*a.x), sizesB = ctx_.sizesOf(*b.x);
-        auto part = [](Sizes const& s, size_t begin, size_t count) {
-            return Sizes(s.begin() + int64_t(begin), s.begin() + int64_t(begin + count));
-        };
-        Sizes const of = part(sizesA, 0, batch.size()), ofRows = part(sizesA, batch.size(), rows.size()),
-                    ofColumns = part(sizesB, batch.size() + inner.size(), columns.size());
-        auto joined = [](std::initializer_list<Sizes> lists) {
-            Sizes all;
-            for (Sizes const& list : lists)
-                all.insert(all.end(), list.begin(), list.end());
-            return all;
-        };
-        Sizes const ones[] = {Sizes(rows.size(), 1), Sizes(columns.size(), 1)};
-        if (inner.empty()) {
-            ITensor& left = columns.empty() ? *a.x : ctx_.reshape(*a.x, joined({of, ofRows, ones[1]}));
-            ITensor& right = rows.empty() ? *b.x : ctx_.reshape(*b.x, joined({of, ones[0], ofColumns}));
-            return {&ctx_.elementwise(left, right, nvinfer1::ElementWiseOperation::kPROD), result};
+// A layer of one or two terms, under letters of its own.
+Term layerOf(ImportContext& ctx, std::vector<Term> const& terms, std::string const& output)
+{
+    std::string known;
+    auto spell = [&](std::string const& labels) {
+        std::string out;
+        for (char c : labels) {
+            if (!has(known, c))
+                known += c;
+            out += char('a' + known.find(c));
         }
-        // Without a batch the rows keep their dimensions, so that a product with weights stays one.
-        bool const isApart = batch.empty() && rows.size() > 1;
-        Size const depth = ctx_.product(part(sizesA, batch.size() + rows.size(), inner.size()));
-        Sizes const lines = isApart ? ofRows : Sizes{ctx_.product(ofRows)};
-        Sizes const before = isApart ? Sizes(rows.size() - 1, 1) : of;
-        ITensor& left = inner.size() == 1 && lines.size() == rows.size()
-                            ? *a.x
-                            : ctx_.reshape(*a.x, joined({of, lines, Sizes{depth}}));
-        ITensor& right = inner.size() == 1 && columns.size() == 1 && !isApart
-                             ? *b.x
-                             : ctx_.reshape(*b.x, joined({before, Sizes{depth}, Sizes{ctx_.product(ofColumns)}}));
-        ITensor& y = ctx_.matmul(left, right);
-        bool const isDone = columns.size() == 1 && lines.size() == rows.size();
-        return {isDone ? &y : &ctx_.reshape(y, joined({of, ofRows, ofColumns})), result};
+        return out;
+    };
+    std::vector<ITensor*> in;
+    std::string equation;
+    for (Term const& t : terms) {
+        equation += (in.empty() ? "" : ",") + spell(t.labels);
+        in.push_back(t.x);
     }
-
-private:
-    ImportContext& ctx_;
-};
+    equation += "->" + spell(output);
+    auto& layer = ctx.added(ctx.network().addEinsum(in.data(), int32_t(in.size()), equation.c_str()));
+    return {&ctx.out(layer), output};
+}
 
 void importEinsum(ImportContext& ctx)
 {
     Equation equation(ctx);
-    Maker maker(ctx);
     Term sum = equation.operand(0);
+    if (ctx.nbInputs() == 1)
+        return ctx.setOutput(0, *layerOf(ctx, {sum}, equation.output).x);
     for (int i = 1; i < ctx.nbInputs(); ++i) {
-        std::string wanted = equation.output;
-        for (int later = i + 1; later < ctx.nbInputs(); ++later)
-            for (char c : equation.inputs[size_t(later)])
-                if (!has(wanted, c))
-                    wanted += c;
-        sum = maker.product(sum, equation.operand(i), wanted, equation.output);
+        Term const next = equation.operand(i);
+        Term const left = withoutOnes(ctx, sum, next), right = withoutOnes(ctx, next, left);
+        std::string later = equation.output;
+        for (int j = i + 1; j < ctx.nbInputs(); ++j)
+            later += equation.inputs[size_t(j)];
+        // The result's letters in its order, then those that later terms need.
+        std::string const both = left.labels + right.labels;
+        std::string kept = those(equation.output, [&](char c) { return has(both, c); });
+        for (char c : both)
+            if (has(later, c) && !has(kept, c))
+                kept += c;
+        sum = layerOf(ctx, {left, right}, kept);
     }
-    sum = maker.transposed(maker.summed(sum, equation.output), equation.output);
-    ctx.setOutput(0, ctx.nbInputs() == 1 && sum.x == &ctx.tensor(0) ? ctx.identity(*sum.x) : *sum.x);
+    ctx.setOutput(0, *sum.x);
 }
 
 } // namespace

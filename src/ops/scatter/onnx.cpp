@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter, ScatterElements, ScatterND.
 #include "onnx/importer.h"
+#include "onnx/scatter_reduction.h"
 
 namespace tw::onnx {
 
@@ -12,8 +13,7 @@ void scatter(ImportContext& ctx, ScatterMode mode)
 {
     std::string const reduction = ctx.attrString("reduction", "none");
     if (reduction != "none")
-        ctx.fail("reduction '" + reduction + "' is not supported: a scatter layer writes updates, it combines none " +
-                 "(allowed: none)");
+        return scatterReduced(ctx, mode, reduction);
     ITensor &x = ctx.tensor(0), &indices = ctx.cast(ctx.tensor(1), DataType::kINT32), &updates = ctx.tensor(2);
     int const rank = x.getDimensions().nbDims;
     if (rank < 1)

@@ -42,26 +42,40 @@ Best best(ImportContext& ctx, ITensor& data, TopKOperation op, int64_t k, int ax
     return Best{&ctx.cast(*values, type), indices};
 }
 
+// The first k along the axis, where only the run knows k: all were sorted.
+ITensor& first(ImportContext& ctx, ITensor& sorted, int axis, Size const& k)
+{
+    if (k.known())
+        return sorted;
+    Sizes size = ctx.sizesOf(sorted);
+    size[size_t(axis)] = k;
+    return ctx.slice(sorted, Sizes(size.size(), Size(0)), size, Sizes(size.size(), Size(1)));
+}
+
 void importTopK(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
     int const rank = x.getDimensions().nbDims;
     ctx.check(rank >= 1, "the input must have at least one dimension");
     int const axis = ctx.axis(ctx.attrInt("axis", -1), rank);
-    int64_t k;
+    Size k;
     if (ctx.opset() < 10) {
         k = ctx.requireInt("k");
     } else {
-        std::vector<int64_t> const given = ctx.constantInts(1, "K");
+        Sizes const given = ctx.sizesFrom(ctx.input(1));
         if (given.size() != 1)
             ctx.invalid("input 'K' has " + std::to_string(given.size()) + " elements, not one");
         k = given[0];
     }
     // Unsorted output may have any order; ours is sorted always.
     TopKOperation const op = ctx.attrInt("largest", 1) != 0 ? TopKOperation::kMAX : TopKOperation::kMIN;
-    Best const b = best(ctx, x, op, k, axis);
-    ctx.setOutput(0, *b.values);
-    ctx.setOutput(1, *b.indices);
+    int64_t const most = k.known() ? k.value : x.getDimensions().d[axis];
+    ctx.check(most >= 0, "input 'K' is computed, so that the extent of axis " + std::to_string(axis) +
+                             " must be known (ITopKLayer takes a fixed k); the shape is " +
+                             describe(x.getDimensions()));
+    Best const b = best(ctx, x, op, most, axis);
+    ctx.setOutput(0, first(ctx, *b.values, axis, k));
+    ctx.setOutput(1, first(ctx, *b.indices, axis, k));
 }
 
 void importArg(ImportContext& ctx, TopKOperation op)

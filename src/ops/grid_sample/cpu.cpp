@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pixels of some points at a time are looked for once, then taken from every channel.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/grid_sample/op.h"
+#include "tactic/vector_tactic.h"
+
+namespace tw::ops::grid_sample {
+
+namespace {
+
+constexpr int64_t kPoints = 64; // whose pixels are looked for together
+constexpr int kMostTaps = 4;
+constexpr int32_t kOutside = -1;
+
+float loadAs(float const& v)
+{
+    return v;
+}
+float loadAs(uint16_t const& v)
+{
+    return halfToFloat(v);
+}
+void storeAs(float& to, float v)
+{
+    to = v;
+}
+void storeAs(uint16_t& to, float v)
+{
+    to = floatToHalf(v);
+}
+
+class Axis
+{
+public:
+    Axis(Attrs const& a, int64_t size)
+        : a_(a), count_(a.taps()), isCubic_(a.interpolation == Interpolation::kCubic), last_(float(size - 1)),
+          size_(float(size))
+    {}
+    // Pixels of the point at coordinate g, with weights; kOutside for those outside.
+    void find(float g, int32_t* at, float* weight) const
+    {
+        float const moved = g + 1;
+        float place = a_.alignCorners ? moved / 2 * last_ : (moved * size_ - 1) / 2;
+        if (!isCubic_)
+            place = inside(place);
+        float const first = count_ == 1 ? std::nearbyint(place) : std::floor(place) - float(isCubic_);
+        for (int k = 0; k < count_; ++k) {
+            float const pixel = isCubic_ ? inside(first + float(k)) : first + float(k);
+            at[k] = pixel >= 0 && pixel <= last_ ? int32_t(pixel) : kOutside;
+            weight[k] = weightOf(place - (first + float(k)));
+        }
+    }
+
+private:
+    float clamped(float v) const { return v > 0 ? std::min(v, last_) : 0; }
+    float inside(float v) const
+    {
+        if (a_.outside == Outside::kFill)
+            return v;
+        float const low = a_.alignCorners ? 0 : -0.5F, span = a_.alignCorners ? last_ : size_;
+        if (a_.outside == Outside::kClamp || span == 0)
+            return clamped(v);
+        float const from = std::fabs(v - low), rest = std::fmod(from, span);
+        bool const back = std::fmod(std::floor(from / span), 2.0F) != 0;
+        return clamped((back ? span - rest : rest) + low);
+    }
+    float weightOf(float distance) const
+    {
+        constexpr float c = -0.75F;
+        float const d = std::fabs(distance);
+        if (count_ == 1)
+            return 1;
+        if (!isCubic_)
+            return 1 - d;
+        return d <= 1 ? ((c + 2) * d - (c + 3)) * d * d + 1 : ((c * d - 5 * c) * d + 8 * c) * d - 4 * c;
+    }
+    Attrs const& a_;
+    int const count_;
+    bool const isCubic_;
+    float const last_, size_;
+};
+
+struct Taps
+{
+    int32_t at[kMostTaps * kMostTaps][kPoints];
+    float weight[kMostTaps * kMostTaps][kPoints];
+};
+
+template <class G>
+void findTaps(Attrs const& a, G const* grid, int64_t count, int64_t h, int64_t w, Taps& taps)
+{
+    Axis const across(a, w), down(a, h);
+    int const n = a.taps();
+    for (int64_t i = 0; i < count; ++i) {
+        int32_t x[kMostTaps], y[kMostTaps];
+        float wx[kMostTaps], wy[kMostTaps];
+        across.find(loadAs(grid[2 * i]), x, wx);
+        down.find(loadAs(grid[2 * i + 1]), y, wy);
+        for (int k = 0; k < n * n; ++k) {
+            int32_t const r = y[k / n], s = x[k % n];
+            taps.at[k][i] = r == kOutside || s == kOutside ? kOutside : int32_t(r * w + s);
+            taps.weight[k][i] = wy[k / n] * wx[k % n];
+        }
+    }
+}
+
+template <class T>
+void take(T const* x, Taps const& taps, int count, int64_t points, T* y)
+{
+    float sum[kPoints] = {};
+    for (int k = 0; k < count; ++k)
+        for (int64_t i = 0; i < points; ++i)
+            if (int32_t const at = taps.at[k][i]; at != kOutside)
+                sum[i] += taps.weight[k][i] * loadAs(x[at]);
+    for (int64_t i = 0; i < points; ++i)
+        storeAs(y[i], sum[i]);
+}
+
+template <class T, class G>
+void sample(Attrs const& a, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &grid = args.inputs[1], &y = args.outputs[0];
+    int64_t const channels = x.dims[1], h = x.dims[2], w = x.dims[3], points = y.dims[2] * y.dims[3];
+    int64_t const pieces = (points + kPoints - 1) / kPoints;
+    int const count = a.taps() * a.taps();
+    inPieces(*args.workers, y.dims[0] * pieces, y.sizeBytes() * count, [&](int64_t begin, int64_t end) {
+        Taps taps;
+        for (int64_t piece = begin; piece < end; ++piece) {
+            int64_t const n = piece / pieces, first = piece % pieces * kPoints;
+            int64_t const here = std::min(kPoints, points - first);
+            findTaps(a, grid.as<G>() + 2 * (n * points + first), here, h, w, taps);
+            for (int64_t plane = n * channels; plane < (n + 1) * channels; ++plane)
+                take(x.as<T>() + plane * h * w, taps, count, here, y.as<T>() + plane * points + first);
+        }
+    });
+}
+
+Result<void> run(ir::Node const& node, RunArgs& args)
+{
+    auto const& a = node.attrsAs<Attrs>();
+    bool const half = args.inputs[0].type == DataType::kHalf, halfGrid = args.inputs[1].type == DataType::kHalf;
+    if (args.outputs[0].count() == 0)
+        return {};
+    if (half)
+        halfGrid ? sample<uint16_t, uint16_t>(a, args) : sample<uint16_t, float>(a, args);
+    else
+        halfGrid ? sample<float, uint16_t>(a, args) : sample<float, float>(a, args);
+    return {};
+}
+
+constexpr PlainTactic kPlain{"grid_sample_any_plain_cpu", 1, run};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::grid_sample

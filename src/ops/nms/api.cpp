@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/network.h"
+#include "ops/nms/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+constexpr int32_t kMostCandidates = 5000; // 8.5's limit, and the default
+
+struct NMSLayer final : LayerObject<nvinfer1::INMSLayer>
+{
+    nvinfer1::BoundingBoxFormat format = nvinfer1::BoundingBoxFormat::kCORNER_PAIRS;
+    int32_t limit = kMostCandidates;
+
+    int outputCount() const override { return 2; }
+    int maxInputs() const override { return 5; } // the last two: IoU threshold, score threshold
+    nvinfer1::DataType naturalOutputType(int) const override { return nvinfer1::DataType::kINT32; }
+
+    Result<void> lower(LowerContext& ctx) override
+    {
+        if (ctx.implicitBatch())
+            return error("non-maximum suppression needs an explicit batch network: its rows name the batch");
+        ir::Value const &boxes = *ctx.in(0), &scores = *ctx.in(1);
+        if (boxes.type != scores.type)
+            return error("boxes '" + inputs[0]->name + "' are " + nameOf(boxes.type) + " and scores '" +
+                         inputs[1]->name + "' " + nameOf(scores.type) + "; they must have one type");
+        TW_TRY(checkOverlap(ctx.in(3)));
+        ops::nms::Attrs a;
+        a.format = static_cast<ops::nms::BoxFormat>(format);
+        a.limit = limit;
+        std::vector<ir::Value*> in;
+        for (int i = 0; i < 5; ++i)
+            in.push_back(ctx.in(i));
+        while (!in.back())
+            in.pop_back();
+        TW_ASSIGN(ir::Node * node, ctx.add(ops::nms::def(), std::move(a), std::move(in)));
+        ctx.output(0, node->outputs[0]);
+        ctx.output(1, node->outputs[1]);
+        return {};
+    }
+
+private:
+    // A constant threshold is looked at here; the elements of others are the client's matter.
+    Result<void> checkOverlap(ir::Value const* v) const
+    {
+        if (!v || !v->isConstant() || v->type != DataType::kFloat || v->rank() != 0)
+            return {};
+        float const threshold = *static_cast<float const*>(v->constant->data->data());
+        if (!(threshold >= 0 && threshold <= 1))
+            return error("the IoU threshold '" + inputs[3]->name + "' is " + std::to_string(threshold) +
+                         " (allowed: 0 to 1)");
+        return {};
+    }
+};
+
+NMSLayer& self(nvinfer1::INMSLayer* l)
+{
+    return static_cast<NMSLayer&>(*l);
+}
+NMSLayer const& self(nvinfer1::INMSLayer const* l)
+{
+    return static_cast<NMSLayer const&>(*l);
+}
+
+} // namespace
+
+namespace nvinfer1 {
+
+INMSLayer* INetworkDefinition::addNMS(ITensor& boxes, ITensor& scores, ITensor& maxOutputBoxesPerClass) noexcept
+{
+    return addLayer<NMSLayer>(*this, LayerType::kNMS, "NMS", {&boxes, &scores, &maxOutputBoxesPerClass},
+                              [](NMSLayer&) { return Result<void>(); });
+}
+
+void INMSLayer::setBoundingBoxFormat(BoundingBoxFormat fmt) noexcept
+{
+    auto& l = self(this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        int const number = static_cast<int>(fmt);
+        if (number < 0 || number >= EnumMax<BoundingBoxFormat>())
+            return l.error("bounding box format " + std::to_string(number) + " does not exist");
+        l.format = fmt;
+        l.changed();
+        return {};
+    });
+}
+BoundingBoxFormat INMSLayer::getBoundingBoxFormat() const noexcept
+{
+    return self(this).format;
+}
+void INMSLayer::setTopKBoxLimit(int32_t limit) noexcept
+{
+    auto& l = self(this);
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        if (limit < 1 || limit > kMostCandidates)
+            return l.error("the limit of boxes is " + std::to_string(limit) + " (allowed: 1 to " +
+                           std::to_string(kMostCandidates) + ")");
+        l.limit = limit;
+        l.changed();
+        return {};
+    });
+}
+int32_t INMSLayer::getTopKBoxLimit() const noexcept
+{
+    return self(this).limit;
+}
+
+} // namespace nvinfer1

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/nms/nms_params.h"
+#include "ops/nms/op.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::nms {
+
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int32_t kNothing = 0;
+
+CudaSource sourceOf(Problem const& problem)
+{
+    auto storage = [&](size_t i) {
+        bool const isGiven = i < problem.inputs.size() && problem.inputs[i].present;
+        return cuda::storageOf(isGiven ? problem.inputs[i].type : DataType::kFloat);
+    };
+    bool const center = problem.node->attrsAs<Attrs>().format == BoxFormat::kCenterSizes;
+    return {.text = cuda::type("B", storage(kBoxes)) + cuda::type("S", storage(kScores)) +
+                    cuda::type("O", storage(kOverlap)) + cuda::type("L", storage(kLeast)) +
+                    cuda::flag("kCenterSizes", center) + cuda::include("ops/nms/nms.cuh"),
+            .names = {"nms_select", "nms_rows"},
+            .wide = isWide(problem)};
+}
+
+// Bytes of the lists and sizes of all groups, which stand in front of the flags.
+int64_t listBytes(Extents const& scores)
+{
+    return scores[0] * scores[2] * (scores[1] + 1) * int64_t(sizeof(int32_t));
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels(sourceOf(problem)), limit_(problem.node->attrsAs<Attrs>().limit)
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        return listBytes(in[kScores].dims) + in[kScores].dims.volume();
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    Params paramsOf(RunArgs const& args) const;
+    int64_t const limit_;
+};
+
+Params PlainKernels::paramsOf(RunArgs const& args) const
+{
+    auto dataOf = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i].data : nullptr; };
+    TensorRef const &boxes = args.inputs[kBoxes], &scores = args.inputs[kScores];
+    auto* lists = static_cast<int32_t*>(args.workspace);
+    Params p;
+    p.boxes = boxes.data;
+    p.scores = scores.data;
+    p.most = dataOf(kMost);
+    p.overlap = dataOf(kOverlap);
+    p.least = dataOf(kLeast);
+    p.rows = args.outputs[0].data;
+    p.total = args.outputs[1].data;
+    p.lists = lists;
+    p.sizes = lists + scores.dims.volume();
+    p.gone = static_cast<std::byte*>(args.workspace) + listBytes(scores.dims);
+    p.items = uint32_t(scores.dims[0]);
+    p.count = uint32_t(scores.dims[1]);
+    p.classes = uint32_t(scores.dims[2]);
+    p.boxClasses = uint32_t(boxes.dims.rank == 4 ? boxes.dims[2] : 1);
+    p.limit = uint64_t(limit_);
+    return p;
+}
+
+// Rows do not depend on how many there are; the run waits for that number alone.
+Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    TensorRef const &scores = args.inputs[kScores], &total = args.outputs[1];
+    cuda::Driver const& driver = launch.device().driver();
+    int64_t const groups = scores.dims[0] * scores.dims[2];
+    int32_t found = 0;
+    if (groups == 0) {
+        TW_CUDA(driver, cuMemcpyHtoDAsync(cuda::addressOf(total.data), &kNothing, sizeof(kNothing), launch.stream()));
+    } else {
+        Params const p = paramsOf(args);
+        TW_TRY(launch(0, groups, kThreads, p));
+        TW_TRY(launch(1, groups, kThreads, p));
+        TW_CUDA(driver, cuMemcpyDtoHAsync(&found, cuda::addressOf(total.data), sizeof(found), launch.stream()));
+        TW_CUDA(driver, cuStreamSynchronize(launch.stream()));
+    }
+    args.outputs[0].dims = {found, 3};
+    return {};
+}
+
+constexpr CudaTactic kPlain{"nms_any_plain_cuda", 1, makeKernels<PlainKernels>};
+
+} // namespace
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kPlain};
+    return kList;
+}
+
+} // namespace tw::ops::nms

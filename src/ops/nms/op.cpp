@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/nms/op.h"
+
+#include <algorithm>
+
+#include "tactic/domain.h"
+#include "tactic/registry.h"
+
+namespace tw::ops::nms {
+
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+bool differ(Dim const& a, Dim const& b)
+{
+    return a.isConst() && b.isConst() && a.value() != b.value();
+}
+
+Result<void> checkTypes(ir::InferContext& ctx)
+{
+    for (int i : {kBoxes, kScores, kOverlap, kLeast})
+        if (ctx.has(i) && !isFloating(ctx.type(i)))
+            return ctx.error(ctx.describe(i) + " must be f32 or f16");
+    if (ctx.type(kMost) != DataType::kInt32)
+        return ctx.error("the most boxes of a class, " + ctx.describe(kMost) + ", must be i32");
+    return {};
+}
+
+Result<void> checkShapes(ir::InferContext& ctx)
+{
+    Shape const &boxes = ctx.shape(kBoxes), &scores = ctx.shape(kScores);
+    if ((boxes.size() != 3 && boxes.size() != 4) || (boxes.back().isConst() && !boxes.back().is(4)))
+        return ctx.error("boxes " + ctx.describe(kBoxes) + " must have shape [n, boxes, 4] or [n, boxes, classes, 4]");
+    if (scores.size() != 3)
+        return ctx.error("scores " + ctx.describe(kScores) + " must have shape [n, boxes, classes]");
+    bool const own = boxes.size() == 4 && !boxes[2].is(1);
+    if (differ(boxes[0], scores[0]) || differ(boxes[1], scores[1]) || (own && differ(boxes[2], scores[2])))
+        return ctx.error("boxes " + ctx.describe(kBoxes) + " and scores " + ctx.describe(kScores) +
+                         " must agree in batch, boxes and classes");
+    for (int i : {kMost, kOverlap, kLeast})
+        if (ctx.has(i) && ctx.rank(i) != 0)
+            return ctx.error(ctx.describe(i) + " must be a scalar");
+    return {};
+}
+
+Result<void> infer(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.format < BoxFormat::kCornerPairs || a.format > BoxFormat::kCenterSizes)
+        return ctx.error("box format " + std::to_string(int(a.format)) + " is unknown (allowed: 0 and 1)");
+    if (a.limit < 1)
+        return ctx.error("the limit of candidates is " + std::to_string(a.limit) + ", it must be positive");
+    TW_TRY(checkTypes(ctx));
+    TW_TRY(checkShapes(ctx));
+    Shape const& scores = ctx.shape(kScores);
+    int64_t ofClass = std::min(ctx.range(scores[1]).hi, a.limit);
+    if (auto const* most = ctx.content(kMost); most && (*most)[0].isConst())
+        ofClass = std::clamp<int64_t>((*most)[0].value(), 0, ofClass);
+    int64_t const all = ir::mulSat(ctx.range(scores[0] * scores[2]).hi, ofClass);
+    ctx.output(0, DataType::kInt32, {ctx.freshSymbol({0, std::clamp<int64_t>(all, 0, INT32_MAX)}), 3});
+    ctx.output(1, DataType::kInt32, {});
+    return {};
+}
+
+// Boxes of which many overlap; some scores are equal.
+void domain(ir::Node const& node, int input, Domain& d)
+{
+    switch (input) {
+    case kBoxes:
+        d = node.attrsAs<Attrs>().format == BoxFormat::kCenterSizes ? Domain{0.1, 1} : Domain{0, 1};
+        break;
+    case kScores:
+        d = Domain{-3, 12, true, false};
+        break;
+    case kMost:
+        d = Domain{0, 6, true, false};
+        break;
+    default:
+        d = Domain{0, 0.6};
+        break;
+    }
+}
+
+} // namespace
+
+ir::OpDef const& def()
+{
+    static constexpr ir::OpDef kDef{
+        .name = "nms",
+        .minInputs = 3,
+        .maxInputs = 5,
+        .makeAttrs = [] { return std::unique_ptr<ir::AttrsBase>(std::make_unique<Attrs>()); },
+        .infer = infer,
+        .reference = reference,
+        .domain = domain,
+        .cpuTactics = cpuTactics,
+        .cudaTactics = cudaTactics,
+        .mixesFloats = true,
+    };
+    return kDef;
+}
+
+} // namespace tw::ops::nms

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ragged softmax: the first elements of each row, as many as its length says, are a softmax; the rest is 0. It becomes
+//   inside = i < length, y = inside ? softmax(inside ? x : -inf) : 0
+// which holds for lengths of 0 too: what the softmax of nothing gives is not taken.
+#include <limits>
+
+#include "api/network.h"
+#include "ops/elementwise/op.h"
+#include "ops/fill/op.h"
+#include "ops/select/op.h"
+#include "ops/shape/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "ops/softmax/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+struct RaggedSoftMaxLayer final : LayerObject<nvinfer1::IRaggedSoftMaxLayer>
+{
+    Result<void> lower(LowerContext& ctx) override
+    {
+        std::vector<ir::Value*> in{ctx.in(0), ctx.in(1)};
+        TW_TRY(check(ctx, *in[0], *in[1]));
+        TW_TRY(ctx.shareBatch(in));
+        ir::Value *x = in[0], *lengths = in[1];
+        auto add = [&](ir::OpDef const& op, auto attrs, std::vector<ir::Value*> of,
+                       char const* part) -> Result<ir::Value*> {
+            TW_ASSIGN(ir::Node * node, ctx.add(op, std::move(attrs), std::move(of), part));
+            return node->outputs[0];
+        };
+        // Lengths [z] and [z, 1] mean the same.
+        std::vector<int64_t> row(size_t(x->rank()), 1);
+        if (lengths->rank() < x->rank()) {
+            ops::shuffle::Attrs column;
+            column.hasReshape = true;
+            column.reshape.assign(size_t(lengths->rank()), 0);
+            column.reshape.push_back(1);
+            TW_ASSIGN(lengths, add(ops::shuffle::def(), std::move(column), {lengths}, "lengths"));
+        }
+        ops::fill::Attrs count;
+        count.outputType = DataType::kInt32;
+        std::vector<ir::Value*> size;
+        if (x->shape.back().isConst()) {
+            count.dims = {x->shape.back().value()};
+        } else {
+            TW_ASSIGN(ir::Value * shape, add(ops::shape::def(), ir::NoAttrs(), {x}, "shape"));
+            ops::slice::Attrs last;
+            last.start = {x->rank() - 1};
+            last.size = last.stride = {1};
+            size.push_back(nullptr);
+            TW_ASSIGN(size[0], add(ops::slice::def(), std::move(last), {shape}, "row"));
+        }
+        TW_ASSIGN(ir::Value * at, add(ops::fill::def(), std::move(count), std::move(size), "positions"));
+        row.back() = x->shape.back().isConst() ? x->shape.back().value() : -1;
+        ops::shuffle::Attrs asRow;
+        asRow.hasReshape = true;
+        asRow.zeroIsPlaceholder = false;
+        asRow.reshape = row;
+        TW_ASSIGN(at, add(ops::shuffle::def(), std::move(asRow), {at}, "row of positions"));
+        ops::elementwise::Attrs const less(ops::elementwise::Operation::kLess);
+        TW_ASSIGN(ir::Value * inside, add(ops::elementwise::def(), less, {at, lengths}, "inside"));
+        TW_ASSIGN(ir::Value * y, add(ops::select::def(), ir::NoAttrs(),
+                                     {inside, x, number(ctx, *x, -std::numeric_limits<double>::infinity())}, "mask"));
+        ops::softmax::Attrs a;
+        a.axis = x->rank() - 1;
+        TW_ASSIGN(y, add(ops::softmax::def(), std::move(a), {y}, "softmax"));
+        TW_ASSIGN(y, add(ops::select::def(), ir::NoAttrs(), {inside, y, number(ctx, *x, 0)}, ""));
+        ctx.output(0, y);
+        return {};
+    }
+
+private:
+    static ir::Value* number(LowerContext& ctx, ir::Value const& like, double v)
+    {
+        Extents ones;
+        for (int i = 0; i < like.rank(); ++i)
+            ones.push(1);
+        Tensor t(like.type, ones);
+        t.ref().set(0, v);
+        return ctx.graph().addConstant("number", like.type, ones, t.data());
+    }
+
+    Result<void> check(LowerContext& ctx, ir::Value const& x, ir::Value const& lengths) const
+    {
+        int const rank = x.rank() - ctx.axisShift(), given = lengths.rank() - ctx.axisShift();
+        std::string const data = "data '" + inputs[0]->name + "' with shape " + ir::str(x.shape);
+        std::string const bounds = "lengths '" + inputs[1]->name + "' with shape " + ir::str(lengths.shape);
+        if (!isFloating(x.type))
+            return error(data + " must be f32 or f16");
+        if (lengths.type != DataType::kInt32)
+            return error(bounds + " must be i32");
+        if (rank < 1 || (given != rank && given != rank - 1))
+            return error(bounds + " must have the dimensions of " + data + ", the last one 1 or left out");
+        if (given == rank && !lengths.shape.back().is(1))
+            return error("the last dimension of " + bounds + " must be 1, and known when the engine is built");
+        return {};
+    }
+};
+
+} // namespace
+
+namespace nvinfer1 {
+
+IRaggedSoftMaxLayer* INetworkDefinition::addRaggedSoftMax(ITensor& input, ITensor& bounds) noexcept
+{
+    return addLayer<RaggedSoftMaxLayer>(*this, LayerType::kRAGGED_SOFTMAX, "RaggedSoftMax", {&input, &bounds},
+                                        [](RaggedSoftMaxLayer&) { return Result<void>(); });
+}
+
+} // namespace nvinfer1

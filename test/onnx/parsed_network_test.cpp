@@ -430,11 +430,13 @@ TEST(OnnxOpsets, ScatterOfConstants)
 TEST(OnnxOpsets, ScatterThatCombines)
 {
     auto combined = [](char const* reduction, int opset = 18) {
-        return OneNode("ScatterElements", opset, {4})
-            .ints({1, -1, 1})
-            .numbers({5, -7, 2})
-            .text("reduction", reduction)
-            .run();
+        OneNode n("ScatterElements", opset, {1, 4});
+        n.ints({1, -1, 1}).numbers({5, -7, 2}).integer("axis", 1).text("reduction", reduction);
+        for (TensorProto& t : *n.m.mutable_graph()->mutable_initializer()) {
+            t.set_dims(0, 1);
+            t.add_dims(3);
+        }
+        return n.run();
     };
     EXPECT_EQ(combined("add", 16), (std::vector<float>{0, 8, 2, -4}));
     EXPECT_EQ(combined("mul", 16), (std::vector<float>{0, 10, 2, -21}));

@@ -125,15 +125,15 @@ void importRoiAlign(ImportContext& ctx)
     RoiAlign(ctx).run();
 }
 
-// Pixel i of `count`: from -1 to 1, at the centres of the outer pixels or at their edges.
+// Pixel i of `count`: from -1 to 1, at the centres of the outer pixels or at their edges; 0 for one pixel.
 ITensor& coordinates(ImportContext& ctx, Size const& count, bool alignCorners)
 {
+    Size const last = ctx.sub(count, 1);
+    auto number = [&](Size const& s) -> ITensor& { return ctx.cast(ctx.asTensor(s), DataType::kFLOAT); };
     ITensor& i = ctx.cast(positions(ctx, count), DataType::kFLOAT);
     ITensor& twice = ctx.elementwise(i, ctx.scalarLike(2, i), Op::kPROD);
-    ITensor& moved = alignCorners ? twice : ctx.elementwise(twice, ctx.scalarLike(1, i), Op::kSUM);
-    Size const parts = alignCorners ? ctx.max(ctx.sub(count, 1), 1) : count;
-    ITensor& n = ctx.cast(ctx.asTensor(parts), DataType::kFLOAT);
-    return ctx.elementwise(ctx.elementwise(moved, n, Op::kDIV), ctx.scalarLike(1, i), Op::kSUB);
+    ITensor& moved = ctx.elementwise(twice, number(last), Op::kSUB);
+    return ctx.elementwise(moved, number(alignCorners ? ctx.max(last, 1) : count), Op::kDIV);
 }
 
 // grid[n, i, j] = theta[n] (x_j, y_i, 1)

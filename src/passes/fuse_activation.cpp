@@ -48,7 +48,7 @@ ir::Node* reader(ir::Graph const& g, Chain const& c)
         if (std::find(n->inputs.begin(), n->inputs.end(), y) == n->inputs.end())
             continue;
         bool const fits = std::all_of(c.nodes.begin(), c.nodes.end(), [&](ir::Node* m) { return canJoin(*m, *n); }) &&
-                          n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
+                          n->outputs.size() == 1 && n->outputs[0]->type == y->type && n->outputs[0]->shape == y->shape;
         return fits ? n.get() : nullptr;
     }
     return nullptr;

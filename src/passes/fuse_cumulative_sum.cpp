@@ -137,6 +137,8 @@ Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const&)
     bool changed = false;
     // From the end: the widest window takes the narrower ones with it.
     for (size_t i = g.nodes.size(); i-- > 0; i = std::min(i, g.nodes.size())) {
+        if (g.nodes[i]->outputs.empty())
+            continue;
         TW_ASSIGN(bool const fused, fuse(g, g.nodes[i]->outputs[0]));
         changed = changed || fused;
     }

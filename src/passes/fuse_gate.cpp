@@ -67,8 +67,10 @@ public:
     bool find(ir::Node& last, Unit& u) const
     {
         auto const* a = last.op == &ops::elementwise::def() ? &last.attrsAs<ops::elementwise::Attrs>() : nullptr;
+        if (!a)
+            return false;
         ir::Shape const& y = last.outputs[0]->shape;
-        if (!a || a->operation != ops::elementwise::Operation::kProd || y.empty() || !y.back().isConst() ||
+        if (a->operation != ops::elementwise::Operation::kProd || y.empty() || !y.back().isConst() ||
             last.inputs[0] == last.inputs[1] || !isFloating(last.outputs[0]->type))
             return false;
         u.columns = y.back().value();

@@ -167,6 +167,18 @@ TEST_F(AssertionInEngine, FailsTheRunAndNamesItself)
     EXPECT_TRUE(c->enqueueV3(nullptr)) << m.errors();
 }
 
+TEST_F(AssertionInEngine, HasALineInReports)
+{
+    make({-1, 3});
+    m.profile({{"x", {1, 3}, {2, 3}, {2, 3}}});
+    m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);
+    std::unique_ptr<ICudaEngine> engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    std::unique_ptr<IEngineInspector> inspector(engine->createEngineInspector());
+    std::string const all = inspector->getEngineInformation(LayerInformationFormat::kJSON);
+    EXPECT_TRUE(contains(all, "rows of x")) << all;
+}
+
 TEST_F(AssertionInEngine, FailsTheBuildWhereItCannotHold)
 {
     make({3, 3});

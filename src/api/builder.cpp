@@ -12,6 +12,7 @@
 #include "api/layer_report.h"
 #include "api/memory_usage.h"
 #include "api/network.h"
+#include "api/plugin_graph.h"
 #include "api/precision_settings.h"
 #include "builder/build.h"
 #include "device/cpu.h"
@@ -218,11 +219,16 @@ uint32_t sourcesOf(BuilderConfigObject const& c)
     return bits;
 }
 
-Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c)
+// `plugins`: those of the network, for an engine that is made of the contents at once.
+Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c,
+                                  std::vector<PluginPtr>& plugins)
 {
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, n.toGraph());
+    auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
+    bool const half = c.has(BuilderFlag::kFP16);
+    TW_TRY(settlePlugins(*contents.graph, services, half, half && b.gpu));
     contents.engineName = n.name;
     contents.implicitBatch = n.implicitBatch;
     contents.maxBatchSize = b.maxBatchSize;
@@ -268,6 +274,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     }
     if (contents.profiles.empty())
         contents.profiles.emplace_back();
+    setPluginRanges(*contents.graph, contents.profiles);
 
     builder::Options options;
     std::string dumpFolder;
@@ -307,6 +314,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));
+    TW_ASSIGN(plugins, finishPlugins(*contents.graph, services));
     for (std::string const& line : linesOf(withoutFastKernel(*contents.graph, contents.targets.back().root)))
         b.reporter.info(line);
     peak.finish(b.reporter);
@@ -337,7 +345,8 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 {
     BuilderObject& b = self(this);
     return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
-        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config)));
+        std::vector<PluginPtr> plugins;
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         TW_ASSIGN(std::string bytes, plan::write(contents));
         return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
     });
@@ -347,11 +356,13 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
 {
     BuilderObject& b = self(this);
     return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
-        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config)));
+        std::vector<PluginPtr> plugins;
+        TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         // Through the bytes: the engine must not refer to the caller's weights.
         TW_ASSIGN(std::string bytes, plan::write(contents));
         TW_ASSIGN(EngineObject * engine,
-                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu, b.maxThreads));
+                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu, b.maxThreads,
+                             plugins));
         return engine;
     });
 }

@@ -28,7 +28,7 @@ struct Request
     std::vector<int> lateOutputs;           // position in io of outputs whose size only the run tells; else -1
     void* arena = nullptr;
     std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
-    CUstream_st* stream = nullptr;            // of a GPU engine
+    CUstream_st* stream = nullptr;
     bool isCaptured = false;                  // on it, in a client's CUDA graph
     std::optional<Error> error;               // of the run, when the call that submitted it reports it
     bool isSubmitting = false;
@@ -105,9 +105,9 @@ Result<void> runRequest(Request& r, ContextObject& c)
     runtime::ExecuteArgs args{r.arena, r.inputs,
                               outputs, c.context.randomState(),
                               nullptr, &device::processThreadPool().workers(r.state->core->threads())};
+    args.stream = r.stream;
     if (gpu) {
         args.device = &gpu->device;
-        args.stream = r.stream;
         if (profile)
             observers.add(gpuTimes.emplace(*gpu->device, r.stream));
         if (c.profiler && r.isCaptured && GpuLayerTimes::canCapture(*gpu->device)) {
@@ -293,6 +293,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
             TW_CUDA(gpu->device->driver(), cuEventRecord(consumed, stream));
         return {};
     }
+    request->stream = stream;
     if (!cuda) {
         TW_TRY(runRequest(*request, *this));
         return driver && consumed ? driver->record(consumed, stream) : Result<void>();

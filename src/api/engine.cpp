@@ -333,6 +333,7 @@ IExecutionContext* ICudaEngine::createExecutionContext() noexcept
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
         MemoryChange const change(e.core().cuda());
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        TW_TRY(c->context.makeStates());
         TW_TRY(c->own.allocate(e.core().arenaBytes(), e.state->allocator, e.core().cuda()));
         change.finish(e.reporter, "TensorRT-managed allocation in IExecutionContext creation", e.core().cuda());
         return static_cast<IExecutionContext*>(c.release());
@@ -343,6 +344,7 @@ IExecutionContext* ICudaEngine::createExecutionContextWithoutDeviceMemory() noex
     EngineObject& e = self(this);
     return guarded<IExecutionContext*>(e.reporter, nullptr, [&]() -> Result<IExecutionContext*> {
         auto c = std::make_unique<ContextObject>(e.reporter, e, e.state);
+        TW_TRY(c->context.makeStates());
         c->ownsMemory = false;
         return static_cast<IExecutionContext*>(c.release());
     });

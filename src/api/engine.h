@@ -22,6 +22,7 @@
 namespace tw::api {
 
 class GpuLayerTimes;
+class PluginObject;
 
 struct RuntimeObject final : nvinfer1::IRuntime
 {
@@ -181,9 +182,10 @@ inline ContextObject const& objectOf(nvinfer1::IExecutionContext const& c)
 }
 
 // An engine object from a plan in memory, which is copied: what deserializeCudaEngine and buildEngineWithConfig share.
-// `gpu`: where it runs; null: on the CPU.
+// `gpu`: where it runs; null: on the CPU. `plugins`: those of the build that has just made the plan, which need no creators.
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
-                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads);
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads,
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins = {});
 
 } // namespace tw::api

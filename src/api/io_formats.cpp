@@ -5,25 +5,6 @@
 
 namespace tw::api {
 
-namespace {
-
-using nvinfer1::TensorFormat;
-
-char const* widthWord(int vector)
-{
-    switch (vector) {
-    case 2:
-        return "Two";
-    case 4:
-        return "Four";
-    case 16:
-        return "Sixteen";
-    default:
-        return "Thirty-two";
-    }
-}
-
-// Table 1 of 8.5's guide, for devices that are no DLA. Types without a column there are linear only.
 bool isLegal(Format f, DataType type)
 {
     switch (f) {
@@ -46,6 +27,24 @@ bool isLegal(Format f, DataType type)
         return false;
     }
     return false;
+}
+
+namespace {
+
+using nvinfer1::TensorFormat;
+
+char const* widthWord(int vector)
+{
+    switch (vector) {
+    case 2:
+        return "Two";
+    case 4:
+        return "Four";
+    case 16:
+        return "Sixteen";
+    default:
+        return "Thirty-two";
+    }
 }
 
 // Every format is allowed at first.

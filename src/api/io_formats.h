@@ -14,6 +14,10 @@ std::string formatWords(Format format, std::string const& type);
 // "kCHW2".
 char const* publicNameOf(Format format);
 
+// Whether a tensor of the type can be in the format where clients see it: table 1 of 8.5's guide, for devices that are no
+// DLA. Types without a column there are linear only.
+bool isLegal(Format format, DataType type);
+
 // What the build may choose from for the network's inputs and outputs. `graph` is what the network became: it has the
 // types. An error names a tensor that can be in none of the formats that it was allowed.
 Result<builder::IoFormats> ioFormatsOf(NetworkObject const& network, ir::Graph const& graph, bool isDirect);

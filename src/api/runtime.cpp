@@ -7,6 +7,7 @@
 #include "api/engine.h"
 #include "api/io_formats.h"
 #include "api/memory_usage.h"
+#include "api/plugin_graph.h"
 #include "device/thread_pool.h"
 #include "runtime/profile_ranges.h"
 
@@ -43,7 +44,8 @@ nvinfer1::Dims EngineState::dimsOf(int io, int profile) const
 
 Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, size_t sizeBytes,
                                  Environment const& environment, nvinfer1::IGpuAllocator* allocator,
-                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads)
+                                 std::shared_ptr<cuda::Target const> gpu, int maxThreads,
+                                 std::vector<std::shared_ptr<PluginObject>> const& plugins)
 {
     MemoryChange const change(gpu.get());
     TW_ASSIGN(auto source, PlanSource::of(plan, sizeBytes, environment.copyPlan));
@@ -61,6 +63,8 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     TW_ASSIGN(plan::Contents contents,
               plan::read(source->data(), sizeBytes,
                          {source, source.get(), options.workers, options.cuda == nullptr, environment.strictPlan}));
+    auto const services = std::make_shared<PluginServices>(reporter, options.cuda, allocator, contents.tacticSources);
+    TW_TRY(revivePlugins(*contents.graph, services, plugins));
     TW_ASSIGN(std::shared_ptr<runtime::Engine> core, runtime::Engine::load(std::move(contents), options));
     auto state = std::make_shared<EngineState>();
     state->core = core;

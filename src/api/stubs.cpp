@@ -46,47 +46,6 @@ void report(void const*, StubName const& stub) noexcept
     guardedVoid(reporter, [&]() -> Result<void> { return missing(stub, ""); });
 }
 
-constexpr nvinfer1::Dims kNoDims{-1, {}};
-
-// What a method that gives a reference gives when there is no object.
-template <class T>
-T& none() noexcept
-{
-    struct Nothing final : T
-    {};
-    static Nothing nothing;
-    return nothing;
-}
-
-class NoPlugin final : public nvinfer1::IPluginV2
-{
-    using Dims = nvinfer1::Dims;
-    using Type = nvinfer1::DataType;
-    using Format = nvinfer1::PluginFormat;
-    char const* getPluginType() const noexcept override { return ""; }
-    char const* getPluginVersion() const noexcept override { return ""; }
-    int32_t getNbOutputs() const noexcept override { return 0; }
-    Dims getOutputDimensions(int32_t, Dims const*, int32_t) noexcept override { return kNoDims; }
-    bool supportsFormat(Type, Format) const noexcept override { return false; }
-    void configureWithFormat(Dims const*, int32_t, Dims const*, int32_t, Type, Format, int32_t) noexcept override {}
-    int32_t initialize() noexcept override { return 1; }
-    void terminate() noexcept override {}
-    size_t getWorkspaceSize(int32_t) const noexcept override { return 0; }
-    int32_t enqueue(int32_t, void const* const*, void* const*, void*, cudaStream_t) noexcept override { return 1; }
-    size_t getSerializationSize() const noexcept override { return 0; }
-    void serialize(void*) const noexcept override {}
-    void destroy() noexcept override {}
-    IPluginV2* clone() const noexcept override { return nullptr; }
-    void setPluginNamespace(char const*) noexcept override {}
-    char const* getPluginNamespace() const noexcept override { return ""; }
-};
-template <>
-nvinfer1::IPluginV2& none<nvinfer1::IPluginV2>() noexcept
-{
-    static NoPlugin nothing;
-    return nothing;
-}
-
 } // namespace
 
 void reportStub(Reporter& reporter, Stub stub, std::string const& detail) noexcept

@@ -84,7 +84,7 @@ struct Instance
     std::vector<ValueState> values;
     std::vector<int64_t> workspaceOffset; // for each step
     std::vector<std::shared_ptr<ops::Prepared const>> prepared;
-    std::vector<std::unique_ptr<ops::Kept>> kept; // CUDA: for each step, what its kernel keeps from run to run
+    std::vector<std::unique_ptr<ops::Kept>> kept; // for each step, what its kernel keeps from run to run
     std::vector<bool> skipped;                    // for each step: aliased away, or host work that is done
     std::vector<std::vector<std::unique_ptr<Instance>>> regions;
     int64_t arenaBytes = 0;
@@ -145,7 +145,7 @@ struct ExecuteArgs
     Workers* workers = &serialWorkers();
     // CUDA: arena, inputs and outputs are device memory, but for shape tensors; work goes to the stream (a CUstream).
     std::shared_ptr<cuda::Device const> const* device = nullptr;
-    void* stream = nullptr;
+    void* stream = nullptr; // on the CPU the stand-in's, for kernels of the user
     int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);

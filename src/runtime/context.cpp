@@ -6,6 +6,7 @@
 #include "device/cuda/target.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_shapes.h"
+#include "tactic/per_context.h"
 
 namespace tw::runtime {
 
@@ -28,6 +29,34 @@ Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engin
 {
     inputs_.resize(engine_->graph().inputs.size());
     setProfile(-1);
+}
+
+Result<void> Context::makeStates()
+{
+    return makeStates(engine_->block());
+}
+Result<void> Context::makeStates(LoadedBlock const& block)
+{
+    for (LoadedStep const& step : block.steps) {
+        if (auto const* kernel = dynamic_cast<ops::PerContext const*>(step.kernel.get())) {
+            TW_ASSIGN(states_[&step], kernel->makeState(sharedByStates_));
+        }
+        for (auto const& region : step.regions)
+            TW_TRY(makeStates(*region));
+    }
+    return {};
+}
+
+void Context::lendStates(Instance& instance) const
+{
+    for (size_t i = 0; i < instance.block->steps.size(); ++i) {
+        auto const state = states_.find(&instance.block->steps[i]);
+        if (state != states_.end())
+            instance.kept[i] = std::make_unique<ops::Lent>(state->second);
+        for (auto const& region : instance.regions[i])
+            if (region)
+                lendStates(*region);
+    }
 }
 
 void Context::setProfile(int profile)
@@ -138,6 +167,8 @@ Result<std::shared_ptr<Instance>> Context::instance()
     TW_TRY(placeInArena(*made, {.like = engine_->example()}));
     if (engine_->cuda())
         TW_TRY(uploadContents(*made, engine_->cuda()->device));
+    if (!states_.empty())
+        lendStates(*made);
     cache_.emplace_front(k, made);
     if (cache_.size() > kCachedInstances)
         cache_.pop_back();

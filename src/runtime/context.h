@@ -4,6 +4,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ public:
 
     Engine const& engine() const { return *engine_; }
     int profile() const { return profile_; }
+    // What kernels want to have of their own in this context (ops::PerContext). Once, before the first instance.
+    Result<void> makeStates();
     // Forgets the shapes and contents of inputs; static ones, and those of which the profile allows one, are set at
     // once. -1: no profile.
     void setProfile(int profile);
@@ -39,6 +42,8 @@ public:
     uint64_t* randomState() { return &randomState_; }
 
 private:
+    Result<void> makeStates(LoadedBlock const& block);
+    void lendStates(Instance& instance) const;
     struct Input
     {
         Extents dims;
@@ -52,6 +57,8 @@ private:
     // Most recent first; a handful of shapes is what programs alternate between.
     std::list<std::pair<std::string, std::shared_ptr<Instance>>> cache_;
     uint64_t randomState_ = 0;
+    std::shared_ptr<void> sharedByStates_;
+    std::map<LoadedStep const*, std::shared_ptr<ops::Kept>> states_;
 };
 
 } // namespace tw::runtime

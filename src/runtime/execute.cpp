@@ -149,6 +149,8 @@ private:
         }
         ops::RunArgs run{inst_.stepInputs, inst_.stepOutputs, workspace, args_.randomState, args_.workers};
         run.prepared = inst_.prepared[index].get();
+        run.kept = &inst_.kept[index];
+        run.stream = args_.stream;
         std::shared_ptr<ops::Prepared const> latePrepared;
         if (!exact) {
             TW_ASSIGN(latePrepared, step.kernel->prepare(inst_.stepInputs, inst_.stepOutputs));

@@ -6,6 +6,7 @@
 
 #include "device/cuda/target.h"
 #include "ir/op_def.h"
+#include "tactic/untuned.h"
 #include "tune/bench.h"
 #include "tune/candidates.h"
 #include "tune/check.h"
@@ -348,6 +349,25 @@ private:
     std::vector<Candidate> good_; // that compute what the reference computes
 };
 
+// The user's own code: it is neither timed nor compared.
+std::vector<Result<plan::Choice>> takeUntuned(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
+                                              std::vector<ops::Tactic const*> const& tactics)
+{
+    std::vector<Result<plan::Choice>> out;
+    for (ops::Formats const& f : formats) {
+        ops::Problem in = problem;
+        ops::setFormats(in, f);
+        auto const at = std::find_if(tactics.begin(), tactics.end(),
+                                     [&](ops::Tactic const* t) { return ops::supportsFormats(*t, in).ok; });
+        if (at == tactics.end())
+            out.push_back(internalError("could not find any implementation for node " + problem.node->name + ": " +
+                                        ops::supportsFormats(*tactics.back(), in).reason));
+        else
+            out.push_back(plan::Choice{(*at)->id(), (*at)->name(), (*at)->version(), {}, {}, 0, {}});
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::vector<ops::Formats> const& formats,
@@ -357,6 +377,8 @@ std::vector<Result<plan::Choice>> chooseEach(ops::Problem const& problem, std::v
     std::vector<ops::Formats> missing;
     std::vector<size_t> places;
     std::vector<ops::Tactic const*> const tactics = candidates(*problem.node, options);
+    if (!tactics.empty() && dynamic_cast<ops::UntunedTactic const*>(tactics.back()))
+        return takeUntuned(problem, formats, tactics);
     for (size_t g = 0; g < formats.size(); ++g) {
         ops::Problem in = problem;
         ops::setFormats(in, formats[g]);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both backends' tactics: the object knows which memory it works on.
+#include <algorithm>
+
+#include "ops/plugin/op.h"
+#include "tactic/untuned.h"
+
+namespace tw::ops::plugin {
+
+namespace {
+
+Object const* objectOf(Problem const& problem)
+{
+    return problem.node->attrsAs<Attrs>().object.get();
+}
+
+class PluginTactic final : public Tactic, public UntunedTactic
+{
+public:
+    using Tactic::Tactic;
+
+    Support supports(Problem const& problem) const override
+    {
+        Object const* const object = objectOf(problem);
+        if (!object)
+            return Support::no("the plugin itself is not there");
+        if (object->isOnHost() == (problem.cuda != nullptr))
+            return Support::no("the plugin works on the other device's memory");
+        return Support::yes();
+    }
+    std::vector<Formats> formats(Problem const& problem) const override
+    {
+        Object const* const object = objectOf(problem);
+        return object && object->isOnHost() == !problem.cuda ? object->formats(problem) : std::vector<Formats>();
+    }
+    Result<std::unique_ptr<Kernel>> load(Problem const& problem, Config const&, std::string const&) const override
+    {
+        if (Support const s = supports(problem); !s.ok)
+            return unsupported(describe(*problem.node) + ": " + s.reason);
+        return objectOf(problem)->load(problem);
+    }
+};
+
+constexpr PluginTactic kCpu{"plugin_any_user_cpu", 1, Backend::kCpu};
+constexpr PluginTactic kCuda{"plugin_any_user_cuda", 1, Backend::kCuda};
+
+} // namespace
+
+std::span<Tactic const* const> cpuTactics()
+{
+    static constexpr Tactic const* kList[] = {&kCpu};
+    return kList;
+}
+
+std::span<Tactic const* const> cudaTactics()
+{
+    static constexpr Tactic const* kList[] = {&kCuda};
+    return kList;
+}
+
+} // namespace tw::ops::plugin

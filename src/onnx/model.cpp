@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "onnx/fold.h"
+#include "onnx/plugin.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {
@@ -217,6 +218,8 @@ void ModelImporter::tryPlugin(ImportContext& ctx)
         if (a.has_g() || a.graphs_size() > 0)
             ctx.fail("operator '" + ctx.opType() + "' runs subgraphs (attribute '" + cleanName(a.name()) +
                      "'); loops and conditionals cannot be imported yet");
+    if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node_))
+        return importPlugin(ctx, ctx.node_, *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
     ctx.fail("no importer for operator '" + ctx.opType() + "'" +
              (isDefaultDomain(ctx.node_.domain()) ? "" : " of domain '" + ctx.node_.domain() + "'") + " in opset " +

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "onnx/model.h"
+#include "onnx/plugin.h"
 #include "tw_onnx.pb.h"
 
 namespace tw::onnx {
@@ -72,7 +73,7 @@ public:
             for (size_t i = 0; i < order.size(); ++i) {
                 auto const& node = model.graph().node(order[i]);
                 bool const failed = !all && int(i) == importer.nbImported();
-                if (failed || !importers_.find(node.op_type(), opset)) {
+                if (failed || !(importers_.find(node.op_type(), opset) || findPlugin(node))) {
                     open = false;
                     continue;
                 }

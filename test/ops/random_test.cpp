@@ -28,6 +28,7 @@ constexpr Without kWithout[] = {
     {"attention", "its sizes hang together: the cases go through them"},
     {"conditional", "its regions are texts"},
     {"expanded_depthwise", "its sizes hang together: the cases go through them"},
+    {"plugin", "what it does is the user's matter: test/engine/plugin_test.cpp"},
     {"pointwise", "its expressions are random in test/runtime/random_expressions_test.cpp"},
     {"shape", "it has one result"},
 };

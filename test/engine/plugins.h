@@ -72,16 +72,15 @@ template <class Interface>
 class Recorded : public Interface
 {
 public:
-    Recorded(Behaviour const& b, float factor) : b_(&b), factor_(factor), id_(b.record->next++)
+    Recorded(Behaviour const& b, float factor) : b_(&b), id_(b.record->next++), factor_(factor)
     {
         ++b.record->living;
     }
-    Recorded(Recorded const& o) : Interface(o), b_(o.b_), factor_(o.factor_), volume_(o.volume_), id_(b_->record->next++)
+    Recorded(Recorded const& o)
+        : Interface(o), b_(o.b_), id_(b_->record->next++), factor_(o.factor_), volume_(o.volume_), format_(o.format_),
+          type_(o.type_), space_(o.space_)
     {
         ++b_->record->living;
-        space_ = o.space_;
-        format_ = o.format_;
-        type_ = o.type_;
     }
     ~Recorded() noexcept override { --b_->record->living; }
 
@@ -109,11 +108,14 @@ public:
     void setPluginNamespace(char const* n) noexcept override { space_ = n; }
     char const* getPluginNamespace() const noexcept override { return space_.c_str(); }
     int id() const { return id_; }
-    std::string space_;
+
+    Behaviour const* b_;
+    int id_;
     float factor_;
     int64_t volume_ = -1; // of input 0 without the batch: set by configuration
     TensorFormat format_ = TensorFormat::kLINEAR;
     DataType type_ = DataType::kFLOAT;
+    std::string space_;
 
 protected:
     void say(char const* method) const { b_->record->add(method, id_); }
@@ -137,10 +139,6 @@ protected:
             static_cast<float*>(out[0])[i] = factor_ * static_cast<float const*>(in[0])[i];
         return b_->enqueueStatus;
     }
-    Behaviour const* b_;
-
-private:
-    int id_;
 };
 
 class V2Plugin final : public Recorded<IPluginV2>

@@ -69,8 +69,9 @@ bool run(ICudaEngine& engine, std::vector<float> const& x, std::vector<float>& y
     bool const ok = context && cudaMalloc(&in, bytes) == cudaSuccess && cudaMalloc(&out, bytes) == cudaSuccess &&
                     cudaStreamCreate(&stream) == cudaSuccess &&
                     cudaMemcpyAsync(in, x.data(), bytes, cudaMemcpyHostToDevice, stream) == cudaSuccess &&
-                    context->setInputShape("x", Dims2(int32_t(x.size() / 5), 5)) && context->setTensorAddress("x", in) &&
-                    context->setTensorAddress("y", out) && context->enqueueV3(stream) &&
+                    context->setInputShape("x", Dims2(int32_t(x.size() / 5), 5)) &&
+                    context->setTensorAddress("x", in) && context->setTensorAddress("y", out) &&
+                    context->enqueueV3(stream) &&
                     cudaMemcpyAsync(y.data(), out, bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
                     cudaStreamSynchronize(stream) == cudaSuccess;
     cudaFree(in);

@@ -67,7 +67,8 @@ public:
         cudaError_t status =
             cudaMemcpy2DAsync(y + wrapped, row, x, row, row - wrapped, rows, cudaMemcpyDeviceToDevice, stream);
         if (status == cudaSuccess && wrapped > 0)
-            status = cudaMemcpy2DAsync(y, row, x + (row - wrapped), row, wrapped, rows, cudaMemcpyDeviceToDevice, stream);
+            status =
+                cudaMemcpy2DAsync(y, row, x + (row - wrapped), row, wrapped, rows, cudaMemcpyDeviceToDevice, stream);
         return status == cudaSuccess ? 0 : 1;
     }
 

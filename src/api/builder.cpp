@@ -219,16 +219,13 @@ uint32_t sourcesOf(BuilderConfigObject const& c)
     return bits;
 }
 
-// `plugins`: those of the network, for an engine that is made of the contents at once.
-Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c,
-                                  std::vector<PluginPtr>& plugins)
+Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderConfigObject& c, PluginList& plugins)
 {
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, n.toGraph());
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
-    bool const half = c.has(BuilderFlag::kFP16);
-    TW_TRY(settlePlugins(*contents.graph, services, half, half && b.gpu));
+    TW_TRY(settlePlugins(*contents.graph, services, c.has(BuilderFlag::kFP16)));
     contents.engineName = n.name;
     contents.implicitBatch = n.implicitBatch;
     contents.maxBatchSize = b.maxBatchSize;
@@ -345,7 +342,7 @@ IHostMemory* IBuilder::buildSerializedNetwork(INetworkDefinition& network, IBuil
 {
     BuilderObject& b = self(this);
     return guarded<IHostMemory*>(b.reporter, nullptr, [&]() -> Result<IHostMemory*> {
-        std::vector<PluginPtr> plugins;
+        PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         TW_ASSIGN(std::string bytes, plan::write(contents));
         return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
@@ -356,13 +353,12 @@ ICudaEngine* IBuilder::buildEngineWithConfig(INetworkDefinition& network, IBuild
 {
     BuilderObject& b = self(this);
     return guarded<ICudaEngine*>(b.reporter, nullptr, [&]() -> Result<ICudaEngine*> {
-        std::vector<PluginPtr> plugins;
+        PluginList plugins;
         TW_ASSIGN(plan::Contents contents, toContents(b, objectOf(network), objectOf(config), plugins));
         // Through the bytes: the engine must not refer to the caller's weights.
         TW_ASSIGN(std::string bytes, plan::write(contents));
-        TW_ASSIGN(EngineObject * engine,
-                  makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator, b.gpu, b.maxThreads,
-                             plugins));
+        TW_ASSIGN(EngineObject * engine, makeEngine(b.reporter, bytes.data(), bytes.size(), b.environment, b.allocator,
+                                                    b.gpu, b.maxThreads, plugins));
         return engine;
     });
 }

@@ -29,8 +29,8 @@ struct Request
     void* arena = nullptr;
     std::shared_ptr<DeviceMemory> extraArena; // when the shapes need more than was planned
     CUstream_st* stream = nullptr;
-    bool isCaptured = false;                  // on it, in a client's CUDA graph
-    std::optional<Error> error;               // of the run, when the call that submitted it reports it
+    bool isCaptured = false;    // on it, in a client's CUDA graph
+    std::optional<Error> error; // of the run, when the call that submitted it reports it
     bool isSubmitting = false;
 };
 

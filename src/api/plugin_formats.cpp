@@ -62,8 +62,8 @@ PluginTensors tensorsOf(ir::Node const& node, std::vector<TensorFacts> const& fa
         t.most.push_back(most);
         t.isBroadcast.push_back(a.isBroadcast(i));
         if (a.dropsBatch && rank > 0 && !a.isBroadcast(i))
-            t.maxBatch = std::max(t.maxBatch,
-                                  int32_t(std::clamp<int64_t>(hasRanges ? a.most[before] : f.max[0], 1, INT32_MAX)));
+            t.maxBatch =
+                std::max(t.maxBatch, int32_t(std::clamp<int64_t>(hasRanges ? a.most[before] : f.max[0], 1, INT32_MAX)));
         before += size_t(rank);
     }
     return t;
@@ -141,8 +141,8 @@ private:
                     all.push_back(o);
         if (all.empty())
             all.emplace_back(DataType::kFloat, Format::kLinear);
-        auto const floating = std::find_if(options_.begin(), options_.end(),
-                                           [](auto const& list) { return isFloating(list[0].first); });
+        auto const floating =
+            std::find_if(options_.begin(), options_.end(), [](auto const& list) { return isFloating(list[0].first); });
         auto const& first = floating == options_.end() ? all : *floating; // its order is the preference
         std::stable_sort(all.begin(), all.end(), [&](auto const& a, auto const& b) {
             return std::find(first.begin(), first.end(), a) < std::find(first.begin(), first.end(), b);

@@ -43,7 +43,7 @@ std::string textOf(PluginTensors const& t)
 {
     std::string text;
     for (int32_t i = 0; i < int32_t(t.descs.size()); ++i)
-        text += std::string(i == 0            ? (t.inputs > 0 ? "inputs " : "outputs ")
+        text += std::string(i == 0          ? (t.inputs > 0 ? "inputs " : "outputs ")
                             : i == t.inputs ? "; outputs "
                                             : ", ") +
                 nameOf(toCore(t.descs[size_t(i)].type)) + str(t.descs[size_t(i)].dims);
@@ -113,8 +113,8 @@ Result<void> changeTypes(ir::Graph& g, ir::Node& n, PluginTensors const& t)
 
 Error noTypes(PluginObject const& plugin, PluginTensors const& tensors, bool half)
 {
-    std::string const what = plugin.where() + ": the plugin takes none of the types and formats that are possible for " +
-                             textOf(tensors);
+    std::string const what =
+        plugin.where() + ": the plugin takes none of the types and formats that are possible for " + textOf(tensors);
     PluginTensors inHalf = tensors;
     bool const wouldTake = !half && settleTypes(plugin, inHalf, typesFor(tensors, true, false));
     return unsupported(what + (wouldTake ? "; it takes FP16: set BuilderFlag::kFP16"
@@ -146,16 +146,17 @@ bool hasPlugins(ir::Graph const& graph)
             }).ok();
 }
 
-Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool half, bool prefersHalf)
+Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool half)
 {
     return forEach(graph, [&](ir::Graph& g, ir::Node& n) -> Result<void> {
         auto const shapes = ir::shapeValues(g);
         for (ir::Value const* v : n.outputs)
             if (shapes.contains(v))
-                return unsupported(ops::plugin::describe(n) + ": its output '" + v->name +
-                                   "' decides the shape of something; plugins cannot make shape tensors (a dimension of "
-                                   "an empty output can carry a number)");
-        return settle(g, n, services, half, prefersHalf);
+                return unsupported(
+                    ops::plugin::describe(n) + ": its output '" + v->name +
+                    "' decides the shape of something; plugins cannot make shape tensors (a dimension of "
+                    "an empty output can carry a number)");
+        return settle(g, n, services, half, half && services->gpu);
     });
 }
 
@@ -178,9 +179,9 @@ void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profile
     TW_CHECK(done.ok());
 }
 
-Result<std::vector<PluginPtr>> finishPlugins(ir::Graph& graph, ServicesPtr const& services)
+Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services)
 {
-    std::vector<PluginPtr> finished;
+    PluginList finished;
     TW_TRY(forEach(graph, [&](ir::Graph&, ir::Node& n) -> Result<void> {
         auto& a = n.attrsAs<Attrs>();
         auto const* built = dynamic_cast<BuildPlugin const*>(a.object.get());
@@ -216,8 +217,7 @@ Result<PluginPtr> deserialize(ir::Node const& n, PluginServices const& services)
     std::optional<cuda::Current> current;
     if (services.gpu)
         current.emplace(*services.gpu->device);
-    nvinfer1::IPluginV2* const plugin =
-        creator->deserializePlugin(layer.c_str(), s.bytes.data(), s.bytes.size());
+    nvinfer1::IPluginV2* const plugin = creator->deserializePlugin(layer.c_str(), s.bytes.data(), s.bytes.size());
     if (!plugin)
         return Error{ErrorCode::kFailedInitialization,
                      ops::plugin::describe(n) + ": deserializePlugin() of its creator gave a null pointer for " +
@@ -230,9 +230,9 @@ Result<void> checkRevived(ir::Node const& n, PluginObject const& plugin)
 {
     auto const& a = n.attrsAs<Attrs>();
     if (plugin.interface() != a.interface)
-        return invalidState(ops::plugin::describe(n) + ": the plan was built with interface " +
-                            std::to_string(int(a.interface)) + " (IPluginV2, Ext, IOExt, DynamicExt), the creator makes " +
-                            std::to_string(int(plugin.interface())));
+        return invalidState(
+            ops::plugin::describe(n) + ": the plan was built with interface " + std::to_string(int(a.interface)) +
+            " (IPluginV2, Ext, IOExt, DynamicExt), the creator makes " + std::to_string(int(plugin.interface())));
     int32_t const outputs = plugin.get().getNbOutputs();
     if (outputs != int32_t(a.outputTypes.size()))
         return invalidState(ops::plugin::describe(n) + ": the plan has " + std::to_string(a.outputTypes.size()) +
@@ -242,7 +242,7 @@ Result<void> checkRevived(ir::Node const& n, PluginObject const& plugin)
 
 } // namespace
 
-Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, std::vector<PluginPtr> const& finished)
+Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, PluginList const& finished)
 {
     if (!hasPlugins(graph))
         return {};

@@ -12,14 +12,14 @@ namespace tw::api {
 bool hasPlugins(ir::Graph const& graph);
 
 // In a network's graph: plugins for this device, in types that they take; conversions stand where these are others than
-// the tensors'. `half`: FP16 is permitted; `prefersHalf`: and taken where the plugin leaves the choice.
-Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool half, bool prefersHalf);
+// the tensors'. `half`: FP16 is permitted; on a GPU it is taken where the plugin leaves the choice.
+Result<void> settlePlugins(ir::Graph& graph, ServicesPtr const& services, bool half);
 // The dimensions that the profiles allow.
 void setPluginRanges(ir::Graph& graph, std::vector<plan::Profile> const& profiles);
 // In the graph of a build that is done: what goes into the plan. The plugins, configured and initialized, are an
 // engine's if one is made of the plan at once.
-Result<std::vector<PluginPtr>> finishPlugins(ir::Graph& graph, ServicesPtr const& services);
+Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services);
 // In a graph from a plan, which is not trusted: the plugins, by their creators where `finished` is empty.
-Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, std::vector<PluginPtr> const& finished);
+Result<void> revivePlugins(ir::Graph& graph, ServicesPtr const& services, PluginList const& finished);
 
 } // namespace tw::api

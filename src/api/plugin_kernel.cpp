@@ -156,8 +156,8 @@ Result<std::unique_ptr<ops::Kernel>> BuildPlugin::load(ops::Problem const& probl
     TW_TRY(own->initialize());
     TW_ASSIGN(int64_t const workspace, own->workspaceBytes(tensors));
     bool const dropsBatch = problem.node->attrsAs<Attrs>().dropsBatch;
-    return std::unique_ptr<ops::Kernel>(std::make_unique<PluginKernel>(
-        std::move(own), services_, std::move(tensors), dropsBatch, workspace));
+    return std::unique_ptr<ops::Kernel>(
+        std::make_unique<PluginKernel>(std::move(own), services_, std::move(tensors), dropsBatch, workspace));
 }
 
 std::vector<ops::Formats> EnginePlugin::formats(ops::Problem const& problem) const
@@ -168,8 +168,8 @@ std::vector<ops::Formats> EnginePlugin::formats(ops::Problem const& problem) con
 Result<std::unique_ptr<ops::Kernel>> EnginePlugin::load(ops::Problem const& problem) const
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    return std::unique_ptr<ops::Kernel>(std::make_unique<PluginKernel>(plugin_, services_, tensorsOf(problem),
-                                                                       a.dropsBatch, a.workspaceBytes));
+    return std::unique_ptr<ops::Kernel>(
+        std::make_unique<PluginKernel>(plugin_, services_, tensorsOf(problem), a.dropsBatch, a.workspaceBytes));
 }
 
 } // namespace tw::api

@@ -10,6 +10,7 @@
 namespace tw::api {
 
 using PluginPtr = std::shared_ptr<PluginObject>;
+using PluginList = std::vector<PluginPtr>;
 using ServicesPtr = std::shared_ptr<PluginServices>;
 
 // What a plugin is told of its tensors in a problem's types and formats.
@@ -18,8 +19,7 @@ PluginTensors tensorsOf(ops::Problem const& problem);
 PluginTensors tensorsOf(ir::Node const& node);
 // Sets types and formats that the plugin takes, of the types that each tensor may have; false: there are none. The first
 // of each list is preferred.
-bool settleTypes(PluginObject const& plugin, PluginTensors& tensors,
-                 std::vector<std::vector<DataType>> const& types);
+bool settleTypes(PluginObject const& plugin, PluginTensors& tensors, std::vector<std::vector<DataType>> const& types);
 
 // In a network that is defined, before its device is known: a place for the plugin.
 class NetworkPlugin final : public ops::plugin::Object

@@ -43,7 +43,8 @@ std::string textOf(char const* text)
 
 } // namespace
 
-PluginObject::PluginObject(nvinfer1::IPluginV2* plugin, std::string const& layer, std::shared_ptr<cuda::Device const> device)
+PluginObject::PluginObject(nvinfer1::IPluginV2* plugin, std::string const& layer,
+                           std::shared_ptr<cuda::Device const> device)
     : plugin_(plugin), device_(std::move(device))
 {
     setLayer(layer);
@@ -193,10 +194,10 @@ Result<int64_t> PluginObject::workspaceBytes(PluginTensors const& t) const
     std::vector<PluginTensorDesc> largest = t.descs;
     for (size_t i = 0; i < largest.size(); ++i)
         largest[i].dims = t.most[i];
-    uint64_t const bytes = interface_ == Interface::kDynamicExt
-                               ? dynamicExt().getWorkspaceSize(largest.data(), t.inputs, largest.data() + t.inputs,
-                                                               t.outputs())
-                               : plugin_->getWorkspaceSize(t.maxBatch);
+    uint64_t const bytes =
+        interface_ == Interface::kDynamicExt
+            ? dynamicExt().getWorkspaceSize(largest.data(), t.inputs, largest.data() + t.inputs, t.outputs())
+            : plugin_->getWorkspaceSize(t.maxBatch);
     if (bytes > kMost)
         return invalidArgument(where_ + ": getWorkspaceSize() asks for " + std::to_string(bytes) + " bytes");
     return int64_t(bytes);

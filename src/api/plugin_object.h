@@ -46,12 +46,9 @@ public:
     nvinfer1::IPluginV2& get() const { return *plugin_; }
     nvinfer1::IPluginV2Ext& ext() const { return static_cast<nvinfer1::IPluginV2Ext&>(*plugin_); }
     nvinfer1::IPluginV2IOExt& ioExt() const { return static_cast<nvinfer1::IPluginV2IOExt&>(*plugin_); }
-    nvinfer1::IPluginV2DynamicExt& dynamicExt() const
-    {
-        return static_cast<nvinfer1::IPluginV2DynamicExt&>(*plugin_);
-    }
+    nvinfer1::IPluginV2DynamicExt& dynamicExt() const { return static_cast<nvinfer1::IPluginV2DynamicExt&>(*plugin_); }
     std::string const& layer() const { return layer_; }
-    void setLayer(std::string const& name); // clones take it over
+    void setLayer(std::string const& name);             // clones take it over
     std::string const& where() const { return where_; } // "layer 'a' (plugin 'Clip_TRT' version '1')"
 
     Result<std::shared_ptr<PluginObject>> clone(std::shared_ptr<cuda::Device const> device) const;

@@ -34,7 +34,8 @@ try {
         buffer = std::move(*made);
         memory = buffer.data();
     } else {
-        memory = std::aligned_alloc(kDeviceAlignment, (size + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment);
+        memory =
+            std::aligned_alloc(kDeviceAlignment, (size + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment);
     }
     std::lock_guard const lock(mutex_);
     if (memory)
@@ -119,9 +120,9 @@ std::shared_ptr<PluginHandles> PluginServices::handles()
     if (wantsCublas && !made->cublas())
         missing += missing.empty() ? "cuBLAS" : " and cuBLAS";
     if (!missing.empty() && !hasWarned_.exchange(true))
-        reporter.warning("plugins get null in IPluginV2Ext::attachToContext() for the handles of " + missing +
-                         (gpu ? ", which cannot be opened here; install it if a plugin uses it"
-                              : ": the engine runs on the CPU"));
+        reporter.warning(
+            "plugins get null in IPluginV2Ext::attachToContext() for the handles of " + missing +
+            (gpu ? ", which cannot be opened here; install it if a plugin uses it" : ": the engine runs on the CPU"));
     return made;
 }
 

@@ -56,8 +56,7 @@ struct PluginServices
 {
     PluginServices(Reporter const& r, std::shared_ptr<cuda::Target const> target, nvinfer1::IGpuAllocator* client,
                    uint32_t sources)
-        : reporter(r), gpu(std::move(target)), tacticSources(sources), own(device()),
-          allocator(client ? client : &own)
+        : reporter(r), gpu(std::move(target)), tacticSources(sources), own(device()), allocator(client ? client : &own)
     {}
     std::shared_ptr<cuda::Device const> device() const { return gpu ? gpu->device : nullptr; }
     // For a new context; warns, once, of a library that the engine may use and that is not there.

@@ -89,12 +89,12 @@ private:
     {
         if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
             return a.type();
-        return a.has_f()            ? AttributeProto::FLOAT
-               : a.has_i()          ? AttributeProto::INT
-               : a.has_s()          ? AttributeProto::STRING
-               : a.has_t()          ? AttributeProto::TENSOR
+        return a.has_f()             ? AttributeProto::FLOAT
+               : a.has_i()           ? AttributeProto::INT
+               : a.has_s()           ? AttributeProto::STRING
+               : a.has_t()           ? AttributeProto::TENSOR
                : a.floats_size() > 0 ? AttributeProto::FLOATS
-                                    : AttributeProto::INTS;
+                                     : AttributeProto::INTS;
     }
 
     ImportContext& ctx_;

@@ -81,8 +81,7 @@ TYPED_TEST(Plugins, CallsAreInTheOrderOfTheGuide)
     for (std::string const& call : r.calls)
         if (call.rfind("serialize#", 0) == 0)
             built = std::stoi(call.substr(10));
-    EXPECT_EQ(r.of(built),
-              (std::vector<std::string>{"configure", "initialize", "serialize", "terminate", "destroy"}));
+    EXPECT_EQ(r.of(built), (std::vector<std::string>{"configure", "initialize", "serialize", "terminate", "destroy"}));
     EXPECT_EQ(r.count("initialize"), r.count("terminate"));
     r.calls.clear();
 
@@ -313,9 +312,7 @@ TEST(PluginShapes, AnEmptyTensorCarriesAShape)
     Behaviour b;
     Record record;
     b.record = &record;
-    b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder&) {
-        return DimsExprs{2, {in[1].d[1], in[1].d[2]}};
-    };
+    b.outputExprs = [](DimsExprs const* in, int32_t, IExprBuilder&) { return DimsExprs{2, {in[1].d[1], in[1].d[2]}}; };
     b.run = [](std::vector<Dims> const& d, void const* const* in, void* const* out, void*, cudaStream_t) {
         EXPECT_TRUE(in[1]) << "an address all the same";
         for (int i = 0; i < d[1].d[0] * d[1].d[1]; ++i)

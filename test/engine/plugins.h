@@ -59,12 +59,12 @@ struct Behaviour
     std::function<bool(DataType, TensorFormat)> takes = [](DataType t, TensorFormat f) {
         return (t == DataType::kFLOAT || t == DataType::kINT32) && f == TensorFormat::kLINEAR;
     };
-    std::set<int> broadcastInputs;                   // that it can read once for the whole batch
+    std::set<int> broadcastInputs; // that it can read once for the whole batch
     bool isOutputBroadcast = false;
-    std::function<Dims(Dims const&)> outputDims;     // of interfaces without expressions
+    std::function<Dims(Dims const&)> outputDims; // of interfaces without expressions
     std::function<DimsExprs(DimsExprs const*, int32_t, IExprBuilder&)> outputExprs;
     std::function<int32_t(std::vector<Dims> const&, void const* const*, void* const*, void*, cudaStream_t)> run;
-    int outputType = -1;                             // of the input
+    int outputType = -1; // of the input
     int32_t outputs = 1;
 };
 
@@ -72,10 +72,7 @@ template <class Interface>
 class Recorded : public Interface
 {
 public:
-    Recorded(Behaviour const& b, float factor) : b_(&b), id_(b.record->next++), factor_(factor)
-    {
-        ++b.record->living;
-    }
+    Recorded(Behaviour const& b, float factor) : b_(&b), id_(b.record->next++), factor_(factor) { ++b.record->living; }
     Recorded(Recorded const& o)
         : Interface(o), b_(o.b_), id_(b_->record->next++), factor_(o.factor_), volume_(o.volume_), format_(o.format_),
           type_(o.type_), space_(o.space_)
@@ -197,7 +194,10 @@ public:
     {
         return this->b_->isOutputBroadcast;
     }
-    bool canBroadcastInputAcrossBatch(int32_t i) const noexcept override { return this->b_->broadcastInputs.count(i) > 0; }
+    bool canBroadcastInputAcrossBatch(int32_t i) const noexcept override
+    {
+        return this->b_->broadcastInputs.count(i) > 0;
+    }
     size_t getWorkspaceSize(int32_t) const noexcept override { return this->b_->workspace; }
     int32_t enqueue(int32_t batch, void const* const* in, void* const* out, void* w, cudaStream_t s) noexcept override
     {
@@ -268,8 +268,8 @@ public:
     {
         return b_->workspace;
     }
-    int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* y, void const* const* x, void* const* out, void* w,
-                    cudaStream_t s) noexcept override
+    int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* y, void const* const* x, void* const* out,
+                    void* w, cudaStream_t s) noexcept override
     {
         return enqueueAll(volumeOf(in[0].dims), x, out, w, s, {in[0].dims, y[0].dims});
     }

@@ -30,7 +30,10 @@ public:
     {
         return in[0];
     }
-    bool supportsFormatCombination(int32_t, PluginTensorDesc const*, int32_t, int32_t) noexcept override { return true; }
+    bool supportsFormatCombination(int32_t, PluginTensorDesc const*, int32_t, int32_t) noexcept override
+    {
+        return true;
+    }
     void configurePlugin(DynamicPluginTensorDesc const*, int32_t, DynamicPluginTensorDesc const*,
                          int32_t) noexcept override
     {}
@@ -69,10 +72,10 @@ public:
             PluginField const& f = fc->fields[i];
             given += std::string(f.name) + "=" + std::to_string(int(f.type)) + ":";
             for (int32_t k = 0; k < f.length; ++k)
-                given += f.type == PluginFieldType::kFLOAT32 ? std::to_string(static_cast<float const*>(f.data)[k]) + ","
-                         : f.type == PluginFieldType::kINT32
-                             ? std::to_string(static_cast<int32_t const*>(f.data)[k]) + ","
-                             : std::string(1, static_cast<char const*>(f.data)[k]);
+                given +=
+                    f.type == PluginFieldType::kFLOAT32 ? std::to_string(static_cast<float const*>(f.data)[k]) + ","
+                    : f.type == PluginFieldType::kINT32 ? std::to_string(static_cast<int32_t const*>(f.data)[k]) + ","
+                                                        : std::string(1, static_cast<char const*>(f.data)[k]);
             given += " ";
         }
         return isBroken ? nullptr : new Copy(outputs);
@@ -86,7 +89,7 @@ public:
 
 private:
     char const* version_;
-    PluginField names_[7] = {PluginField("f"),  PluginField("i"), PluginField("s"),    PluginField("fs"),
+    PluginField names_[7] = {PluginField("f"),  PluginField("i"), PluginField("s"),     PluginField("fs"),
                              PluginField("is"), PluginField("t"), PluginField("absent")};
     PluginFieldCollection asked_{7, names_};
 };
@@ -133,7 +136,8 @@ TEST(OnnxPlugins, AttributesBecomeFields)
     Fixture f;
     ASSERT_TRUE(f.parse(m)) << f.error();
     EXPECT_EQ(creator.layer, "odd one");
-    EXPECT_EQ(creator.given, "f=1:0.500000, i=5:2147483647, s=6:text fs=1:1.000000,-2.000000, is=5:3,-4, t=1:7.000000, ");
+    EXPECT_EQ(creator.given,
+              "f=1:0.500000, i=5:2147483647, s=6:text fs=1:1.000000,-2.000000, is=5:3,-4, t=1:7.000000, ");
     ILayer* last = f.network->getLayer(f.network->getNbLayers() - 1);
     EXPECT_EQ(last->getType(), LayerType::kPLUGIN_V2);
     EXPECT_STREQ(last->getName(), "odd one");

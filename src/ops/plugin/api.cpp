@@ -57,7 +57,8 @@ struct PluginLayer final : LayerObject<nvinfer1::IPluginV2Layer>
             return invalidArgument(where + ": getNbOutputs() gave " + std::to_string(nbOutputs) +
                                    "; a plugin has at least one output, and with its inputs at most " +
                                    std::to_string(ops::plugin::kMaxTensors));
-        if (plugin->isAskedOneByOne() && nbOutputs + nbInputs > nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT)
+        if (plugin->isAskedOneByOne() &&
+            nbOutputs + nbInputs > nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT)
             return invalidArgument(where + ": " + std::to_string(nbOutputs + nbInputs) +
                                    " inputs and outputs; the limit is " +
                                    std::to_string(nvinfer1::IPluginV2DynamicExt::kFORMAT_COMBINATION_LIMIT));
@@ -121,7 +122,8 @@ private:
         std::vector<char> isOne(count);
         for (size_t i = 0; i < count; ++i) {
             isOne[i] = in[i]->rank() > 0 && in[i]->shape[0].is(1) && !hasBatch(in[i]);
-            bool const canStay = a.interface != Interface::kV2 && plugin->ext().canBroadcastInputAcrossBatch(int32_t(i));
+            bool const canStay =
+                a.interface != Interface::kV2 && plugin->ext().canBroadcastInputAcrossBatch(int32_t(i));
             if (isOne[i] && isAnyBatched && !canStay) {
                 TW_ASSIGN(in[i], overBatch(ctx.graph(), in[i], name + " input " + std::to_string(i), name));
                 isOne[i] = false;
@@ -164,7 +166,8 @@ private:
             TW_TRY(checkDims(y, 0, "layer '" + name + "': getOutputDimensions(" + std::to_string(o) + ")"));
             if (y.nbDims >= Dims::MAX_DIMS)
                 return error("getOutputDimensions(" + std::to_string(o) + ") gave " + std::to_string(y.nbDims) +
-                             " dimensions, and the batch is one more; the most is " + std::to_string(int(Dims::MAX_DIMS)));
+                             " dimensions, and the batch is one more; the most is " +
+                             std::to_string(int(Dims::MAX_DIMS)));
             ir::Shape shape{a.isBroadcast(in.size() + size_t(o)) ? ir::Dim(1) : batch};
             for (int d = 0; d < y.nbDims; ++d)
                 shape.emplace_back(y.d[d]);

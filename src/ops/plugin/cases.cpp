@@ -58,8 +58,9 @@ void cases(CaseList& list)
              {input(DataType::kInt32, {2, 2}, {1, 2, 3, 4})}, {{2, 4, 6, 8}, {4, 3, 2, 1}});
     // All that shapes are made of: the same size in other words.
     list.add("shape_expressions",
-             attrs(DataType::kFloat, 2, "[max(x0.0, 1)|floordiv((4*x0.1 + 3), 4)];[min(ceildiv(x0.0, 1), 99)|(x0.1 + "
-                                        "lt(5, 3) + eq(1, 0))]",
+             attrs(DataType::kFloat, 2,
+                   "[max(x0.0, 1)|floordiv((4*x0.1 + 3), 4)];[min(ceildiv(x0.0, 1), 99)|(x0.1 + "
+                   "lt(5, 3) + eq(1, 0))]",
                    2),
              {f32({2, 3}, {1, 2, 3, 4, 5, 6})}, {{2, 4, 6, 8, 10, 12}, {6, 5, 4, 3, 2, 1}});
     list.add("half", attrs(DataType::kHalf, 3, "[x0.0|x0.1|x0.2]"), {input(DataType::kHalf, {2, 3, 5})});

@@ -39,14 +39,14 @@ struct Attrs : ir::AttrsOf<Attrs>
 {
     ir::OpaqueBytes state; // key of its creator, and what it serialized
     Interface interface = Interface::kDynamicExt;
-    int64_t instance = 0;                          // of the network: equal layers are not one
-    std::vector<int64_t> inputTypes, outputTypes;  // DataTypes
+    int64_t instance = 0;                         // of the network: equal layers are not one
+    std::vector<int64_t> inputTypes, outputTypes; // DataTypes
     std::vector<int64_t> inputRanks;
     // "[x0.0|(2*x1.1)];[]": a shape for each output; xI.D is dimension D of input I.
     std::string shapes;
-    bool dropsBatch = false;                       // it sees tensors without their first dimension
-    std::vector<int64_t> broadcast;                // of inputs, then outputs: one for the whole batch
-    std::vector<int64_t> least, most;              // dimensions of inputs, then outputs, in all profiles
+    bool dropsBatch = false;          // it sees tensors without their first dimension
+    std::vector<int64_t> broadcast;   // of inputs, then outputs: one for the whole batch
+    std::vector<int64_t> least, most; // dimensions of inputs, then outputs, in all profiles
     int64_t workspaceBytes = 0;
 
     std::shared_ptr<Object const> object; // no field: it stands for the same as they do

@@ -129,8 +129,8 @@ Result<void> settle(ir::Graph& g, ir::Node& n, ServicesPtr const& services, bool
     PluginPtr const plugin = network->plugin;
     PluginTensors t = tensorsOf(n);
     PluginTensors const asked = t;
-    bool const staysFloat = n.precision.byUser && n.precision.value == DataType::kFloat;
-    auto const types = typesFor(t, half, prefersHalf && !staysFloat);
+    bool const prefers = n.precision.byUser ? n.precision.value == DataType::kHalf : prefersHalf;
+    auto const types = typesFor(t, half, prefers);
     if (!settleTypes(*plugin, t, types))
         return noTypes(*plugin, asked, half);
     n.attrsAs<Attrs>().object = std::make_shared<BuildPlugin>(plugin, services);
@@ -193,6 +193,9 @@ Result<PluginList> finishPlugins(ir::Graph& graph, ServicesPtr const& services)
         TW_TRY(own->initialize());
         TW_ASSIGN(a.workspaceBytes, own->workspaceBytes(tensors));
         TW_ASSIGN(a.state.bytes, own->serialize());
+        a.formats.clear();
+        for (auto const& d : tensors.descs)
+            a.formats.push_back(int64_t(d.format));
         finished.push_back(std::move(own));
         return {};
     }));

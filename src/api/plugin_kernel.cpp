@@ -162,12 +162,21 @@ Result<std::unique_ptr<ops::Kernel>> BuildPlugin::load(ops::Problem const& probl
 
 std::vector<ops::Formats> EnginePlugin::formats(ops::Problem const& problem) const
 {
-    return {ops::formatsOf(problem)};
+    ops::Formats f = ops::linearFormats(problem);
+    auto const& stored = problem.node->attrsAs<Attrs>().formats;
+    size_t const inputs = f.inputs.size();
+    for (size_t i = 0; stored.size() == inputs + f.outputs.size() && i < stored.size(); ++i)
+        (i < inputs ? f.inputs[i] : f.outputs[i - inputs]) = static_cast<Format>(stored[i]);
+    return {f};
 }
 
 Result<std::unique_ptr<ops::Kernel>> EnginePlugin::load(ops::Problem const& problem) const
 {
     auto const& a = problem.node->attrsAs<Attrs>();
+    if (!(formats(problem)[0] == ops::formatsOf(problem)))
+        return unsupported(plugin_->where() +
+                           ": the plan has it in other formats than linear ones, for another device; "
+                           "build the engine here");
     return std::unique_ptr<ops::Kernel>(
         std::make_unique<PluginKernel>(plugin_, services_, tensorsOf(problem), a.dropsBatch, a.workspaceBytes));
 }

@@ -13,6 +13,7 @@
 
 #include "NvInfer.h"
 #include "api/client.h"
+#include "engine/plugins.h"
 
 struct CUctx_st;
 
@@ -378,6 +379,57 @@ TEST_F(OnFakes, PlansOfOtherMachinesNeedTheCompiler)
     EXPECT_TRUE(contains(logger.lastError(), "layer '")) << logger.lastError();
     EXPECT_TRUE(contains(logger.lastError(), "NVRTC, the compiler for CUDA kernels, is not at /nowhere"))
         << logger.lastError();
+}
+
+// A plugin gets the stream, addresses of the GPU, and the context of the engine's GPU in every call.
+TEST_F(OnFakes, PluginsWorkOnTheGpu)
+{
+    Behaviour b;
+    Record record;
+    b.record = &record;
+    std::vector<CUctx_st*> where;
+    cudaStream_t given = nullptr;
+    std::vector<void const*> addresses;
+    b.run = [&](std::vector<Dims> const&, void const* const* in, void* const* out, void*, cudaStream_t stream) {
+        addresses = {in[0], out[0]};
+        given = stream;
+        return 0;
+    };
+    b.onCall = [&] { where.push_back(current()); };
+    RecordedCreator<DynamicPlugin> creator(b);
+    setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
+    {
+        Maker m;
+        ITensor* x = m.input("x", {4, 16});
+        DynamicPlugin plugin(b, 1);
+        m.output(m.network->addPluginV2(&x, 1, plugin)->getOutput(0), "y");
+        plan = m.plan();
+        ASSERT_TRUE(plan) << m.errors();
+    }
+    unsetenv("TENSORWRIGHT_DEVICE");
+    setCurrent(primary(1));
+    where.clear();
+    record.calls.clear();
+    auto engine = load();
+    ASSERT_TRUE(engine);
+    setCurrent(nullptr);
+    std::unique_ptr<IExecutionContext> c(engine->createExecutionContext());
+    ASSERT_TRUE(c) << logger.lastError();
+    cudaStream_t const stream = makeStream();
+    void *const in = allocateOwn(kElements * sizeof(float)), *const out = allocateOwn(kElements * sizeof(float));
+    ASSERT_TRUE(c->setTensorAddress("x", in) && c->setTensorAddress("y", out));
+    for (int i = 0; i < 3; ++i)
+        ASSERT_TRUE(c->enqueueV3(stream)) << logger.lastError();
+    EXPECT_EQ(given, stream);
+    EXPECT_EQ(addresses, (std::vector<void const*>{in, out}));
+    EXPECT_EQ(record.count("enqueue"), 3) << "each run: none is replayed";
+    c.reset();
+    engine.reset();
+    EXPECT_EQ(current(), nullptr);
+    ASSERT_FALSE(where.empty());
+    for (CUctx_st* at : where)
+        EXPECT_EQ(at, primary(1));
+    EXPECT_EQ(record.living, 0);
 }
 
 } // namespace tw::test

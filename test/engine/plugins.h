@@ -63,6 +63,7 @@ struct Behaviour
     bool isOutputBroadcast = false;
     std::function<Dims(Dims const&)> outputDims; // of interfaces without expressions
     std::function<DimsExprs(DimsExprs const*, int32_t, IExprBuilder&)> outputExprs;
+    std::function<void()> onCall; // of what the record holds
     std::function<int32_t(std::vector<Dims> const&, void const* const*, void* const*, void*, cudaStream_t)> run;
     int outputType = -1; // of the input
     int32_t outputs = 1;
@@ -115,7 +116,12 @@ public:
     std::string space_;
 
 protected:
-    void say(char const* method) const { b_->record->add(method, id_); }
+    void say(char const* method) const
+    {
+        b_->record->add(method, id_);
+        if (b_->onCall)
+            b_->onCall();
+    }
     Dims dimsOut(Dims const& x) const { return b_->outputDims ? b_->outputDims(x) : x; }
     static int64_t volumeOf(Dims const& d)
     {

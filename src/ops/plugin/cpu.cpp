@@ -41,8 +41,8 @@ public:
     }
 };
 
-constexpr PluginTactic kCpu{"plugin_any_user_cpu", 1, Backend::kCpu};
-constexpr PluginTactic kCuda{"plugin_any_user_cuda", 1, Backend::kCuda};
+constexpr PluginTactic kCpu{"plugin_any_plain_cpu", 1, Backend::kCpu};
+constexpr PluginTactic kCuda{"plugin_any_plain_cuda", 1, Backend::kCuda};
 
 } // namespace
 

@@ -48,6 +48,7 @@ struct Attrs : ir::AttrsOf<Attrs>
     std::vector<int64_t> broadcast;   // of inputs, then outputs: one for the whole batch
     std::vector<int64_t> least, most; // dimensions of inputs, then outputs, in all profiles
     int64_t workspaceBytes = 0;
+    std::vector<int64_t> formats; // of inputs, then outputs, that it was configured for; none: all linear
 
     std::shared_ptr<Object const> object; // no field: it stands for the same as they do
 
@@ -65,6 +66,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(13, "least", least);
         v.field(14, "most", most);
         v.field(15, "workspace_bytes", workspaceBytes);
+        v.field(16, "formats", formats);
     }
     bool isBroadcast(size_t tensor) const { return tensor < broadcast.size() && broadcast[tensor] != 0; }
 };

@@ -22,6 +22,7 @@ namespace tw::api {
 namespace {
 
 constexpr int kNamesOnly = 0, kNone = 1;
+constexpr size_t kMostTextBytes = 4096; // of an attribute
 
 // Names are the client's: bytes that are no UTF-8 are replaced.
 std::string text(Json const& j, int indent = -1)
@@ -131,8 +132,8 @@ void addAttributes(Json& j, ir::Node const& node)
             value = f.integers;
         else if (f.kind == Kind::kReals)
             value = f.reals;
-        else
-            value = f.text;
+        else // what a plugin has serialized may be its weights
+            value = f.text.size() <= kMostTextBytes ? f.text : std::to_string(f.text.size()) + " bytes";
     }
     if (!attributes.empty())
         j["Attributes"] = attributes;

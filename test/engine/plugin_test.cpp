@@ -8,32 +8,6 @@ namespace tw::test {
 
 namespace {
 
-// A network of one plugin between two other layers: y = relu(factor * (x + x)).
-template <class Plugin>
-struct OnePlugin : Maker
-{
-    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1) : Maker(flags)
-    {
-        b.record = &record;
-        ITensor* x = input("x", shape);
-        ITensor* twice = add(x, x);
-        Plugin plugin(b, 3); // on the stack: the network has a clone
-        layer = network->addPluginV2(&twice, 1, plugin);
-        if (layer) {
-            layer->setName("custom");
-            output(relu(layer->getOutput(0)), "y");
-        }
-    }
-    Record record;
-    IPluginV2Layer* layer = nullptr;
-};
-
-bool run(IExecutionContext& c, std::vector<float>& x, std::vector<float>& y, cudaStream_t stream = nullptr)
-{
-    return c.setTensorAddress("x", x.data()) && c.setTensorAddress("y", y.data()) && c.enqueueV3(stream) &&
-           cudaStreamSynchronize(stream) == cudaSuccess;
-}
-
 template <class Plugin>
 struct Plugins : testing::Test
 {};
@@ -383,90 +357,6 @@ TEST(PluginShapes, OnlyDynamicPluginsTakeWildcardsBehindTheBatch)
     m.profile({{"x", {1, 1}, {2, 3}, {4, 8}}});
     EXPECT_FALSE(m.plan());
     EXPECT_TRUE(contains(m.takeErrors(), "only IPluginV2DynamicExt plugins take dimensions that vary"));
-}
-
-// ---- batches
-
-template <class Plugin>
-struct BatchPlugins : testing::Test
-{};
-using WithoutDynamic = testing::Types<V2Plugin, ExtPlugin, IOExtPlugin>;
-TYPED_TEST_SUITE(BatchPlugins, WithoutDynamic);
-
-TYPED_TEST(BatchPlugins, ImplicitBatch)
-{
-    Behaviour b;
-    OnePlugin<TypeParam> m(b, {3}, 0);
-    ASSERT_TRUE(m.layer) << m.errors();
-    EXPECT_EQ(list(m.layer->getOutput(0)->getDimensions()), (std::vector<int32_t>{3}));
-    m.builder->setMaxBatchSize(4);
-    RecordedCreator<TypeParam> creator(b);
-    auto engine = m.engine();
-    ASSERT_TRUE(engine) << m.errors();
-    Context const c = contextOf(*engine);
-    for (int32_t batch : {1, 4, 2}) {
-        std::vector<float> x = ramp(12), y(12, -1);
-        void* bindings[] = {x.data(), y.data()};
-        ASSERT_TRUE(c->enqueue(batch, bindings, nullptr, nullptr)) << m.errors();
-        for (int i = 0; i < 12; ++i)
-            EXPECT_EQ(y[size_t(i)], i < 3 * batch ? float(6 * i) : -1);
-    }
-}
-
-TYPED_TEST(BatchPlugins, TheFirstDimensionMayVary)
-{
-    Behaviour b;
-    OnePlugin<TypeParam> m(b, {-1, 3});
-    ASSERT_TRUE(m.layer) << m.errors();
-    m.profile({{"x", {1, 3}, {2, 3}, {5, 3}}});
-    RecordedCreator<TypeParam> creator(b);
-    auto engine = m.engine();
-    ASSERT_TRUE(engine) << m.errors();
-    Context const c = contextOf(*engine);
-    std::vector<float> x = ramp(15), y(15);
-    ASSERT_TRUE(c->setInputShape("x", dims({5, 3})));
-    ASSERT_TRUE(run(*c, x, y)) << m.errors();
-    EXPECT_EQ(y[14], 84);
-}
-
-TEST(PluginBatch, DynamicNeedsAnExplicitBatch)
-{
-    Behaviour b;
-    OnePlugin<DynamicPlugin> m(b, {3}, 0);
-    EXPECT_FALSE(m.layer);
-    EXPECT_TRUE(m.oneError("needs an explicit batch network"));
-}
-
-TEST(PluginBatch, InputsForTheWholeBatchAreRepeatedUnlessThePluginReadsOne)
-{
-    for (bool const readsOne : {false, true}) {
-        Behaviour b;
-        Record record;
-        b.record = &record;
-        if (readsOne)
-            b.broadcastInputs = {1};
-        b.run = [&](std::vector<Dims> const& d, void const* const* in, void* const* out, void*, cudaStream_t) {
-            auto const *x = static_cast<float const*>(in[0]), *c = static_cast<float const*>(in[1]);
-            for (int i = 0; i < 2 * d[0].d[0]; ++i)
-                static_cast<float*>(out[0])[i] = x[i] * c[readsOne ? i % 2 : i];
-            return 0;
-        };
-        Maker m(0);
-        float const values[] = {10, 100};
-        ITensor* x[] = {m.input("x", {2}),
-                        m.network->addConstant(dims({2}), Weights{DataType::kFLOAT, values, 2})->getOutput(0)};
-        ExtPlugin plugin(b, 1);
-        m.output(m.network->addPluginV2(x, 2, plugin)->getOutput(0), "y");
-        m.builder->setMaxBatchSize(3);
-        RecordedCreator<ExtPlugin> creator(b);
-        auto engine = m.engine();
-        ASSERT_TRUE(engine) << m.errors();
-        Context const c = contextOf(*engine);
-        std::vector<float> in = ramp(6, 1), out(6);
-        void* bindings[] = {in.data(), out.data()};
-        ASSERT_TRUE(c->enqueue(3, bindings, nullptr, nullptr)) << m.errors();
-        EXPECT_EQ(out, (std::vector<float>{10, 200, 30, 400, 50, 600})) << readsOne;
-    }
 }
 
 } // namespace

@@ -317,4 +317,30 @@ private:
     std::string space_;
 };
 
+// A network of one plugin between two other layers: y = relu(factor * (x + x)).
+template <class Plugin>
+struct OnePlugin : Maker
+{
+    explicit OnePlugin(Behaviour& b, std::vector<int32_t> const& shape = {2, 3}, uint32_t flags = 1) : Maker(flags)
+    {
+        b.record = &record;
+        ITensor* x = input("x", shape);
+        ITensor* twice = add(x, x);
+        Plugin plugin(b, 3); // on the stack: the network has a clone
+        layer = network->addPluginV2(&twice, 1, plugin);
+        if (layer) {
+            layer->setName("custom");
+            output(relu(layer->getOutput(0)), "y");
+        }
+    }
+    Record record;
+    IPluginV2Layer* layer = nullptr;
+};
+
+inline bool run(IExecutionContext& c, std::vector<float>& x, std::vector<float>& y, cudaStream_t stream = nullptr)
+{
+    return c.setTensorAddress("x", x.data()) && c.setTensorAddress("y", y.data()) && c.enqueueV3(stream) &&
+           cudaStreamSynchronize(stream) == cudaSuccess;
+}
+
 } // namespace tw::test

@@ -115,7 +115,11 @@ bool isField(nvinfer1::PluginFieldCollection const* asked, std::string const& na
 
 struct Destroy
 {
-    void operator()(nvinfer1::IPluginV2* p) const { p->destroy(); }
+    template <class Plugin>
+    void operator()(Plugin* p) const
+    {
+        p->destroy();
+    }
 };
 
 } // namespace
@@ -135,7 +139,8 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
         if (isField(asked, a.name()))
             fields.add(a);
     auto const collection = fields.collection();
-    std::unique_ptr<nvinfer1::IPluginV2, Destroy> const plugin(creator.createPlugin(ctx.name().c_str(), &collection));
+    auto* const made = creator.createPlugin(ctx.name().c_str(), &collection);
+    std::unique_ptr<std::remove_pointer_t<decltype(made)>, Destroy> const plugin(made);
     if (!plugin)
         ctx.fail("createPlugin() of plugin '" + ctx.opType() + "' gave a null pointer for the attributes of the node");
     std::vector<ITensor*> inputs;

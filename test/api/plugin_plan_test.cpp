@@ -27,6 +27,7 @@ struct PluginPlan : testing::Test
         auto const plan = maker.plan();
         if (plan)
             bytes.assign(static_cast<char const*>(plan->data()), plan->size());
+        maker.network.reset(); // and its plugin
         runtime.reset(createInferRuntime(maker.logger));
     }
     ~PluginPlan() override { EXPECT_EQ(record.living, 0); }

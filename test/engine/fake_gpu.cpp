@@ -412,11 +412,11 @@ TEST_F(OnFakes, PluginsWorkOnTheGpu)
     record.calls.clear();
     auto engine = load();
     ASSERT_TRUE(engine);
+    cudaStream_t const stream = makeStream();
+    void *const in = allocateOwn(kElements * sizeof(float)), *const out = allocateOwn(kElements * sizeof(float));
     setCurrent(nullptr);
     std::unique_ptr<IExecutionContext> c(engine->createExecutionContext());
     ASSERT_TRUE(c) << logger.lastError();
-    cudaStream_t const stream = makeStream();
-    void *const in = allocateOwn(kElements * sizeof(float)), *const out = allocateOwn(kElements * sizeof(float));
     ASSERT_TRUE(c->setTensorAddress("x", in) && c->setTensorAddress("y", out));
     for (int i = 0; i < 3; ++i)
         ASSERT_TRUE(c->enqueueV3(stream)) << logger.lastError();

@@ -180,6 +180,33 @@ TYPED_TEST(Plugins, BadNetworksAreRefused)
     EXPECT_EQ(record.living, 0);
 }
 
+TYPED_TEST(Plugins, EqualLayersAreTwo)
+{
+    Behaviour b;
+    Record record;
+    b.record = &record;
+    Maker m;
+    ITensor* x = m.input("x", {2, 3}); // straight from an input to an output, too
+    TypeParam three(b, 3), five(b, 5);
+    ITensor* a = m.network->addPluginV2(&x, 1, three)->getOutput(0);
+    ITensor* c = m.network->addPluginV2(&a, 1, five)->getOutput(0);
+    ITensor* d = m.network->addPluginV2(&a, 1, three)->getOutput(0);
+    m.output(c, "y");
+    m.output(d, "z");
+    RecordedCreator<TypeParam> creator(b);
+    auto engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    EXPECT_EQ(creator.deserialized, 3);
+    Context const context = contextOf(*engine);
+    std::vector<float> in = ramp(6), y(6), z(6);
+    ASSERT_TRUE(context->setTensorAddress("z", z.data()));
+    ASSERT_TRUE(run(*context, in, y)) << m.errors();
+    EXPECT_EQ(y, (std::vector<float>{0, 15, 30, 45, 60, 75}));
+    EXPECT_EQ(z, (std::vector<float>{0, 9, 18, 27, 36, 45}));
+    std::unique_ptr<IEngineInspector> const inspector(engine->createEngineInspector());
+    EXPECT_TRUE(contains(inspector->getEngineInformation(LayerInformationFormat::kJSON), "PluginV2"));
+}
+
 TYPED_TEST(Plugins, ContextsRunInThreads)
 {
     Behaviour b;
@@ -279,6 +306,33 @@ TEST(PluginShapes, DynamicPluginIsConfiguredForEveryNewShape)
     }
     EXPECT_EQ(record.count("configure"), 5);
     EXPECT_EQ(record.count("enqueue"), 6) << "also for the empty tensor";
+}
+
+TEST(PluginShapes, PluginsMayHaveNoInputs)
+{
+    Behaviour b;
+    Record record;
+    b.record = &record;
+    b.outputExprs = [](DimsExprs const*, int32_t n, IExprBuilder& e) {
+        EXPECT_EQ(n, 0);
+        return DimsExprs{1, {e.constant(4)}};
+    };
+    b.outputType = int(DataType::kFLOAT);
+    b.run = [](std::vector<Dims> const&, void const* const*, void* const* out, void*, cudaStream_t) {
+        std::vector<float> const v = ramp(4);
+        std::copy(v.begin(), v.end(), static_cast<float*>(out[0]));
+        return 0;
+    };
+    Maker m;
+    ITensor* x = m.input("x", {4});
+    DynamicPlugin plugin(b, 1);
+    m.output(m.add(x, m.network->addPluginV2(nullptr, 0, plugin)->getOutput(0)), "y");
+    std::unique_ptr<ICudaEngine> engine(m.builder->buildEngineWithConfig(*m.network, *m.config));
+    ASSERT_TRUE(engine) << m.errors();
+    Context const c = contextOf(*engine);
+    std::vector<float> in = ramp(4), out(4);
+    ASSERT_TRUE(run(*c, in, out)) << m.errors();
+    EXPECT_EQ(out, (std::vector<float>{0, 2, 4, 6}));
 }
 
 TEST(PluginShapes, AnEmptyTensorCarriesAShape)

@@ -277,7 +277,8 @@ public:
     int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* y, void const* const* x, void* const* out,
                     void* w, cudaStream_t s) noexcept override
     {
-        return enqueueAll(volumeOf(in[0].dims), x, out, w, s, {in[0].dims, y[0].dims});
+        Dims const first = last_.empty() ? Dims{} : in[0].dims;
+        return enqueueAll(volumeOf(first), x, out, w, s, {first, y[0].dims});
     }
     IPluginV2DynamicExt* clone() const noexcept override
     {

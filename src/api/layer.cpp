@@ -64,7 +64,8 @@ void ILayer::setInput(int32_t index, ITensor& tensor) noexcept
         TW_TRY(l.onSetInput(index, t));
         if (index >= int32_t(l.inputs.size()))
             l.inputs.resize(size_t(index) + 1, nullptr);
-        l.changed();
+        if (!l.isBackEdge(index))
+            l.changed();
         l.inputs[size_t(index)] = &t;
         return {};
     });

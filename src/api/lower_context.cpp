@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer sees while it is turned into nodes.
 #include <algorithm>
+#include <cmath>
 
 #include "api/implicit_batch.h"
 #include "api/network.h"
@@ -73,6 +74,38 @@ Result<ir::Value*> LowerContext::weights(nvinfer1::Weights const& w, Extents con
         return error(what + " weights of type " + nameOf(from) + " cannot be used as " + nameOf(type));
     }
     return graph_.addConstant(layer_.name + "." + what, type, dims, std::move(c));
+}
+
+Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& layer, ir::Graph& graph,
+                                          std::vector<ir::Value*> inputs)
+{
+    ir::Graph::Mark const mark = graph.mark();
+    LowerContext ctx(network, layer, graph, std::move(inputs));
+    auto done = layer.lower(ctx);
+    if (done.ok() && ctx.outputs().size() != layer.outputs.size())
+        done = internalError("layer '" + layer.name + "' was lowered to another number of outputs");
+    if (!done.ok()) {
+        graph.rollBack(mark);
+        return std::move(done).error();
+    }
+    for (size_t i = 0; i < layer.outputs.size() && !layer.construct; ++i) {
+        ir::Value* v = ctx.outputs()[i];
+        if (v->producer && v->producerIndex < int(v->producer->outputTypes.size()) && layer.outputTypes[i])
+            v->producer->outputTypes[v->producerIndex] = {toCore(*layer.outputTypes[i]), true};
+    }
+    return ctx.outputs();
+}
+
+void labelValues(std::map<TensorObject const*, ir::Value*> const& values)
+{
+    for (auto const& [t, v] : values) {
+        if (t->producer && v->producer)
+            v->name = t->name;
+        if (t->rangeMin && t->rangeMax) {
+            double const scale = std::max(std::fabs(double(*t->rangeMin)), std::fabs(double(*t->rangeMax))) / 127;
+            v->quantization = ir::Quantization{{scale}, -1, ir::Quantization::Origin::kDynamicRange};
+        }
+    }
 }
 
 } // namespace tw::api

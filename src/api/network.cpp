@@ -2,10 +2,11 @@
 #include "api/network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <set>
 
+#include "api/control_flow/emit.h"
+#include "api/control_flow/nesting.h"
 #include "api/implicit_batch.h"
 #include "base/hash.h"
 #include "ir/shape_values.h"
@@ -240,24 +241,15 @@ Result<void> NetworkObject::lowerInputs()
 Result<void> NetworkObject::lowerLayer(LayerState& layer)
 {
     std::vector<ir::Value*> in;
-    for (TensorObject* t : layer.inputs)
-        in.push_back(t ? values_.at(t) : nullptr);
+    for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        TensorObject* t = layer.inputs[i];
+        in.push_back(t && !layer.isBackEdge(int(i)) ? values_.at(t) : nullptr);
+    }
     ir::Graph::Mark const mark = graph_.mark();
-    LowerContext ctx(*this, layer, graph_, std::move(in));
-    auto done = layer.lower(ctx);
-    if (done.ok() && ctx.outputs().size() != layer.outputs.size())
-        done = internalError("layer '" + layer.name + "' was lowered to another number of outputs");
-    if (!done.ok()) {
-        graph_.rollBack(mark);
-        return done;
-    }
+    TW_ASSIGN(auto const out, lowerInto(*this, layer, graph_, std::move(in)));
     steps_.push_back(Step{&layer, mark});
-    for (size_t i = 0; i < layer.outputs.size(); ++i) {
-        ir::Value* v = ctx.outputs()[i];
-        values_[layer.outputs[i].get()] = v;
-        if (v->producer && v->producerIndex < int(v->producer->outputTypes.size()) && layer.outputTypes[i])
-            v->producer->outputTypes[v->producerIndex] = {toCore(*layer.outputTypes[i]), true};
-    }
+    for (size_t i = 0; i < layer.outputs.size(); ++i)
+        values_[layer.outputs[i].get()] = out[i];
     return {};
 }
 
@@ -282,12 +274,13 @@ Result<void> NetworkObject::lowerWithInputs(LayerState& last)
             continue;
         }
         LayerState* missing = nullptr;
-        for (TensorObject* in : layer->inputs) {
-            if (in && !values_.contains(in)) {
+        for (size_t i = 0; i < layer->inputs.size() && !missing; ++i) {
+            TensorObject* in = layer->inputs[i];
+            if (in && !layer->isBackEdge(int(i)) && !values_.contains(in))
                 missing = in->producer;
-                break;
-            }
         }
+        if (TensorObject* count = control_flow::alsoNeeds(*layer); count && !missing && !values_.contains(count))
+            missing = count->producer;
         if (missing) {
             if (!open.insert(layer).second && open.contains(missing) && layer == missing)
                 return layer->error("the layer depends on itself: the network has a cycle");
@@ -362,6 +355,12 @@ bool NetworkObject::isShapeTensor(TensorObject const& t)
             graph_.outputs.push_back(it->second);
         }
     }
+    for (TensorObject const* s : control_flow::shapeInputs(*this)) {
+        if (auto it = values_.find(s); it != values_.end() && !it->second->host) {
+            it->second->host = true;
+            graph_.outputs.push_back(it->second);
+        }
+    }
     auto const shapes = ir::shapeValues(graph_);
     for (ir::Value* v : graph_.outputs)
         v->host = false;
@@ -391,6 +390,50 @@ Result<void> NetworkObject::checkDimensionNames() const
     return {};
 }
 
+// Makes the graph with regions anew where the flat one was, in which layers of loops and conditionals stand among the
+// others.
+Result<void> NetworkObject::nest()
+{
+    std::vector<LayerState*> order;
+    for (Step const& s : steps_)
+        order.push_back(s.layer);
+    TW_ASSIGN(auto const nesting, control_flow::findNesting(*this, order));
+    rollBack(nullptr);
+    TW_TRY(lowerInputs());
+    auto done = control_flow::emit(*this, nesting, graph_, values_);
+    if (!done.ok())
+        rollBack(nullptr);
+    return done;
+}
+
+Result<void> NetworkObject::addOutput(TensorObject& t)
+{
+    ir::Value* v = values_.at(&t);
+    if (implicitBatch && v->rank() > 0 && v->shape[0].is(1)) { // outputs have the batch like any other
+        TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
+    }
+    bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
+    DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
+    if (taken || want != v->type) {
+        auto copy = std::make_unique<ops::identity::Attrs>(want);
+        auto made = graph_.addNode(ops::identity::def(), std::move(copy), {v}, t.name + " [output]");
+        if (!made.ok())
+            return std::move(made).error().in("network output '" + t.name + "'");
+        v = (*made)->outputs[0];
+    }
+    graph_.outputs.push_back(v);
+    return {};
+}
+
+namespace {
+
+Error twoOfAName(TensorObject const& t)
+{
+    return invalidArgument("two network inputs or outputs are named '" + t.name + "'");
+}
+
+} // namespace
+
 Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
 {
     TW_TRY(checkDimensionNames());
@@ -405,45 +448,22 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
         if (!names.insert(t->name).second)
             return invalidArgument("two network inputs are named '" + t->name +
                                    "'; inputs and outputs need different names");
+    bool const isFlat = constructs.empty();
+    if (!isFlat)
+        TW_TRY(nest());
     ir::Graph::Mark const mark = graph_.mark();
     graph_.outputs.clear();
-    auto addOutput = [&](TensorObject& t) -> Result<void> {
-        if (!names.insert(t.name).second)
-            return invalidArgument("two network inputs or outputs are named '" + t.name + "'");
-        ir::Value* v = values_.at(&t);
-        if (implicitBatch && v->rank() > 0 && v->shape[0].is(1)) { // outputs have the batch like any other
-            TW_ASSIGN(v, overBatch(graph_, v, t.name, t.producer ? t.producer->name : t.name));
-        }
-        bool const taken = v->isConstant() || !v->producer || graph_.isOutput(v);
-        DataType const want = t.typeIsSet ? toCore(t.type) : v->type;
-        if (taken || want != v->type) {
-            auto copy = std::make_unique<ops::identity::Attrs>(want);
-            auto made = graph_.addNode(ops::identity::def(), std::move(copy), {v}, t.name + " [output]");
-            if (!made.ok())
-                return std::move(made).error().in("network output '" + t.name + "'");
-            v = (*made)->outputs[0];
-        }
-        graph_.outputs.push_back(v);
-        return {};
-    };
     Result<void> status;
     for (TensorObject* t : outputs)
         if (status.ok())
-            status = addOutput(*t);
+            status = names.insert(t->name).second ? addOutput(*t) : twoOfAName(*t);
     for (TensorObject* t : shapeOutputs)
         if (status.ok() && !t->isOutput)
-            status = addOutput(*t);
+            status = names.insert(t->name).second ? addOutput(*t) : twoOfAName(*t);
     std::unique_ptr<ir::Graph> copy;
     if (status.ok()) {
         // Names and ranges go on values last: several tensors may share a value.
-        for (auto const& [t, v] : values_) {
-            if (t->producer && v->producer)
-                v->name = t->name;
-            if (t->rangeMin && t->rangeMax) {
-                double const scale = std::max(std::fabs(double(*t->rangeMin)), std::fabs(double(*t->rangeMax))) / 127;
-                v->quantization = ir::Quantization{{scale}, -1, ir::Quantization::Origin::kDynamicRange};
-            }
-        }
+        labelValues(values_);
         size_t at = 0;
         for (TensorObject* t : outputs)
             graph_.outputs[at++]->name = t->name;
@@ -459,7 +479,10 @@ Result<std::unique_ptr<ir::Graph>> NetworkObject::toGraph()
             v->host = needed.contains(v) || isScalarOfFill(*copy, v);
     }
     graph_.outputs.clear();
-    graph_.rollBack(mark);
+    if (isFlat)
+        graph_.rollBack(mark);
+    else
+        rollBack(nullptr);
     TW_TRY(std::move(status));
     return copy;
 }

@@ -134,10 +134,24 @@ private:
     std::vector<ir::Value*> outputs_;
 };
 
+// A loop or a conditional: what its boundary layers have in common (src/api/control_flow).
+struct Construct
+{
+    NetworkObject* network = nullptr;
+    bool isLoop = false;
+    int index = 0; // in NetworkObject::constructs
+    std::string name;
+    std::vector<LayerState*> layers; // boundary layers in the order they were made
+
+    virtual ~Construct() = default;
+    std::string describe() const { return (isLoop ? "loop '" : "conditional '") + name + "'"; }
+};
+
 // What all layers share. ILayer's methods reach it by a cross cast.
 struct LayerState
 {
     NetworkObject* network = nullptr;
+    Construct* construct = nullptr; // of boundary layers of loops and conditionals
     nvinfer1::LayerType type{};
     char const* typeName = ""; // "Convolution", as in default names
     std::string name;
@@ -155,6 +169,9 @@ struct LayerState
     virtual int maxInputs() const { return int(inputs.size()); }
     // What setWeights methods and creators were given, empty ones included.
     virtual std::vector<nvinfer1::Weights> heldWeights() const { return {}; }
+    // Whether dimensions and types of the layer do not need input `index`: the next value of a recurrence, the only
+    // edge that may go back.
+    virtual bool isBackEdge(int /*index*/) const { return false; }
     // Called before input `index` is replaced or added; an error refuses it. Setters that an input overrides are
     // cleared here.
     virtual Result<void> onSetInput(int /*index*/, TensorObject& /*tensor*/) { return {}; }
@@ -186,6 +203,7 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     bool implicitBatch = false;
     bool explicitPrecision = false;
     std::string name = "Unnamed Network 0"; // until the client sets one; parsers leave it
+    std::vector<std::unique_ptr<Construct>> constructs;
     std::vector<std::unique_ptr<LayerState>> layers;
     std::vector<std::unique_ptr<TensorObject>> inputs;
     std::vector<TensorObject*> outputs;      // marked outputs
@@ -200,6 +218,12 @@ struct NetworkObject final : nvinfer1::INetworkDefinition
     // The whole network as a graph of its own for the builder: outputs named and of the types asked for, precision
     // wishes and dynamic ranges set. Values of tensors are found by name.
     Result<std::unique_ptr<ir::Graph>> toGraph();
+    // What is lowered already; null for the rest.
+    ir::Value* valueOf(TensorObject const& t) const
+    {
+        auto const it = values_.find(&t);
+        return it == values_.end() ? nullptr : it->second;
+    }
     // Tensors that are (transitively) needed as shape tensors.
     bool isShapeTensor(TensorObject const& t);
     Result<void> checkDimensionNames() const;
@@ -215,12 +239,21 @@ private:
     Result<void> lowerLayer(LayerState& layer);
     Result<void> lowerWithInputs(LayerState& layer);
     bool isLowered(LayerState const& layer) const;
+    Result<void> nest();
+    Result<void> addOutput(TensorObject& t);
     Result<std::string> symbolFor(TensorObject const& t, int axis);
     ir::Graph graph_;
     bool inputsLowered_ = false;
     std::vector<Step> steps_;
     std::map<TensorObject const*, ir::Value*> values_;
 };
+
+// Turns one layer into nodes of `graph` on these inputs; gives the values of its outputs. On error the graph is as it
+// was.
+Result<std::vector<ir::Value*>> lowerInto(NetworkObject& network, LayerState& layer, ir::Graph& graph,
+                                          std::vector<ir::Value*> inputs);
+// Tensors' names and dynamic ranges on the values that they became.
+void labelValues(std::map<TensorObject const*, ir::Value*> const& values);
 
 inline NetworkObject& objectOf(nvinfer1::INetworkDefinition& n)
 {

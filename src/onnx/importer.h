@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 
 namespace tw_onnx {
 class AttributeProto;
+class GraphProto;
 class NodeProto;
 } // namespace tw_onnx
 
@@ -197,6 +199,18 @@ public:
     void setOutput(int i, Value value, Where where = Where::current());
     std::vector<Value> const& outputs() const { return outputs_; }
 
+    // ---- subgraphs
+    // -----------------------------------------------------------------------------------------------------------
+    // Of a graph attribute; an INVALID_NODE error when it is missing.
+    int nbGraphInputs(char const* attr, Where where = Where::current()) const;
+    int nbGraphOutputs(char const* attr, Where where = Where::current()) const;
+    // Imports the graph on these inputs and gives its outputs. Names that it does not define are those around it; tensors
+    // among them go through `enter` first, each once.
+    std::vector<Value> importGraph(char const* attr, std::vector<Value> const& inputs,
+                                   std::function<ITensor&(ITensor&)> enter = {}, Where where = Where::current());
+    // Its one element as a scalar of rank 0.
+    ITensor& asScalar(ITensor& x);
+
     // ---- network building
     // ------------------------------------------------------------------------------------------------- Every layer
     // goes through here: it is named after the node; nullptr means that the network refused it.
@@ -277,6 +291,7 @@ public:
 private:
     friend class ModelImporter;
     tw_onnx::AttributeProto const* findAttr(char const* attr) const;
+    tw_onnx::GraphProto const& attrGraph(char const* attr, Where where) const;
     void nameLayer(nvinfer1::ILayer& layer);
     Size arithmetic(Size const& a, Size const& b, nvinfer1::ElementWiseOperation op);
 

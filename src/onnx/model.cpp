@@ -25,12 +25,6 @@ bool isDefaultDomain(std::string const& domain)
     return domain.empty() || domain == "ai.onnx";
 }
 
-std::string nodeTitle(tw_onnx::NodeProto const& node, int index)
-{
-    return "node " + std::to_string(index) + (node.name().empty() ? "" : " '" + node.name() + "'") + " (" +
-           node.op_type() + ")";
-}
-
 // The API keeps names of up to 4096 bytes with the terminator, and a model's names may hold a zero byte.
 std::string cleanName(std::string const& name)
 {
@@ -104,61 +98,12 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");
 }
 
-std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& graph)
-{
-    std::unordered_map<std::string, int> producer; // value -> node; -1: input or initializer
-    for (auto const& t : graph.initializer())
-        producer.emplace(t.name(), -1);
-    for (auto const& v : graph.input())
-        producer.emplace(v.name(), -1);
-    for (int i = 0; i < graph.node_size(); ++i)
-        for (std::string const& name : graph.node(i).output())
-            if (!name.empty() && !producer.emplace(name, i).second)
-                fail(ErrorCode::kINVALID_GRAPH,
-                     "value '" + name + "' is defined twice, the second time by " + nodeTitle(graph.node(i), i));
-    std::vector<std::vector<int>> users(size_t(graph.node_size()));
-    std::vector<int> waiting(size_t(graph.node_size()), 0);
-    for (int i = 0; i < graph.node_size(); ++i)
-        for (std::string const& name : graph.node(i).input()) {
-            if (name.empty())
-                continue;
-            auto it = producer.find(name);
-            if (it == producer.end())
-                fail(ErrorCode::kINVALID_GRAPH, nodeTitle(graph.node(i), i) + " reads '" + name +
-                                                    "', which no node, input or initializer defines");
-            if (it->second >= 0) {
-                users[size_t(it->second)].push_back(i);
-                ++waiting[size_t(i)];
-            }
-        }
-    // Among the nodes that are ready the one that stands first in the file goes first: files in order keep it.
-    std::set<int> ready;
-    for (int i = 0; i < graph.node_size(); ++i)
-        if (waiting[size_t(i)] == 0)
-            ready.insert(i);
-    std::vector<int> order;
-    while (!ready.empty()) {
-        int const i = *ready.begin();
-        ready.erase(ready.begin());
-        order.push_back(i);
-        for (int user : users[size_t(i)])
-            if (--waiting[size_t(user)] == 0)
-                ready.insert(user);
-    }
-    if (int(order.size()) != graph.node_size())
-        for (int i = 0; i < graph.node_size(); ++i)
-            if (waiting[size_t(i)] != 0)
-                fail(ErrorCode::kINVALID_GRAPH,
-                     nodeTitle(graph.node(i), i) + " depends on its own output: the graph has a cycle");
-    return order;
-}
-
 void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
 {
     for (auto const& input : graph.input()) {
         std::string const& name = input.name();
-        if (values_.count(name)) {
-            if (values_[name].isTensor())
+        if (values().count(name)) {
+            if (values()[name].isTensor())
                 fail(ErrorCode::kINVALID_GRAPH, "input '" + name + "' is listed twice");
             continue; // its default value is an initializer, which stands for it
         }
@@ -195,7 +140,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         for (int i = 0; i < dims.nbDims; ++i)
             if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
                 tensor->setDimensionName(i, cleanName(param).c_str());
-        values_[name] = Value(tensor);
+        values()[name] = Value(tensor);
         tensorNames_.insert(name);
         named_.insert(tensor);
     }
@@ -217,7 +162,7 @@ void ModelImporter::tryPlugin(ImportContext& ctx)
     for (tw_onnx::AttributeProto const& a : ctx.node_.attribute())
         if (a.has_g() || a.graphs_size() > 0)
             ctx.fail("operator '" + ctx.opType() + "' runs subgraphs (attribute '" + cleanName(a.name()) +
-                     "'); loops and conditionals cannot be imported yet");
+                     "'); of such operators If, Loop and Scan can be imported");
     if (nvinfer1::IPluginCreator* const creator = findPlugin(ctx.node_))
         return importPlugin(ctx, ctx.node_, *creator);
     std::string const version = ctx.attrString("plugin_version", "1");
@@ -232,15 +177,15 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
     tw_onnx::NodeProto const& node = graph.node(index);
     std::vector<Value> inputs;
     for (std::string const& name : node.input())
-        inputs.push_back(name.empty() ? Value() : values_.at(name));
+        inputs.push_back(name.empty() ? Value() : find(name));
     ImportContext ctx(*this, node, index, std::move(inputs), opset_);
     bool const known = isDefaultDomain(node.domain());
     if (!known || !fold(ctx)) {
         Importer const run = known ? importers_.find(node.op_type(), opset_) : nullptr;
-        if (run)
-            run(ctx);
-        else
+        if (!run)
             tryPlugin(ctx);
+        else if (!importOptionalSqueeze(ctx))
+            run(ctx);
     }
     for (int i = 0; i < node.output_size(); ++i) {
         std::string const& name = node.output(i);
@@ -251,7 +196,7 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
             ctx.fail("output " + std::to_string(i) + " ('" + name + "') cannot be imported");
         if (v.isTensor())
             nameTensor(v.tensor(), name);
-        values_[name] = v;
+        values()[name] = v;
     }
 }
 
@@ -260,7 +205,7 @@ void ModelImporter::renameInput(ITensor& input)
 {
     std::string const old = input.getName();
     std::string name = "__" + old;
-    while (tensorNames_.count(name) || values_.count(name))
+    while (tensorNames_.count(name) || values().count(name))
         name = "__" + name;
     log(ILogger::Severity::kWARNING, "input '" + old +
                                          "' is an output, too; a network has tensors of its own for both, " +
@@ -281,8 +226,8 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
             log(ILogger::Severity::kWARNING, "output '" + output.name() + "' is listed twice; the network has it once");
             continue;
         }
-        auto it = values_.find(output.name());
-        if (it == values_.end() || it->second.isNull())
+        auto it = values().find(output.name());
+        if (it == values().end() || it->second.isNull())
             fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
         tw_onnx::NodeProto helper;
         helper.set_name(output.name());
@@ -319,11 +264,7 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
-    for (auto const& tensor : graph.initializer()) {
-        if (values_.count(tensor.name()))
-            fail(ErrorCode::kINVALID_GRAPH, "initializer '" + tensor.name() + "' is listed twice");
-        values_[tensor.name()] = Value(weights_.read(tensor, "initializer '" + tensor.name() + "'"));
-    }
+    readInitializers(graph);
     importInputs(graph);
     for (int index : order) {
         try {

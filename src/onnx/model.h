@@ -2,6 +2,7 @@
 // Imports one ModelProto into a network: order of nodes, names, weights, folding, errors.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -50,8 +51,14 @@ public:
     };
     void import(tw_onnx::ModelProto const& model, std::string const& modelPath);
 
-    // Order in which the nodes can run; throws ImportError for cycles, duplicate and undefined names.
-    static std::vector<int> topologicalOrder(tw_onnx::GraphProto const& graph);
+    // Order in which the nodes can run, those before a node that its subgraphs read included; throws ImportError for
+    // cycles, duplicate and undefined names. `isAround` tells which names a subgraph may take from around it.
+    static std::vector<int> topologicalOrder(tw_onnx::GraphProto const& graph,
+                                             std::function<bool(std::string const&)> const& isAround = {});
+
+    // Imports a subgraph of a node: its inputs are `inputs`, other names are those around.
+    std::vector<Value> importSubgraph(tw_onnx::GraphProto const& graph, std::string const& title,
+                                      std::vector<Value> const& inputs, std::function<ITensor&(ITensor&)> enter);
 
     // How many nodes of topologicalOrder() were imported before the error.
     int nbImported() const { return nbImported_; }
@@ -72,10 +79,23 @@ public:
     bool takeWeightsName(std::string const& name) { return weightsNames_.insert(name).second; }
 
 private:
+    // The names of a graph; those of the graphs around it stand before it.
+    struct Scope
+    {
+        std::unordered_map<std::string, Value> values;
+        std::function<ITensor&(ITensor&)> enter;        // what a tensor from around goes through
+        std::unordered_map<ITensor*, ITensor*> entered; // what it became
+    };
+    // Null when nothing has the name.
+    Value find(std::string const& name);
+    bool isDefined(std::string const& name) const;
+    std::unordered_map<std::string, Value>& values() { return scopes_.back().values; }
+    void readInitializers(tw_onnx::GraphProto const& graph);
     void checkModel(tw_onnx::ModelProto const& model);
     void importInputs(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(ImportContext& ctx);
+    bool importOptionalSqueeze(ImportContext& ctx);
     void markOutputs(tw_onnx::GraphProto const& graph);
     void renameInput(ITensor& input); // one that an output is named after
     void nameTensor(ITensor& tensor, std::string const& wanted);
@@ -88,7 +108,7 @@ private:
     int opset_ = 0;
     int nbImported_ = 0;
     int64_t computedBytes_ = 0;
-    std::unordered_map<std::string, Value> values_;
+    std::vector<Scope> scopes_{1};
     std::unordered_set<std::string> layerNames_, tensorNames_, weightsNames_;
     std::unordered_map<std::string, int> nextSuffix_;
     std::unordered_set<ITensor*> named_; // inputs, outputs and tensors that carry an ONNX name

@@ -62,7 +62,7 @@ uint64_t oldTacticId(std::string const& name, int version)
     return h.value();
 }
 
-// A condition alone ended these loops: there is no count among the inputs.
+// Until 1.6 a condition alone ended loops: there is no count among the inputs.
 void renewLoop(std::string& op, std::vector<ir::FieldValue> const& fields, std::vector<ir::Value*>& inputs)
 {
     op = "loop";

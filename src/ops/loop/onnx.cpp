@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop, Scan.
+#include <algorithm>
+
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::ILoop;
+using nvinfer1::IRecurrenceLayer;
+using nvinfer1::LoopOutput;
+using nvinfer1::TripLimit;
+
+ILoop& addLoop(ImportContext& ctx, std::string const& name)
+{
+    ILoop* loop = ctx.network().addLoop();
+    if (!loop)
+        ctx.fail("the network refused a loop; see the message before this one");
+    loop->setName(name.c_str());
+    return *loop;
+}
+
+void checkCount(ImportContext const& ctx, char const* what, int have, int want)
+{
+    if (have != want)
+        ctx.invalid("graph 'body' has " + std::to_string(have) + " " + what + ", the node needs " +
+                    std::to_string(want));
+}
+
+// Values that go from trip to trip.
+class Carried
+{
+public:
+    Carried(ImportContext& ctx, ILoop& loop) : ctx_(ctx), loop_(loop) {}
+
+    ITensor& add(ITensor& first)
+    {
+        layers_.push_back(&ctx_.added(loop_.addRecurrence(first)));
+        return ctx_.out(*layers_.back());
+    }
+    void setNext(size_t i, ITensor& next, std::string const& what)
+    {
+        ITensor& first = *layers_[i]->getInput(0);
+        Dims const a = first.getDimensions(), b = next.getDimensions();
+        bool equal = first.getType() == next.getType() && a.nbDims == b.nbDims;
+        for (int d = 0; equal && d < a.nbDims; ++d)
+            equal = a.d[d] == b.d[d] || a.d[d] < 0 || b.d[d] < 0;
+        if (!equal)
+            ctx_.fail(what + " is " + typeName(first.getType()) + describe(a) + " before the first trip and " +
+                      typeName(next.getType()) + describe(b) +
+                      " after one; values that change their type or shape from trip to trip cannot be imported");
+        layers_[i]->setInput(1, next);
+    }
+    ITensor& last(size_t i)
+    {
+        return ctx_.out(ctx_.added(loop_.addLoopOutput(*layers_[i]->getOutput(0), LoopOutput::kLAST_VALUE)));
+    }
+
+private:
+    ImportContext& ctx_;
+    ILoop& loop_;
+    std::vector<IRecurrenceLayer*> layers_;
+};
+
+ITensor& stacked(ImportContext& ctx, ILoop& loop, ITensor& x, int axis, bool reverse, ITensor* length)
+{
+    auto& layer = ctx.added(loop.addLoopOutput(x, reverse ? LoopOutput::kREVERSE : LoopOutput::kCONCATENATE, axis));
+    if (length)
+        layer.setInput(1, *length);
+    return ctx.out(layer);
+}
+
+// ---- Loop
+
+bool isConstant(Value const& v, bool value)
+{
+    return v.isConstant() && v.constant().count == 1 && (v.constant().intAt(0) != 0) == value;
+}
+
+// The number of the trip, from 0.
+ITensor& addTripNumber(ImportContext& ctx, Carried& carried, size_t at)
+{
+    ITensor& number = carried.add(ctx.asTensor(Value(ctx.intScalar(0))));
+    ITensor& one = ctx.asTensor(Value(ctx.intScalar(1)));
+    carried.setNext(at, ctx.elementwise(number, one, nvinfer1::ElementWiseOperation::kSUM), "the number of the trip");
+    return number;
+}
+
+void importLoop(ImportContext& ctx)
+{
+    // In the node: M, cond, carried...; in the body: number, cond, carried... -> cond, carried..., stacked...
+    int const nbCarried = std::max(ctx.nbInputs() - 2, 0), nbStacked = ctx.nbOutputs() - nbCarried;
+    bool const hasCount = ctx.hasInput(0), hasCondition = ctx.hasInput(1);
+    if (!hasCount && !hasCondition)
+        ctx.fail("a loop without M and without cond never ends");
+    checkCount(ctx, "inputs", ctx.nbGraphInputs("body"), 2 + nbCarried);
+    if (nbStacked < 0 || ctx.nbGraphOutputs("body") < 1 + nbCarried + nbStacked)
+        ctx.invalid("graph 'body' gives " + std::to_string(ctx.nbGraphOutputs("body")) + " values, the node needs " +
+                    std::to_string(1 + nbCarried + std::max(nbStacked, 0)));
+    ILoop& loop = addLoop(ctx, ctx.name());
+    Carried carried(ctx, loop);
+    std::vector<Value> inputs;
+    inputs.emplace_back(addTripNumber(ctx, carried, 0));
+    inputs.emplace_back(ctx.filled(1, DataType::kBOOL, Dims{0, {}}));
+    for (int i = 0; i < nbCarried; ++i)
+        inputs.emplace_back(carried.add(ctx.tensor(2 + i)));
+    auto const outputs = ctx.importGraph("body", inputs);
+    if (hasCount)
+        ctx.added(loop.addTripLimit(ctx.asScalar(ctx.cast(ctx.tensor(0), DataType::kINT32)), TripLimit::kCOUNT));
+    // Without `cond` the body's condition means nothing.
+    bool const endsEarly = hasCondition && !(isConstant(ctx.input(1), true) && isConstant(outputs[0], true));
+    if (!hasCount && !endsEarly)
+        ctx.fail("a loop without M whose condition is always true never ends");
+    if (endsEarly) {
+        ITensor& goOn = carried.add(ctx.asScalar(ctx.tensor(1)));
+        carried.setNext(size_t(nbCarried) + 1, ctx.asScalar(ctx.asTensor(outputs[0])), "the condition");
+        ctx.added(loop.addTripLimit(goOn, TripLimit::kWHILE));
+    }
+    for (int i = 0; i < nbCarried; ++i) {
+        carried.setNext(size_t(i) + 1, ctx.asTensor(outputs[size_t(1 + i)]), "carried value " + std::to_string(i));
+        if (ctx.wantsOutput(i))
+            ctx.setOutput(i, carried.last(size_t(i) + 1));
+    }
+    // As long as the number of trips, which the run decides where the condition may end the loop.
+    for (int i = nbCarried; i < ctx.nbOutputs(); ++i)
+        if (ctx.wantsOutput(i))
+            ctx.setOutput(i, stacked(ctx, loop, ctx.asTensor(outputs[size_t(1 + i)]), 0, false, nullptr));
+}
+
+// ---- Scan
+
+struct ScanAttrs
+{
+    int nbStates = 0, nbScanned = 0, nbStacked = 0;
+    std::vector<int64_t> inputAxes, inputReverse, stackAxes, stackReverse;
+};
+
+std::vector<int64_t> listOf(ImportContext const& ctx, char const* attr, int count)
+{
+    auto v = ctx.attrInts(attr, std::vector<int64_t>(size_t(count), 0));
+    if (int(v.size()) != count)
+        ctx.invalid("attribute '" + std::string(attr) + "' has " + std::to_string(v.size()) + " entries, " +
+                    std::to_string(count) + " are needed");
+    return v;
+}
+
+// `skipped`: inputs of the node in front of the states.
+ScanAttrs readScan(ImportContext const& ctx, int skipped)
+{
+    ScanAttrs a;
+    int64_t const scanned = ctx.requireInt("num_scan_inputs");
+    if (scanned < 1 || scanned > ctx.nbInputs() - skipped)
+        ctx.invalid("num_scan_inputs " + std::to_string(scanned) + " is out of range for " +
+                    std::to_string(ctx.nbInputs() - skipped) + " inputs");
+    a.nbScanned = int(scanned);
+    a.nbStates = ctx.nbInputs() - skipped - a.nbScanned;
+    a.nbStacked = ctx.nbGraphOutputs("body") - a.nbStates;
+    checkCount(ctx, "inputs", ctx.nbGraphInputs("body"), a.nbStates + a.nbScanned);
+    if (a.nbStacked < 0 || ctx.nbOutputs() > a.nbStates + a.nbStacked)
+        ctx.invalid("graph 'body' gives " + std::to_string(ctx.nbGraphOutputs("body")) + " values, the node has " +
+                    std::to_string(a.nbStates) + " states and " + std::to_string(ctx.nbOutputs()) + " outputs");
+    return a;
+}
+
+// One scan over `scanned`; the outputs are the last states, then the stacks. `count`: how many trips.
+std::vector<ITensor*> scan(ImportContext& ctx, ScanAttrs const& a, std::vector<ITensor*> const& states,
+                           std::vector<ITensor*> const& scanned, ITensor& count, ITensor& length)
+{
+    ILoop& loop = addLoop(ctx, ctx.name());
+    ctx.added(loop.addTripLimit(count, TripLimit::kCOUNT));
+    Carried carried(ctx, loop);
+    std::vector<Value> inputs;
+    for (ITensor* t : states)
+        inputs.emplace_back(carried.add(*t));
+    for (size_t i = 0; i < scanned.size(); ++i)
+        inputs.emplace_back(
+            ctx.out(ctx.added(loop.addIterator(*scanned[i], int32_t(a.inputAxes[i]), a.inputReverse[i] != 0))));
+    auto const outputs = ctx.importGraph("body", inputs);
+    std::vector<ITensor*> results;
+    for (size_t i = 0; i < states.size(); ++i) {
+        carried.setNext(i, ctx.asTensor(outputs[i]), "state " + std::to_string(i));
+        results.push_back(&carried.last(i));
+    }
+    for (size_t k = 0; k < size_t(a.nbStacked); ++k) {
+        ITensor& x = ctx.asTensor(outputs[states.size() + k]);
+        int const axis = ctx.axis(a.stackAxes[k], x.getDimensions().nbDims + 1, "scan_output_axes");
+        results.push_back(&stacked(ctx, loop, x, axis, a.stackReverse[k] != 0, &length));
+    }
+    return results;
+}
+
+ITensor& sizeAlong(ImportContext& ctx, ITensor& x, int64_t axis)
+{
+    return ctx.asScalar(ctx.sizesOf(x)[size_t(axis)]);
+}
+
+void importScan(ImportContext& ctx)
+{
+    ScanAttrs a = readScan(ctx, 0);
+    a.inputAxes = listOf(ctx, "scan_input_axes", a.nbScanned);
+    a.inputReverse = listOf(ctx, "scan_input_directions", a.nbScanned);
+    a.stackAxes = listOf(ctx, "scan_output_axes", a.nbStacked);
+    a.stackReverse = listOf(ctx, "scan_output_directions", a.nbStacked);
+    std::vector<ITensor*> states, scanned;
+    for (int i = 0; i < a.nbStates; ++i)
+        states.push_back(&ctx.tensor(i));
+    for (int i = 0; i < a.nbScanned; ++i) {
+        scanned.push_back(&ctx.tensor(a.nbStates + i));
+        a.inputAxes[size_t(i)] =
+            ctx.axis(a.inputAxes[size_t(i)], scanned.back()->getDimensions().nbDims, "scan_input_axes");
+    }
+    ITensor& count = sizeAlong(ctx, *scanned[0], a.inputAxes[0]);
+    auto const results = scan(ctx, a, states, scanned, count, count);
+    for (int i = 0; i < ctx.nbOutputs(); ++i)
+        ctx.setOutput(i, *results[size_t(i)]);
+}
+
+// Opset 8: all inputs and outputs have a batch dimension in front, which a loop of its own goes along.
+void importBatchedScan(ImportContext& ctx)
+{
+    ScanAttrs a = readScan(ctx, 1);
+    a.inputAxes.assign(size_t(a.nbScanned), 0);
+    a.inputReverse = listOf(ctx, "directions", a.nbScanned);
+    a.stackAxes.assign(size_t(a.nbStacked), 0);
+    a.stackReverse.assign(size_t(a.nbStacked), 0);
+    ITensor& first = ctx.tensor(1 + a.nbStates);
+    if (first.getDimensions().nbDims < 2)
+        ctx.invalid("scanned inputs have a batch and a sequence dimension, and input " +
+                    std::to_string(1 + a.nbStates) + " has shape " + describe(first.getDimensions()));
+    ITensor &batch = sizeAlong(ctx, first, 0), &length = sizeAlong(ctx, first, 1);
+    ILoop& loop = addLoop(ctx, ctx.name() + " [batch]");
+    ctx.added(loop.addTripLimit(batch, TripLimit::kCOUNT));
+    auto slice = [&](int i) { return &ctx.out(ctx.added(loop.addIterator(ctx.tensor(i)))); };
+    ITensor* const count = ctx.hasInput(0) ? slice(0) : &length;
+    std::vector<ITensor*> states, scanned;
+    for (int i = 0; i < a.nbStates; ++i)
+        states.push_back(slice(1 + i));
+    for (int i = 0; i < a.nbScanned; ++i)
+        scanned.push_back(slice(1 + a.nbStates + i));
+    auto const results = scan(ctx, a, states, scanned, *count, length);
+    for (int i = 0; i < ctx.nbOutputs(); ++i)
+        if (ctx.wantsOutput(i))
+            ctx.setOutput(i, stacked(ctx, loop, *results[size_t(i)], 0, false, &batch));
+}
+
+} // namespace
+
+void register_loop(ImporterMap& map)
+{
+    map.add("Loop", importLoop);
+    map.add("Scan", importBatchedScan, 1, 8);
+    map.add("Scan", importScan, 9);
+}
+
+} // namespace tw::onnx

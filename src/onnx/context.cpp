@@ -261,6 +261,16 @@ std::vector<float> ImportContext::attrFloats(char const* attr, std::vector<float
     return {a->floats().begin(), a->floats().end()};
 }
 
+std::vector<std::string> ImportContext::attrStrings(char const* attr, Where where) const
+{
+    auto const* a = findAttr(attr);
+    if (!a)
+        return {};
+    if (!isA(*a, AttributeProto::STRINGS, true))
+        invalid("attribute '" + std::string(attr) + "' must be a list of strings", where);
+    return {a->strings().begin(), a->strings().end()};
+}
+
 Constant ImportContext::attrTensor(char const* attr, Where where) const
 {
     auto const* a = findAttr(attr);

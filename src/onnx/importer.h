@@ -177,8 +177,9 @@ public:
                                   Where where = Where::current()) const;
     std::vector<float> attrFloats(char const* attr, std::vector<float> const& absent = {},
                                   Where where = Where::current()) const;
-    Constant attrTensor(char const* attr, Where where = Where::current()) const; // required
-    int64_t requireInt(char const* attr, Where where = Where::current()) const;  // error when absent
+    std::vector<std::string> attrStrings(char const* attr, Where where = Where::current()) const; // none when absent
+    Constant attrTensor(char const* attr, Where where = Where::current()) const;                  // required
+    int64_t requireInt(char const* attr, Where where = Where::current()) const;                   // error when absent
     std::vector<int64_t> requireInts(char const* attr, Where where = Where::current()) const;
 
     // ---- inputs and outputs

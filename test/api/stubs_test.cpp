@@ -88,7 +88,6 @@ TEST(Stubs, GiveTheFailureValueAndOneErrorLine)
         EXPECT_EQ(recorder.getErrorCode(errors - 1), ErrorCode::kUNSUPPORTED_STATE) << name;
         EXPECT_TRUE(contains(logger.lastError(), name)) << logger.lastError();
     };
-    expectOne(!net.addRNNv2(*x, 1, 4, 1, RNNOperation::kRELU), "INetworkDefinition::addRNNv2");
     expectOne(!net.addQuantize(*x, *x), "INetworkDefinition::addQuantize");
     expectOne(!net.addDequantize(*x, *x), "INetworkDefinition::addDequantize");
     EXPECT_EQ(net.getNbLayers(), 0);

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// IRNNv2Layer: a stack of recurrences, batch first. Level i of both directions has the layer indices 2 i and 2 i + 1.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "api/setter.h"
+#include "ops/concatenation/op.h"
+#include "ops/gather/op.h"
+#include "ops/recurrence/op.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace {
+
+using nvinfer1::RNNGateType;
+using nvinfer1::RNNOperation;
+using ops::recurrence::Cell;
+
+constexpr int32_t kMostLevels = 1024;
+constexpr char const* kGateNames[] = {"kINPUT", "kOUTPUT", "kFORGET", "kUPDATE", "kRESET", "kCELL", "kHIDDEN"};
+
+// In the order of ops/recurrence/op.h.
+std::vector<RNNGateType> gatesOf(RNNOperation op)
+{
+    if (op == RNNOperation::kLSTM)
+        return {RNNGateType::kINPUT, RNNGateType::kOUTPUT, RNNGateType::kFORGET, RNNGateType::kCELL};
+    if (op == RNNOperation::kGRU)
+        return {RNNGateType::kUPDATE, RNNGateType::kRESET, RNNGateType::kHIDDEN};
+    return {RNNGateType::kINPUT};
+}
+
+enum InputSlot : int32_t // of the layer
+{
+    kData = 0,
+    kHidden = 1,
+    kCellState = 2,
+    kLengths = 3,
+    kSlots = 4,
+};
+
+struct RecurrentLayer final : LayerObject<nvinfer1::IRNNv2Layer>
+{
+    using Key = std::tuple<int32_t, RNNGateType, bool>;
+    int32_t levels = 1, hidden = 1, maxSteps = 1;
+    RNNOperation operation{};
+    nvinfer1::RNNInputMode inputMode = nvinfer1::RNNInputMode::kLINEAR;
+    nvinfer1::RNNDirection direction = nvinfer1::RNNDirection::kUNIDIRECTION;
+    std::map<Key, nvinfer1::Weights> matrices, biases;
+
+    int maxInputs() const override { return kSlots; }
+    int outputCount() const override { return operation == RNNOperation::kLSTM ? 3 : 2; }
+    std::vector<nvinfer1::Weights> heldWeights() const override
+    {
+        std::vector<nvinfer1::Weights> all;
+        for (auto const* some : {&matrices, &biases})
+            for (auto const& [key, w] : *some)
+                all.push_back(w);
+        return all;
+    }
+    Result<void> onSetInput(int index, TensorObject&) override
+    {
+        if (index == kCellState && operation != RNNOperation::kLSTM)
+            return error("only LSTM cells have a cell state");
+        return {};
+    }
+    int directions() const { return direction == nvinfer1::RNNDirection::kBIDIRECTION ? 2 : 1; }
+
+    Result<void> lower(LowerContext& ctx) override
+    {
+        ir::Value* x = ctx.in(kData);
+        std::vector<ir::Value*> in{x, ctx.in(kHidden), ctx.in(kCellState), ctx.in(kLengths)};
+        TW_TRY(ctx.shareBatch(in));
+        TW_TRY(checkData(*x));
+        x = in[kData];
+        std::vector<std::vector<ir::Value*>> states(2);
+        for (int32_t level = 0; level < levels; ++level) {
+            TW_ASSIGN(ir::Node * node, lowerLevel(ctx, x, level, in));
+            x = node->outputs[0];
+            for (size_t i = 1; i < node->outputs.size(); ++i)
+                states[i - 1].push_back(node->outputs[i]);
+        }
+        ctx.output(0, x);
+        for (int i = 1; i < int(outputs.size()); ++i) {
+            TW_ASSIGN(ir::Value * joined, joinedStates(ctx, states[size_t(i) - 1], i == 1 ? "hidden" : "cell"));
+            ctx.output(i, joined);
+        }
+        return {};
+    }
+
+private:
+    Result<void> checkData(ir::Value const& x) const
+    {
+        if (x.rank() < 2)
+            return error("input '" + x.name + "' must have at least 2 dimensions, those of steps and of data");
+        ir::Dim const steps = x.shape[x.shape.size() - 2], data = x.shape.back();
+        if (steps.isConst() && steps.value() > maxSteps)
+            return error("input '" + x.name + "' has " + steps.str() + " steps, more than the longest sequence of " +
+                         std::to_string(maxSteps));
+        if (!data.isConst())
+            return error("the data length of input '" + x.name + "' must not be a wildcard");
+        if (inputMode == nvinfer1::RNNInputMode::kSKIP && data.value() != hidden)
+            return error("with kSKIP the data length " + data.str() + " must be the hidden size " +
+                         std::to_string(hidden));
+        return {};
+    }
+    Result<ir::Node*> lowerLevel(LowerContext& ctx, ir::Value* x, int32_t level, std::vector<ir::Value*> const& in)
+    {
+        ops::recurrence::Attrs a;
+        a.cell = operation == RNNOperation::kLSTM  ? Cell::kLstm
+                 : operation == RNNOperation::kGRU ? Cell::kGru
+                                                   : Cell::kRnn;
+        a.direction = directions() == 2 ? ops::recurrence::Direction::kBoth : ops::recurrence::Direction::kForward;
+        a.hidden = hidden;
+        a.linearBeforeReset = a.cell == Cell::kGru;
+        a.batchFirst = true;
+        if (operation == RNNOperation::kRELU) {
+            a.functions.assign(size_t(directions()), int64_t(ops::recurrence::Function::kRelu));
+            a.alpha.assign(size_t(directions()), 0.0);
+            a.beta = a.alpha;
+        }
+        bool const skips = level == 0 && inputMode == nvinfer1::RNNInputMode::kSKIP;
+        ir::Value* w = nullptr;
+        if (!skips) {
+            TW_ASSIGN(w, matrix(ctx, x->type, level, true, x->shape.back().value()));
+        }
+        TW_ASSIGN(ir::Value * r, matrix(ctx, x->type, level, false, hidden));
+        TW_ASSIGN(ir::Value * b, bias(ctx, x->type, level));
+        TW_ASSIGN(ir::Value * h, stateOf(ctx, in[kHidden], level, "hidden"));
+        TW_ASSIGN(ir::Value * c, stateOf(ctx, in[kCellState], level, "cell"));
+        std::vector<ir::Value*> inputs{x, r, w, b, in[kLengths], h};
+        if (c)
+            inputs.push_back(c);
+        return ctx.add(ops::recurrence::def(), std::move(a), std::move(inputs),
+                       levels > 1 ? std::to_string(level) : "");
+    }
+    // Numbers of all gates and directions of a level, one after the other: parts(layer index, gate) gives some of each.
+    template <class Parts>
+    Result<ir::Value*> constant(LowerContext& ctx, tw::DataType type, Extents const& dims, int32_t level,
+                                ir::WeightsRole role, Parts const& parts)
+    {
+        Tensor all(type, dims);
+        int64_t at = 0;
+        for (int32_t d = 0; d < directions(); ++d)
+            TW_TRY(parts(level * directions() + d, [&](nvinfer1::Weights const& w) {
+                TensorRef const from{toCore(w.type), {w.count}, const_cast<void*>(w.values)};
+                for (int64_t i = 0; i < w.count; ++i)
+                    all.ref().set(at++, from.get(i));
+            }));
+        auto c = std::make_shared<ir::Constant>();
+        c->layer = name;
+        c->role = role;
+        c->data = Blob::copy(all.data(), size_t(all.ref().sizeBytes()));
+        char const* const what = role == ir::WeightsRole::kBias ? ".bias" : ".kernel";
+        return ctx.graph().addConstant(name + what, type, dims, std::move(c));
+    }
+    Result<ir::Value*> matrix(LowerContext& ctx, tw::DataType type, int32_t level, bool isW, int64_t columns)
+    {
+        auto const gates = gatesOf(operation);
+        Extents const dims{directions(), int64_t(gates.size()) * hidden, columns};
+        return constant(ctx, type, dims, level, ir::WeightsRole::kKernel, [&](int32_t index, auto const& put) {
+            for (RNNGateType gate : gates) {
+                auto const found = matrices.find({index, gate, isW});
+                int64_t const count = found == matrices.end() ? 0 : found->second.count;
+                if (count != hidden * columns)
+                    return wrongCount("weights", index, gate, isW, count, hidden * columns);
+                put(found->second);
+            }
+            return Result<void>();
+        });
+    }
+    Result<ir::Value*> bias(LowerContext& ctx, tw::DataType type, int32_t level)
+    {
+        auto const gates = gatesOf(operation);
+        Extents const dims{directions(), 2 * int64_t(gates.size()) * hidden};
+        std::vector<float> const zeros(size_t(hidden), 0.0F);
+        nvinfer1::Weights const none{nvinfer1::DataType::kFLOAT, zeros.data(), hidden};
+        return constant(ctx, type, dims, level, ir::WeightsRole::kBias, [&](int32_t index, auto const& put) {
+            for (bool isW : {true, false})
+                for (RNNGateType gate : gates) {
+                    auto const found = biases.find({index, gate, isW});
+                    bool const given = found != biases.end() && found->second.count != 0;
+                    if (given && found->second.count != hidden)
+                        return wrongCount("bias", index, gate, isW, found->second.count, hidden);
+                    put(given ? found->second : none);
+                }
+            return Result<void>();
+        });
+    }
+    Result<void> wrongCount(char const* what, int32_t index, RNNGateType gate, bool isW, int64_t count,
+                            int64_t wanted) const
+    {
+        return error(std::string(isW ? "input " : "recurrent ") + what + " of gate " + kGateNames[int(gate)] +
+                     " of layer index " + std::to_string(index) + " has count " + std::to_string(count) + ", but " +
+                     std::to_string(wanted) + " was expected");
+    }
+    // The level's part of [N..., levels * directions, H].
+    Result<ir::Value*> stateOf(LowerContext& ctx, ir::Value* all, int32_t level, std::string const& what)
+    {
+        if (!all || levels == 1)
+            return all;
+        if (all->rank() < 2)
+            return error("the " + what + " state '" + all->name + "' must have at least 2 dimensions");
+        ir::Dim const given = all->shape[all->shape.size() - 2];
+        if (given.isConst() && given.value() != levels * directions())
+            return error("the " + what + " state '" + all->name + "' has " + given.str() + " levels, but " +
+                         std::to_string(levels * directions()) + " were expected");
+        int32_t const picked[] = {level * directions(), level * directions() + 1};
+        ir::Value* indices = ctx.graph().addConstant(name + ".levels", tw::DataType::kInt32, {directions()}, picked);
+        ops::gather::Attrs a;
+        a.axis = all->rank() - 2;
+        TW_ASSIGN(ir::Node * node,
+                  ctx.add(ops::gather::def(), std::move(a), {all, indices}, what + std::to_string(level)));
+        return node->outputs[0];
+    }
+    static Result<ir::Value*> joinedStates(LowerContext& ctx, std::vector<ir::Value*> const& states,
+                                           std::string const& what)
+    {
+        if (states.size() == 1)
+            return states[0];
+        TW_ASSIGN(ir::Node * node,
+                  ctx.add(ops::concatenation::def(), ops::concatenation::Attrs(states[0]->rank() - 2), states, what));
+        return node->outputs[0];
+    }
+};
+
+RecurrentLayer& self(nvinfer1::IRNNv2Layer* l)
+{
+    return static_cast<RecurrentLayer&>(*l);
+}
+RecurrentLayer const& self(nvinfer1::IRNNv2Layer const* l)
+{
+    return static_cast<RecurrentLayer const&>(*l);
+}
+
+std::string checkPositive(int32_t value, int32_t most, char const* what)
+{
+    if (value >= 1 && value <= most)
+        return {};
+    return std::string(what) + " " + std::to_string(value) + " is out of range (allowed: 1.." + std::to_string(most) +
+           ")";
+}
+
+std::string checkOperation(RecurrentLayer const& l, RNNOperation op)
+{
+    if (std::string why = checkEnum(op, "recurrent operation"); !why.empty())
+        return why;
+    if ((op == RNNOperation::kLSTM) != (l.operation == RNNOperation::kLSTM))
+        return "a layer made for " + std::string(l.operation == RNNOperation::kLSTM ? "kLSTM" : "another cell") +
+               " has " + std::to_string(l.outputs.size()) +
+               " outputs: add another layer instead of changing its operation";
+    return {};
+}
+
+void setGate(RecurrentLayer& l, std::map<RecurrentLayer::Key, nvinfer1::Weights>& to, char const* method,
+             RecurrentLayer::Key const& key, nvinfer1::Weights const& w)
+{
+    guardedVoid(l.reporter(), [&]() -> Result<void> {
+        int32_t const index = std::get<0>(key), most = 2 * l.levels;
+        if (index < 0 || index >= most)
+            return l.error(std::string(method) + ": layer index " + std::to_string(index) +
+                           " is out of range (allowed: 0.." + std::to_string(most - 1) + ")");
+        if (std::string why = checkEnum(std::get<1>(key), "gate"); !why.empty())
+            return l.error(std::string(method) + ": " + why);
+        TW_TRY(checkWeights(w, method));
+        if (w.type != nvinfer1::DataType::kFLOAT && w.type != nvinfer1::DataType::kHALF)
+            return l.error(std::string(method) + ": weights must be kFLOAT or kHALF");
+        l.changed();
+        to[key] = w;
+        return {};
+    });
+}
+
+nvinfer1::Weights getGate(std::map<RecurrentLayer::Key, nvinfer1::Weights> const& from, RecurrentLayer::Key const& key)
+{
+    auto const found = from.find(key);
+    return found == from.end() ? nvinfer1::Weights{nvinfer1::DataType::kFLOAT, nullptr, 0} : found->second;
+}
+
+nvinfer1::ITensor* slot(RecurrentLayer const& l, int32_t i)
+{
+    return i < int32_t(l.inputs.size()) ? l.inputs[size_t(i)] : nullptr;
+}
+
+} // namespace
+
+namespace nvinfer1 {
+
+IRNNv2Layer* INetworkDefinition::addRNNv2(ITensor& input, int32_t layerCount, int32_t hiddenSize, int32_t maxSeqLen,
+                                          RNNOperation op) noexcept
+{
+    return addLayer<RecurrentLayer>(*this, LayerType::kRNN_V2, "RNN", {&input}, [&](RecurrentLayer& l) -> Result<void> {
+        for (std::string const& why :
+             {checkEnum(op, "recurrent operation"), checkPositive(layerCount, kMostLevels, "layer count"),
+              checkPositive(hiddenSize, 1 << 20, "hidden size"),
+              checkPositive(maxSeqLen, INT32_MAX, "sequence length")})
+            if (!why.empty())
+                return invalidArgument("addRNNv2: " + why);
+        l.operation = op;
+        l.levels = layerCount;
+        l.hidden = hiddenSize;
+        l.maxSteps = maxSeqLen;
+        return {};
+    });
+}
+
+int32_t IRNNv2Layer::getLayerCount() const noexcept
+{
+    return self(this).levels;
+}
+int32_t IRNNv2Layer::getHiddenSize() const noexcept
+{
+    return self(this).hidden;
+}
+int32_t IRNNv2Layer::getMaxSeqLength() const noexcept
+{
+    return self(this).maxSteps;
+}
+int32_t IRNNv2Layer::getDataLength() const noexcept
+{
+    Dims const d = self(this).inputs[kData]->getDimensions();
+    return d.nbDims > 0 ? d.d[d.nbDims - 1] : -1;
+}
+void IRNNv2Layer::setSequenceLengths(ITensor& seqLengths) noexcept
+{
+    setInput(kLengths, seqLengths);
+}
+ITensor* IRNNv2Layer::getSequenceLengths() const noexcept
+{
+    return slot(self(this), kLengths);
+}
+void IRNNv2Layer::setOperation(RNNOperation op) noexcept
+{
+    RecurrentLayer& l = self(this);
+    setField(l, l.operation, op, [&](RNNOperation v) { return checkOperation(l, v); });
+}
+RNNOperation IRNNv2Layer::getOperation() const noexcept
+{
+    return self(this).operation;
+}
+void IRNNv2Layer::setInputMode(RNNInputMode op) noexcept
+{
+    setField(self(this), self(this).inputMode, op, [](RNNInputMode v) { return checkEnum(v, "input mode"); });
+}
+RNNInputMode IRNNv2Layer::getInputMode() const noexcept
+{
+    return self(this).inputMode;
+}
+void IRNNv2Layer::setDirection(RNNDirection op) noexcept
+{
+    setField(self(this), self(this).direction, op, [](RNNDirection v) { return checkEnum(v, "direction"); });
+}
+RNNDirection IRNNv2Layer::getDirection() const noexcept
+{
+    return self(this).direction;
+}
+void IRNNv2Layer::setWeightsForGate(int32_t layerIndex, RNNGateType gate, bool isW, Weights weights) noexcept
+{
+    setGate(self(this), self(this).matrices, "setWeightsForGate", {layerIndex, gate, isW}, weights);
+}
+Weights IRNNv2Layer::getWeightsForGate(int32_t layerIndex, RNNGateType gate, bool isW) const noexcept
+{
+    return getGate(self(this).matrices, {layerIndex, gate, isW});
+}
+void IRNNv2Layer::setBiasForGate(int32_t layerIndex, RNNGateType gate, bool isW, Weights bias) noexcept
+{
+    setGate(self(this), self(this).biases, "setBiasForGate", {layerIndex, gate, isW}, bias);
+}
+Weights IRNNv2Layer::getBiasForGate(int32_t layerIndex, RNNGateType gate, bool isW) const noexcept
+{
+    return getGate(self(this).biases, {layerIndex, gate, isW});
+}
+void IRNNv2Layer::setHiddenState(ITensor& hidden) noexcept
+{
+    setInput(kHidden, hidden);
+}
+ITensor* IRNNv2Layer::getHiddenState() const noexcept
+{
+    return slot(self(this), kHidden);
+}
+void IRNNv2Layer::setCellState(ITensor& cell) noexcept
+{
+    setInput(kCellState, cell);
+}
+ITensor* IRNNv2Layer::getCellState() const noexcept
+{
+    return slot(self(this), kCellState);
+}
+
+} // namespace nvinfer1

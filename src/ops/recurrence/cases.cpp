@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/cases.h"
+
+#include "ops/recurrence/op.h"
+
+namespace tw::ops::recurrence {
+
+namespace {
+
+struct Layer
+{
+    Attrs attrs;
+    int64_t steps = 3, batch = 2, inputs = 4;
+    DataType type = DataType::kFloat;
+    bool w = true, bias = true, lengths = false, h0 = false, c0 = false, peepholes = false;
+    bool known = true; // weights are constants
+};
+
+Extents stateOf(Layer const& l)
+{
+    int64_t const d = directionsOf(l.attrs);
+    return l.attrs.batchFirst ? Extents{l.batch, d, l.attrs.hidden} : Extents{d, l.batch, l.attrs.hidden};
+}
+
+// All steps, then fewer.
+CaseInput lengthsOf(Layer const& l)
+{
+    std::vector<double> v;
+    for (int64_t n = 0; n < l.batch; ++n)
+        v.push_back(double(l.steps - 2 * n % (l.steps + 1)));
+    return input(DataType::kInt32, {l.batch}, v);
+}
+
+void add(CaseList& list, std::string const& name, Layer const& l)
+{
+    int64_t const d = directionsOf(l.attrs), h = l.attrs.hidden, g = gatesOf(l.attrs.cell) * h;
+    auto given = [&](bool present, CaseInput in) { return present ? std::move(in) : absent(); };
+    auto weights = [&](Extents const& dims) { return l.known ? constant(l.type, dims) : input(l.type, dims); };
+    Extents const x = l.attrs.batchFirst ? Extents{l.batch, l.steps, l.inputs} : Extents{l.steps, l.batch, l.inputs};
+    list.add(name, l.attrs,
+             {input(l.type, x), weights({d, g, h}), given(l.w, weights({d, g, l.inputs})),
+              given(l.bias, weights({d, 2 * g})), given(l.lengths, lengthsOf(l)),
+              given(l.h0, input(l.type, stateOf(l))), given(l.c0, input(l.type, stateOf(l))),
+              given(l.peepholes, weights({d, 3 * h}))});
+}
+
+std::string nameOf(Attrs const& a)
+{
+    static constexpr char const *kCells[] = {"rnn", "lstm", "gru"}, *kDirections[] = {"", "_reverse", "_both"};
+    return std::string(kCells[int(a.cell)]) + (a.linearBeforeReset ? "_linear" : "") + kDirections[int(a.direction)] +
+           (a.batchFirst ? "_batch_first" : "");
+}
+
+// With relu where functions are asked for, so that numbers can be checked by hand: H = E = 1, weights w, r of the gates.
+void byHand(CaseList& list)
+{
+    auto shaped = [](Extents const& dims, std::vector<double> const& v) { return f32(dims, v); };
+    auto in = [&](std::vector<double> const& v) { return shaped({int64_t(v.size()), 1, 1}, v); };
+    auto row = [&](std::vector<double> const& v) { return shaped({1, int64_t(v.size())}, v); };
+    auto column = [&](std::vector<double> const& v) { return shaped({1, int64_t(v.size()), 1}, v); };
+    Attrs rnn;
+    rnn.functions = {int64_t(Function::kRelu)};
+    rnn.alpha = rnn.beta = {0};
+    // h = 2 x + 3 h + 1
+    list.add("rnn_by_hand", rnn, {in({1, -5, 2}), column({3}), column({2}), row({0.5, 0.5})}, {{3, 0, 5}, {5}});
+    rnn.direction = Direction::kReverse;
+    list.add("rnn_reverse_by_hand", rnn, {in({1, -5, 2}), column({3}), column({2}), row({0.5, 0.5})},
+             {{21, 6, 5}, {21}});
+    list.add("rnn_length_by_hand", rnn,
+             {in({1, 4, 2}), column({3}), column({2}), absent(), input(DataType::kInt32, {1}, {2})},
+             {{26, 8, 0}, {26}});
+    Attrs lstm;
+    lstm.cell = Cell::kLstm;
+    lstm.functions = {int64_t(Function::kRelu), int64_t(Function::kRelu), int64_t(Function::kRelu)};
+    lstm.alpha = lstm.beta = {0, 0, 0};
+    // i = x, o = 1, f = 2, c = x + h
+    list.add("lstm_by_hand", lstm,
+             {in({1, 2}), column({0, 0, 0, 1}), column({1, 0, 0, 1}), row({0, 1, 2, 0, 0, 0, 0, 0}), absent(), absent(),
+              f32({1, 1, 1}, {3})},
+             {{7, 32}, {32}, {32}});
+    // i = x + c = 2, f = 2 + 3 c = 5, c' = 5 + 2, o = 1 + 2 c'
+    list.add("lstm_peepholes_by_hand", lstm,
+             {in({1}), column({0, 0, 0, 1}), column({1, 0, 0, 1}), row({0, 1, 2, 0, 0, 0, 0, 0}), absent(), absent(),
+              f32({1, 1, 1}, {1}), row({1, 2, 3})},
+             {{105}, {105}, {7}});
+    lstm.inputForget = true;
+    lstm.clip = 4;
+    // i = min(x, 4), f = 1 - i, g = min(x, 4), o = 1
+    list.add("lstm_clip_by_hand", lstm,
+             {in({5}), column({0, 0, 0, 1}), column({1, 0, 0, 1}), row({0, 1, 2, 0, 0, 0, 0, 0}), absent(), absent(),
+              f32({1, 1, 1}, {2})},
+             {{10}, {10}, {10}}); // -3 * 2 + 4 * 4
+    Attrs gru;
+    gru.cell = Cell::kGru;
+    gru.functions = {int64_t(Function::kAffine), int64_t(Function::kRelu)};
+    gru.alpha = {1, 0};
+    gru.beta = {0.5, 0};
+    // z = 0.5, r = x + 0.5, n = x + 2 r h + b
+    list.add("gru_by_hand", gru,
+             {in({1, 2}), column({0, 0, 2}), column({0, 1, 1}), row({0, 0, 0, 0, 0, 1}), absent(), f32({1, 1, 1}, {2})},
+             {{5, 16.5}, {16.5}}); // 0.5 * (1 + 6 + 1) + 1; 0.5 * (2 + 25 + 1) + 2.5
+    gru.linearBeforeReset = true;
+    // n = x + r (2 h + b)
+    list.add("gru_linear_by_hand", gru,
+             {in({1, 2}), column({0, 0, 2}), column({0, 1, 1}), row({0, 0, 0, 0, 0, 1}), absent(), f32({1, 1, 1}, {2})},
+             {{5.25, 18}, {18}}); // 0.5 * (1 + 7.5) + 1; 0.5 * (2 + 28.75) + 2.625
+}
+
+std::vector<Attrs> allCells(int64_t hidden)
+{
+    std::vector<Attrs> out;
+    for (Cell cell : {Cell::kRnn, Cell::kLstm, Cell::kGru})
+        for (bool linear : {false, true})
+            for (Direction d : {Direction::kForward, Direction::kReverse, Direction::kBoth}) {
+                Attrs a;
+                a.cell = cell;
+                a.linearBeforeReset = linear;
+                a.direction = d;
+                a.hidden = hidden;
+                if (!linear || cell == Cell::kGru)
+                    out.push_back(a);
+            }
+    return out;
+}
+
+// Every cell and direction with everything that is optional there and not, in both layouts.
+void options(CaseList& list)
+{
+    for (Attrs a : allCells(5))
+        for (int bits = 0; bits < 16; ++bits) {
+            Layer l;
+            a.batchFirst = bits & 1;
+            l.attrs = a;
+            l.bias = bits & 2;
+            l.lengths = bits & 4;
+            l.h0 = bits & 8;
+            l.c0 = l.h0 && a.cell == Cell::kLstm;
+            add(list, nameOf(a) + (l.bias ? "_bias" : "") + (l.lengths ? "_lengths" : "") + (l.h0 ? "_state" : ""), l);
+        }
+}
+
+void sizes(CaseList& list)
+{
+    for (Attrs a : allCells(1))
+        for (int64_t hidden : {1, 7, 8, 15, 16, 17, 31, 33, 40})
+            for (int64_t batch : {1, 2, 5}) {
+                a.hidden = hidden;
+                Layer l;
+                l.attrs = a;
+                l.batch = batch;
+                l.steps = hidden % 2 ? 7 : 1;
+                l.inputs = batch == 2 ? 19 : 3;
+                l.h0 = hidden % 3 == 0;
+                l.lengths = hidden == 17;
+                add(list, nameOf(a) + "_h" + std::to_string(hidden) + "_n" + std::to_string(batch), l);
+            }
+    for (Attrs a : allCells(67))
+        for (int64_t batch : {1, 9, 33}) {
+            Layer l;
+            l.attrs = a;
+            l.batch = batch;
+            l.steps = 4;
+            l.inputs = 65;
+            l.lengths = batch == 9;
+            add(list, nameOf(a) + "_wide_n" + std::to_string(batch), l);
+        }
+    for (Attrs a : allCells(6)) {
+        Layer l;
+        l.attrs = a;
+        l.h0 = true;
+        l.steps = 0;
+        add(list, nameOf(a) + "_no_steps", l);
+        l.steps = 2;
+        l.batch = 0;
+        add(list, nameOf(a) + "_no_batch", l);
+        l.batch = 2;
+        l.inputs = 0;
+        add(list, nameOf(a) + "_no_inputs", l);
+        l.inputs = 6;
+        l.w = false;
+        add(list, nameOf(a) + "_no_weights", l);
+        l.w = true;
+        l.known = false;
+        add(list, nameOf(a) + "_unknown_weights", l);
+        l.known = true;
+        l.type = DataType::kHalf;
+        l.lengths = true;
+        add(list, nameOf(a) + "_half", l);
+        l.w = false;
+        l.attrs.batchFirst = true;
+        add(list, nameOf(a) + "_half_no_weights", l);
+    }
+}
+
+void lstmOptions(CaseList& list)
+{
+    for (int bits = 1; bits < 16; ++bits) {
+        Layer l;
+        l.attrs.cell = Cell::kLstm;
+        l.attrs.hidden = 9;
+        l.attrs.direction = bits & 8 ? Direction::kBoth : Direction::kForward;
+        l.attrs.inputForget = bits & 1;
+        l.attrs.clip = bits & 2 ? 0.4 : 0;
+        l.peepholes = bits & 4;
+        l.h0 = l.c0 = true;
+        l.lengths = bits & 2;
+        add(list, nameOf(l.attrs) + "_option_" + std::to_string(bits), l);
+        l.type = DataType::kHalf;
+        add(list, nameOf(l.attrs) + "_half_option_" + std::to_string(bits), l);
+    }
+    Layer l;
+    l.attrs.cell = Cell::kLstm;
+    l.attrs.hidden = 4;
+    l.c0 = true; // and no hidden state
+    add(list, "lstm_cell_state", l);
+}
+
+// Each function in each place; a jump would make a difference of rounding errors.
+void functions(CaseList& list)
+{
+    for (Attrs a : allCells(6))
+        for (int f = 0; f < kFunctions; ++f) {
+            if (Function(f) == Function::kThresholdedRelu || a.direction == Direction::kReverse)
+                continue;
+            int const count = functionsOf(a.cell) * directionsOf(a);
+            for (int i = 0; i < count; ++i) {
+                a.functions.push_back((f + i) % kFunctions);
+                if (Function(a.functions.back()) == Function::kThresholdedRelu)
+                    a.functions.back() = int64_t(Function::kElu);
+                a.alpha.push_back(0.3 + 0.1 * i);
+                a.beta.push_back(0.6 - 0.1 * i);
+            }
+            if (f % 2)
+                a.clip = 0.5;
+            Layer l;
+            l.attrs = a;
+            l.h0 = true;
+            add(list, nameOf(a) + "_function_" + std::to_string(f), l);
+            a.functions.clear();
+            a.alpha.clear();
+            a.beta.clear();
+        }
+    Attrs a;
+    a.functions = {int64_t(Function::kThresholdedRelu)};
+    a.alpha = {1};
+    a.beta = {0};
+    list.add("thresholded_relu", a, {f32({4, 1, 1}, {2, 0.5, 1, 3}), f32({1, 1, 1}, {0.25}), f32({1, 1, 1}, {1})},
+             {{2, 0, 0, 3}, {3}});
+}
+
+} // namespace
+
+void cases(CaseList& list)
+{
+    byHand(list);
+    options(list);
+    sizes(list);
+    lstmOptions(list);
+    functions(list);
+    Attrs a;
+    a.cell = Cell::kLstm;
+    a.hidden = 3;
+    a.batchFirst = true;
+    list.add("more_batches", a,
+             {f32({2, 3, 4, 2}), f32({1, 12, 3}), f32({1, 12, 2}), absent(), input(DataType::kInt32, {2, 3}),
+              f32({2, 3, 1, 3}), f32({2, 3, 1, 3})});
+    list.add("no_batches", a,
+             {f32({4, 2}), f32({1, 12, 3}), f32({1, 12, 2}), absent(), input(DataType::kInt32, {}, {3})});
+    list.add("lengths_outside", a,
+             {f32({3, 4, 2}), f32({1, 12, 3}), f32({1, 12, 2}), absent(), input(DataType::kInt32, {3}, {-2, 9, 4})});
+}
+
+} // namespace tw::ops::recurrence

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrence/cpu_steps.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "device/large_pages.h"
+#include "kernels/cpu/gemm_jit.h"
+#include "kernels/cpu/gemv_jit.h"
+#include "ops/recurrence/cpu_phases.h"
+#include "ops/recurrence/op.h"
+#include "ops/recurrence/steps.h"
+
+namespace tw::ops::recurrence {
+
+namespace {
+
+using kernels::GemmJit;
+using kernels::GemmJitOptions;
+using kernels::GemmOffsets;
+using kernels::GemmShape;
+using kernels::GemvJit;
+using kernels::GemvJitOptions;
+using kernels::jit::Isa;
+
+constexpr int64_t kLeastShared = 20000; // products of a step that gain from a second worker: some 500 ns of them
+
+// What is known of a layer when it is loaded.
+struct Plan
+{
+    Attrs attrs;
+    StepKernels const* kernels = nullptr;
+    GemmJitOptions product;
+    int64_t inputs = 0, stride = 0; // hidden units in whole vectors
+    bool hasW = false;              // and something to multiply by it
+    bool skips = false;             // there is no w
+    int threads = 1;
+
+    int gates() const { return gatesOf(attrs.cell); }
+    int directions() const { return directionsOf(attrs); }
+    int64_t blocks() const { return stride / kernels->floats; }
+    int64_t columns() const { return directions() * gates() * stride; } // of the product
+    bool isTwoPhase() const { return attrs.cell == Cell::kGru && !attrs.linearBeforeReset; }
+    int phasesEach() const { return isTwoPhase() ? 2 : 1; }
+    int64_t panelFloats(int gateCount) const { return gateCount * stride * attrs.hidden; }
+    GemmShape shape(int64_t rows) const { return {rows, columns(), inputs, inputs, 1, 1, inputs}; }
+};
+
+struct Packed
+{
+    device::PackedFloats w, bias, recurrent, recurrentBias;
+};
+
+// Column of the product, or row of the weights: gate g of direction d of hidden unit j.
+int64_t columnOf(Plan const& p, int d, int g, int64_t j)
+{
+    return (int64_t(d) * p.gates() + g) * p.stride + j;
+}
+int64_t weightsRow(Plan const& p, int d, int g, int64_t j)
+{
+    return (int64_t(d) * p.gates() + g) * p.attrs.hidden + j;
+}
+
+template <class F>
+void forUnits(Plan const& p, F const& f)
+{
+    for (int d = 0; d < p.directions(); ++d)
+        for (int g = 0; g < p.gates(); ++g)
+            for (int64_t j = 0; j < p.attrs.hidden; ++j)
+                f(d, g, j);
+}
+
+// Both biases go into the product, but of the gate whose recurrent one the reset gate acts on.
+void packBias(Plan const& p, float const* bias, Packed& to)
+{
+    int64_t const gates = int64_t(p.gates()) * p.attrs.hidden;
+    forUnits(p, [&](int d, int g, int64_t j) {
+        float const* const b = bias + 2 * d * gates + g * p.attrs.hidden + j;
+        bool const apart = p.attrs.cell == Cell::kGru && p.attrs.linearBeforeReset && g == 2;
+        to.bias.data()[columnOf(p, d, g, j)] = apart ? b[0] : b[0] + b[gates];
+        if (apart)
+            to.recurrentBias.data()[d * p.stride + j] = b[gates];
+    });
+}
+
+void packInputs(Plan const& p, float const* w, Packed& to)
+{
+    std::vector<float> rows(size_t(p.columns() * p.inputs), 0.0F);
+    forUnits(p, [&](int d, int g, int64_t j) {
+        std::copy_n(w + weightsRow(p, d, g, j) * p.inputs, p.inputs, rows.begin() + columnOf(p, d, g, j) * p.inputs);
+    });
+    GemmJit::packB(p.product, p.shape(1), rows.data(), to.w.data());
+}
+
+// Panels of gates [first, first + count) of direction d.
+void packPanels(Plan const& p, float const* r, int d, int first, int count, float* to)
+{
+    int64_t const width = p.kernels->floats, h = p.attrs.hidden;
+    for (int64_t j = 0; j < h; ++j)
+        for (int g = 0; g < count; ++g) {
+            float const* const row = r + weightsRow(p, d, first + g, j) * h;
+            float* const column = to + j / width * h * count * width + g * width + j % width;
+            for (int64_t k = 0; k < h; ++k)
+                column[k * count * width] = row[k];
+        }
+}
+
+void packRecurrent(Plan const& p, float const* r, Packed& to)
+{
+    for (int d = 0; d < p.directions(); ++d) {
+        float* const at = to.recurrent.data() + d * p.panelFloats(p.gates());
+        int const first = p.isTwoPhase() ? 2 : p.gates();
+        packPanels(p, r, d, 0, first, at);
+        packPanels(p, r, d, first, p.gates() - first, at + p.panelFloats(first));
+    }
+}
+
+// The workspace, in floats; each part begins at a whole vector.
+struct Layout
+{
+    int64_t product = 0, states = 0, cells = 0, updates = 0, resets = 0, pointers = 0, scratch = 0, total = 0;
+};
+Layout layoutOf(Plan const& p, Sizes const& s)
+{
+    Layout l;
+    int64_t at = 0;
+    auto take = [&](int64_t floats) {
+        int64_t const begin = at;
+        at += (floats + 15) / 16 * 16;
+        return begin;
+    };
+    int64_t const states = p.directions() * s.batch * p.stride;
+    l.product = take(s.steps * s.batch * p.columns());
+    l.states = take(2 * states);
+    l.cells = take(states);
+    l.updates = take(p.isTwoPhase() ? states : 0);
+    l.resets = take(p.isTwoPhase() ? states : 0);
+    l.pointers = take(int64_t(p.threads) * s.batch * 4); // two pointers for each row, of each part
+    l.scratch =
+        take(p.hasW ? (GemmJit::workspaceBytes(p.product, s.steps * s.batch, p.columns(), p.inputs) + 3) / 4 : 0);
+    l.total = at;
+    return l;
+}
+
+struct StepsPrepared final : Prepared
+{
+    std::optional<GemmJit> gemm;
+    std::optional<GemvJit> gemv;
+};
+
+// One run of a layer.
+class Run
+{
+public:
+    Run(Plan const& plan, Packed const& packed, RunArgs& args)
+        : p_(plan), packed_(packed), args_(args), s_(sizesOf(plan.attrs, args.inputs[kX].dims)),
+          layout_(layoutOf(plan, s_)), floats_(static_cast<float*>(args.workspace))
+    {}
+    void run()
+    {
+        multiplyInputs();
+        loadStates(kH0, floats_ + layout_.states);
+        if (p_.attrs.cell == Cell::kLstm)
+            loadStates(kC0, floats_ + layout_.cells);
+        parts_ = partsOf();
+        runPhases(*args_.workers, s_.steps * p_.phasesEach(), parts_,
+                  [&](int64_t phase, int part) { runPart(phase, part); });
+        storeStates(1, floats_ + layout_.states + (s_.steps % 2) * stateFloats());
+        if (p_.attrs.cell == Cell::kLstm)
+            storeStates(2, floats_ + layout_.cells);
+    }
+
+private:
+    TensorRef const* input(int i) const
+    {
+        return i < int(args_.inputs.size()) && args_.inputs[size_t(i)].data ? &args_.inputs[size_t(i)] : nullptr;
+    }
+    int64_t stateFloats() const { return p_.directions() * s_.batch * p_.stride; }
+    // Of direction d; states of even and odd steps.
+    float* states(int d, int64_t step) const
+    {
+        return floats_ + layout_.states + step % 2 * stateFloats() + d * s_.batch * p_.stride;
+    }
+    float* ofDirection(int64_t begin, int d) const { return floats_ + begin + d * s_.batch * p_.stride; }
+
+    void multiplyInputs()
+    {
+        auto const* prepared = static_cast<StepsPrepared const*>(args_.prepared);
+        float *to = floats_ + layout_.product, *bias = packed_.bias.data();
+        float const* x = args_.inputs[kX].as<float>();
+        if (prepared && prepared->gemv)
+            prepared->gemv->run(x, packed_.w.data(), bias, nullptr, to, *args_.workers);
+        else if (prepared && prepared->gemm)
+            prepared->gemm->run(x, packed_.w.data(), bias, nullptr, to, floats_ + layout_.scratch, *args_.workers);
+        else
+            spreadInputs(p_.skips ? x : nullptr, bias, to);
+    }
+    // x, if any, to each gate.
+    void spreadInputs(float const* x, float const* bias, float* to) const
+    {
+        for (int64_t row = 0; row < s_.steps * s_.batch; ++row, to += p_.columns()) {
+            std::copy_n(bias, p_.columns(), to);
+            for (int g = 0; x && g < p_.directions() * p_.gates(); ++g)
+                for (int64_t j = 0; j < s_.hidden; ++j)
+                    to[g * p_.stride + j] += x[row * s_.hidden + j];
+        }
+    }
+    void loadStates(int i, float* to) const
+    {
+        TensorRef const* from = input(i);
+        for (int64_t row = 0; row < p_.directions() * s_.batch; ++row, to += p_.stride) {
+            std::fill_n(to, p_.stride, 0.0F);
+            if (from)
+                std::copy_n(from->as<float>() + stateAt(row), s_.hidden, to);
+        }
+    }
+    void storeStates(int output, float const* from) const
+    {
+        for (int64_t row = 0; row < p_.directions() * s_.batch; ++row, from += p_.stride)
+            std::copy_n(from, s_.hidden, args_.outputs[size_t(output)].as<float>() + stateAt(row));
+    }
+    int64_t stateAt(int64_t row) const { return row / s_.batch * s_.stateDir + row % s_.batch * s_.stateRow; }
+
+    int partsOf() const
+    {
+        int64_t const units = p_.directions() * p_.blocks();
+        if (s_.batch * p_.directions() * p_.gates() * s_.hidden * s_.hidden < kLeastShared)
+            return 1;
+        return int(std::max<int64_t>(std::min<int64_t>({args_.workers->count(), p_.threads, units, kMostParts}), 1));
+    }
+    void runPart(int64_t phase, int part) const
+    {
+        int64_t const blocks = p_.blocks(), units = p_.directions() * blocks;
+        int64_t const begin = part * units / parts_, end = (part + 1) * units / parts_;
+        for (int d = 0; d < p_.directions(); ++d) {
+            int64_t const first = std::max(begin - d * blocks, int64_t(0)), last = std::min(end - d * blocks, blocks);
+            if (first < last)
+                runBlocks(phase, d, first, last, part);
+        }
+    }
+    void runBlocks(int64_t phase, int d, int64_t begin, int64_t end, int part) const
+    {
+        int64_t const i = phase / p_.phasesEach();
+        bool const second = phase % p_.phasesEach() != 0;
+        auto** const x = reinterpret_cast<float const**>(floats_ + layout_.pointers) + part * s_.batch * 2;
+        auto** const y = const_cast<float**>(x + s_.batch);
+        for (int64_t n = 0; n < s_.batch; ++n)
+            locate(i, d, n, second ? 2 : 0, x[n], y[n]);
+        float const* const panels = packed_.recurrent.data() + d * p_.panelFloats(p_.gates());
+        Step step;
+        step.hidden = s_.hidden;
+        step.stride = p_.stride;
+        step.rows = s_.batch;
+        step.before = states(d, i);
+        step.h = second ? ofDirection(layout_.resets, d) : step.before;
+        step.to = p_.isTwoPhase() && !second ? ofDirection(layout_.resets, d) : states(d, i + 1);
+        step.c = ofDirection(layout_.cells, d);
+        step.z = ofDirection(layout_.updates, d);
+        step.r = second ? panels + p_.panelFloats(2) : panels;
+        step.bias = packed_.recurrentBias.data() + d * p_.stride;
+        step.x = x;
+        step.y = y;
+        step.begin = begin;
+        step.end = end;
+        kernelOf(second)(step);
+    }
+    // Row n in step i of direction d: what its gates from `gate` on get of the input, and where it writes.
+    void locate(int64_t i, int d, int64_t n, int gate, float const*& x, float*& y) const
+    {
+        TensorRef const* const lengths = input(kLengths);
+        int64_t const length = lengths ? std::clamp<int64_t>(lengths->as<int32_t>()[n], 0, s_.steps) : s_.steps;
+        int64_t const t = i < length && s_.isReverse(p_.attrs, d) ? length - 1 - i : i;
+        int64_t const row = p_.attrs.batchFirst ? n * s_.steps + t : t * s_.batch + n;
+        x = i < length ? floats_ + layout_.product + row * p_.columns() + columnOf(p_, d, gate, 0) : nullptr;
+        y = args_.outputs[0].as<float>() + t * s_.yStep + n * s_.yRow + d * s_.hidden;
+    }
+    void (*kernelOf(bool second) const)(Step const&)
+    {
+        StepKernels const& k = *p_.kernels;
+        if (p_.attrs.cell == Cell::kLstm)
+            return k.lstm;
+        if (p_.attrs.cell == Cell::kRnn)
+            return activationOf(p_.attrs, 0, 0).function == Function::kRelu ? k.relu : k.tanh;
+        return !p_.isTwoPhase() ? k.gruLinear : second ? k.gruState : k.gruGates;
+    }
+
+    Plan const& p_;
+    Packed const& packed_;
+    RunArgs& args_;
+    Sizes const s_;
+    Layout const layout_;
+    float* const floats_;
+    int parts_ = 1;
+};
+
+class StepsKernel final : public Kernel
+{
+public:
+    StepsKernel(Plan plan, Packed packed) : plan_(std::move(plan)), packed_(std::move(packed)) {}
+    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias; }
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        return layoutOf(plan_, sizesOf(plan_.attrs, in[kX].dims)).total * int64_t(sizeof(float));
+    }
+    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
+                                                    std::span<TensorRef const>) const override
+    {
+        auto prepared = std::make_shared<StepsPrepared>();
+        Sizes const s = sizesOf(plan_.attrs, in[kX].dims);
+        int64_t const rows = s.steps * s.batch;
+        GemmJitOptions const& o = plan_.product;
+        if (!plan_.hasW || rows == 0)
+            return std::shared_ptr<Prepared const>();
+        bool const few = rows <= kernels::jit::kGemvMaxRows &&
+                         kernels::jit::gemvFits(o.isa, int(rows), o.vectors, 2, false) &&
+                         kernels::jit::gemvFits(o.isa, int(rows), o.vectors, 1, true);
+        if (few) {
+            GemvJitOptions v;
+            v.isa = o.isa;
+            v.vectors = o.vectors;
+            v.threads = o.threads;
+            v.bias = true;
+            TW_ASSIGN(prepared->gemv, GemvJit::make(v, plan_.shape(rows), std::vector<GemmOffsets>(1)));
+        } else {
+            TW_ASSIGN(prepared->gemm, GemmJit::make(o, plan_.shape(rows), std::vector<GemmOffsets>(1)));
+        }
+        return std::shared_ptr<Prepared const>(std::move(prepared));
+    }
+    Result<void> run(RunArgs& args) const override
+    {
+        Run(plan_, packed_, args).run();
+        return {};
+    }
+
+private:
+    Plan plan_;
+    Packed packed_;
+};
+
+bool isKnown(Problem const& p, int i)
+{
+    return int(p.inputs.size()) <= i || !p.inputs[size_t(i)].present || p.inputs[size_t(i)].constant;
+}
+Blob const* blobOf(Problem const& p, int i)
+{
+    return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
+}
+
+bool runsFunctions(Attrs const& a)
+{
+    if (hasDefaultFunctions(a))
+        return true;
+    for (int d = 0; d < directionsOf(a); ++d)
+        if (activationOf(a, d, 0).function != Function::kRelu)
+            return false;
+    return a.cell == Cell::kRnn;
+}
+
+Plan planOf(Problem const& p, Isa isa, int vectors)
+{
+    Plan plan;
+    plan.attrs = p.node->attrsAs<Attrs>();
+    plan.kernels = isa == Isa::kAvx512 ? &avx512::kSteps : &avx2::kSteps;
+    int64_t const width = plan.kernels->floats;
+    Extents const& x = p.inputs[kX].dims;
+    plan.inputs = x[x.rank - 1];
+    plan.stride = (plan.attrs.hidden + width - 1) / width * width;
+    plan.skips = !blobOf(p, kW);
+    plan.hasW = !plan.skips && plan.inputs > 0;
+    plan.threads = std::max(p.threads, 1);
+    plan.product.isa = isa;
+    plan.product.vectors = vectors;
+    plan.product.b = GemmJitOptions::kPackedBefore;
+    plan.product.l2Bytes = thisCpu().l2Bytes;
+    plan.product.threads = plan.threads;
+    plan.product.bias = true;
+    plan.product.packA =
+        kernels::thrashesL1(4 * plan.inputs, kernels::jit::gemmMaxRows(isa, vectors), thisCpu().l1DataBytes);
+    return plan;
+}
+
+Result<Packed> pack(Plan const& plan, Problem const& p)
+{
+    Packed to;
+    to.w = device::PackedFloats(plan.hasW ? GemmJit::packedFloats(plan.product, plan.columns(), plan.inputs) : 16);
+    to.bias = device::PackedFloats(plan.columns());
+    to.recurrent = device::PackedFloats(plan.directions() * plan.panelFloats(plan.gates()));
+    to.recurrentBias = device::PackedFloats(plan.directions() * plan.stride);
+    if (!to.w.data() || !to.bias.data() || !to.recurrent.data() || !to.recurrentBias.data())
+        return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
+    if (Blob const* bias = blobOf(p, kBias))
+        packBias(plan, bias->as<float>(), to);
+    if (plan.hasW)
+        packInputs(plan, blobOf(p, kW)->as<float>(), to);
+    packRecurrent(plan, blobOf(p, kR)->as<float>(), to);
+    return to;
+}
+
+} // namespace
+
+Support StepsTactic::supports(Problem const& p) const
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (p.inputs[kX].type != DataType::kFloat)
+        return Support::no("takes f32 only");
+    if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias))
+        return Support::no("weights and bias must be known");
+    if (!runsFunctions(a) || a.clip > 0 || a.inputForget ||
+        (p.inputs.size() > kPeepholes && p.inputs[kPeepholes].present))
+        return Support::no("has the default functions (or relu in RNN), no clip, input_forget and peepholes");
+    return supportsIsa(isa_);
+}
+
+std::vector<Config> StepsTactic::configs(Problem const& p) const
+{
+    Extents const& x = p.inputs[kX].maxDims;
+    bool const few = x.volume(0, x.rank - 1) <= kernels::jit::kGemvMaxRows;
+    return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}, {4}, {2}};
+}
+
+Result<std::unique_ptr<Kernel>> StepsTactic::load(Problem const& p, Config const& config, std::string const&) const
+{
+    if (config.size() != 1 || config[0] < 1 || config[0] > 4)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {1..4}");
+    if (!blobOf(p, kR))
+        return invalidArgument(std::string(name()) + ": the recurrent weights are not known");
+    Plan plan = planOf(p, isa_, int(config[0]));
+    TW_ASSIGN(Packed packed, pack(plan, p));
+    return std::unique_ptr<Kernel>(std::make_unique<StepsKernel>(std::move(plan), std::move(packed)));
+}
+
+} // namespace tw::ops::recurrence

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrence/cuda_plain.h"
+
+namespace tw::ops::recurrence {
+
+namespace {
+
+constexpr int kThreads = 256, kRows = 6;
+
+std::string expressionOf(Activation const& f)
+{
+    std::string const a = cuda::literal(float(f.alpha)), b = cuda::literal(float(f.beta));
+    switch (f.function) {
+    case Function::kSigmoid:
+        return "1.0f / (1.0f + expf(-x))";
+    case Function::kTanh:
+        return "tanhf(x)";
+    case Function::kRelu:
+        return "x > 0.0f || x != x ? x : 0.0f";
+    case Function::kAffine:
+        return a + " * x + " + b;
+    case Function::kLeakyRelu:
+        return "x >= 0.0f ? x : " + a + " * x";
+    case Function::kThresholdedRelu:
+        return "x > " + a + " ? x : 0.0f";
+    case Function::kScaledTanh:
+        return a + " * tanhf(" + b + " * x)";
+    case Function::kHardSigmoid:
+        return "fminf(fmaxf(" + a + " * x + " + b + ", 0.0f), 1.0f)";
+    case Function::kElu:
+        return "x >= 0.0f ? x : " + a + " * expm1f(x)";
+    case Function::kSoftsign:
+        return "x / (1.0f + fabsf(x))";
+    case Function::kSoftplus:
+        return "fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)))";
+    }
+    return "x";
+}
+
+std::string functionsText(Attrs const& a)
+{
+    std::string text = "TW_INLINE float functionOf(int d, int i, float x)\n{\n";
+    for (int d = 0; d < directionsOf(a); ++d)
+        for (int i = 0; i < functionsOf(a.cell); ++i)
+            text += "    if (d == " + std::to_string(d) + " && i == " + std::to_string(i) + ")\n        return " +
+                    expressionOf(activationOf(a, d, i)) + ";\n";
+    return text + "    return x;\n}\n";
+}
+
+class PlainKernels final : public CudaKernels
+{
+public:
+    explicit PlainKernels(Problem const& problem)
+        : CudaKernels({.text = attrsText(problem) + cuda::include("ops/recurrence/recurrence.cuh"),
+                       .names = {"recurrence_sequences"},
+                       .wide = isWide(problem),
+                       .isDependent = true}),
+          attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        Sizes const s = sizesOf(attrs_, in[kX].dims);
+        return s.batch * s.directions * kRows * s.hidden * int64_t(sizeof(float));
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        Params const p = paramsOf(attrs_, args);
+        return launch(0, p.batch * directionsOf(attrs_), kThreads, p);
+    }
+
+private:
+    Attrs const attrs_;
+};
+
+} // namespace
+
+std::string attrsText(Problem const& problem)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    return cuda::type("Element", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kCell", int(a.cell)) +
+           cuda::constant("kDirections", directionsOf(a)) + cuda::constant("kRows", kRows) +
+           cuda::flag("kReverse", a.direction == Direction::kReverse) + cuda::flag("kLinear", a.linearBeforeReset) +
+           cuda::flag("kInputForget", a.inputForget) + cuda::number("kClip", float(a.clip)) +
+           cuda::include("kernels/cuda/common/prelude.cuh") + functionsText(a);
+}
+
+Params paramsOf(Attrs const& a, RunArgs const& args)
+{
+    Sizes const s = sizesOf(a, args.inputs[kX].dims);
+    auto in = [&](int i) { return i < int(args.inputs.size()) ? args.inputs[size_t(i)].data : nullptr; };
+    Params p;
+    p.x = in(kX);
+    p.w = in(kW);
+    p.r = in(kR);
+    p.bias = in(kBias);
+    p.lengths = static_cast<int const*>(in(kLengths));
+    p.h0 = in(kH0);
+    p.c0 = in(kC0);
+    p.peepholes = in(kPeepholes);
+    p.y = args.outputs[0].data;
+    p.h = args.outputs[1].data;
+    p.c = a.cell == Cell::kLstm ? args.outputs[2].data : nullptr;
+    p.rows = static_cast<float*>(args.workspace);
+    p.steps = s.steps;
+    p.batch = s.batch;
+    p.inputs = s.inputs;
+    p.hidden = s.hidden;
+    p.xStep = s.xStep;
+    p.xRow = s.xRow;
+    p.yStep = s.yStep;
+    p.yRow = s.yRow;
+    p.stateDir = s.stateDir;
+    p.stateRow = s.stateRow;
+    return p;
+}
+
+constinit CudaTactic const kPlainCuda{"recurrence_any_plain_cuda", 1, makeKernels<PlainKernels>};
+
+} // namespace tw::ops::recurrence

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA tactics of this op share, and the one that takes everything.
+#pragma once
+
+#include "ops/recurrence/op.h"
+#include "ops/recurrence/recurrence_params.h"
+#include "tactic/cuda_tactic.h"
+
+namespace tw::ops::recurrence {
+
+// The constants and the function that the device code of this op reads.
+std::string attrsText(Problem const& problem);
+Params paramsOf(Attrs const& a, RunArgs const& args);
+
+extern CudaTactic const kPlainCuda;
+
+} // namespace tw::ops::recurrence

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of recurrent cells in FP32, for each instruction set: the product of states and recurrent weights of a range
+// of hidden units, all gates of a unit at once, and the cell behind it in registers.
+//
+// Hidden units stand in blocks of a vector's width V; rows of states have `stride` numbers, whole blocks. r holds panels:
+// [block][k of states][gate][V].
+#pragma once
+
+#include <cstdint>
+
+namespace tw::ops::recurrence {
+
+struct Step
+{
+    int64_t hidden = 0, stride = 0, rows = 0;
+    float const* h = nullptr;      // what is multiplied, [rows, stride]
+    float const* before = nullptr; // states before the step
+    float* to = nullptr;           // states behind it
+    float* c = nullptr;            // cell states, in place
+    float* z = nullptr;            // GRU in two phases: update gates from the first to the second
+    float const* r = nullptr;      // panels
+    float const* bias = nullptr;   // of the product of GRU's hidden gate, where it is added before the reset gate acts
+    float const* const* x = nullptr; // of each row, what gate g gets of its input at g * stride; null: past its end
+    float* const* y = nullptr;       // of each row
+    int64_t begin = 0, end = 0;      // blocks
+};
+
+struct StepKernels
+{
+    int floats; // V
+    void (*tanh)(Step const&);
+    void (*relu)(Step const&);
+    void (*lstm)(Step const&);
+    void (*gruLinear)(Step const&); // all of a GRU whose reset gate acts behind the product
+    void (*gruGates)(Step const&);  // the others: z and, in `to`, r * h
+    void (*gruState)(Step const&);  // with h = r * h; x begins at the hidden gate
+};
+
+} // namespace tw::ops::recurrence
+
+namespace tw::avx2 {
+extern ops::recurrence::StepKernels const kSteps;
+}
+namespace tw::avx512 {
+extern ops::recurrence::StepKernels const kSteps;
+}

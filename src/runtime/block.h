@@ -145,7 +145,7 @@ struct ExecuteArgs
     Workers* workers = &serialWorkers();
     // CUDA: arena, inputs and outputs are device memory, but for shape tensors; work goes to the stream (a CUstream).
     std::shared_ptr<cuda::Device const> const* device = nullptr;
-    void* stream = nullptr; // on the CPU the stand-in's, for kernels of the user
+    void* stream = nullptr;       // on the CPU the stand-in's, for kernels of the user
     int64_t* hostWaits = nullptr; // counts how often the host has waited for the stream; null: nobody asks
 };
 Result<void> execute(Instance& instance, ExecuteArgs& args);

@@ -215,6 +215,36 @@ void lstmOptions(CaseList& list)
     add(list, "lstm_cell_state", l);
 }
 
+// Hidden sizes that blocks of a GPU share, whole and not whole rows of 16 bytes, batches of all tiles.
+void shared(CaseList& list)
+{
+    struct Size
+    {
+        int64_t hidden, batch;
+    };
+    int at = 0;
+    for (Size const size : {Size{128, 1}, {128, 33}, {132, 3}, {260, 8}, {512, 1}, {512, 32}, {1024, 1}, {1024, 3}})
+        for (Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnn}) {
+            Layer l;
+            l.attrs.cell = cell;
+            l.attrs.hidden = size.hidden;
+            l.attrs.direction = Direction(at % 3);
+            l.attrs.linearBeforeReset = at / 3 % 2 == 0;
+            l.attrs.batchFirst = at % 2;
+            l.type = at % 4 < 2 ? DataType::kHalf : DataType::kFloat;
+            l.batch = size.batch;
+            l.steps = 4;
+            l.inputs = at % 2 ? 24 : 33;
+            l.lengths = at % 3 != 1;
+            l.h0 = at % 5 != 0;
+            l.c0 = l.h0 && cell == Cell::kLstm;
+            if (size.hidden < 1024 || cell != Cell::kGru)
+                add(list,
+                    nameOf(l.attrs) + "_shared_h" + std::to_string(size.hidden) + "_n" + std::to_string(size.batch), l);
+            ++at;
+        }
+}
+
 // Each function in each place; a jump would make a difference of rounding errors.
 void functions(CaseList& list)
 {
@@ -255,6 +285,7 @@ void cases(CaseList& list)
     byHand(list);
     options(list);
     sizes(list);
+    shared(list);
     lstmOptions(list);
     functions(list);
     Attrs a;

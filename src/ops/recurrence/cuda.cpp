@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recurrence/cuda_plain.h"
+#include "ops/recurrence/cuda_persistent.h"
 
 namespace tw::ops::recurrence {
 
 std::span<Tactic const* const> cudaTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlainCuda};
+    static constexpr Tactic const* kList[] = {&kPersistentF16, &kPersistentF32, &kPlainCuda};
     return kList;
 }
 

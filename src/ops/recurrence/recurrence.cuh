@@ -4,25 +4,12 @@
 //   float functionOf(int direction, int i, float x)
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
+#include "ops/recurrence/recurrence_elements.cuh"
 #include "ops/recurrence/recurrence_params.h"
 
 namespace tw::ops::recurrence {
 
-constexpr int kThreads = 256, kRnn = 0, kLstm = 1, kGates = kCell == kLstm ? 4 : kCell == kRnn ? 1 : 3;
-
-TW_INLINE float at(void const* t, i64 i)
-{
-    return load<float>(static_cast<Element const*>(t)[i]);
-}
-TW_INLINE void put(void* t, i64 i, float v)
-{
-    static_cast<Element*>(t)[i] = store<Element>(v);
-}
-TW_INLINE float clipped(float x)
-{
-    return kClip > 0 && x == x ? fminf(fmaxf(x, -kClip), kClip) : x;
-}
+constexpr int kThreads = 256;
 
 // One sequence; rows of the workspace: states of even and odd steps, of cells, and what GRU carries from phase to phase.
 struct Sequence

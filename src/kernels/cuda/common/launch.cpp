@@ -6,13 +6,15 @@ namespace tw::cuda {
 Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometry const& g, void** params,
                           bool isDependent, CUstream_st* stream)
 {
-    if (g.cluster <= 1 && !isDependent)
+    bool const wholeGrid = g.cluster == kWholeGrid;
+    if (g.cluster <= 1 && !wholeGrid && !isDependent)
         return driver.check(driver.cuLaunchKernel(kernel, unsigned(g.grid), unsigned(g.gridY), unsigned(g.gridZ),
                                                   unsigned(g.block), 1, 1, unsigned(g.sharedBytes), stream, params,
                                                   nullptr),
                             "cuLaunchKernel");
     if (!driver.cuLaunchKernelEx)
         return unsupported("the CUDA driver has no cuLaunchKernelEx: it is older than CUDA 12");
+    constexpr int kLaunchCooperative = 2; // of the driver API
     LaunchAttribute attributes[2];
     LaunchConfig config;
     config.grid[0] = uint32_t(g.grid);
@@ -22,6 +24,11 @@ Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometr
     config.sharedBytes = uint32_t(g.sharedBytes);
     config.stream = stream;
     config.attributes = attributes;
+    if (wholeGrid) {
+        LaunchAttribute& a = attributes[config.attributeCount++];
+        a.id = kLaunchCooperative;
+        a.value.number = 1;
+    }
     if (g.cluster > 1) {
         LaunchAttribute& a = attributes[config.attributeCount++];
         a.id = kLaunchClusterDimension;

@@ -7,6 +7,9 @@
 
 namespace tw::cuda {
 
+// LaunchGeometry::cluster of a grid whose blocks are all there at once (a cooperative launch).
+constexpr int kWholeGrid = -1;
+
 // `params`: addresses of the kernel's parameters, in order. `isDependent`: it may begin before the kernel before has
 // ended (capability 9.0). Clusters and dependence want a driver of CUDA 12.
 Result<void> launchKernel(Driver const& driver, CUfunc_st* kernel, LaunchGeometry const& geometry, void** params,

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrence/cuda_persistent.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/gemm/mma_f16.h"
+#include "kernels/cuda/gemm/simt_f32.h"
+#include "ops/recurrence/recurrence_persistent_params.h"
+
+namespace tw::ops::recurrence {
+
+namespace {
+
+namespace half = cuda::gemm_mma_f16;
+namespace single = cuda::gemm_f32;
+using cuda::ceilDiv;
+
+constexpr int64_t kThreads = 256, kWarps = kThreads / 32, kMostBatch = 256, kAlign = 256;
+constexpr size_t kMostConfigs = 3;
+
+int64_t aligned(int64_t bytes)
+{
+    return ceilDiv(bytes, kAlign) * kAlign;
+}
+
+bool hasWeights(Problem const& p)
+{
+    return p.inputs.size() > size_t(kW) && p.inputs[kW].present;
+}
+
+// What the source and the launch share; sizes as in recurrence_persistent.cuh.
+struct Plan
+{
+    int64_t hidden = 1, units = 8, sideBySide = 1, batch = 1, gates = 1, directions = 1, elementBytes = 4;
+    bool resetsState = false;
+
+    int64_t blocks() const { return ceilDiv(hidden, units); } // of a direction
+    int64_t part() const { return 64 / elementBytes; }
+    int64_t parts() const { return ceilDiv(hidden, part()); }
+    int64_t padded() const { return parts() * part(); }
+    int64_t stride() const { return parts() * 64 + (parts() % 2 ? 0 : 64); }
+    // Groups of 8 sequences at once: sums of a thread and of all warps are limited.
+    int64_t columns() const
+    {
+        int64_t const wanted = batch <= 8 ? 1 : batch <= 16 ? 2 : 4;
+        return std::min(wanted, std::max<int64_t>(1, 16 / ceilDiv(gates * units, 16)));
+    }
+    int64_t sharedBytes(int64_t sequences) const
+    {
+        int64_t const sums = std::min(parts(), kWarps) * gates * units * (columns() * 8 + 1) * 4;
+        return gates * units * stride() + sums + sequences * (units * 8 + 4);
+    }
+    int64_t exchangeBytes(int64_t sequences) const
+    {
+        return directions * (resetsState ? 3 : 2) * sequences * padded() * elementBytes;
+    }
+};
+
+Plan planOf(Problem const& p, Config const& config)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Plan out;
+    out.hidden = a.hidden;
+    out.units = config[0];
+    out.sideBySide = config[1];
+    out.batch = std::max<int64_t>(1, sizesOf(a, p.inputs[kX].maxDims).batch);
+    out.gates = gatesOf(a.cell);
+    out.directions = directionsOf(a);
+    out.elementBytes = sizeOf(p.inputs[kX].type);
+    out.resetsState = a.cell == Cell::kGru && !a.linearBeforeReset;
+    return out;
+}
+
+int64_t sharedLimit(int capability)
+{
+    if (capability >= 120 || capability == 86 || capability == 89)
+        return 99 * 1024;
+    return capability < 90 ? 163 * 1024 : cuda::kSharedLimit;
+}
+
+// Whether all blocks find a multiprocessor each.
+bool fits(Plan const& plan, cuda::Target const& target)
+{
+    return plan.blocks() * plan.sideBySide <= target.multiprocessors &&
+           plan.sharedBytes(plan.batch) <= sharedLimit(target.capability);
+}
+
+// Few units first: more blocks share the work.
+std::vector<Config> configs(Problem const& p)
+{
+    std::vector<Config> list;
+    for (int64_t units : {4, 8, 16, 32})
+        for (int64_t side = directionsOf(p.node->attrsAs<Attrs>()); side > 0; --side)
+            if (Config const config{units, side}; fits(planOf(p, config), *p.cuda) && list.size() < kMostConfigs)
+                list.push_back(config);
+    return list;
+}
+
+// The product [m, inputs] [columns, inputs]^T, whose m varies from run to run.
+half::Spec halfBase(Problem const& p, Sizes const& s)
+{
+    half::Spec spec;
+    spec.bias = false;
+    spec.bAlongK = true;
+    spec.clusters = p.cuda->capability >= 90;
+    spec.vectorA = spec.vectorB = half::vectorOf(s.inputs);
+    spec.aligned = s.directions * s.gates * s.hidden % 8 == 0;
+    spec.constantB = p.inputs[kW].constant != nullptr;
+    return spec;
+}
+std::optional<half::Spec> halfProduct(Problem const& p)
+{
+    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
+    half::Shape shape;
+    shape.m = std::max<int64_t>(1, s.steps * s.batch);
+    shape.n = s.directions * s.gates * s.hidden;
+    shape.k = s.inputs;
+    for (half::Spec const& spec :
+         half::candidates(halfBase(p, s), shape, p.cuda->multiprocessors, p.cuda->capability, 64))
+        if ((spec.clusters || spec.split == 1) && !half::unsupported(spec, shape) &&
+            spec.sharedBytes() <= sharedLimit(p.cuda->capability))
+            return spec;
+    return std::nullopt;
+}
+std::optional<single::Spec> singleProduct(Problem const& p)
+{
+    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
+    single::Spec base;
+    base.activation = "TW_INLINE float activate(float v)\n{\n    return v;\n}\n";
+    base.bAlongK = true;
+    base.packsA = base.packsB = s.inputs % 4 == 0;
+    base.packsY = s.directions * s.gates * s.hidden % 4 == 0;
+    base.constantB = p.inputs[kW].constant != nullptr;
+    for (single::Spec const& spec :
+         single::candidates(base, std::max<int64_t>(1, s.steps * s.batch), s.directions * s.gates * s.hidden, s.inputs,
+                            1, p.cuda->multiprocessors, p.cuda->capability >= 90, 64))
+        if (!single::unsupported(spec) && spec.sharedBytes() <= sharedLimit(p.cuda->capability))
+            return spec;
+    return std::nullopt;
+}
+
+Support supportsSizes(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    Sizes const most = sizesOf(a, p.inputs[kX].maxDims);
+    int64_t const columns = most.directions * most.gates * most.hidden;
+    if (most.batch > kMostBatch)
+        return Support::no("takes batches of up to " + std::to_string(kMostBatch) + " sequences");
+    if (isWide(p) || most.steps * most.batch * columns > INT32_MAX / 2)
+        return Support::no("takes fewer than 2^30 gates of all steps");
+    if (configs(p).empty())
+        return Support::no("the recurrent weights do not fit into the multiprocessors' shared memory");
+    if (!hasWeights(p))
+        return Support::yes();
+    if (!p.node->inputs[kX]->shape.back().isConst() || most.inputs < 1)
+        return Support::no("takes rows of x whose size is known and not 0");
+    bool const isHalf = p.inputs[kX].type == DataType::kHalf;
+    return (isHalf ? halfProduct(p).has_value() : singleProduct(p).has_value())
+               ? Support::yes()
+               : Support::no("there is no product for the sizes of x and its weights");
+}
+
+Support supportsType(Problem const& p, DataType type)
+{
+    if (!p.cuda || p.cuda->capability < 80)
+        return Support::no("needs compute capability 8.0");
+    if (p.cuda->device && !p.cuda->device->driver().cuLaunchKernelEx)
+        return Support::no("needs a driver of CUDA 12, for cooperative launches");
+    if (p.inputs[kX].type != type)
+        return Support::no(std::string("computes in ") + nameOf(type) + ", x is " + nameOf(p.inputs[kX].type));
+    return supportsSizes(p);
+}
+template <DataType type>
+Support supports(Problem const& p)
+{
+    return supportsType(p, type);
+}
+
+class PersistentKernels final : public CudaKernels
+{
+public:
+    PersistentKernels(Problem const& p, Config const& config)
+        : CudaKernels(sourceOf(p, planOf(p, config))), attrs_(p.node->attrsAs<Attrs>()), plan_(planOf(p, config)),
+          hasWeights_(recurrence::hasWeights(p))
+    {
+        if (hasWeights_ && isHalf())
+            half_ = *halfProduct(p);
+        else if (hasWeights_)
+            single_ = *singleProduct(p);
+    }
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        return placesOf(sizesOf(attrs_, in[kX].dims)).end;
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override;
+
+private:
+    // Bytes, in the workspace; counters are in front.
+    struct Places
+    {
+        int64_t exchange, products, end;
+    };
+    static CudaSource sourceOf(Problem const& p, Plan const& plan);
+    bool isHalf() const { return plan_.elementBytes == 2; }
+    Places placesOf(Sizes const& s) const
+    {
+        Places at{};
+        at.exchange = aligned(2 * kCounterWords * int64_t(sizeof(uint32_t)));
+        at.products = at.exchange + aligned(plan_.exchangeBytes(s.batch));
+        int64_t const columns = s.directions * s.gates * s.hidden;
+        at.end = at.products + (hasWeights_ ? s.steps * s.batch * columns * plan_.elementBytes : 0);
+        return at;
+    }
+    PersistentParams paramsOf(Sizes const& s, RunArgs const& args) const;
+    Result<void> clear(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const;
+    Result<void> multiply(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const;
+
+    Attrs const attrs_;
+    Plan const plan_;
+    bool const hasWeights_;
+    half::Spec half_;
+    single::Spec single_;
+};
+
+CudaSource PersistentKernels::sourceOf(Problem const& p, Plan const& plan)
+{
+    CudaSource out;
+    out.text = attrsText(p) + cuda::constant("kHidden", plan.hidden) + cuda::constant("kUnits", plan.units) +
+               cuda::constant("kColumns", plan.columns()) + cuda::flag("TF32X3", true) +
+               cuda::include("ops/recurrence/recurrence_persistent.cuh");
+    out.names = {"recurrence_persistent"};
+    out.sharedBytes = plan.sharedBytes(plan.batch);
+    out.alignment = 16;
+    if (!recurrence::hasWeights(p))
+        return out;
+    bool const isHalf = plan.elementBytes == 2;
+    out.text += isHalf ? half::source(*halfProduct(p)) : single::source(*singleProduct(p));
+    out.names.push_back(isHalf ? half::kKernel : single::kKernel);
+    out.sharedBytes =
+        std::max(out.sharedBytes, isHalf ? halfProduct(p)->sharedBytes() : singleProduct(p)->sharedBytes());
+    return out;
+}
+
+PersistentParams PersistentKernels::paramsOf(Sizes const& s, RunArgs const& args) const
+{
+    PersistentParams p;
+    static_cast<Params&>(p) = recurrence::paramsOf(attrs_, args);
+    auto* const workspace = static_cast<std::byte*>(args.workspace);
+    Places const at = placesOf(s);
+    int64_t const columns = s.directions * s.gates * s.hidden;
+    p.counters = static_cast<cuda::u32*>(args.workspace);
+    p.exchange = workspace + at.exchange;
+    p.products = hasWeights_ ? workspace + at.products : p.x;
+    p.productStep = hasWeights_ ? s.xStep / s.inputs * columns : s.xStep;
+    p.productRow = hasWeights_ ? s.xRow / s.inputs * columns : s.xRow;
+    p.productDir = hasWeights_ ? s.gates * s.hidden : 0;
+    p.productGate = hasWeights_ ? s.hidden : 0;
+    p.blocks = int(plan_.blocks());
+    return p;
+}
+
+// Counters; states too where rows end in numbers that no block writes.
+Result<void> PersistentKernels::clear(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const
+{
+    Places const at = placesOf(s);
+    int64_t const bytes = plan_.padded() == plan_.hidden ? at.exchange : at.products;
+    auto const& driver = launch.device().driver();
+    return driver.check(driver.cuMemsetD8Async(cuda::addressOf(p.counters), 0, size_t(bytes), launch.stream()),
+                        "cuMemsetD8Async");
+}
+
+// What all steps get of x.
+Result<void> PersistentKernels::multiply(CudaLaunch const& launch, Sizes const& s, PersistentParams const& p) const
+{
+    int64_t const m = s.steps * s.batch, columns = s.directions * s.gates * s.hidden;
+    if (!hasWeights_ || m == 0)
+        return {};
+    if (isHalf()) {
+        half::Shape shape;
+        shape.m = m;
+        shape.n = columns;
+        shape.k = s.inputs;
+        half::Launch l = half::launch(half_, shape);
+        l.args.a = p.x;
+        l.args.b = p.w;
+        l.args.y = const_cast<void*>(p.products);
+        return launch.withGeometry(1, l.geometry, {&l.args});
+    }
+    single::Params q;
+    q.a = static_cast<float const*>(p.x);
+    q.b = static_cast<float const*>(p.w);
+    q.y = static_cast<float*>(const_cast<void*>(p.products));
+    q.m = m;
+    q.n = columns;
+    q.k = q.lda = q.ldb = s.inputs;
+    cuda::LaunchGeometry const g = single::launch(single_, q, 1);
+    return launch.withGeometry(1, g, {&q});
+}
+
+Result<void> PersistentKernels::run(CudaLaunch const& launch, RunArgs& args) const
+{
+    Sizes const s = sizesOf(attrs_, args.inputs[kX].dims);
+    PersistentParams p = paramsOf(s, args);
+    TW_TRY(clear(launch, s, p));
+    TW_TRY(multiply(launch, s, p));
+    cuda::LaunchGeometry g;
+    g.grid = plan_.blocks() * plan_.sideBySide;
+    g.block = int(kThreads);
+    g.cluster = cuda::kWholeGrid;
+    g.sharedBytes = plan_.sharedBytes(s.batch);
+    for (; p.firstDirection < plan_.directions; p.firstDirection += int(plan_.sideBySide))
+        TW_TRY(launch.withGeometry(0, g, {&p}));
+    return {};
+}
+
+std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config)
+{
+    std::vector<Config> const list = configs(p);
+    if (std::find(list.begin(), list.end(), config) == list.end())
+        return noKernels(invalidArgument("the plan's configuration of a recurrent layer names no kernel"));
+    return std::make_unique<PersistentKernels>(p, config);
+}
+
+} // namespace
+
+constinit CudaTactic const kPersistentF16{"recurrence_f16_persistent_sm80", 1, generate, supports<DataType::kHalf>,
+                                          configs};
+constinit CudaTactic const kPersistentF32{"recurrence_f32_persistent_sm80", 1, generate, supports<DataType::kFloat>,
+                                          configs};
+
+} // namespace tw::ops::recurrence

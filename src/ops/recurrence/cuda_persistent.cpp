@@ -20,6 +20,7 @@ using cuda::ceilDiv;
 
 constexpr int64_t kThreads = 256, kWarps = kThreads / 32, kMostBatch = 256, kAlign = 256;
 constexpr size_t kMostConfigs = 3;
+constexpr int64_t kSmall = 64; // hidden units of a layer whose launches and barriers take all the time
 
 int64_t aligned(int64_t bytes)
 {
@@ -91,10 +92,12 @@ bool fits(Plan const& plan, cuda::Target const& target)
 // Few units first: more blocks share the work.
 std::vector<Config> configs(Problem const& p)
 {
+    auto const& a = p.node->attrsAs<Attrs>();
+    size_t const most = a.hidden < kSmall ? 1 : kMostConfigs;
     std::vector<Config> list;
     for (int64_t units : {4, 8, 16, 32})
-        for (int64_t side = directionsOf(p.node->attrsAs<Attrs>()); side > 0; --side)
-            if (Config const config{units, side}; fits(planOf(p, config), *p.cuda) && list.size() < kMostConfigs)
+        for (int64_t side = directionsOf(a); side > 0; --side)
+            if (Config const config{units, side}; fits(planOf(p, config), *p.cuda) && list.size() < most)
                 list.push_back(config);
     return list;
 }

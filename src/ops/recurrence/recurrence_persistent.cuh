@@ -25,7 +25,8 @@ constexpr int kStride = kParts * 64 + (kParts % 2 ? 0 : 64); // bytes; 64 more t
 constexpr int kSequences = kColumns * 8, kSumStride = kSequences + 1;
 constexpr int kSummed = kParts < kWarps ? kParts : kWarps;                        // warps with sums
 constexpr int kItems = (kUnits * kSequences + kBlockThreads - 1) / kBlockThreads; // of a thread
-constexpr int kAhead = kColumns == 1 ? 8 : 4;                                     // parts whose states are on their way
+constexpr int kPartsOfWarp = (kParts + kWarps - 1) / kWarps, kMostAhead = kColumns == 1 ? 8 : 4;
+constexpr int kAhead = kPartsOfWarp < kMostAhead ? kPartsOfWarp : kMostAhead; // parts whose states are on their way
 constexpr int kBuffers = kResetsState ? 3 : 2;
 
 extern __shared__ unit16 memory[];

@@ -14,6 +14,7 @@
 #include "api/network.h"
 #include "api/plugin_graph.h"
 #include "api/precision_settings.h"
+#include "api/profile_ranges.h"
 #include "builder/build.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
@@ -51,20 +52,14 @@ namespace {
 using nvinfer1::BuilderFlag;
 using nvinfer1::OptProfileSelector;
 
-Extents toExtents(nvinfer1::Dims const& d)
-{
-    Extents e;
-    for (int i = 0; i < d.nbDims; ++i)
-        e.push(d.d[i]);
-    return e;
-}
-
 // Everything that the user may ask for and that later releases bring, as errors; permissions that have no effect yet,
 // as warnings.
 Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
 {
-    if (c.has(BuilderFlag::kREFIT))
-        return unsupported("BuilderFlag::kREFIT: refitting engines is not available yet");
+    if (c.has(BuilderFlag::kREFIT) && c.profiles.size() > 1)
+        return invalidState("BuilderFlag::kREFIT: a refittable engine has one optimization profile at most, the "
+                            "configuration has " +
+                            std::to_string(c.profiles.size()));
     if (c.engineCapability != nvinfer1::EngineCapability::kSTANDARD)
         return unsupported("engine capability " + std::to_string(static_cast<int>(c.engineCapability)) +
                            ": safety and DLA standalone engines are not available yet");
@@ -78,61 +73,6 @@ Result<void> checkSettings(NetworkObject const& n, BuilderConfigObject const& c,
     if (c.has(BuilderFlag::kSPARSE_WEIGHTS))
         log.warning("sparse weights were allowed, but there are no sparse kernels yet: dense ones are used");
     return {};
-}
-
-Result<plan::Profile> toProfile(NetworkObject& n, OptimizationProfileObject const& p, size_t index)
-{
-    std::string const where = "optimization profile " + std::to_string(index);
-    if (auto valid = p.validate(); !valid.ok())
-        return std::move(valid).error().in(where);
-    plan::Profile out;
-    for (auto const& t : n.inputs) {
-        bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });
-        plan::ProfileRange r;
-        auto const shape = p.shapes.find(t->name);
-        bool const given = shape != p.shapes.end() && std::all_of(shape->second.at.begin(), shape->second.at.end(),
-                                                                  [](auto const& d) { return d.has_value(); });
-        if (dynamic && !given)
-            return invalidArgument(where + ": input '" + t->name + "' with shape " + str(t->dims) +
-                                   " is dynamic; set its minimum, optimum and maximum dimensions");
-        if (given) {
-            for (int s = 0; s < 3; ++s) {
-                nvinfer1::Dims const& d = *shape->second.at[size_t(s)];
-                bool fits = d.nbDims == t->dims.nbDims;
-                for (int i = 0; fits && i < d.nbDims; ++i)
-                    fits = t->dims.d[i] < 0 || t->dims.d[i] == d.d[i];
-                if (!fits)
-                    return invalidArgument(where + ": dimensions " + str(d) + " do not fit input '" + t->name +
-                                           "' with shape " + str(t->dims));
-            }
-            r.min = toExtents(*shape->second.at[0]);
-            r.opt = toExtents(*shape->second.at[1]);
-            r.max = toExtents(*shape->second.at[2]);
-            r.hasShape = true;
-        }
-        auto const values = p.values.find(t->name);
-        bool const hasValues =
-            values != p.values.end() && std::all_of(values->second.at.begin(), values->second.at.end(),
-                                                    [](auto const& v) { return v.has_value(); });
-        if (n.isShapeTensor(*t)) {
-            if (!hasValues)
-                return invalidArgument(
-                    where + ": input '" + t->name +
-                    "' is a shape tensor; set its minimum, optimum and maximum values with setShapeValues()");
-            int64_t count = 1;
-            for (int i = 0; i < t->dims.nbDims; ++i)
-                count *= t->dims.d[i];
-            if (count != int64_t(values->second.at[0]->size()))
-                return invalidArgument(where + ": shape tensor '" + t->name + "' has " + std::to_string(count) +
-                                       " elements, " + std::to_string(values->second.at[0]->size()) +
-                                       " values are set");
-            r.minValues = *values->second.at[0];
-            r.optValues = *values->second.at[1];
-            r.maxValues = *values->second.at[2];
-        }
-        out.inputs[t->name] = std::move(r);
-    }
-    return out;
 }
 
 // In implicit batch mode one profile is made: batch 1 .. maximum, optimized for the maximum.
@@ -278,6 +218,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.passes = passesFromEnvironment(dumpFolder);
     options.fingerprint = b.fingerprint;
     TW_ASSIGN(options.cuda, withAllocator(b.gpu, b.allocator));
+    options.refittable = c.has(BuilderFlag::kREFIT);
     options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
     options.log = &b.reporter;

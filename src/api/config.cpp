@@ -89,13 +89,9 @@ Result<void> setIterations(int32_t& field, int32_t value, char const* what)
     return {};
 }
 
-// Takes what no engine of ours can promise out of `flags`: refit and safety with an error, sparsity with a warning.
+// Takes what no engine of ours can promise out of `flags`: safety with an error, sparsity with a warning.
 BuilderFlags withoutMissing(Reporter& reporter, BuilderFlags flags, BuilderFlags before)
 {
-    if (flags & bit(BuilderFlag::kREFIT)) {
-        reportStub(reporter, Stub::refit_IBuilderConfig_setFlag, "kREFIT");
-        flags &= ~bit(BuilderFlag::kREFIT);
-    }
     if (flags & bit(BuilderFlag::kSAFETY_SCOPE)) {
         reportStub(reporter, Stub::safety_IBuilderConfig_setFlag, "kSAFETY_SCOPE");
         flags &= ~bit(BuilderFlag::kSAFETY_SCOPE);

@@ -129,12 +129,12 @@ Result<void> runRequest(Request& r, ContextObject& c)
         TW_TRY(copyOutput(r, to, outputs[i]));
     }
     if (graphTimes) {
-        c.graphTimes.push_back(std::move(graphTimes));
+        c.graphTimes.push_back({std::move(graphTimes), r.instance});
         c.isGraphMeant = true;
     }
     if (profile) {
         c.isGraphMeant = false;
-        c.keepProfile(gpuTimes ? gpuTimes->ofLayers(core.block()) : times.ofLayers(core.block()));
+        c.keepProfile(gpuTimes ? gpuTimes->ofLayers(*r.instance->block) : times.ofLayers(*r.instance->block));
         if (c.emitsProfile)
             for (auto const& [layer, ms] : c.lastProfile)
                 c.profiler->reportLayerTime(layer.c_str(), ms);
@@ -144,7 +144,7 @@ Result<void> runRequest(Request& r, ContextObject& c)
 
 // An error, in time, when the client captures the stream and the run cannot be part of a CUDA graph. The client's
 // capture ends with an error then, as 8.5 documents; the context can be used on.
-Result<void> checkCapture(cuda::Device const& device, Request& r, CUstream_st* stream)
+Result<void> checkCapture(cuda::Device const& device, ContextObject& context, Request& r, CUstream_st* stream)
 {
     constexpr uint64_t kMostAlignment = 16;
     cuda::Driver const& driver = device.driver();
@@ -162,8 +162,10 @@ Result<void> checkCapture(cuda::Device const& device, Request& r, CUstream_st* s
     };
     check(r.inputs, g.inputs);
     check(r.outputs, g.outputs);
-    if (why.empty())
+    if (why.empty()) {
+        context.captured.insert(r.instance);
         return {};
+    }
     driver.cuStreamSynchronize(stream); // not allowed there: the capture ends with an error
     return invalidState("the run cannot be captured in a CUDA graph: " + why + "; call enqueueV3() without a capture");
 }
@@ -286,7 +288,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
     if (gpu) {
         request->stream = stream;
         allowed.reset(); // what ends the client's capture shall end it
-        TW_TRY(checkCapture(*gpu->device, *request, stream));
+        TW_TRY(checkCapture(*gpu->device, *this, *request, stream));
         allowed.emplace(gpu->device->driver());
         TW_TRY(runRequest(*request, *this));
         if (consumed)

@@ -75,7 +75,7 @@ bool IExecutionContext::reportToProfiler() const noexcept
         return false;
     return guarded<bool>(c.reporter, false, [&]() -> Result<bool> {
         if (c.isGraphMeant)
-            c.keepProfile(c.graphTimes.back()->ofLayers(c.state->core->block()));
+            c.keepProfile(c.graphTimes.back().times->ofLayers(*c.graphTimes.back().of->block));
         if (c.lastProfile.empty())
             return false;
         if (c.emitsProfile && !c.isGraphMeant)

@@ -8,6 +8,7 @@
 #include "api/host_memory.h"
 #include "api/inspector.h"
 #include "api/memory_usage.h"
+#include "runtime/refit.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -324,6 +325,11 @@ IHostMemory* ICudaEngine::serialize() const noexcept
     EngineObject const& e = self(this);
     return guarded<IHostMemory*>(e.reporter, nullptr, [&]() -> Result<IHostMemory*> {
         TW_ASSIGN(std::string bytes, e.plan->bytes());
+        if (auto const now = e.core().generation(); now->recipes) { // as if built with the weights of now
+            TW_ASSIGN(plan::Contents contents, plan::read(bytes.data(), bytes.size()));
+            runtime::takeWeights(contents, *now);
+            TW_ASSIGN(bytes, plan::write(contents));
+        }
         return static_cast<IHostMemory*>(new HostMemoryObject(std::move(bytes)));
     });
 }

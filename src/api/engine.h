@@ -41,7 +41,7 @@ struct RuntimeObject final : nvinfer1::IRuntime
 // What an engine and its contexts share: it outlives the engine object while contexts exist.
 struct EngineState
 {
-    std::shared_ptr<runtime::Engine const> core;
+    std::shared_ptr<runtime::Engine> core;
     std::vector<std::string> bindingNames; // nbIO per profile, suffixed " [profile K]" from 1 on
     std::vector<std::string> formatTexts;  // of each tensor, for people
     std::vector<ir::SymbolTable> ranges;   // of each profile
@@ -143,7 +143,14 @@ struct ContextObject final : nvinfer1::IExecutionContext
     }
     // Of runs that were captured on a GPU with a profiler; the client's graphs record into all of them. The last one is
     // meant by reportToProfiler(), until a run is not captured.
-    std::vector<std::shared_ptr<GpuLayerTimes const>> graphTimes;
+    struct GraphTimes
+    {
+        std::shared_ptr<GpuLayerTimes const> times;
+        std::shared_ptr<runtime::Instance const> of;
+    };
+    std::vector<GraphTimes> graphTimes;
+    // Of runs that the client has captured on a GPU: its graphs go on to use their memory.
+    std::set<std::shared_ptr<runtime::Instance const>> captured;
     bool isGraphMeant = false;
     // Runs that a CUDA graph keeps hold a weak reference: a launch after the context is gone does nothing.
     std::shared_ptr<ContextObject*> alive;

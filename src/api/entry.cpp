@@ -8,7 +8,6 @@
 
 #include "NvInfer.h"
 #include "api/plugin_registry.h"
-#include "api/stubs.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -91,14 +90,4 @@ extern "C" nvinfer1::IPluginRegistry* nvinfer1::getBuilderPluginRegistry(nvinfer
 {
     // Plugins for safety and DLA engines would have registries of their own.
     return capability == EngineCapability::kSTANDARD ? &processRegistry() : nullptr;
-}
-
-extern "C" void* createInferRefitter_INTERNAL(void* engine, void* logger, int32_t version) noexcept
-{
-    auto* log = static_cast<nvinfer1::ILogger*>(logger);
-    if (!engine || !checkClientVersion(log, version, "createInferRefitter"))
-        return nullptr;
-    Reporter reporter(log);
-    reportStub(reporter, Stub::createInferRefitter_INTERNAL);
-    return nullptr;
 }

@@ -33,8 +33,10 @@ std::string text(Json const& j, int indent = -1)
 // What is settled for a context's shapes, without one for those of a static network; null where there is none.
 std::shared_ptr<runtime::Instance const> instanceOf(InspectorObject const& i, int profile)
 {
-    if (!i.context)
-        return {std::shared_ptr<void>(), i.state->core->example()}; // the engine keeps it
+    if (!i.context) {
+        auto const now = i.state->core->generation();
+        return {now, now->example.get()};
+    }
     if (i.context->getOptimizationProfile() != profile)
         return nullptr;
     auto& c = const_cast<ContextObject&>(objectOf(*i.context));

@@ -27,7 +27,9 @@ public:
     AttemptMaker(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
                  Options const& options, Chooser& chooser)
         : contents_(contents), alternatives_(alternatives), options_(options), chooser_(chooser)
-    {}
+    {
+        weights_.recipes = options.recipes;
+    }
 
     Result<Attempt> make(FormatPolicy policy, ir::Graph const& graph, Log& log,
                          TypePolicy types = TypePolicy::kLeastTime, bool isFinal = true)

@@ -12,6 +12,7 @@
 #include "builder/panels.h"
 #include "builder/shapes.h"
 #include "ir/op_def.h"
+#include "recipe/recipes.h"
 #include "runtime/engine.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_ranges.h"
@@ -130,8 +131,11 @@ void dropRivals(plan::Block& block)
 
 } // namespace
 
-Result<void> build(plan::Contents& contents, Options const& options)
+Result<void> build(plan::Contents& contents, Options const& given)
 {
+    recipe::Recipes recipes;
+    Options options = given;
+    options.recipes = given.refittable ? &recipes : nullptr;
     auto const begin = std::chrono::steady_clock::now();
     NullLog quiet;
     Log& log = options.log ? *options.log : quiet;
@@ -143,6 +147,8 @@ Result<void> build(plan::Contents& contents, Options const& options)
     TW_TRY(narrowToStatic(contents, log));
     TW_TRY(bindRanges(contents));
     TW_TRY(ir::verify(g));
+    if (options.refittable)
+        recipes.addSources(g);
     bool const cuda = options.cuda != nullptr;
     TW_ASSIGN(std::vector<passes::Alternative> const alternatives, lower(contents, options, log));
 
@@ -190,6 +196,12 @@ Result<void> build(plan::Contents& contents, Options const& options)
                                        options.tune.workers->count());
     best.block.reset();
     contents.graph = std::move(best.graph);
+    contents.refittable = options.refittable;
+    if (options.refittable) {
+        TW_ASSIGN(recipe::Recipes::Finished finished, recipes.finish(*contents.graph));
+        contents.recipes = std::move(finished.recipes);
+        contents.made = std::move(finished.made);
+    }
     contents.targets.push_back(std::move(target));
     int64_t weightBytes = 0;
     for (auto const& v : contents.graph->values())

@@ -21,7 +21,8 @@ struct Options
     std::string fingerprint;                  // of the device that tactics are chosen for
     std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
-    bool half = false; // FP16 is permitted; the CPU computes in FP32 all the same
+    recipe::Recipes* recipes = nullptr; // set by build()
+    bool half = false;                  // FP16 is permitted; the CPU computes in FP32 all the same
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;
     IoFormats io;

@@ -22,7 +22,6 @@ struct CudaRunnable::State
 {
     std::shared_ptr<cuda::Device const> device;
     runtime::LoadedBlock* block = nullptr;
-    std::shared_ptr<cuda::Buffer const> constants;
     std::unique_ptr<runtime::Instance> instance;
     std::vector<cuda::Buffer> memory;
     std::vector<TensorRef> inputs, outputs;
@@ -88,6 +87,7 @@ CudaRunnable::~CudaRunnable()
     if (state_->stream)
         (void)state_->stream->synchronize().ok();
     state_->block->deviceConstants.clear(); // they go with this
+    state_->block->constantMemory.clear();
 }
 
 Result<std::unique_ptr<CudaRunnable>>
@@ -98,7 +98,7 @@ CudaRunnable::make(Attempt const& attempt, std::vector<runtime::InputState> cons
     s.device = target.device;
     s.block = attempt.block.get();
     cuda::Current const current(*s.device);
-    TW_ASSIGN(s.constants, runtime::uploadConstants(*s.block, s.device));
+    TW_TRY(runtime::uploadConstants(*s.block, nullptr, s.device));
     TW_ASSIGN(s.instance, runtime::resolve(*s.block, inputs));
     TW_TRY(runtime::placeInArena(*s.instance));
     TW_TRY(runtime::uploadContents(*s.instance, s.device));

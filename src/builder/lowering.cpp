@@ -34,7 +34,8 @@ passes::PassContext passContext(Options const& options, Log& log)
             .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
             .refittable = options.refittable,
             .half = options.half,
-            .constraints = options.constraints};
+            .constraints = options.constraints,
+            .recipes = options.recipes};
 }
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)

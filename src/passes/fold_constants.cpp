@@ -5,8 +5,9 @@
 // of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
 // Leaves alone: nodes that make a graph output (it stays the output of a node), nodes with state (random numbers), with
 // regions, results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
-// work that would hold up the build, weights that refit can reach. Equal nodes with the same constants are run once,
-// and what only gets other dimensions keeps its bytes: weights that layers share stay one.
+// work that would hold up the build. What is computed of weights that refit can reach is written down, but for integers,
+// which decide too much. Equal nodes with the same constants are run once, and what only gets other dimensions keeps its
+// bytes: weights that layers share stay one.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -16,6 +17,7 @@
 #include "ir/op_def.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -38,10 +40,17 @@ bool mayFold(ir::Graph const& g, ir::Node const& n)
                         [&](ir::Value const* v) { return g.isOutput(v) || v->quantization; });
 }
 
-bool hasConstantInputs(ir::Node const& n, bool refittable)
+bool isReached(ir::Node const& n, PassContext const& ctx)
 {
+    return ctx.recipes && std::any_of(n.inputs.begin(), n.inputs.end(),
+                                      [&](ir::Value const* v) { return v && ctx.recipes->reaches(*v); });
+}
+
+bool hasConstantInputs(ir::Node const& n, PassContext const& ctx)
+{
+    bool const isWritten = ctx.recipes && isFloating(n.outputs[0]->type);
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ir::Value const* v) {
-        return !v || (v->isConstant() && !(refittable && refitReaches(*v)));
+        return !v || (v->isConstant() && !(ctx.refittable && !isWritten && refitReaches(*v)));
     });
 }
 
@@ -88,7 +97,8 @@ struct Folded
 };
 
 // Op, attributes and constants by address: nodes of equal keys give equal values while these constants are there.
-std::string keyOf(ir::Node const& n)
+// Weights that refit replaces are not equal because their bytes are.
+std::string keyOf(ir::Node const& n, PassContext const& ctx)
 {
     std::string key = n.op->name;
     auto add = [&](auto const& numbers) {
@@ -103,13 +113,16 @@ std::string keyOf(ir::Node const& n)
     }
     for (ir::Value const* v : n.inputs) {
         add(std::vector<void const*>{v ? v->constant->data->data() : nullptr});
+        if (v && ctx.recipes && ctx.recipes->reaches(*v))
+            add(std::vector<void const*>{v->constant->data.get()});
         if (v)
             key += nameOf(v->type) + str(v->shape);
     }
     return key;
 }
 
-std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values)
+// The bytes of an input that has the same, unless that is for today only.
+std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values, bool isReached)
 {
     std::vector<Folded> out;
     for (Tensor& t : values) {
@@ -117,7 +130,7 @@ std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values)
         Folded f{owner->type(), owner->dims(), nullptr};
         size_t const bytes = size_t(owner->ref().sizeBytes());
         for (ir::Value const* v : n.inputs)
-            if (!f.data && v && v->isConstant() && v->constant->data->sizeBytes() == bytes &&
+            if (!isReached && !f.data && v && v->isConstant() && v->constant->data->sizeBytes() == bytes &&
                 std::memcmp(v->constant->data->data(), owner->data(), bytes) == 0)
                 f.data = v->constant->data;
         if (!f.data)
@@ -125,6 +138,29 @@ std::vector<Folded> foldedOf(ir::Node const& n, std::vector<Tensor> values)
         out.push_back(std::move(f));
     }
     return out;
+}
+
+// Writes down how the results are computed; integers are what they are from here on.
+Result<void> record(ir::Node const& n, std::vector<Folded> const& values, recipe::Recipes& recipes)
+{
+    ir::Graph alone;
+    std::vector<ir::Value*> in;
+    for (ir::Value const* v : n.inputs)
+        in.push_back(v ? alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : nullptr);
+    ir::Node const* const copy = alone.cloneNode(n, std::move(in));
+    for (size_t i = 0; i < values.size(); ++i) {
+        copy->outputs[i]->shape = ir::Shape(values[i].dims.begin(), values[i].dims.end());
+        copy->outputs[i]->content.reset();
+        alone.outputs = {copy->outputs[i]};
+        if (isFloating(values[i].type)) {
+            TW_TRY(recipes.record(alone, values[i].data));
+            continue;
+        }
+        for (ir::Value const* v : n.inputs)
+            if (v)
+                recipes.fix(*v->constant->data);
+    }
+    return {};
 }
 
 void toConstants(ir::Graph& g, ir::Node* n, std::vector<Folded> const& values)
@@ -151,8 +187,8 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
         if (!mayFold(g, *n))
             continue;
         std::vector<Folded> values;
-        if (hasConstantInputs(*n, ctx.refittable)) {
-            std::vector<Folded>& folded = known[keyOf(*n)];
+        if (hasConstantInputs(*n, ctx)) {
+            std::vector<Folded>& folded = known[keyOf(*n, ctx)];
             std::vector<TensorRef> in;
             for (ir::Value const* v : n->inputs)
                 in.push_back(constantOf(v));
@@ -162,7 +198,10 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
                 auto ran = interp::runNode(*n, in);
                 if (!ran.ok())
                     return std::move(ran).error();
-                folded = foldedOf(*n, std::move(*ran));
+                bool const reached = isReached(*n, ctx);
+                folded = foldedOf(*n, std::move(*ran), reached);
+                if (reached)
+                    TW_TRY(record(*n, folded, *ctx.recipes));
             }
             values = folded;
         } else if (n->outputs.size() == 1) {
@@ -171,7 +210,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
                 continue;
             std::vector<Tensor> list;
             list.push_back(std::move(content));
-            values = foldedOf(*n, std::move(list));
+            values = foldedOf(*n, std::move(list), false);
         } else {
             continue;
         }

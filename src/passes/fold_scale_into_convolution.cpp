@@ -4,27 +4,29 @@
 // The scale may be a scale layer (uniform, or by channel of the convolution; no power), as batch normalization imports,
 // or a sum, difference, product or quotient with a constant that has the channel's or no dimension. Convolution,
 // transposed or not, and fully connected. Expects Form::kCanonical. Stands before fuse_activation, which then finds the
-// activation right after the convolution. New weights are computed in double and rounded once; they keep layer and
-// role of the old ones. Leaves alone: a convolution that others read too, weights that refit can reach, factors that
-// are not finite or leave the type's range.
+// activation right after the convolution. New weights keep layer and role of the old ones. Leaves alone: a convolution
+// that others read too, factors that are not finite or leave the type's range.
 #include <cmath>
 
 #include "ops/convolution/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "ops/scale/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
 
 namespace {
 
-// y[k] = factor[k] * x[k] + shift[k] for channel k.
+// y[k] = x[k] * factor[k] + shift[k] for channel k; or divided by it. Constants of one element or one for each channel.
 struct Affine
 {
-    std::vector<double> factor, shift;
+    ir::Value const *factor = nullptr, *shift = nullptr;
+    bool divides = false, negatesX = false, negatesShift = false;
 };
 
 // A convolution-like node with constant weights.
@@ -35,31 +37,21 @@ struct Target
     int channelAxis = 0;
 };
 
-std::optional<Target> targetOf(ir::Node* n, bool refittable)
+std::optional<Target> targetOf(ir::Node* n)
 {
     bool const connected = n && ops::matrix_multiply::isBareConnected(*n);
     if (!connected && !(n && ops::convolution::isBare(*n)))
         return std::nullopt;
     ir::Value const *w = n->inputs[1], *b = n->inputs.size() > 2 ? n->inputs[2] : nullptr;
-    if (!w->isConstant() || (b && !b->isConstant()) || w->quantization ||
-        (refittable && (refitReaches(*w) || (b && refitReaches(*b)))))
+    if (!w->isConstant() || (b && !b->isConstant()) || w->quantization)
         return std::nullopt;
     int const windowRank = connected ? 2 : w->rank() - 2;
     Target t{n, 0, n->outputs[0]->rank() - windowRank - 1};
     ir::Dim const& k = n->outputs[0]->shape[size_t(t.channelAxis)];
-    if (!k.isConst())
+    if (!k.isConst() || k.value() < 1)
         return std::nullopt;
     t.channels = k.value();
     return t;
-}
-
-// Element for channel k of a coefficient with one element or one for each channel; `otherwise` where it is not given.
-double coefficient(ir::Value const* v, int64_t k, double otherwise)
-{
-    if (!v)
-        return otherwise;
-    TensorRef const t = constantOf(v);
-    return t.get(t.count() == 1 ? 0 : k);
 }
 
 std::optional<Affine> affineOfScale(ir::Node const& s, Target const& t)
@@ -75,12 +67,7 @@ std::optional<Affine> affineOfScale(ir::Node const& s, Target const& t)
     if ((a.mode != ops::scale::Mode::kUniform && !byChannel) || !allEqual(in[3], 1) ||
         s.outputs[0]->type != s.inputs[0]->type)
         return std::nullopt;
-    Affine f;
-    for (int64_t k = 0; k < t.channels; ++k) {
-        f.factor.push_back(coefficient(in[1], k, 1));
-        f.shift.push_back(coefficient(in[2], k, 0));
-    }
-    return f;
+    return Affine{.factor = in[1], .shift = in[2]};
 }
 
 // Whether a constant of this shape stretches over `t`'s output with nothing but the channel's dimension.
@@ -103,98 +90,147 @@ std::optional<Affine> affineOfElementwise(ir::Node const& e, Target const& t)
     if (!isPerChannel(*c, t) || e.outputs[0]->type != t.node->outputs[0]->type ||
         (op != kSum && op != kSub && op != kProd && !(op == kDiv && first)))
         return std::nullopt;
-    Affine f;
-    for (int64_t k = 0; k < t.channels; ++k) {
-        double const v = coefficient(c, k, 0);
-        f.factor.push_back(op == kProd ? v : op == kDiv ? 1 / v : op == kSub && !first ? -1 : 1);
-        f.shift.push_back(op == kSum ? v : op == kSub ? (first ? -v : v) : 0);
-    }
-    return f;
+    bool const scales = op == kProd || op == kDiv;
+    return Affine{.factor = scales ? c : nullptr,
+                  .shift = scales ? nullptr : c,
+                  .divides = op == kDiv,
+                  .negatesX = op == kSub && !first,
+                  .negatesShift = op == kSub && first};
 }
 
-// Channel of the output that element `at` of the kernel belongs to.
-int64_t channelOf(Target const& t, Extents const& w, int64_t at)
+// The kernel's dimensions with one that is its output channels alone.
+struct ByChannel
+{
+    Extents dims;
+    int axis = 0;
+    int groupAxis = -1; // of a transposed convolution: channels are those of one group, after this
+    int64_t groups = 1;
+};
+ByChannel byChannel(Target const& t, Extents const& w)
 {
     bool const isConvolution = t.node->op == &ops::convolution::def();
     if (!isConvolution || !t.node->attrsAs<ops::convolution::Attrs>().transposed)
-        return at / w.volume(1, w.rank);
+        return {{t.channels, w.volume() / t.channels}, 0};
     // [C, K/G, window]: input channels of group g give output channels g K/G ...
-    int64_t const groups = t.node->attrsAs<ops::convolution::Attrs>().groups, window = w.volume(2, w.rank);
-    int64_t const c = at / (window * w[1]), inGroup = at / window % w[1];
-    return c / (w[0] / groups) * w[1] + inGroup;
+    int64_t const groups = t.node->attrsAs<ops::convolution::Attrs>().groups;
+    return {{groups, w[0] / groups, w[1], w.volume(2, w.rank)}, 2, 0, groups};
 }
 
-ir::Value* rounded(ir::Graph& g, ir::Value const& like, Extents const& dims, std::vector<double> const& values,
-                   ir::Constant const& origin)
+class Folding
 {
-    Tensor t(like.type, dims);
-    for (size_t i = 0; i < values.size(); ++i) {
-        t.ref().set(int64_t(i), values[i]);
-        if (!std::isfinite(t.ref().get(int64_t(i))))
-            return nullptr;
-    }
-    auto c = std::make_shared<ir::Constant>(origin);
-    c->data = Blob::copy(t.data(), size_t(t.ref().sizeBytes()));
-    return g.addConstant(like.name, like.type, dims, std::move(c));
-}
+public:
+    Folding(Target const& t, Affine const& f, recipe::Recipes* recipes) : t_(t), f_(f), recipes_(recipes) {}
 
-// The kernel times the factors of its output channels; null when a product is not finite.
-ir::Value* scaled(ir::Graph& g, ir::Value const& w, Target const& t, Affine const& f)
-{
-    TensorRef const old = constantOf(&w);
-    if (old.type != DataType::kFloat) {
-        std::vector<double> values(size_t(old.count()));
-        for (int64_t i = 0; i < old.count(); ++i)
-            values[size_t(i)] = old.get(i) * f.factor[size_t(channelOf(t, old.dims, i))];
-        return rounded(g, w, old.dims, values, *w.constant);
+    Result<BlobPtr> kernel(ir::Value const& w) const
+    {
+        recipe::Computation c(recipes_);
+        ByChannel const by = byChannel(t_, ir::extentsOf(w.shape));
+        Extents coefficients;
+        for (int d = 0; d < by.dims.rank; ++d)
+            coefficients.push(d == by.axis || d == by.groupAxis ? by.dims[d] : 1);
+        TW_ASSIGN(ir::Value * y, scaled(c, c.take(w, by.dims), coefficients));
+        return c.finish(y);
     }
-    // One factor for each window, or more: rows of elements that the compiler makes vectors of.
-    int64_t const window = old.dims.volume(2, old.dims.rank);
-    std::shared_ptr<float[]> const elements(new float[size_t(old.count())]); // zeros first would cost as much again
-    auto const* from = old.as<float>();
-    float* const to = elements.get();
-    bool finite = true;
-    for (int64_t row = 0; row < old.count(); row += window) {
-        double const factor = f.factor[size_t(channelOf(t, old.dims, row))];
-        for (int64_t i = row; i < row + window; ++i) {
-            to[i] = float(from[i] * factor);
-            finite = finite && std::isfinite(to[i]);
+    // `b`: the old one, or null.
+    Result<BlobPtr> bias(ir::Value const* b, DataType type) const
+    {
+        recipe::Computation c(recipes_);
+        Extents const dims{t_.channels};
+        ir::Value* y = c.literal(type, dims, 0);
+        if (b) {
+            TW_ASSIGN(y, scaled(c, c.take(*b, dims), dims));
         }
+        if (f_.shift) {
+            TW_ASSIGN(ir::Value * shift, coefficient(c, *f_.shift, dims, type));
+            auto const op = f_.negatesShift ? Operation::kSub : Operation::kSum;
+            TW_ASSIGN(y, c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {y, shift}));
+        }
+        return c.finish(y);
     }
-    if (!finite)
-        return nullptr;
-    auto c = std::make_shared<ir::Constant>(*w.constant);
-    c->data = std::make_shared<Blob const>(to, size_t(old.sizeBytes()), elements);
-    return g.addConstant(w.name, w.type, old.dims, std::move(c));
+
+private:
+    using Operation = ops::elementwise::Operation;
+
+    // In dimensions that stretch over `dims`, or in as many ones.
+    static Result<ir::Value*> coefficient(recipe::Computation& c, ir::Value const& v, Extents const& dims,
+                                          DataType type)
+    {
+        Extents one;
+        for (int d = 0; d < dims.rank; ++d)
+            one.push(1);
+        ir::Value* const x = c.take(v, ir::extentsOf(v.shape).volume() == dims.volume() ? dims : one);
+        return v.type == type ? x : c.add(ops::identity::def(), ops::identity::Attrs(type), {x});
+    }
+    Result<ir::Value*> scaled(recipe::Computation& c, ir::Value* x, Extents const& coefficients) const
+    {
+        auto apply = [&](Operation op, ir::Value* by) {
+            return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {x, by});
+        };
+        if (f_.negatesX) {
+            Extents one;
+            for (int d = 0; d < coefficients.rank; ++d)
+                one.push(1);
+            return apply(Operation::kProd, c.literal(x->type, one, -1));
+        }
+        if (!f_.factor)
+            return x;
+        TW_ASSIGN(ir::Value * by, coefficient(c, *f_.factor, coefficients, x->type));
+        return apply(f_.divides ? Operation::kDiv : Operation::kProd, by);
+    }
+
+    Target const& t_;
+    Affine const& f_;
+    recipe::Recipes* recipes_;
+};
+
+bool isFinite(DataType type, Blob const& data)
+{
+    int64_t const count = int64_t(data.sizeBytes()) / sizeOf(type);
+    TensorRef const t{type, {count}, const_cast<void*>(data.data())};
+    if (type != DataType::kFloat) {
+        for (int64_t i = 0; i < count; ++i)
+            if (!std::isfinite(t.get(i)))
+                return false;
+        return true;
+    }
+    bool finite = true; // without a way out, so that the compiler makes vectors of it
+    for (int64_t i = 0; i < count; ++i)
+        finite = finite & std::isfinite(t.as<float>()[i]);
+    return finite;
+}
+
+ir::Value* replaced(ir::Graph& g, std::string const& name, DataType type, Extents const& dims,
+                    ir::Constant const& origin, BlobPtr data)
+{
+    auto c = std::make_shared<ir::Constant>(origin);
+    c->data = std::move(data);
+    return g.addConstant(name, type, dims, std::move(c));
 }
 
 // False when a new weight is not finite in its type.
-bool apply(ir::Graph& g, Target const& t, Affine const& f)
+Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recipes* recipes)
 {
     ir::Node& n = *t.node;
     ir::Value const& w = *n.inputs[1];
     ir::Value const* b = n.inputs.size() > 2 ? n.inputs[2] : nullptr;
-    std::vector<double> bias(size_t(t.channels));
-    bool anyBias = b != nullptr;
-    for (int64_t k = 0; k < t.channels; ++k) {
-        bias[size_t(k)] = (b ? constantOf(b).get(k) : 0) * f.factor[size_t(k)] + f.shift[size_t(k)];
-        anyBias = anyBias || bias[size_t(k)] != 0;
+    Folding const folding(t, f, recipes);
+    bool const mayChange = recipes && f.shift && recipes->reaches(*f.shift);
+    BlobPtr newBias;
+    if (b || (f.shift && (mayChange || !allEqual(f.shift, 0)))) {
+        TW_ASSIGN(newBias, folding.bias(b, w.type));
     }
+    TW_ASSIGN(BlobPtr newKernel, folding.kernel(w));
+    if (!isFinite(w.type, *newKernel) || (newBias && !isFinite(w.type, *newBias)))
+        return false;
     ir::Constant biasOrigin = b ? *b->constant : *w.constant;
     biasOrigin.role = ir::WeightsRole::kBias;
     if (!b)
         biasOrigin.weightsName.clear();
-    ir::Value biasLike;
-    biasLike.name = b ? b->name : w.name + ".bias";
-    biasLike.type = w.type;
-    ir::Value* newKernel = scaled(g, w, t, f);
-    ir::Value* newBias = anyBias ? rounded(g, biasLike, {t.channels}, bias, biasOrigin) : nullptr;
-    if (!newKernel || (anyBias && !newBias))
-        return false;
     n.inputs.resize(2);
-    n.inputs[1] = newKernel;
+    n.inputs[1] = replaced(g, w.name, w.type, ir::extentsOf(w.shape), *w.constant, std::move(newKernel));
     if (newBias)
-        n.inputs.push_back(newBias);
+        n.inputs.push_back(
+            replaced(g, b ? b->name : w.name + ".bias", w.type, {t.channels}, biasOrigin, std::move(newBias)));
     return true;
 }
 
@@ -211,11 +247,14 @@ Result<bool> foldScaleIntoConvolution(ir::Graph& g, PassContext const& ctx)
         ir::Value* y = s->inputs[0];
         if (isElementwise && y->isConstant())
             y = s->inputs[1];
-        auto const target = targetOf(onlyProducer(g, y), ctx.refittable);
+        auto const target = targetOf(onlyProducer(g, y));
         if (!target || !canJoin(*target->node, *s))
             continue;
         auto const affine = isScale ? affineOfScale(*s, *target) : affineOfElementwise(*s, *target);
-        if (!affine || !apply(g, *target, *affine))
+        if (!affine)
+            continue;
+        TW_ASSIGN(bool const applied, apply(g, *target, *affine, ctx.recipes));
+        if (!applied)
             continue;
         ctx.log.info("folded '" + s->name + "' into '" + target->node->name + "'");
         joinOrigins(*target->node, *target->node, *s);

@@ -7,8 +7,7 @@
 // Expects Form::kFused: stands after fuse_activation, which has given the gate's product its bias and activation, and
 // before fuse_pointwise, which would take what follows two halves. On GPUs tiles that hold both halves exist for
 // capability 9.0 alone, and only there they are made. The op's reference is the oracle: the node has no body.
-// Leaves alone: halves or products that others read, weights that refit may reach, wishes of the user that differ, and
-// on CPUs long sums of two products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
+// Leaves alone: halves or products that others read, wishes of the user that differ, and on CPUs long sums of two products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
 #include <algorithm>
 #include <cstring>
 
@@ -18,6 +17,7 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/gelu.h"
+#include "passes/join_constants.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -203,10 +203,6 @@ private:
                  : u.gate.nodes.size() + u.through.nodes.size() != 2 || p.inputs[0] != q.inputs[0] || a.b != b.b ||
                        p.inputs[1]->type != q.inputs[1]->type || p.inputs[1]->rank() != q.inputs[1]->rank())
             return false;
-        for (ir::Node const* n : {&p, &q})
-            for (size_t i = 1; i < n->inputs.size(); ++i)
-                if (ctx_.refittable && n->inputs[i] && refitReaches(*n->inputs[i]))
-                    return false;
         // What reads the product's shape goes with it, sizes that are computed of something else need not.
         std::vector<ir::Node*> all = nodesOf(g_, u);
         for (ir::Node* n : sizesOf(g_, u))
@@ -255,30 +251,20 @@ private:
     PassContext const& ctx_;
 };
 
-// A constant like `one` of `rows` rows, to each of which the gates give their columns first, of `width` elements each;
-// zeros where a bias is missing.
-Result<ir::Value*> joined(ir::Graph& g, Unit const& u, size_t input, Extents const& dims, int64_t rows, int64_t width)
+// A constant of `rows` rows, to each of which the gates give their columns first, of `width` elements each; zeros where
+// a bias is missing.
+Result<ir::Value*> joined(ir::Graph& g, PassContext const& ctx, Unit const& u, size_t input, Extents const& dims,
+                          int64_t rows, int64_t width)
 {
     auto of = [&](Half const& h) { return input < h.product->inputs.size() ? h.product->inputs[input] : nullptr; };
     ir::Value const& one = *(of(u.gate) ? of(u.gate) : of(u.through));
-    Tensor const out(one.type, dims);
-    if (!out.data())
-        return Error{ErrorCode::kFailedAllocation, "no memory to join the weights of '" + one.name + "'"};
-    int64_t const size = sizeOf(one.type), bytes = u.columns * width * size;
-    auto* to = static_cast<std::byte*>(out.data());
-    for (int64_t r = 0; r < rows; ++r)
-        for (Half const* h : {&u.gate, &u.through}) {
-            if (ir::Value const* const v = of(*h)) {
-                int64_t const row = ir::extentsOf(v->shape).volume() / rows;
-                std::memcpy(to, static_cast<std::byte const*>(constantOf(v).data) + (r * row + h->first * width) * size,
-                            size_t(bytes));
-            }
-            to += bytes;
-        }
-    return g.addConstant(one.name + ".gated", one.type, dims, out.data());
+    std::vector<RowPart> parts;
+    for (Half const* h : {&u.gate, &u.through})
+        parts.push_back({of(*h), h->first * width, u.columns * width});
+    return joinConstants(g, ctx.recipes, one.name + ".gated", one.type, dims, rows, parts);
 }
 
-Result<void> fuse(ir::Graph& g, Unit const& u)
+Result<void> fuse(ir::Graph& g, PassContext const& ctx, Unit const& u)
 {
     ir::Node const& p = *u.gate.product;
     bool const inPlace = &p == u.through.product && u.gate.first == 0;
@@ -288,10 +274,10 @@ Result<void> fuse(ir::Graph& g, Unit const& u)
         bool const transposed = p.attrsAs<ops::matrix_multiply::Attrs>().b == MatrixOperation::kTranspose;
         int64_t const k = dims[dims.rank - (transposed ? 1 : 2)];
         dims[dims.rank - (transposed ? 2 : 1)] = 2 * u.columns;
-        TW_ASSIGN(ir::Value * weights, joined(g, u, 1, dims, transposed ? 1 : k, transposed ? k : 1));
+        TW_ASSIGN(ir::Value * weights, joined(g, ctx, u, 1, dims, transposed ? 1 : k, transposed ? k : 1));
         inputs = {p.inputs[0], weights};
         if (ops::hasInput(p, Epilogue::kBias) || ops::hasInput(*u.through.product, Epilogue::kBias)) {
-            TW_ASSIGN(ir::Value * bias, joined(g, u, Epilogue::kBias, {2 * u.columns}, 1, 1));
+            TW_ASSIGN(ir::Value * bias, joined(g, ctx, u, Epilogue::kBias, {2 * u.columns}, 1, 1));
             inputs.push_back(bias);
         }
     }
@@ -331,7 +317,7 @@ Result<bool> fuseGate(ir::Graph& g, PassContext const& ctx)
             !Finder(g, ctx).find(*products[i], u))
             continue;
         std::string const name = namesOf(Finder::nodesOf(g, u));
-        TW_TRY(fuse(g, u));
+        TW_TRY(fuse(g, ctx, u));
         ctx.log.info("fused " + name);
         changed = true;
     }

@@ -17,18 +17,21 @@
 #include "passes/list.h"
 #include "passes/norm_pattern.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
 
 namespace {
 
-// Gamma or beta in the node's type; null when that would change its numbers.
-ir::Value* weightsOf(ir::Graph& g, ir::Value& row, DataType type)
+// Gamma or beta in the node's type; null when that would change its numbers, or a refit could.
+ir::Value* weightsOf(ir::Graph& g, ir::Value& row, DataType type, PassContext const& ctx)
 {
     ir::Value* v = asVector(g, row);
     if (row.type == type)
         return v;
+    if (ctx.recipes && ctx.recipes->reaches(row))
+        return nullptr;
     TensorRef const from = constantOf(v);
     Tensor to(type, from.dims);
     for (int64_t i = 0; i < from.count(); ++i) {
@@ -42,7 +45,7 @@ ir::Value* weightsOf(ir::Graph& g, ir::Value& row, DataType type)
 }
 
 // With the conversions on both sides, or between them.
-Result<bool> fuse(ir::Graph& g, NormPattern& m)
+Result<bool> fuse(ir::Graph& g, NormPattern& m, PassContext const& ctx)
 {
     sortNodes(g, m.nodes);
     bool const ends = isCast(m.nodes.back(), DataType::kFloat, DataType::kHalf);
@@ -60,7 +63,7 @@ Result<bool> fuse(ir::Graph& g, NormPattern& m)
         std::vector<FusedInput> inputs{{x, m.x}};
         for (ir::Value* row : {m.gamma, m.beta})
             if (row)
-                inputs.push_back({weightsOf(g, *row, x->type), row});
+                inputs.push_back({weightsOf(g, *row, x->type, ctx), row});
         if (std::any_of(inputs.begin(), inputs.end(), [](FusedInput const& in) { return !in.value; }))
             continue;
         m.attrs.hasGamma = m.gamma != nullptr;
@@ -87,7 +90,7 @@ Result<bool> fuseLayerNorm(ir::Graph& g, PassContext const& ctx)
         NormPattern m(g, ctx.refittable);
         if (!m.from(root))
             continue;
-        TW_ASSIGN(bool const fused, fuse(g, m));
+        TW_ASSIGN(bool const fused, fuse(g, m, ctx));
         changed = changed || fused;
     }
     if (changed)

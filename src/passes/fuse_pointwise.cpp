@@ -23,6 +23,7 @@
 #include "passes/list.h"
 #include "passes/precision.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -33,10 +34,11 @@ using ops::pointwise::InputKind;
 using ops::pointwise::StepCode;
 
 // The one number of a constant; none where refit may change it.
-std::optional<double> numberOf(ir::Value const* v)
+std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* recipes = nullptr)
 {
     TensorRef const t = constantOf(v);
-    if (!t.data || t.count() != 1 || refitReaches(*v) || std::isnan(t.get(0)))
+    bool const mayChange = t.data && (refitReaches(*v) || (recipes && recipes->reaches(*v)));
+    if (!t.data || t.count() != 1 || mayChange || std::isnan(t.get(0)))
         return std::nullopt;
     return t.get(0);
 }
@@ -84,7 +86,12 @@ bool isPointwise(ir::Node const& n)
 class Expression
 {
 public:
-    explicit Expression(std::vector<ir::Node*> nodes) : nodes_(std::move(nodes)) { build(); }
+    // `recipes`: as in PassContext.
+    Expression(std::vector<ir::Node*> nodes, recipe::Recipes const* recipes)
+        : nodes_(std::move(nodes)), recipes_(recipes)
+    {
+        build();
+    }
 
     bool isValid() const
     {
@@ -138,7 +145,7 @@ private:
     {
         if (auto made = made_.find(v); made != made_.end())
             return made->second;
-        if (auto number = numberOf(v))
+        if (auto number = numberOf(v, recipes_))
             return add({StepCode::kConstant, -1, -1, 0, *number});
         return input(v, kind, axis);
     }
@@ -151,7 +158,8 @@ private:
             inner.insert(n->outputs[0]);
         for (ir::Node* n : nodes_)
             for (size_t i = 0; i < n->inputs.size(); ++i)
-                if (ir::Value* v = n->inputs[i]; v && !inner.contains(v) && !numberOf(v) && (i == 0 || !isScale(*n)))
+                if (ir::Value* v = n->inputs[i];
+                    v && !inner.contains(v) && !numberOf(v, recipes_) && (i == 0 || !isScale(*n)))
                     input(v, InputKind::kBroadcast, 0);
         for (ir::Node* n : nodes_)
             made_[n->outputs[0]] = isScale(*n)  ? scale(*n)
@@ -190,6 +198,7 @@ private:
     }
 
     std::vector<ir::Node*> nodes_;
+    recipe::Recipes const* recipes_;
     std::vector<ir::Value*> inputs_;
     std::vector<std::pair<InputKind, int64_t>> kinds_;
     std::vector<Step> steps_;
@@ -259,7 +268,7 @@ private:
                     more.push_back(v->producer);
                     std::sort(more.begin(), more.end(),
                               [&](auto* a, auto* b) { return g_.positionOf(a) < g_.positionOf(b); });
-                    if (!Expression(more).isValid()) {
+                    if (!Expression(more, ctx_.recipes).isValid()) {
                         refused.insert(v->producer);
                         continue;
                     }
@@ -269,7 +278,7 @@ private:
                 }
         }
         // The shape comes from the inputs: constants and vectors alone may give less than it.
-        Expression e(nodes);
+        Expression e(nodes, ctx_.recipes);
         if (nodes.size() < 2 || !e.isValid() || !givesShape(e, *last->outputs[0]))
             return std::nullopt;
         return e;

@@ -75,7 +75,7 @@ private:
         if (known)
             return known;
         if (v->isConstant()) {
-            known = weights_.convert(g_, *v);
+            TW_ASSIGN(known, weights_.convert(g_, *v));
         } else {
             TW_ASSIGN(known, addCast(g_, v, type, g_.positionOf(&reader)));
             ++casts_;
@@ -144,6 +144,7 @@ Result<bool> lowerPrecision(ir::Graph& g, PassContext const& ctx)
     if (p.half.empty())
         return false;
     HalfWeights weights;
+    weights.recipes = ctx.recipes;
     TW_ASSIGN(Lowered const done, lowerTo(g, p, weights));
     ctx.log.info("FP16: " + std::to_string(p.half.size()) + " layers, " + std::to_string(p.kept.size()) +
                  " stay in FP32, " + std::to_string(done.casts) + " conversions between them");

@@ -8,9 +8,8 @@
 // Expects Form::kCanonical. Stands after fold_scale_into_convolution and before fuse_activation. Leaves alone:
 // channels that are no multiple of 8, groups, results that a concatenation takes (which would have to be copied there)
 // or an element-wise node (which belongs into its own convolution), graph outputs, batches that are no constant,
-// weights that refit may reach, wishes of the user that differ.
+// wishes of the user that differ.
 #include <algorithm>
-#include <cstring>
 
 #include "ops/activation/op.h"
 #include "ops/concatenation/op.h"
@@ -19,6 +18,7 @@
 #include "ops/scale/op.h"
 #include "ops/slice/op.h"
 #include "ops/unary/op.h"
+#include "passes/join_constants.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -91,7 +91,7 @@ private:
             return false;
         b.convolution = &n;
         for (ir::Value const* v : {b.kernel(), b.bias()})
-            if (v && (!v->isConstant() || v->quantization || (ctx_.refittable && refitReaches(*v))))
+            if (v && (!v->isConstant() || v->quantization))
                 return false;
         ir::Value const* y = n.outputs[0];
         if (!ir::isStatic(y->shape) || y->rank() != 4)
@@ -182,18 +182,11 @@ private:
         ir::Value const& one = *group[0].kernel();
         Extents dims = bias ? Extents{channels} : ir::extentsOf(one.shape);
         dims[0] = channels;
-        Tensor const out(one.type, dims);
-        if (!out.data())
-            return Error{ErrorCode::kFailedAllocation, "no memory to merge the weights of '" + one.name + "'"};
-        auto* to = static_cast<std::byte*>(out.data());
-        size_t const channelBytes = size_t(dims.volume(1, dims.rank) * sizeOf(one.type));
-        for (Branch const& b : group) {
-            size_t const bytes = size_t(b.channels) * channelBytes;
-            if (ir::Value const* v = bias ? b.bias() : b.kernel())
-                std::memcpy(to, constantOf(v).data, bytes);
-            to += bytes;
-        }
-        return g_.addConstant(one.name + (bias ? ".bias" : "") + ".merged", one.type, dims, out.data());
+        int64_t const width = dims.volume(1, dims.rank);
+        std::vector<RowPart> parts;
+        for (Branch const& b : group)
+            parts.push_back({bias ? b.bias() : b.kernel(), 0, b.channels * width});
+        return joinConstants(g_, ctx_.recipes, one.name + (bias ? ".bias" : "") + ".merged", one.type, dims, 1, parts);
     }
 
     ir::Graph& g_;

@@ -6,9 +6,8 @@
 // the columns fills a GPU better, and there is one kernel instead of three; CPU builds keep the products.
 // Expects Form::kCanonical. Stands after fuse_attention and sink_reshapes, which bring product, bias and attention
 // together, and before fuse_activation, which takes the sum. Leaves alone: results that others read, operands of
-// rank 4, weights that refit may reach, wishes of the user that differ.
+// rank 4, wishes of the user that differ.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "ops/attention/op.h"
@@ -16,6 +15,7 @@
 #include "ops/gather/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/join_constants.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -103,8 +103,6 @@ private:
             return;
         p.columns = y.shape.back().value();
         if (p.bias && (!isConstantOf(*p.bias, 1) || p.bias->quantization || !(p.bias->shape.back() == y.shape.back())))
-            return;
-        if (ctx_.refittable && (refitReaches(*p.weights()) || (p.bias && refitReaches(*p.bias))))
             return;
         found.push_back(std::move(p));
     }
@@ -196,21 +194,10 @@ private:
     Result<ir::Value*> joined(std::vector<Projection> const& group, ir::Value const& one, Extents const& dims,
                               int64_t rows, int64_t width, bool bias)
     {
-        Tensor const out(one.type, dims);
-        if (!out.data())
-            return Error{ErrorCode::kFailedAllocation, "no memory to merge the weights of '" + one.name + "'"};
-        auto* const to = static_cast<std::byte*>(out.data());
-        int64_t const total = rows > 0 ? dims.volume() / rows : 0, size = sizeOf(one.type);
-        for (Projection const& p : group) {
-            ir::Value const* const v = bias ? p.bias : p.weights();
-            if (!v)
-                continue;
-            auto const* const from = static_cast<std::byte const*>(constantOf(v).data);
-            int64_t const bytes = p.columns * width * size;
-            for (int64_t r = 0; r < rows; ++r)
-                std::memcpy(to + (r * total + p.first * width) * size, from + r * bytes, size_t(bytes));
-        }
-        return g_.addConstant(one.name + ".merged", one.type, dims, out.data());
+        std::vector<RowPart> parts;
+        for (Projection const& p : group)
+            parts.push_back({bias ? p.bias : p.weights(), 0, p.columns * width});
+        return joinConstants(g_, ctx_.recipes, one.name + ".merged", one.type, dims, rows, parts);
     }
 
     // The body's input `i` becomes the merged tensor, of which it takes its columns.

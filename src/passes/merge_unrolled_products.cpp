@@ -17,6 +17,7 @@
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -121,14 +122,19 @@ private:
         auto const& a = n->attrsAs<ops::matrix_multiply::Attrs>();
         s.select = onlyProducer(g_, n->inputs[0]);
         if (a.a != MatrixOperation::kNone || a.b == MatrixOperation::kVector || !isConstantOf(*n->inputs[1], 2) ||
-            isRefitted(n->inputs[1]) || !s.select || !readSelection(*s.select, s) || !canJoin(*s.select, *n) ||
-            s.axis + 1 >= s.x()->rank() || s.x()->quantization)
+            !s.select || !readSelection(*s.select, s) || !canJoin(*s.select, *n) || s.axis + 1 >= s.x()->rank() ||
+            s.x()->quantization)
             return {};
         s.product = n;
         takeBias(s);
         return s;
     }
-    bool isRefitted(ir::Value const* v) const { return ctx_.refittable && refitReaches(*v); }
+    // Of weights that refit reaches: whether they are the same ones.
+    bool stayEqual(ir::Value const* a, ir::Value const* b) const
+    {
+        bool const mayChange = ctx_.recipes && a && b && (ctx_.recipes->reaches(*a) || ctx_.recipes->reaches(*b));
+        return areEqual(a, b) && (!mayChange || a->constant->data == b->constant->data);
+    }
     void takeBias(Step& s) const
     {
         ir::Value const* y = s.product->outputs[0];
@@ -138,19 +144,19 @@ private:
             return;
         ir::Node* const sum = readers[0];
         ir::Value* const bias = sum->inputs[sum->inputs[0] == y ? 1 : 0];
-        if (!isConstantOf(*bias, 1) || isRefitted(bias) || !(sum->outputs[0]->shape == y->shape) ||
-            !canJoin(*s.product, *sum) || sum->outputs[0]->quantization)
+        if (!isConstantOf(*bias, 1) || !(sum->outputs[0]->shape == y->shape) || !canJoin(*s.product, *sum) ||
+            sum->outputs[0]->quantization)
             return;
         s.sum = sum;
         s.bias = bias;
     }
-    static bool fits(std::vector<Step> const& steps, Step const& s)
+    bool fits(std::vector<Step> const& steps, Step const& s) const
     {
         Step const& first = steps[0];
         auto const &a = first.product->attrsAs<ops::matrix_multiply::Attrs>(),
                    &b = s.product->attrsAs<ops::matrix_multiply::Attrs>();
-        return first.x() == s.x() && first.axis == s.axis && a.b == b.b && areEqual(first.weights(), s.weights()) &&
-               areEqual(first.bias, s.bias) && std::all_of(steps.begin(), steps.end(), [&](Step const& other) {
+        return first.x() == s.x() && first.axis == s.axis && a.b == b.b && stayEqual(first.weights(), s.weights()) &&
+               stayEqual(first.bias, s.bias) && std::all_of(steps.begin(), steps.end(), [&](Step const& other) {
                    return canJoin(*other.product, *s.product) && canJoin(*other.last(), *s.last());
                });
     }

@@ -11,6 +11,10 @@
 #include "ir/graph.h"
 #include "passes/target_info.h"
 
+namespace tw::recipe {
+class Recipes;
+}
+
 namespace tw::passes {
 
 // What becomes of a precision that the user set for a layer and that it cannot have.
@@ -28,6 +32,7 @@ struct PassContext
     bool refittable = false; // weights that the user may change later must stay recognizable
     bool half = false;       // the user permits FP16
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
+    recipe::Recipes* recipes = nullptr; // where refittable: how new constants are computed of the old ones
 };
 
 // Returns whether it changed the graph.

@@ -5,7 +5,7 @@
 // One copy of the image takes the place of one of the result, which is larger, and matrix kernels are ahead of those
 // for strided convolutions. For GPU builds. Expects Form::kCanonical. Stands before fuse_activation, which takes
 // the bias. Leaves alone: windows that overlap, leave pixels out or reach into padding, groups, results that others
-// read, weights that refit may reach, wishes of the user that differ.
+// read, wishes of the user that differ.
 #include <algorithm>
 
 #include "ops/convolution/op.h"
@@ -27,16 +27,14 @@ struct Patches
     int64_t c, k, r, s, h, w;
 };
 
-std::optional<Patches> patchesOf(ir::Node const& conv, bool refittable)
+std::optional<Patches> patchesOf(ir::Node const& conv)
 {
     auto const& a = conv.attrsAs<ops::convolution::Attrs>();
     ir::Value const &x = *conv.inputs[0], &w = *conv.inputs[1], &y = *conv.outputs[0];
     if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || w.quantization || !isFloating(x.type) || a.groups != 1)
         return std::nullopt;
-    auto fixed = [&](ir::Value const* v) { return v->isConstant() && refittable && refitReaches(*v); };
     bool const biased = conv.inputs.size() > 2 && conv.inputs[2];
-    if (fixed(&w) || (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1 ||
-                                 conv.inputs[2]->quantization || fixed(conv.inputs[2]))))
+    if (biased && (!conv.inputs[2]->isConstant() || conv.inputs[2]->rank() != 1 || conv.inputs[2]->quantization))
         return std::nullopt;
     for (size_t i = 0; i < 2; ++i) {
         ir::Dim const &size = x.shape[2 + i], &count = y.shape[2 + i], &window = w.shape[2 + i];
@@ -70,7 +68,7 @@ ir::Node* tokensOf(ir::Graph const& g, ir::Value* y, Patches const& p)
 
 Result<bool> rewrite(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
 {
-    auto const p = patchesOf(conv, ctx.refittable);
+    auto const p = patchesOf(conv);
     ir::Node* const tokens = p ? tokensOf(g, conv.outputs[0], *p) : nullptr;
     if (!tokens || !canJoin(conv, *tokens))
         return false;

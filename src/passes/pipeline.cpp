@@ -6,6 +6,7 @@
 
 #include "ir/text.h"
 #include "passes/list.h"
+#include "recipe/recipes.h"
 
 namespace tw::passes {
 
@@ -95,7 +96,7 @@ public:
         std::vector<Alternative> out;
         for (Left& left : left_) {
             NullLog quiet;
-            PassContext const context{quiet, ctx_.target, ctx_.refittable, ctx_.half, ctx_.constraints};
+            PassContext const context{quiet, ctx_.target, ctx_.refittable, ctx_.half, ctx_.constraints, ctx_.recipes};
             Options options = options_;
             options.dumpFolder = nullptr;
             Runner rest(*left.graph, context, options);
@@ -150,9 +151,12 @@ private:
             return false;
         std::unique_ptr<ir::Graph> before = p.isSpeculative ? g_.clone() : nullptr;
         auto const begin = std::chrono::steady_clock::now();
+        auto const uses = ctx_.recipes ? ctx_.recipes->usesIn(g_) : recipe::Recipes::Uses();
         auto changed = runOn(g_, p, ctx_);
         if (!changed.ok())
             return std::move(changed).error().in(std::string("pass ") + p.name);
+        if (ctx_.recipes && *changed)
+            ctx_.recipes->fixUsed(uses, ctx_.recipes->usesIn(g_));
         raiseForm(g_, p.gives);
         if (!*changed)
             return false;

@@ -47,10 +47,11 @@ Result<PosedNode> poseNode(ir::Graph const& g, ir::Node const& n, bool half, Pre
         bool const turns = half && p.turns(n, i);
         bool const isMadeSo = readsAnyFloat(n) && p.isOpen(v) && p.isHalf(v->producer);
         ir::Value*& x = known[{v, turns}];
-        if (!x && v->isConstant())
-            x = turns ? weights.convert(alone, *v)
-                      : alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
-        else if (!x) {
+        if (!x && v->isConstant() && turns) {
+            TW_ASSIGN(x, weights.convert(alone, *v));
+        } else if (!x && v->isConstant()) {
+            x = alone.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
+        } else if (!x) {
             x = alone.addInput(v->name, turns || isMadeSo ? DataType::kHalf : v->type, v->shape);
             x->host = v->host;
             x->format = v->format;

@@ -7,6 +7,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "passes/rewrite.h"
+#include "recipe/recipes.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -24,6 +25,21 @@ ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
     auto c = std::make_shared<ir::Constant>(*v.constant);
     c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kFloat)));
     return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));
+}
+
+// Limited to what FP16 holds, and rounded.
+Result<BlobPtr> halfOf(recipe::Computation& c, ir::Value const& v)
+{
+    using enum ops::elementwise::Operation;
+    Extents ones;
+    for (int d = 0; d < v.rank(); ++d)
+        ones.push(1);
+    TW_ASSIGN(ir::Value * x, c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMax),
+                                   {c.take(v), c.literal(v.type, ones, -kMostHalf)}));
+    TW_ASSIGN(x,
+              c.add(ops::elementwise::def(), ops::elementwise::Attrs(kMin), {x, c.literal(v.type, ones, kMostHalf)}));
+    TW_ASSIGN(x, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kHalf), {x}));
+    return c.finish(x);
 }
 
 bool isCast(ir::Node const& n, DataType to)
@@ -75,11 +91,13 @@ bool fitsHalf(ir::Value const& constant)
     return anyGood || !anyTiny;
 }
 
-ir::Value* HalfWeights::convert(ir::Graph& g, ir::Value const& v)
+Result<ir::Value*> HalfWeights::convert(ir::Graph& g, ir::Value const& v)
 {
     TensorRef const from = constantOf(&v);
     auto c = std::make_shared<ir::Constant>(*v.constant);
-    BlobPtr& known = converted_[{from.data, from.count()}];
+    bool const isReached = recipes && recipes->reaches(v);
+    void const* const source = isReached ? static_cast<void const*>(v.constant->data.get()) : from.data;
+    BlobPtr& known = converted_[{source, from.count()}];
     if (known) {
         c->data = known;
         return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
@@ -100,7 +118,12 @@ ir::Value* HalfWeights::convert(ir::Graph& g, ir::Value const& v)
         names.insert(v.constant->layer.empty() ? v.name : v.constant->layer);
     outOfRange += far;
     subnormal += small;
-    c->data = known = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
+    known = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kHalf)));
+    if (isReached) {
+        recipe::Computation computation(recipes);
+        TW_ASSIGN(known, halfOf(computation, v));
+    }
+    c->data = known;
     return g.addConstant(v.name, DataType::kHalf, from.dims, std::move(c));
 }
 

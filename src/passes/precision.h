@@ -47,10 +47,11 @@ struct HalfWeights
 {
     int64_t outOfRange = 0, subnormal = 0;
     std::set<std::string> names;
+    recipe::Recipes* recipes = nullptr; // as in PassContext
 
     // f32 to f16, rounded to nearest even; finite values beyond the range become the last finite one. Constants that
     // share their bytes, of other graphs too, go on to; they are counted once.
-    ir::Value* convert(ir::Graph& g, ir::Value const& v);
+    Result<ir::Value*> convert(ir::Graph& g, ir::Value const& v);
     void report(Log& log) const;
 
 private:

@@ -116,7 +116,10 @@ bool refitReaches(ir::Value const& v)
 {
     if (!v.isConstant())
         return false;
+    // What a constant layer has one element of is a number that patterns ask for (an epsilon, a half, an exponent).
     ir::Constant const& c = *v.constant;
+    if (c.role == ir::WeightsRole::kConstant && ir::isStatic(v.shape) && ir::extentsOf(v.shape).volume() == 1)
+        return false;
     return !c.weightsName.empty() || (!c.layer.empty() && c.role != ir::WeightsRole::kConstant);
 }
 

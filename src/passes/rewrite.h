@@ -36,7 +36,8 @@ std::vector<ir::Node*> readersOf(ir::Graph const& g, ir::Value const* v);
 TensorRef constantOf(ir::Value const* v);
 // Whether all elements of a constant are `wanted`; true for a value that is not there.
 bool allEqual(ir::Value const* v, double wanted);
-// A constant that refit can reach: its elements must stay what the user gave.
+// A constant that refit must reach: nothing may be decided by its elements. (What others are decided by, refit reaches
+// no longer: recipe/recipes.h.)
 bool refitReaches(ir::Value const& v);
 
 // Attribute dimensions for a shuffle that give `target` out of `from` whatever the symbols are: numbers, 0 where the

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives constants of equal bytes one memory.
 //   before: w = [1 2 3 4], v = [1 2 3 4], each with bytes of its own        after: w and v with the same bytes
-// Values, names and origins stay apart, so that refit finds each; who replaces the bytes of one makes new ones. Any
-// form, regions and bodies too. Stands last: the passes before it fold, merge and convert the weights of each layer by
+// Values, names and origins stay apart, so that messages name each. Weights that refit reaches are left alone: they are
+// equal today only. Any form, regions and bodies too. Stands last: the passes before it fold, merge and convert the weights of each layer by
 // itself, and models hold equal ones. Whatever packs, uploads or writes constants goes by the address of their bytes.
 #include <cstring>
 #include <map>
 
 #include "base/hash.h"
 #include "passes/list.h"
+#include "recipe/recipes.h"
 
 namespace tw::passes {
 
@@ -30,11 +31,13 @@ uint64_t sampleOf(Blob const& b)
 class Sharer
 {
 public:
+    explicit Sharer(recipe::Recipes const* recipes) : recipes_(recipes) {}
+
     bool run(ir::Graph& g)
     {
         bool changed = false;
         for (auto const& v : g.values()) {
-            if (!v->isConstant())
+            if (!v->isConstant() || (recipes_ && recipes_->reaches(*v)))
                 continue;
             BlobPtr const& own = v->constant->data;
             BlobPtr const& shared = sharedOf(own);
@@ -87,15 +90,16 @@ private:
         return b;
     }
 
+    recipe::Recipes const* recipes_;
     std::map<std::pair<void const*, Size>, BlobPtr> known_; // by address; what is replaced lives until the end
     std::map<std::pair<Size, uint64_t>, Alike> alike_;      // by size and sample
 };
 
 } // namespace
 
-Result<bool> shareConstants(ir::Graph& g, PassContext const&)
+Result<bool> shareConstants(ir::Graph& g, PassContext const& ctx)
 {
-    return Sharer().run(g);
+    return Sharer(ctx.recipes).run(g);
 }
 
 } // namespace tw::passes

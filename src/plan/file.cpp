@@ -145,8 +145,9 @@ Result<std::vector<Section>> sectionsOf(FileHeader const& h, char const* p)
         if (e.offset < tableEnd(h) || e.offset > h.fileBytes || e.sizeBytes > h.fileBytes - e.offset ||
             e.offset % kAlignment != 0)
             return damaged("section " + std::to_string(i) + " lies outside the file");
-        bool const oneOf =
-            e.kind >= static_cast<uint32_t>(SectionKind::kMeta) && e.kind < static_cast<uint32_t>(SectionKind::kTarget);
+        bool const oneOf = e.kind == static_cast<uint32_t>(SectionKind::kRecipes) ||
+                           (e.kind >= static_cast<uint32_t>(SectionKind::kMeta) &&
+                            e.kind < static_cast<uint32_t>(SectionKind::kTarget));
         if ((!oneOf && e.kind != static_cast<uint32_t>(SectionKind::kTarget)) || e.reserved != 0)
             return damaged("section " + std::to_string(i) + " is of the unknown kind " + std::to_string(e.kind));
         for (Section const& s : sections)

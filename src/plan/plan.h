@@ -127,6 +127,10 @@ struct Contents
     // in that order too; only what is made to run, by runtime::Engine, wants that.
     std::map<ir::Value const*, ops::PanelOrder> panels;
     bool panelsKept = false;
+    // Of a refittable plan. A graph without inputs: its constants that name a layer are the weights that refit replaces,
+    // its outputs what is computed of them. `made`: constants of `graph`, and of its regions, that such an output is.
+    std::unique_ptr<ir::Graph> recipes;
+    std::map<ir::Value const*, int32_t> made;
     std::map<std::string, std::string> notes; // builder version, host, ... (never read by the runtime)
 };
 

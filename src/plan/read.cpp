@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/op_def.h"
 #include "plan/all_but_panels.h"
 #include "plan/file.h"
 #include "plan/old_ops.h"
@@ -191,6 +192,42 @@ Result<void> checkAgainstGraph(Contents const& c)
     return {};
 }
 
+// Constants that recipes make must be what comes out of them.
+Result<void> checkMade(Contents const& c)
+{
+    size_t const count = c.recipes ? c.recipes->outputs.size() : 0;
+    for (auto const& [v, at] : c.made) {
+        if (at < 0 || size_t(at) >= count)
+            return bad("constant '" + v->name + "' is made by recipe " + std::to_string(at) + " of " +
+                       std::to_string(count));
+        ir::Value const& from = *c.recipes->outputs[size_t(at)];
+        if (from.type != v->type || !ir::isStatic(from.shape) ||
+            ir::extentsOf(from.shape).volume() != ir::extentsOf(v->shape).volume())
+            return bad("constant '" + v->name + "' is no " + nameOf(from.type) + str(from.shape) +
+                       ", which its recipe makes");
+    }
+    return {};
+}
+
+// A graph of constants, whose nodes make tensors of known sizes: as large as the weights together at most.
+Result<void> checkRecipes(ir::Graph const& g, uint64_t weightBytes)
+{
+    if (!g.inputs.empty())
+        return bad("recipes have inputs");
+    for (auto const& n : g.nodes)
+        if (!n->regions.empty() || n->body || (n->op->stateful && n->op->stateful(*n)))
+            return bad("recipe '" + n->name + "' (" + n->op->name + ") needs more than constants");
+    for (auto const& v : g.values()) {
+        if (!ir::isStatic(v->shape))
+            return bad("recipe '" + v->name + "' has the shape " + str(v->shape));
+        constexpr uint64_t kFree = 1 << 20, kGrowth = 4;
+        int64_t const bytes = ir::mulSat(ir::extentsOf(v->shape).volume(), tw::sizeOf(v->type));
+        if (bytes < 0 || uint64_t(bytes) / kGrowth > weightBytes + kFree)
+            return bad("recipe '" + v->name + "' makes " + std::to_string(bytes) + " bytes");
+    }
+    return {};
+}
+
 } // namespace
 
 Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& options)
@@ -215,14 +252,28 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
     Copier metaCopy(meta->sizeBytes);
     TW_TRY(readMeta(*m, metaCopy, c));
     TW_ASSIGN(fb::Graph const* g, verified<fb::Graph>(*graph, "GRAPH"));
-    Copier graphCopy(graph->sizeBytes);
-    c.panelsKept = options.keepPanels;
+    fb::Graph const* r = nullptr;
+    Section const* const recipes = c.refittable ? find(sections, SectionKind::kRecipes) : nullptr;
+    if (recipes) {
+        TW_ASSIGN(r, verified<fb::Graph>(*recipes, "RECIPES"));
+    }
+    Copier graphCopy(graph->sizeBytes + (recipes ? recipes->sizeBytes : 0));
+    c.panelsKept = options.keepPanels && !c.refittable; // what refit computes is in the order of its shape
     TW_ASSIGN(ReadGraph made,
-              readGraph(*g, *weights, aligned.empty() ? options.owner : nullptr, c.panelsKept, graphCopy));
+              readGraph(*g, r, *weights, aligned.empty() ? options.owner : nullptr, c.panelsKept, graphCopy));
     c.graph = std::move(made.graph);
     c.panels = std::move(made.panels);
     TW_TRY(ir::verify(*c.graph));
     TW_TRY(checkAgainstGraph(c));
+    if (c.refittable) {
+        c.made = std::move(made.made);
+        c.recipes = std::move(made.recipes);
+        if (c.recipes)
+            TW_TRY(ir::verify(*c.recipes));
+        if (c.recipes)
+            TW_TRY(checkRecipes(*c.recipes, weights->sizeBytes));
+        TW_TRY(checkMade(c));
+    }
     for (Section const& s : sections) {
         if (s.kind != SectionKind::kTarget)
             continue;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "plan/old_ops.h"
 #include "tactic/registry.h"
@@ -25,6 +26,7 @@ public:
         : weights_(weights), owner_(std::move(owner)), keepPanels_(keepPanels), copy_(copy)
     {}
     std::map<ir::Value const*, ops::PanelOrder> panels;
+    std::map<ir::Value const*, int32_t> made;
 
     Result<std::unique_ptr<ir::Graph>> graph(fb::Graph const& in, int depth)
     {
@@ -147,6 +149,8 @@ private:
         c->role = static_cast<ir::WeightsRole>(in.role());
         c->weightsName = copy_.text(in.weights_name());
         v->constant = std::move(c);
+        if (in.made() != 0)
+            made[v] = in.made() - 1;
         return v;
     }
 
@@ -250,12 +254,20 @@ private:
 
 } // namespace
 
-Result<ReadGraph> readGraph(fb::Graph const& in, Section const& weights, std::shared_ptr<void const> owner,
-                            bool keepPanels, Copier& copy)
+Result<ReadGraph> readGraph(fb::Graph const& in, fb::Graph const* recipes, Section const& weights,
+                            std::shared_ptr<void const> owner, bool keepPanels, Copier& copy)
 {
     GraphReader reader(weights, std::move(owner), keepPanels, copy);
-    TW_ASSIGN(auto graph, reader.graph(in, 0));
-    return ReadGraph{std::move(graph), std::move(reader.panels)};
+    ReadGraph out;
+    TW_ASSIGN(out.graph, reader.graph(in, 0));
+    out.made = std::exchange(reader.made, {});
+    out.panels = std::exchange(reader.panels, {});
+    if (recipes) {
+        TW_ASSIGN(out.recipes, reader.graph(*recipes, 0));
+        if (!reader.panels.empty())
+            return bad("constants of recipes lie in panels");
+    }
+    return out;
 }
 
 } // namespace tw::plan

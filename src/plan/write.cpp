@@ -130,7 +130,7 @@ private:
         uint64_t offset = 0, size = 0;
         Offset<flatbuffers::String> layer, weightsName;
         Offset<fb::Panels> panels;
-        int32_t role = 0;
+        int32_t role = 0, made = 0;
         if (v.isConstant()) {
             if (ops::PanelOrder const* const wanted = orderOf(v))
                 panels = fb::CreatePanels(b_, b_.CreateVector(wanted->panels), wanted->channels, wanted->rows,
@@ -139,13 +139,15 @@ private:
             layer = b_.CreateString(v.constant->layer);
             weightsName = b_.CreateString(v.constant->weightsName);
             role = static_cast<int32_t>(v.constant->role);
+            if (auto const it = contents_.made.find(&v); it != contents_.made.end())
+                made = it->second + 1;
         }
         auto const kind = v.isConstant() ? fb::ValueKind_Constant
                           : v.producer   ? fb::ValueKind_Produced
                                          : fb::ValueKind_Input;
         return fb::CreateValue(b_, name, static_cast<uint8_t>(v.type), shape, kind, v.host, q, content,
                                v.content.has_value(), offset, size, layer, role, weightsName,
-                               static_cast<int32_t>(v.format), panels);
+                               static_cast<int32_t>(v.format), panels, made);
     }
     Offset<fb::Node> node(ir::Node const& n, Vector<int32_t> inputs, Vector<int32_t> outputs)
     {
@@ -281,7 +283,7 @@ Result<std::string> write(Contents const& contents)
 {
     if (!contents.graph)
         return internalError("a plan needs a graph");
-    FlatBufferBuilder metaBuffer, graphBuffer;
+    FlatBufferBuilder metaBuffer, graphBuffer, recipesBuffer;
     metaBuffer.Finish(meta(metaBuffer, contents));
     Weights weights;
     for (auto const& [value, order] : contents.panels)
@@ -297,6 +299,8 @@ Result<std::string> write(Contents const& contents)
         if (v->isConstant() && v->constant->data->sizeBytes() <= kSmallBytes)
             writer.store(*v);
     graphBuffer.Finish(writer.graph(*contents.graph));
+    if (contents.recipes)
+        recipesBuffer.Finish(GraphWriter(recipesBuffer, weights, contents).graph(*contents.recipes));
     std::vector<FlatBufferBuilder> targets(contents.targets.size());
     for (size_t i = 0; i < targets.size(); ++i) {
         Target const& t = contents.targets[i];
@@ -308,6 +312,8 @@ Result<std::string> write(Contents const& contents)
     }
     std::vector<Section> sections{sectionOf(SectionKind::kMeta, metaBuffer),
                                   sectionOf(SectionKind::kGraph, graphBuffer)};
+    if (contents.recipes)
+        sections.push_back(sectionOf(SectionKind::kRecipes, recipesBuffer));
     for (FlatBufferBuilder const& b : targets)
         sections.push_back(sectionOf(SectionKind::kTarget, b));
     sections.push_back(Section{SectionKind::kWeights, nullptr, weights.sizeBytes()});

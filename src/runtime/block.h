@@ -46,8 +46,8 @@ struct LoadedStep
     std::vector<StepInput> inputs;
     std::vector<int> outputs;            // dense indices
     ops::Tactic const* tactic = nullptr; // null for nodes with regions
-    std::unique_ptr<ops::Kernel> kernel;
-    bool host = false; // computes shape tensors: done by the reference when shapes are set
+    std::shared_ptr<ops::Kernel> kernel; // engines with other weights share those that read none of them
+    bool host = false;                   // computes shape tensors: done by the reference when shapes are set
     std::vector<std::unique_ptr<LoadedBlock>> regions;
 };
 
@@ -58,6 +58,7 @@ struct LoadedBlock
     std::vector<ir::Value const*> values;                 // dense index -> value
     std::unordered_map<ir::Value const*, int> valueIndex; // value -> dense index
     std::vector<void*> deviceConstants;                   // CUDA: by dense index; null for what no kernel reads
+    std::vector<std::shared_ptr<cuda::Buffer const>> constantMemory; // by dense index: what holds them
     int indexOf(ir::Value const* v) const { return valueIndex.at(v); }
 };
 
@@ -80,6 +81,7 @@ struct ValueState
 
 struct Instance
 {
+    std::shared_ptr<void const> owner; // of the block, where runs need it; goes last
     LoadedBlock const* block = nullptr;
     std::vector<ValueState> values;
     std::vector<int64_t> workspaceOffset; // for each step

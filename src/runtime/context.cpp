@@ -2,7 +2,9 @@
 #include "runtime/context.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "device/cuda/device.h"
 #include "device/cuda/target.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_shapes.h"
@@ -25,7 +27,7 @@ plan::ProfileRange const* rangeOf(Engine const& e, int profile, std::string cons
 
 } // namespace
 
-Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engine))
+Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engine)), generation_(engine_->generation())
 {
     inputs_.resize(engine_->graph().inputs.size());
     setProfile(-1);
@@ -33,16 +35,24 @@ Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engin
 
 Result<void> Context::makeStates()
 {
-    return makeStates(engine_->block());
+    return makeStates(*generation_->block, nullptr, {});
 }
-Result<void> Context::makeStates(LoadedBlock const& block)
+
+// Objects of kernels that the block before has, too, stay.
+Result<void> Context::makeStates(LoadedBlock const& block, LoadedBlock const* before, States const& had)
 {
-    for (LoadedStep const& step : block.steps) {
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        LoadedStep const& step = block.steps[i];
+        LoadedStep const* const old = before ? &before->steps[i] : nullptr;
         if (auto const* kernel = dynamic_cast<ops::PerContext const*>(step.kernel.get())) {
-            TW_ASSIGN(states_[&step], kernel->makeState(sharedByStates_));
+            if (old && old->kernel == step.kernel) {
+                states_[&step] = had.at(old);
+            } else {
+                TW_ASSIGN(states_[&step], kernel->makeState(sharedByStates_));
+            }
         }
-        for (auto const& region : step.regions)
-            TW_TRY(makeStates(*region));
+        for (size_t r = 0; r < step.regions.size(); ++r)
+            TW_TRY(makeStates(*step.regions[r], old ? old->regions[r].get() : nullptr, had));
     }
     return {};
 }
@@ -142,8 +152,25 @@ std::string Context::key() const
     return k;
 }
 
+Result<void> Context::follow()
+{
+    auto now = engine_->generation();
+    if (now == generation_)
+        return {};
+    // The driver waits for what still uses memory before it frees it; a client's allocator may hand it out at once.
+    if (cuda::Target const* gpu = engine_->cuda(); gpu && gpu->device->allocator()) {
+        cuda::Current const current(*gpu->device);
+        gpu->device->driver().cuCtxSynchronize();
+    }
+    cache_.clear();
+    auto const before = std::exchange(generation_, std::move(now));
+    States const had = std::exchange(states_, {});
+    return had.empty() ? Result<void>() : makeStates(*generation_->block, before->block.get(), had);
+}
+
 Result<std::shared_ptr<Instance>> Context::instance()
 {
+    TW_TRY(follow());
     std::vector<InputState> states;
     for (size_t i = 0; i < inputs_.size(); ++i) {
         if (!inputs_[i].hasShape)
@@ -162,9 +189,10 @@ Result<std::shared_ptr<Instance>> Context::instance()
         }
     }
     TW_TRY(checkEqualDims(engine_->graph(), states));
-    TW_ASSIGN(auto fresh, resolve(engine_->block(), states));
+    TW_ASSIGN(auto fresh, resolve(*generation_->block, states));
     std::shared_ptr<Instance> made = std::move(fresh);
-    TW_TRY(placeInArena(*made, {.like = engine_->example()}));
+    made->owner = generation_;
+    TW_TRY(placeInArena(*made, {.like = generation_->example.get()}));
     if (engine_->cuda())
         TW_TRY(uploadContents(*made, engine_->cuda()->device));
     if (!states_.empty())

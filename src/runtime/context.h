@@ -37,12 +37,14 @@ public:
     bool needsContents(int input) const;
 
     // Everything that follows from the inputs. Cached by shapes and contents; an error names the input that is missing.
+    // They are of the engine's generation of now, and keep it.
     Result<std::shared_ptr<Instance>> instance();
 
     uint64_t* randomState() { return &randomState_; }
 
 private:
-    Result<void> makeStates(LoadedBlock const& block);
+    using States = std::map<LoadedStep const*, std::shared_ptr<ops::Kept>>;
+    Result<void> makeStates(LoadedBlock const& block, LoadedBlock const* before, States const& had);
     void lendStates(Instance& instance) const;
     struct Input
     {
@@ -51,14 +53,17 @@ private:
         std::shared_ptr<Tensor> contents;
     };
     std::string key() const;
+    // Forgets what belongs to weights that a refit has replaced.
+    Result<void> follow();
     std::shared_ptr<Engine const> engine_;
+    std::shared_ptr<Generation const> generation_; // of what is cached
     int profile_ = -1;
     std::vector<Input> inputs_;
     // Most recent first; a handful of shapes is what programs alternate between.
     std::list<std::pair<std::string, std::shared_ptr<Instance>>> cache_;
     uint64_t randomState_ = 0;
     std::shared_ptr<void> sharedByStates_;
-    std::map<LoadedStep const*, std::shared_ptr<ops::Kept>> states_;
+    States states_;
 };
 
 } // namespace tw::runtime

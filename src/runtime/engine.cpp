@@ -98,7 +98,7 @@ public:
 
     Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
     {
-        TW_TRY(collect(block, planned, opt, max));
+        TW_TRY(collect(block, planned, opt, max, options_.like));
         // Large weights first, so that no worker is left with one at the end.
         std::stable_sort(tasks_.begin(), tasks_.end(),
                          [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
@@ -146,16 +146,29 @@ private:
         std::map<ir::Value*, BlobPtr> unfolded; // constants in panels that it needs in the order of their shape
     };
 
-    Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
+    // The kernel of the same step with other weights, if it reads none of those that are new.
+    static bool takeOver(LoadedStep& step, LoadedStep const& like)
+    {
+        auto const &mine = step.node->inputs, &its = like.node->inputs;
+        for (size_t i = 0; i < mine.size(); ++i)
+            if (mine[i] && mine[i]->isConstant() && mine[i]->constant->data != its[i]->constant->data)
+                return false;
+        step.kernel = like.kernel;
+        step.tactic = like.tactic;
+        return step.kernel != nullptr;
+    }
+    Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                         LoadedBlock const* like)
     {
         for (size_t i = 0; i < block.steps.size(); ++i) {
             LoadedStep& step = block.steps[i];
             plan::Step const* choice = planned && i < planned->steps.size() ? &planned->steps[i] : nullptr;
             for (size_t r = 0; r < step.regions.size(); ++r) {
                 TW_TRY(collect(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
-                               *opt.regions[i][r], *max.regions[i][r]));
+                               *opt.regions[i][r], *max.regions[i][r],
+                               like ? like->steps[i].regions[r].get() : nullptr));
             }
-            if (!step.regions.empty())
+            if (!step.regions.empty() || (like && takeOver(step, like->steps[i])))
                 continue;
             Task t;
             t.step = &step;
@@ -166,6 +179,19 @@ private:
             tasks_.push_back(std::move(t));
         }
         return {};
+    }
+    // A kernel that may live longer than what it was loaded for.
+    std::shared_ptr<ops::Kernel> held(std::unique_ptr<ops::Kernel> kernel) const
+    {
+        struct Held
+        {
+            std::shared_ptr<void const> graph;
+            std::unique_ptr<ops::Kernel> kernel;
+        };
+        if (!options_.keepsGraph)
+            return kernel;
+        auto const both = std::make_shared<Held>(Held{options_.keepsGraph, std::move(kernel)});
+        return {both, both->kernel.get()};
     }
     // Of a task's constants in panels, all but input `except`.
     Result<void> unfoldPanels(Task& task, size_t except = SIZE_MAX)
@@ -244,7 +270,7 @@ private:
             return false;
         }
         step.tactic = t;
-        step.kernel = std::move(*kernel);
+        step.kernel = held(std::move(*kernel));
         return true;
     }
     Result<void> loadStep(Task& task)
@@ -261,9 +287,10 @@ private:
             return unsupported("layer '" + step.node->name + "' (" + step.node->op->name + ") has no " +
                                (backend == ops::Backend::kCuda ? "CUDA" : "CPU") + " implementation");
         step.tactic = list.back();
+        std::unique_ptr<ops::Kernel> plain;
         auto loadPlain = [&]() -> Result<void> {
             TW_ASSIGN(std::string const image, step.tactic->build(problem, {}));
-            TW_ASSIGN(step.kernel, ops::loadWith(*step.tactic, problem, {}, image, *packed_));
+            TW_ASSIGN(plain, ops::loadWith(*step.tactic, problem, {}, image, *packed_));
             return {};
         };
         if (auto done = loadPlain(); !done.ok())
@@ -278,8 +305,9 @@ private:
         if (!isNative && !(formats == ops::linearFormats(problem))) {
             if (backend == ops::Backend::kCuda)
                 return unsupported("layer '" + step.node->name + "': its formats need the kernel of the plan");
-            step.kernel = linearAdapter(std::move(step.kernel));
+            plain = linearAdapter(std::move(plain));
         }
+        step.kernel = held(std::move(plain));
         return {};
     }
     LoadOptions const& options_;
@@ -287,6 +315,18 @@ private:
     ops::PackedConstants* packed_;
     std::vector<Task> tasks_;
 };
+
+// Its steps and values, and what runs them, without the kernels.
+std::unique_ptr<LoadedBlock> outlineOf(LoadedBlock const& block)
+{
+    auto outline = outlineBlock(*block.graph);
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        outline->steps[i].tactic = block.steps[i].tactic;
+        for (size_t r = 0; r < block.steps[i].regions.size(); ++r)
+            outline->steps[i].regions[r] = outlineOf(*block.steps[i].regions[r]);
+    }
+    return outline;
+}
 
 bool isStatic(ir::Graph const& g)
 {
@@ -322,6 +362,29 @@ int Engine::ioIndex(std::string const& name) const
 {
     auto it = ioIndex_.find(name);
     return it == ioIndex_.end() ? -1 : it->second;
+}
+
+Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, LoadOptions const& options) const
+{
+    g.block = outlineBlock(graph);
+    g.arenaBytes = 0;
+    TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, *g.block));
+    TW_ASSIGN(Loaded const kernels, loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options));
+    for (ProfileShapes& profile : shapes.profiles) {
+        TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
+        g.arenaBytes = std::max(g.arenaBytes, profile.largest().arenaBytes);
+        if (isStatic(graph))
+            g.example = std::move(profile.max);
+    }
+    if (options.cuda)
+        TW_TRY(uploadConstants(*g.block, options.like, options.cuda->device));
+    return kernels;
+}
+
+std::shared_ptr<Generation const> Engine::generation() const
+{
+    std::lock_guard const lock(mutex_);
+    return generation_;
 }
 
 Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOptions const& given)
@@ -371,18 +434,10 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.panels = &c.panels;
     }
     Loaded kernels;
+    auto const first = std::make_shared<Generation>();
     auto loadAll = [&]() -> Result<void> {
-        e->block_ = outlineBlock(*c.graph);
-        e->arenaBytes_ = 0;
-        TW_ASSIGN(NetworkShapes shapes, resolveProfiles(c, *e->block_));
-        TW_ASSIGN(kernels, loadKernels(*e->block_, e->planned_, shapes.opt(), shapes.max(), options));
-        e->usesPanels_ = kernels.inPanels > 0;
-        for (ProfileShapes& profile : shapes.profiles) {
-            TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
-            e->arenaBytes_ = std::max(e->arenaBytes_, profile.largest().arenaBytes);
-            if (isStatic(*c.graph))
-                e->example_ = std::move(profile.max);
-        }
+        TW_ASSIGN(kernels, e->loadGeneration(*first, *c.graph, options));
+        first->usesPanels = kernels.inPanels > 0;
         return {};
     };
     if (options.cuda && e->planned_)
@@ -396,11 +451,12 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         loaded = loadAll();
     }
     TW_TRY(std::move(loaded));
-    if (options.cuda) {
-        TW_ASSIGN(e->constants_, uploadConstants(*e->block_, options.cuda->device));
-    }
     if (!c.refittable)
-        releaseConstants(*c.graph, *e->block_, options.keep);
+        releaseConstants(*c.graph, *first->block, options.keep);
+    e->usesPanels_ = first->usesPanels;
+    e->arenaBytes_ = first->arenaBytes;
+    e->outline_ = outlineOf(*first->block);
+    e->generation_ = first;
     if (options.log && kernels.replaced > 0 && !e->planned_)
         options.log->warning(
             "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
@@ -417,6 +473,13 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     static plan::Block const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;
+    e->again_ = options;
+    e->again_.log = nullptr;
+    e->again_.pages = nullptr;
+    e->again_.keep = nullptr;
+    e->again_.panels = nullptr;
+    e->again_.packed = nullptr;
+    e->again_.workers = &serialWorkers();
     return e;
 }
 

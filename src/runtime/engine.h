@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine: a plan's contents with its kernels loaded. Immutable after load, shared by its contexts.
+// An engine: a plan's contents with its kernels loaded, shared by its contexts. What it tells is settled when it is
+// loaded; what it runs may be replaced by a refit.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "base/log.h"
 #include "plan/plan.h"
 #include "runtime/block.h"
+#include "runtime/generation.h"
 #include "tactic/panel_order.h"
 #include "tactic/tactic.h"
 
@@ -33,6 +36,8 @@ struct LoadOptions
     std::map<ir::Value const*, ops::PanelOrder> const* panels = nullptr;
     // Of kernels that were loaded before for the same constants, or will be; null: kernels share among themselves.
     ops::PackedConstants* packed = nullptr;
+    LoadedBlock const* like = nullptr;        // with other weights: kernels that read none of them are shared
+    std::shared_ptr<void const> keepsGraph;   // what kernels that are loaded need as long as they live
     int threads = 1;                          // that contexts will run on, the caller included
     bool retargets = false;                   // the plan was tuned on another CPU (Engine::load() sees to it)
     bool strictDevice = false;                // refuse plans that were tuned on other devices only
@@ -40,6 +45,15 @@ struct LoadOptions
     Workers* workers = &serialWorkers();      // that CPU kernels are loaded on
 
     ops::Backend backend() const { return cuda ? ops::Backend::kCuda : ops::Backend::kCpu; }
+};
+
+// What came of loading kernels.
+struct Loaded
+{
+    int replaced = 0;                   // steps that got the plain kernel because the planned one cannot run here
+    int refused = 0;                    // of these: steps whose planned kernel was tried
+    int retargeted = 0, byEstimate = 0; // kernels for this CPU in place of those for another; with another algorithm
+    int inPanels = 0;                   // kernels that use constants where they lie
 };
 
 class Engine
@@ -51,16 +65,22 @@ public:
 
     plan::Contents const& contents() const { return contents_; }
     ir::Graph const& graph() const { return *contents_.graph; }
-    LoadedBlock const& block() const { return *block_; }
+    // Steps and values without kernels; those of every generation have the same places.
+    LoadedBlock const& block() const { return *outline_; }
+    // What runs now.
+    std::shared_ptr<Generation const> generation() const;
+    // Makes the next generation, with other elements of some sources, and lets it run from then on; on an error nothing
+    // has changed. Safe beside runs and other refits.
+    Result<void> refit(NewWeights const& weights, Workers& workers, Log* log);
+    // Whether refit() has changed anything since the plan was read.
+    bool isRefitted() const { return generation()->recipes != nullptr; }
     plan::Block const& planned() const { return *planned_; }
-    // Bytes of a context's arena that suffice for every shape of every profile.
+    // Bytes of a context's arena that suffice for every shape of every profile, before any refit.
     int64_t arenaBytes() const { return arenaBytes_; }
     // Workers that kernels were loaded for: execute() may be given fewer, not more.
     int threads() const { return threads_; }
     // Its weights still lie in the bytes that the plan was read from.
     bool borrowsPlan() const { return contents_.refittable || usesPanels_; }
-    // With the shapes of static inputs, placed; null when there are others.
-    Instance const* example() const { return example_.get(); }
     // Index into contents().io, -1 when there is none.
     int ioIndex(std::string const& name) const;
     ir::Value const& ioValue(int index) const { return *ioValues_[size_t(index)]; }
@@ -69,27 +89,23 @@ public:
 
 private:
     Engine() = default;
+    Result<Loaded> loadGeneration(Generation& g, ir::Graph const& graph, LoadOptions const& options) const;
     plan::Contents contents_;
     plan::Block const* planned_ = nullptr;
-    std::unique_ptr<LoadedBlock> block_;
-    std::unique_ptr<Instance const> example_;
+    std::unique_ptr<LoadedBlock> outline_; // of the contents' graph
+    std::shared_ptr<Generation const> generation_;
+    mutable std::mutex mutex_; // of generation_
+    std::mutex refitting_;     // held as long as one is being made
+    LoadOptions again_;        // for the kernels of a refit
     std::vector<ir::Value const*> ioValues_;
     std::map<std::string, int> ioIndex_;
     int64_t arenaBytes_ = 0;
     int threads_ = 1;
     bool usesPanels_ = false;
     std::shared_ptr<cuda::Target const> cuda_;
-    std::shared_ptr<cuda::Buffer const> constants_; // of the GPU
 };
 
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
-struct Loaded
-{
-    int replaced = 0;                   // steps that got the plain kernel because the planned one cannot run here
-    int refused = 0;                    // of these: steps whose planned kernel was tried
-    int retargeted = 0, byEstimate = 0; // kernels for this CPU in place of those for another; with another algorithm
-    int inPanels = 0;                   // kernels that use constants where they lie
-};
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
                            LoadOptions const& options);
 

@@ -8,9 +8,10 @@
 
 namespace tw::runtime {
 
-// Copies constants that kernels read into GPU memory and sets deviceConstants; the result keeps them.
-Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
-                                                            std::shared_ptr<cuda::Device const> const& device);
+// Copies constants that kernels read into GPU memory and sets deviceConstants, and what holds them. `like`: the block
+// with other weights, or null; what both have stays where it is.
+Result<void> uploadConstants(LoadedBlock& block, LoadedBlock const* like,
+                             std::shared_ptr<cuda::Device const> const& device);
 // The same for values that shape arithmetic has computed on the host and kernels read as data. After placeInArena().
 Result<void> uploadContents(Instance& instance, std::shared_ptr<cuda::Device const> const& device);
 int64_t contentsBytesOnDevice(Instance const& instance); // what it takes for that

@@ -31,10 +31,16 @@ std::unique_ptr<LoadedBlock> outlineBlock(ir::Graph const& graph)
 {
     auto block = std::make_unique<LoadedBlock>();
     block->graph = &graph;
-    for (auto const& v : graph.values()) {
-        block->valueIndex[v.get()] = int(block->values.size());
-        block->values.push_back(v.get());
-    }
+    // In an order that a copy of the graph has, too: engines of other weights give values the same indices.
+    auto add = [&](ir::Value const* v) {
+        block->valueIndex[v] = int(block->values.size());
+        block->values.push_back(v);
+    };
+    for (auto const& v : graph.values())
+        if (!v->producer)
+            add(v.get());
+    for (auto const& n : graph.nodes)
+        std::for_each(n->outputs.begin(), n->outputs.end(), add);
     auto const onHost = ir::hostValues(graph);
     for (auto const& n : graph.nodes) {
         LoadedStep step;

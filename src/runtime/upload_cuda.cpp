@@ -41,30 +41,40 @@ int64_t padded(int64_t bytes)
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void collectConstants(LoadedBlock& block, Offsets& offsets, int64_t& total)
+// What `like` holds already is taken from there.
+void collectConstants(LoadedBlock& block, LoadedBlock const* like, Offsets& offsets, int64_t& total)
 {
     block.deviceConstants.assign(block.values.size(), nullptr);
-    for (ir::Value const* v : block.values) {
+    block.constantMemory.assign(block.values.size(), nullptr);
+    for (size_t i = 0; i < block.values.size(); ++i) {
+        ir::Value const* v = block.values[i];
         if (!v->isConstant() || !isReadOnDevice(block, v))
             continue;
-        if (offsets.try_emplace(keyOf(*v), total).second)
+        if (like && like->deviceConstants[i] && like->values[i]->constant->data == v->constant->data) {
+            block.deviceConstants[i] = like->deviceConstants[i];
+            block.constantMemory[i] = like->constantMemory[i];
+        } else if (offsets.try_emplace(keyOf(*v), total).second) {
             total += padded(keyOf(*v).second);
+        }
     }
-    for (LoadedStep& step : block.steps)
-        for (auto& region : step.regions)
-            collectConstants(*region, offsets, total);
+    for (size_t i = 0; i < block.steps.size(); ++i)
+        for (size_t r = 0; r < block.steps[i].regions.size(); ++r)
+            collectConstants(*block.steps[i].regions[r], like ? like->steps[i].regions[r].get() : nullptr, offsets,
+                             total);
 }
 
 // Places where values that share their bytes lie are written once: `written` are offsets.
-Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* memory, cuda::Driver const& driver,
+Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets,
+                           std::shared_ptr<cuda::Buffer const> const& memory, cuda::Driver const& driver,
                            std::set<int64_t>& written)
 {
     for (size_t i = 0; i < block.values.size(); ++i) {
         ir::Value const* v = block.values[i];
-        auto it = v->isConstant() ? offsets.find(keyOf(*v)) : offsets.end();
+        auto it = v->isConstant() && !block.deviceConstants[i] ? offsets.find(keyOf(*v)) : offsets.end();
         if (it == offsets.end())
             continue;
-        block.deviceConstants[i] = at(memory, it->second);
+        block.deviceConstants[i] = at(memory->data(), it->second);
+        block.constantMemory[i] = memory;
         auto const [from, bytes] = it->first;
         if (bytes > 0 && written.insert(it->second).second)
             TW_TRY(cuda::upload(driver, block.deviceConstants[i], from, size_t(bytes)));
@@ -77,17 +87,16 @@ Result<void> copyConstants(LoadedBlock& block, Offsets const& offsets, void* mem
 
 } // namespace
 
-Result<std::shared_ptr<cuda::Buffer const>> uploadConstants(LoadedBlock& block,
-                                                            std::shared_ptr<cuda::Device const> const& device)
+Result<void> uploadConstants(LoadedBlock& block, LoadedBlock const* like,
+                             std::shared_ptr<cuda::Device const> const& device)
 {
     cuda::Current const current(*device);
     Offsets offsets;
     int64_t total = 0;
-    collectConstants(block, offsets, total);
+    collectConstants(block, like, offsets, total);
     TW_ASSIGN(cuda::Buffer memory, cuda::Buffer::allocate(device, total));
     std::set<int64_t> written;
-    TW_TRY(copyConstants(block, offsets, memory.data(), device->driver(), written));
-    return std::shared_ptr<cuda::Buffer const>(std::make_shared<cuda::Buffer>(std::move(memory)));
+    return copyConstants(block, offsets, std::make_shared<cuda::Buffer>(std::move(memory)), device->driver(), written);
 }
 
 namespace {

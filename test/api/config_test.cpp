@@ -76,18 +76,18 @@ TEST_F(Config, Flags)
 TEST_F(Config, FlagsOfLaterFeaturesAreRefused)
 {
     config.setFlag(BuilderFlag::kREFIT);
-    EXPECT_FALSE(config.getFlag(BuilderFlag::kREFIT));
-    EXPECT_TRUE(contains(logger.lastError(), "IBuilderConfig::setFlag (kREFIT)")) << logger.lastError();
+    EXPECT_TRUE(config.getFlag(BuilderFlag::kREFIT)) << "not one of them";
     config.setFlag(BuilderFlag::kSAFETY_SCOPE);
     EXPECT_FALSE(config.getFlag(BuilderFlag::kSAFETY_SCOPE));
-    EXPECT_EQ(recorder.getNbErrors(), 2);
+    EXPECT_TRUE(contains(logger.lastError(), "IBuilderConfig::setFlag (kSAFETY_SCOPE)")) << logger.lastError();
+    EXPECT_EQ(recorder.getNbErrors(), 1);
     EXPECT_EQ(recorder.getErrorCode(0), ErrorCode::kUNSUPPORTED_STATE);
     // A permission: kept, with one warning.
     config.setFlag(BuilderFlag::kSPARSE_WEIGHTS);
     config.setFlag(BuilderFlag::kSPARSE_WEIGHTS);
     EXPECT_TRUE(config.getFlag(BuilderFlag::kSPARSE_WEIGHTS));
     EXPECT_EQ(logger.warnings(), 1);
-    EXPECT_EQ(logger.errors(), 2);
+    EXPECT_EQ(logger.errors(), 1);
 }
 
 TEST_F(Config, MemoryPools)

@@ -158,13 +158,14 @@ TEST(Entry, ClientVersion)
     EXPECT_FALSE(tw::api::checkClientVersion(nullptr, 8503, "createX"));
 }
 
-TEST(Entry, RefitterIsAStub)
+TEST(Entry, RefitterNeedsAnEngine)
 {
     KeepingLogger logger;
     int anything = 0;
-    EXPECT_EQ(createInferRefitter_INTERNAL(&anything, &logger, 8503), nullptr);
+    EXPECT_EQ(createInferRefitter_INTERNAL(&anything, &logger, 8601), nullptr);
     EXPECT_TRUE(contains(logger.lastError(), "createInferRefitter"));
     EXPECT_EQ(createInferRefitter_INTERNAL(nullptr, &logger, 8503), nullptr);
+    EXPECT_TRUE(contains(logger.lastError(), "null pointer"));
     EXPECT_EQ(createInferRefitter_INTERNAL(&anything, nullptr, 8503), nullptr);
 }
 

@@ -247,6 +247,84 @@ TEST_F(OnFakes, ContextsOfTheClientsOwnMaking)
     EXPECT_LE(*onFake<int>("twFakePrimaries"), primaries) << "none is held for clients with contexts of their own";
 }
 
+// New weights go to memory of their own; the old one is given back when no context needs it any more, what has not
+// changed stays where it is, and all of it in the engine's context.
+TEST_F(OnFakes, RefitsGiveTheOldMemoryBack)
+{
+    constexpr int kWeights = 1024;
+    std::vector<float> first(kWeights, 1), second(kWeights, 2), third(16, 3);
+    setenv("TENSORWRIGHT_DEVICE", "cpu", 1);
+    {
+        std::unique_ptr<IBuilder> const builder(createInferBuilder(logger));
+        std::unique_ptr<INetworkDefinition> const network(builder->createNetworkV2(1U));
+        ITensor* x = network->addInput("x", DataType::kFLOAT, Dims2{4, 16});
+        auto constant = [&](char const* name, Dims2 d, std::vector<float> const& v) {
+            IConstantLayer* const c =
+                network->addConstant(d, Weights{DataType::kFLOAT, v.data(), int64_t(d.d[0]) * d.d[1]});
+            c->setName(name);
+            return c->getOutput(0);
+        };
+        x = network
+                ->addMatrixMultiply(*x, MatrixOperation::kNONE, *constant("w", Dims2{16, 64}, first),
+                                    MatrixOperation::kNONE)
+                ->getOutput(0);
+        x = network
+                ->addMatrixMultiply(*x, MatrixOperation::kNONE, *constant("v", Dims2{64, 16}, second),
+                                    MatrixOperation::kNONE)
+                ->getOutput(0);
+        x = network->addElementWise(*x, *constant("b", Dims2{1, 16}, third), ElementWiseOperation::kSUM)->getOutput(0);
+        x->setName("y");
+        network->markOutput(*x);
+        std::unique_ptr<IBuilderConfig> const config(builder->createBuilderConfig());
+        config->setFlag(BuilderFlag::kREFIT);
+        plan.reset(builder->buildSerializedNetwork(*network, *config));
+        ASSERT_TRUE(plan) << logger.lastError();
+    }
+    unsetenv("TENSORWRIGHT_DEVICE");
+    Allocator allocator;
+    runtime->setGpuAllocator(&allocator);
+    setCurrent(primary(1));
+    {
+        auto const engine = load();
+        std::unique_ptr<IExecutionContext> const c(engine->createExecutionContext());
+        c->setTensorAddress("x", allocateOwn(kElements * sizeof(float)));
+        c->setTensorAddress("y", allocateOwn(kElements * sizeof(float)));
+        EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
+        setCurrent(primary(0));
+        auto live = [&] { return allocator.allocations.size() - allocator.releases.size(); };
+        std::unique_ptr<IRefitter> const refitter(createInferRefitter(*engine, logger));
+        ASSERT_TRUE(refitter) << logger.lastError();
+        auto refit = [&](char const* layer, std::vector<float> const& v) {
+            EXPECT_TRUE(refitter->setWeights(layer, WeightsRole::kCONSTANT,
+                                             Weights{DataType::kFLOAT, v.data(), int64_t(v.size())}));
+            EXPECT_TRUE(refitter->refitCudaEngine()) << logger.lastError();
+            int const before = launches();
+            EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
+            EXPECT_GT(launches(), before);
+        };
+        refit("w", second);
+        refit("v", first);
+        refit("b", third);
+        size_t const now = live();
+        for (int i = 0; i < 4; ++i) {
+            refit("w", first);
+            refit("v", second);
+            refit("b", third);
+        }
+        EXPECT_EQ(live(), now);
+        EXPECT_EQ(current(), primary(0));
+        // Without memory nothing changes, and the engine runs on.
+        allocator.left = 0;
+        EXPECT_TRUE(
+            refitter->setWeights("w", WeightsRole::kCONSTANT, Weights{DataType::kFLOAT, first.data(), kWeights}));
+        EXPECT_FALSE(refitter->refitCudaEngine());
+        EXPECT_EQ(live(), now + 1) << "the one that there was no memory for";
+        EXPECT_TRUE(c->enqueueV3(nullptr)) << logger.lastError();
+    }
+    EXPECT_EQ(allocator.allocations.size(), allocator.releases.size() + 1) << "the one that there was no memory for";
+    EXPECT_TRUE(allocator.isAll(primary(1)));
+}
+
 TEST_F(OnFakes, FailuresReachTheRecorder)
 {
     setCurrent(primary(0));

@@ -226,6 +226,60 @@ std::vector<float> input(float seed)
 
 } // namespace
 
+namespace {
+
+// Runs with the same addresses, so that later ones are replayed; new weights in between.
+bool refits(ILogger& logger)
+{
+    Network net;
+    std::unique_ptr<IBuilder> builder(createInferBuilder(logger));
+    std::unique_ptr<INetworkDefinition> network(builder->createNetworkV2(1U));
+    net.define(*network);
+    network->getLayer(0)->setName("conv");
+    std::unique_ptr<IBuilderConfig> config(builder->createBuilderConfig());
+    config->clearFlag(BuilderFlag::kTF32);
+    config->setFlag(BuilderFlag::kREFIT);
+    IOptimizationProfile* profile = builder->createOptimizationProfile();
+    for (auto const select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX})
+        profile->setDimensions("x", select, Dims4{kBatch, kChannels, kSize, kSize});
+    config->addOptimizationProfile(profile);
+    std::unique_ptr<ICudaEngine> engine(builder->buildEngineWithConfig(*network, *config));
+    std::unique_ptr<IExecutionContext> context(engine ? engine->createExecutionContext() : nullptr);
+    std::unique_ptr<IRefitter> refitter(engine ? createInferRefitter(*engine, logger) : nullptr);
+    if (!context || !refitter)
+        return false;
+    std::vector<float> const in = input(0);
+    std::vector<float> got(kOut);
+    float *x = nullptr, *y = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&x), kIn * sizeof(float));
+    cudaMalloc(reinterpret_cast<void**>(&y), kOut * sizeof(float));
+    cudaMemcpy(x, in.data(), kIn * sizeof(float), cudaMemcpyHostToDevice);
+    context->setTensorAddress("x", x);
+    context->setTensorAddress("y", y);
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    bool good = true;
+    for (int round = 0; round < 3; ++round) {
+        for (int run = 0; run < 4; ++run) {
+            cudaMemsetAsync(y, 0, kOut * sizeof(float), stream);
+            good = context->enqueueV3(stream) && good;
+            cudaMemcpyAsync(got.data(), y, kOut * sizeof(float), cudaMemcpyDeviceToHost, stream);
+            good = cudaStreamSynchronize(stream) == cudaSuccess && same(got, net.expected(in, kBatch)) && good;
+        }
+        for (float& w : net.weights)
+            w = std::cos(w * 3 + float(round));
+        Weights const weights{DataType::kFLOAT, net.weights.data(), int64_t(net.weights.size())};
+        good = refitter->setWeights("conv", WeightsRole::kKERNEL, weights) && refitter->refitCudaEngine() && good;
+    }
+    context.reset();
+    cudaStreamDestroy(stream);
+    cudaFree(x);
+    cudaFree(y);
+    return good;
+}
+
+} // namespace
+
 int main()
 {
     setenv("TENSORWRIGHT_DEVICE", "cuda", 1);
@@ -422,6 +476,7 @@ int main()
     expect(runsInFormats(logger), "inputs and outputs in formats of their own");
     expect(runsDirectly(logger), "kDIRECT_IO: channels-last FP16 goes in and out without a copy");
     expect(!buildDirect(logger, TensorFormat::kCHW4, 21), "kDIRECT_IO: a format that needs a copy is refused");
+    expect(refits(logger), "a refit between runs that are replayed, with the context that was there");
     std::printf("%d failures\n", failures);
     return failures != 0;
 }

@@ -43,8 +43,12 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size)
     if (!kept.ok())
         std::abort();
     for (plan::Contents* c : {&*again, &*kept})
-        if (auto engine = runtime::Engine::load(std::move(*c), runtime::LoadOptions{{}, "fuzz", nullptr}); engine.ok())
+        if (auto engine = runtime::Engine::load(std::move(*c), runtime::LoadOptions{{}, "fuzz", nullptr});
+            engine.ok()) {
             test::runSmall(*engine);
+            if (test::refitSmall(**engine))
+                test::runSmall(*engine);
+        }
     return 0;
 }
 

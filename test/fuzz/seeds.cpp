@@ -160,6 +160,10 @@ int main(int argc, char** argv)
             if (auto bytes = plan::write(network); bytes.ok())
                 save("fuzz_plan", "small_network." + std::string(nameOf(f)) + ".plan", *bytes);
     }
+    plan::Contents refittable = test::refittableNetwork();
+    if (test::buildContents(refittable).ok())
+        if (auto bytes = plan::write(refittable); bytes.ok())
+            save("fuzz_plan", "refittable.plan", *bytes);
     writeModels();
     return 0;
 }

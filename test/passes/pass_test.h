@@ -3,7 +3,10 @@
 // second run changes nothing.
 #pragma once
 
+#include <optional>
+
 #include "passes/list.h"
+#include "refit_check.h"
 #include "support/graph_maker.h"
 
 namespace tw::test {
@@ -61,8 +64,12 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
     for (ir::Value const* v : g.outputs)
         outputs.push_back({v->name, v->type, v->shape});
 
+    std::optional<RefitCheck> refit;
+    if (check.refittable)
+        refit.emplace(g);
     NullLog log;
-    passes::PassContext const ctx{log, check.target, check.refittable, check.half, check.constraints};
+    passes::PassContext const ctx{log,        check.target,      check.refittable,
+                                  check.half, check.constraints, refit ? &refit->recipes : nullptr};
     auto changed = pass(g, ctx);
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_EQ(*changed, expectChange);
@@ -84,6 +91,8 @@ inline void checkPass(ir::Graph& g, passes::Run pass, bool expectChange, PassChe
     ASSERT_TRUE(changed.ok()) << changed.error().message;
     EXPECT_FALSE(*changed);
     EXPECT_EQ(nodesOf(g), once);
+    if (refit)
+        refit->check(g, check.sizes, check.tolerance);
 }
 
 } // namespace tw::test

@@ -161,6 +161,37 @@ TEST_P(PassText, Gives)
     EXPECT_EQ(comparable(*g, withBodies), comparable(*wanted, withBodies)) << "the pass gives\n" << ir::print(*g);
 }
 
+// Whatever a pass makes of constants, other weights follow: with all constants a layer's weights, of which it may look at
+// the elements (a constant's) or not (a kernel's).
+TEST_P(PassText, RefitFollows)
+{
+    GraphCase const c = readCase(GetParam());
+    passes::Run const run = passNamed(GetParam().substr(0, GetParam().find('/')));
+    if (c.told.isLarge)
+        return;
+    for (ir::WeightsRole const role : {ir::WeightsRole::kKernel, ir::WeightsRole::kConstant}) {
+        auto const g = parsed(c.before);
+        ASSERT_TRUE(run && g);
+        for (auto const& v : g->values())
+            if (v->isConstant()) {
+                auto named = std::make_shared<ir::Constant>(*v->constant);
+                named->layer = "layer " + std::to_string(v->id);
+                named->role = role;
+                named->weightsName.clear();
+                named->data = Blob::copy(named->data->data(), named->data->sizeBytes()); // a source of its own
+                v->constant = named;
+            }
+        RefitCheck refit(*g);
+        auto const uses = refit.recipes.usesIn(*g);
+        NullLog log;
+        PassCheck const& check = c.told.check;
+        auto const changed = run(*g, {log, check.target, true, check.half, check.constraints, &refit.recipes});
+        ASSERT_TRUE(changed.ok()) << changed.error().message;
+        refit.recipes.fixUsed(uses, refit.recipes.usesIn(*g));
+        refit.check(*g, check.sizes, std::max(check.tolerance, 1e-4));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(, PassText, testing::ValuesIn(allCases()), [](auto const& info) {
     std::string name = info.param;
     std::replace_if(

@@ -61,6 +61,7 @@ Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache, b
     options.tune.heuristicOnly = cache == nullptr;
     options.tune.cache = cache;
     options.io = std::move(io);
+    options.refittable = contents.refittable;
     return builder::build(contents, options);
 }
 
@@ -96,6 +97,20 @@ plan::Contents smallNetwork()
     r.max = {4, 1, 8, 8};
     c.profiles[0].inputs["x"] = r;
     c.notes["made by"] = "test_plan";
+    return c;
+}
+
+plan::Contents refittableNetwork()
+{
+    plan::Contents c = smallNetwork();
+    c.refittable = true;
+    for (auto const& v : c.graph->values())
+        if (v->isConstant()) {
+            auto named = std::make_shared<ir::Constant>(*v->constant);
+            named->layer = v->name.substr(0, v->name.find('.'));
+            named->role = v->name.ends_with(".b") ? ir::WeightsRole::kBias : ir::WeightsRole::kKernel;
+            v->constant = std::move(named);
+        }
     return c;
 }
 
@@ -164,7 +179,7 @@ Result<std::vector<Tensor>> runEngine(std::shared_ptr<runtime::Engine const> eng
 
 Result<void> writeSaved(std::string const& stem)
 {
-    plan::Contents c = smallNetwork();
+    plan::Contents c = refittableNetwork();
     Tensor const x = smallNetworkInput(2);
     TW_ASSIGN(auto want, interp::run(*c.graph, {x.ref()}));
     TW_TRY(buildContents(c, nullptr, {{"x", {{Format::kCHW32}}}}));

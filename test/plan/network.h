@@ -20,6 +20,8 @@ Result<void> buildContents(plan::Contents& contents, tune::TimingCache* cache = 
 
 // x f32[N,1,8,8] -> conv 3x3 -> relu -> max pool 2x2 -> flatten -> matrix product -> softmax -> y f32[N,10], N 1..4.
 plan::Contents smallNetwork();
+// The same, whose weights can be refitted.
+plan::Contents refittableNetwork();
 Tensor smallNetworkInput(int64_t batch);
 
 Result<std::shared_ptr<runtime::Engine>> loadEngine(plan::Contents contents);

@@ -13,6 +13,8 @@
 #include "plan/file.h"
 #include "plan/network.h"
 #include "plan/old_hash.h"
+#include "runtime/constants_of.h"
+#include "runtime/unfold_panels.h"
 #include "tactic/cpu_isa.h"
 #include "tactic/registry.h"
 
@@ -135,6 +137,44 @@ TEST(PlanRoundTrip, BodiesAndSharedWeights)
     expectStable(bytes);
     EXPECT_LT(bytes.size(), written(smallNetwork()).size() + 64 * 10 * sizeof(float))
         << "shared weights are written once";
+}
+
+// A refit of the engine that was loaded gives what the network gives with the new weights.
+TEST(PlanRoundTrip, RecipesSurvive)
+{
+    plan::Contents c = refittableNetwork();
+    std::unique_ptr<ir::Graph> const network = c.graph->clone();
+    ASSERT_TRUE(buildContents(c).ok());
+    EXPECT_EQ(c.made.size(), 3u);
+    std::string const bytes = written(c);
+    expectStable(bytes);
+    auto read = plan::read(bytes.data(), bytes.size());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->made.size(), 3u);
+    auto engine = loadEngine(std::move(*read));
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    runtime::NewWeights weights;
+    auto const constants = runtime::constantsOf(*(*engine)->contents().recipes);
+    for (size_t i = 0; i < constants.size(); ++i) {
+        ir::Constant const& from = *constants[i]->constant;
+        if (from.layer.empty())
+            continue;
+        Tensor t(DataType::kFloat, ir::extentsOf(constants[i]->shape));
+        for (int64_t k = 0; k < t.count(); ++k)
+            t.ref().set(k, double(k * 17 % 23) / 23 - 0.5);
+        weights[i] = Blob::copy(t.data(), from.data->sizeBytes());
+        for (auto const& v : network->values())
+            if (v->isConstant() && v->constant->layer == from.layer && v->constant->role == from.role)
+                runtime::setData(*v, weights[i]);
+    }
+    EXPECT_EQ(weights.size(), 3u);
+    auto const refitted = (*engine)->refit(weights, serialWorkers(), nullptr);
+    ASSERT_TRUE(refitted.ok()) << refitted.error().message;
+    Tensor const x = smallNetworkInput(3);
+    auto const want = interp::run(*network, {x.ref()});
+    auto const got = runEngine(*engine, {x.ref()});
+    ASSERT_TRUE(want.ok() && got.ok());
+    EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "");
 }
 
 TEST(PlanRoundTrip, EverySettingSurvives)
@@ -400,7 +440,7 @@ void expectTacticsAreThere(plan::Contents const& read)
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6"}) {
+    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6", "v1_7"}) {
         SCOPED_TRACE(version);
         std::string const bytes = savedPlan(version);
         auto read = plan::read(bytes.data(), bytes.size());

@@ -30,6 +30,17 @@ std::string const& goodPlan()
     return bytes;
 }
 
+std::string const& refittablePlan()
+{
+    static std::string const bytes = [] {
+        plan::Contents c = refittableNetwork();
+        EXPECT_TRUE(buildContents(c).ok());
+        auto b = plan::write(c);
+        return b.ok() ? *b : std::string();
+    }();
+    return bytes;
+}
+
 void setHash(std::string& bytes)
 {
     uint64_t const hash = plan::fileHash(bytes.data(), bytes.size(), plan::kMinor);
@@ -63,8 +74,11 @@ void survive(std::string const& bytes)
             EXPECT_FALSE(r.error().message.empty());
             return;
         }
-        if (auto engine = loadEngine(std::move(*r)); engine.ok())
+        if (auto engine = loadEngine(std::move(*r)); engine.ok()) {
             runSmall(*engine);
+            if (refitSmall(**engine))
+                runSmall(*engine);
+        }
     }
 }
 
@@ -82,11 +96,11 @@ TEST(PlanUntrusted, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.6 got 2.6, please rebuild");
+    expectError(b, "expecting format version 1.7 got 2.7, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.6 got 1.7, please rebuild");
+    expectError(b, "expecting format version 1.7 got 1.8, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);
@@ -144,7 +158,7 @@ TEST(PlanUntrusted, EveryFlippedBitIsNoticed)
 // After the hash: random damage to the metadata of small plans.
 TEST(PlanUntrusted, RandomDamageWithTheHashSetRight)
 {
-    std::vector<std::string> plans{goodPlan()};
+    std::vector<std::string> plans{goodPlan(), refittablePlan()};
     for (NamedCase const& c : opCases())
         if (hashText(c.name) % 16 == 0 || !c.graph->node->regions.empty()) {
             plan::Contents contents = contentsOf(c.graph->graph);
@@ -207,6 +221,32 @@ TEST(PlanUntrusted, SectionTables)
     expectError(field(0, size, uint64_t(0)), "META is malformed");
     expectError(field(1, size, uint64_t(7)), "GRAPH is malformed");
     expectError(field(2, size, uint64_t(16)), "TARGET is malformed");
+}
+
+// What a refit would run must be of constants alone, and make what is said to be made.
+TEST(PlanUntrusted, Recipes)
+{
+    using Change = std::function<void(plan::Contents&)>;
+    auto const after = [](Change const& change) {
+        auto c = plan::read(refittablePlan().data(), refittablePlan().size());
+        EXPECT_TRUE(c.ok());
+        change(*c);
+        auto bytes = plan::write(*c);
+        EXPECT_TRUE(bytes.ok());
+        return bytes.ok() ? *bytes : std::string();
+    };
+    EXPECT_TRUE(plan::read(after([](auto&) {}).data(), after([](auto&) {}).size()).ok());
+    expectError(after([](plan::Contents& c) { c.made.begin()->second = 1000; }), "recipe 1000 of");
+    expectError(after([](plan::Contents& c) { c.made.begin()->second = -7; }), "recipe -7 of");
+    expectError(after([](plan::Contents& c) { std::swap(c.made.begin()->second, std::next(c.made.begin())->second); }),
+                "which its recipe makes");
+    expectError(after([](plan::Contents& c) { c.recipes.reset(); }), "of 0");
+    expectError(after([](plan::Contents& c) { c.recipes->addInput("x", DataType::kFloat, {ir::Dim(2)}); }),
+                "recipes have inputs");
+    expectError(after([](plan::Contents& c) {
+                    c.recipes = c.graph->clone(); // runs nothing that is constant
+                }),
+                "recipes have inputs");
 }
 
 // ---- sections made by hand

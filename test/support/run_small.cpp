@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/op_def.h"
+#include "runtime/constants_of.h"
 #include "runtime/context.h"
 #include "runtime/profile_shapes.h"
 
@@ -72,6 +73,22 @@ void runSmall(std::shared_ptr<runtime::Engine const> engine)
     args.outputs = outputs;
     args.randomState = context.randomState();
     (void)runtime::execute(**instance, args).ok();
+}
+
+bool refitSmall(runtime::Engine& engine)
+{
+    if (!engine.contents().recipes)
+        return false;
+    ir::Graph& recipes = *engine.contents().recipes;
+    int64_t elements = 0;
+    for (auto const& v : recipes.values())
+        elements += ir::extentsOf(v->shape).volume();
+    runtime::NewWeights zeros;
+    auto const constants = runtime::constantsOf(recipes);
+    for (size_t i = 0; i < constants.size(); ++i)
+        if (!constants[i]->constant->layer.empty())
+            zeros[i] = Blob::own(std::vector<std::byte>(constants[i]->constant->data->sizeBytes()));
+    return !zeros.empty() && elements <= 4 * kMaxElements && engine.refit(zeros, serialWorkers(), nullptr).ok();
 }
 
 } // namespace tw::test

@@ -379,14 +379,20 @@ class Flow(unittest.TestCase):
             path.write_bytes(bad)
             self.fails(f"--loadEngine={path}", *QUICK)
 
+    def test_refit(self):
+        onnx = [f"--onnx={MODEL}", "--shapes=image:1x1x8x8", *QUICK]
+        result = self.tool(*onnx, "--refit", "--dumpRefit", "--timeRefit")
+        self.in_order(result.stdout, ["Refit: Enabled", " Kernel", "Engine refitted in "])
+        for flag in ("--dumpRefit", "--timeRefit"):
+            self.fails(*onnx, flag) # the engine is not refittable
+
     def test_features_of_later_versions_say_so(self):
         """Flags whose feature the library does not have yet: an error that names them, never silence."""
         onnx = [f"--onnx={MODEL}", "--buildOnly", "--shapes=image:1x1x8x8"]
         cache = self.folder / "calibration.cache"
         cache.write_text("TRT-8503-EntropyCalibration2\nimage: 3c010a14\n")
-        for arguments in ([*onnx, "--refit"], [*onnx, "--sparsity=enable"], [*onnx, "--sparsity=force"],
+        for arguments in ([*onnx, "--sparsity=enable"], [*onnx, "--sparsity=force"],
                           [*onnx, "--useDLACore=0"], [*onnx, "--int8", f"--calib={cache}"], [*onnx, "--safe"],
-                          [*onnx, "--dumpRefit"], [*onnx, "--timeRefit"],
                           ["--uff=m.uff", "--uffInput=x,1,8,8", "--output=y"],
                           ["--deploy=m.prototxt", "--output=y"]):
             self.fails(*arguments)

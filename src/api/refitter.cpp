@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// IRefitter. An engine knows all weights that it was made of, so whatever part of them is set is complete: nothing is ever
+// missing. Memory of the client is read by refitCudaEngine().
+#include "api/refitter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "device/thread_pool.h"
+#include "runtime/constants_of.h"
+
+using namespace tw;
+using namespace tw::api;
+
+namespace tw::api {
+
+namespace {
+
+char const* nameOfRole(nvinfer1::WeightsRole role)
+{
+    constexpr char const* kNames[] = {"kernel", "bias", "shift", "scale", "constant", "any"};
+    size_t const i = static_cast<size_t>(role);
+    return i < std::size(kNames) ? kNames[i] : "unknown role";
+}
+
+Result<void> checkWeights(RefitterObject::Source const& s, nvinfer1::Weights const& w)
+{
+    std::string const what = std::string("layer '") + s.layer + "': its " + nameOfRole(s.role) + " weights ";
+    if (w.count != s.count)
+        return invalidArgument(what + "are " + std::to_string(s.count) + " elements, " + std::to_string(w.count) +
+                               " are given");
+    if (static_cast<int32_t>(w.type) != static_cast<int32_t>(s.type)) {
+        int32_t const number = static_cast<int32_t>(w.type);
+        bool const isKnown = number >= 0 && number < kDataTypeCount;
+        return invalidArgument(what + "are of type " + nameOf(s.type) + ", those given are of " +
+                               (isKnown ? nameOf(static_cast<DataType>(number)) : std::to_string(number)) +
+                               "; convert them first");
+    }
+    if (!w.values && w.count != 0)
+        return invalidArgument(what + "are given as a null pointer");
+    return {};
+}
+
+} // namespace
+
+RefitterObject::RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<EngineState> s)
+    : reporter(logger), use(logger), state(std::move(s))
+{
+    ir::Graph* const recipes = state->core->contents().recipes.get();
+    if (!recipes)
+        return;
+    std::vector<ir::Value*> const constants = runtime::constantsOf(*recipes);
+    for (size_t i = 0; i < constants.size(); ++i) {
+        ir::Constant const& c = *constants[i]->constant;
+        if (!c.layer.empty())
+            sources.push_back({c.layer.c_str(), c.weightsName.c_str(), static_cast<nvinfer1::WeightsRole>(c.role),
+                               constants[i]->type, ir::extentsOf(constants[i]->shape).volume(), i});
+    }
+}
+
+Result<void> RefitterObject::take(char const* method, std::vector<size_t> const& wanted,
+                                  nvinfer1::Weights const& weights)
+{
+    for (size_t i : wanted)
+        if (auto fits = checkWeights(sources[i], weights); !fits.ok())
+            return std::move(fits).error().in(method);
+    for (size_t i : wanted)
+        given[i] = weights;
+    return {};
+}
+
+Result<void> RefitterObject::refit()
+{
+    device::ThreadPool& pool = device::processThreadPool();
+    Workers& workers = maxThreads > 0 ? pool.workers(maxThreads) : pool.workers();
+    std::vector<std::pair<Source const*, void const*>> from;
+    for (auto const& [i, w] : given)
+        from.emplace_back(&sources[i], w.values);
+    std::vector<std::shared_ptr<Tensor const>> copies(from.size());
+    workers.run(int64_t(from.size()), [&](int64_t i, int) {
+        auto const& [source, values] = from[size_t(i)];
+        auto t = std::make_shared<Tensor>(source->type, Extents{source->count});
+        if (t->data() && source->count > 0)
+            std::memcpy(t->data(), values, size_t(t->ref().sizeBytes()));
+        copies[size_t(i)] = std::move(t);
+    });
+    runtime::NewWeights weights;
+    for (size_t i = 0; i < from.size(); ++i) {
+        if (!copies[i]->data())
+            return Error{ErrorCode::kFailedAllocation, "no memory for the new weights"};
+        weights[from[i].first->constant] =
+            std::make_shared<Blob const>(copies[i]->data(), size_t(copies[i]->ref().sizeBytes()), copies[i]);
+    }
+    std::optional<cuda::Current> current;
+    if (cuda::Target const* gpu = state->core->cuda())
+        current.emplace(*gpu->device);
+    TW_TRY(state->core->refit(weights, workers, &reporter));
+    given.clear();
+    return {};
+}
+
+} // namespace tw::api
+
+namespace nvinfer1 {
+
+namespace {
+
+RefitterObject& self(IRefitter* r)
+{
+    return static_cast<RefitterObject&>(*r);
+}
+RefitterObject const& self(IRefitter const* r)
+{
+    return static_cast<RefitterObject const&>(*r);
+}
+
+// The weights that go by a name, those without one left out.
+std::vector<char const*> namesOf(RefitterObject const& r)
+{
+    std::vector<char const*> names;
+    for (RefitterObject::Source const& s : r.sources)
+        if (*s.name && std::none_of(names.begin(), names.end(),
+                                    [&](char const* known) { return std::strcmp(known, s.name) == 0; }))
+            names.push_back(s.name);
+    return names;
+}
+
+bool checkSize(RefitterObject const& r, int32_t size, char const* method)
+{
+    if (size >= 0)
+        return true;
+    r.reporter.error(invalidArgument(std::string(method) + ": size " + std::to_string(size) + " is negative"));
+    return false;
+}
+
+Error noRange(char const* method, char const* tensor)
+{
+    return invalidArgument(std::string(method) + ": the engine has no dynamic range for a tensor '" +
+                           (tensor ? tensor : "(null)") + "'");
+}
+
+} // namespace
+
+bool IRefitter::setWeights(char const* layerName, WeightsRole role, Weights weights) noexcept
+{
+    RefitterObject& r = self(this);
+    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+        if (!layerName)
+            return invalidArgument("setWeights: the layer's name is a null pointer");
+        std::vector<size_t> wanted;
+        bool isLayer = false;
+        for (size_t i = 0; i < r.sources.size(); ++i) {
+            bool const isOfLayer = std::strcmp(r.sources[i].layer, layerName) == 0;
+            isLayer = isLayer || isOfLayer;
+            if (isOfLayer && r.sources[i].role == role)
+                wanted.push_back(i);
+        }
+        if (wanted.empty())
+            return invalidArgument(
+                std::string("setWeights: ") +
+                (isLayer ? "the weights of layer '"
+                         : "there is no layer with weights to refit of "
+                           "the name '") +
+                layerName + "'" +
+                (isLayer ? std::string(" in the role ") + nameOfRole(role) + " cannot be refitted" : std::string()) +
+                "; getAll() lists what can");
+        TW_TRY(r.take("setWeights", wanted, weights));
+        return true;
+    });
+}
+
+bool IRefitter::setNamedWeights(char const* name, Weights weights) noexcept
+{
+    RefitterObject& r = self(this);
+    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+        std::vector<size_t> wanted;
+        for (size_t i = 0; name && *name && i < r.sources.size(); ++i)
+            if (std::strcmp(r.sources[i].name, name) == 0)
+                wanted.push_back(i);
+        if (wanted.empty())
+            return invalidArgument(std::string("setNamedWeights: no weights that can be refitted have the name '") +
+                                   (name ? name : "(null)") + "'; getAllWeights() lists those that do");
+        TW_TRY(r.take("setNamedWeights", wanted, weights));
+        return true;
+    });
+}
+
+bool IRefitter::refitCudaEngine() noexcept
+{
+    RefitterObject& r = self(this);
+    return guarded<bool>(r.reporter, false, [&]() -> Result<bool> {
+        TW_TRY(r.refit());
+        return true;
+    });
+}
+
+int32_t IRefitter::getMissing(int32_t size, char const** /*layerNames*/, WeightsRole* /*roles*/) noexcept
+{
+    checkSize(self(this), size, "getMissing");
+    return 0;
+}
+
+int32_t IRefitter::getMissingWeights(int32_t size, char const** /*weightsNames*/) noexcept
+{
+    checkSize(self(this), size, "getMissingWeights");
+    return 0;
+}
+
+int32_t IRefitter::getAll(int32_t size, char const** layerNames, WeightsRole* roles) noexcept
+{
+    RefitterObject const& r = self(this);
+    if (!checkSize(r, size, "getAll"))
+        return 0;
+    for (size_t i = 0; i < std::min(size_t(size), r.sources.size()); ++i) {
+        if (layerNames)
+            layerNames[i] = r.sources[i].layer;
+        if (roles)
+            roles[i] = r.sources[i].role;
+    }
+    return int32_t(r.sources.size());
+}
+
+int32_t IRefitter::getAllWeights(int32_t size, char const** weightsNames) noexcept
+{
+    RefitterObject const& r = self(this);
+    if (!checkSize(r, size, "getAllWeights"))
+        return 0;
+    return guarded<int32_t>(r.reporter, 0, [&]() -> Result<int32_t> {
+        std::vector<char const*> const names = namesOf(r);
+        for (size_t i = 0; weightsNames && i < std::min(size_t(size), names.size()); ++i)
+            weightsNames[i] = names[i];
+        return int32_t(names.size());
+    });
+}
+
+// Ranges matter to engines that compute in INT8.
+bool IRefitter::setDynamicRange(char const* tensorName, float /*min*/, float /*max*/) noexcept
+{
+    self(this).reporter.error(noRange("setDynamicRange", tensorName));
+    return false;
+}
+float IRefitter::getDynamicRangeMin(char const* tensorName) const noexcept
+{
+    self(this).reporter.error(noRange("getDynamicRangeMin", tensorName));
+    return 0;
+}
+float IRefitter::getDynamicRangeMax(char const* tensorName) const noexcept
+{
+    self(this).reporter.error(noRange("getDynamicRangeMax", tensorName));
+    return 0;
+}
+int32_t IRefitter::getTensorsWithDynamicRange(int32_t size, char const** /*tensorNames*/) const noexcept
+{
+    checkSize(self(this), size, "getTensorsWithDynamicRange");
+    return 0;
+}
+
+void IRefitter::setErrorRecorder(IErrorRecorder* recorder) noexcept
+{
+    self(this).reporter.setRecorder(recorder);
+}
+IErrorRecorder* IRefitter::getErrorRecorder() const noexcept
+{
+    return self(this).reporter.recorder();
+}
+ILogger* IRefitter::getLogger() const noexcept
+{
+    return self(this).reporter.logger();
+}
+bool IRefitter::setMaxThreads(int32_t maxThreads) noexcept
+{
+    RefitterObject& r = self(this);
+    if (maxThreads < 1) {
+        r.reporter.error(
+            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
+        return false;
+    }
+    r.maxThreads = maxThreads;
+    return true;
+}
+int32_t IRefitter::getMaxThreads() const noexcept
+{
+    return std::max(1, self(this).maxThreads);
+}
+
+} // namespace nvinfer1
+
+extern "C" void* createInferRefitter_INTERNAL(void* engine, void* logger, int32_t version) noexcept
+{
+    auto* log = static_cast<nvinfer1::ILogger*>(logger);
+    if (!checkClientVersion(log, version, "createInferRefitter"))
+        return nullptr;
+    Reporter reporter(log);
+    return guarded<nvinfer1::IRefitter*>(reporter, nullptr, [&]() -> Result<nvinfer1::IRefitter*> {
+        if (!engine)
+            return invalidArgument("createInferRefitter: the engine is a null pointer");
+        EngineObject& e = objectOf(*static_cast<nvinfer1::ICudaEngine*>(engine));
+        if (!e.contents().refittable)
+            return invalidState("createInferRefitter: the engine is not refittable; build it with BuilderFlag::kREFIT");
+        return static_cast<nvinfer1::IRefitter*>(new RefitterObject(log, e.state));
+    });
+}

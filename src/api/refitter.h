@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The object behind IRefitter.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "api/engine.h"
+
+namespace tw::api {
+
+struct RefitterObject final : nvinfer1::IRefitter
+{
+    // Weights that a refit replaces; the texts are the engine's.
+    struct Source
+    {
+        char const *layer, *name;
+        nvinfer1::WeightsRole role;
+        DataType type;
+        int64_t count;
+        size_t constant; // position among the constants of the recipes
+    };
+
+    RefitterObject(nvinfer1::ILogger* logger, std::shared_ptr<EngineState> s);
+
+    mutable Reporter reporter;
+    LoggerUse use;
+    std::shared_ptr<EngineState> state;
+    std::vector<Source> sources;
+    std::map<size_t, nvinfer1::Weights> given; // by source: the client's memory until the refit
+    int32_t maxThreads = 0;                    // 0: not set, the whole pool
+
+    // Takes weights for all of `wanted`, or an error for none.
+    Result<void> take(char const* method, std::vector<size_t> const& wanted, nvinfer1::Weights const& weights);
+    Result<void> refit();
+};
+
+} // namespace tw::api

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipe/recipes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/tensor.h"
+#include "ops/shuffle/op.h"
+#include "recipe/evaluate.h"
+#include "tactic/registry.h"
+
+namespace tw::recipe {
+
+namespace {
+
+// Calls f(value) for the constants of a graph and of its regions, bodies left out.
+template <class F>
+void forConstants(ir::Graph const& g, F const& f)
+{
+    for (auto const& v : g.values())
+        if (v->isConstant())
+            f(*v);
+    for (auto const& n : g.nodes)
+        for (auto const& r : n->regions)
+            forConstants(*r, f);
+}
+
+template <class F>
+void forBodies(ir::Graph const& g, F const& f)
+{
+    for (auto const& n : g.nodes) {
+        for (auto const& r : n->regions)
+            forBodies(*r, f);
+        if (n->body) {
+            f(*n->body);
+            forBodies(*n->body, f);
+        }
+    }
+}
+
+bool mayBeSource(ir::Value const& v)
+{
+    return isFloating(v.type) && !v.constant->layer.empty() && v.constant->role != ir::WeightsRole::kAny;
+}
+
+// Passes may have asked for the elements: passes::refitReaches() says of which they may not.
+bool mayBeUsed(ir::Value const& source)
+{
+    return source.constant->role == ir::WeightsRole::kConstant &&
+           (source.constant->weightsName.empty() || ir::extentsOf(source.shape).volume() == 1);
+}
+
+Result<ir::Value*> reshaped(ir::Graph& g, ir::Value* v, Extents const& dims)
+{
+    if (v->isConstant() && ir::extentsOf(v->shape) == dims)
+        return v;
+    ops::shuffle::Attrs a;
+    a.hasReshape = true;
+    a.zeroIsPlaceholder = false;
+    a.reshape.assign(dims.begin(), dims.end());
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::shuffle::def(), a.clone(), {v}, v->name + ".view"));
+    return n->outputs[0];
+}
+
+// Nodes that no output needs, and what only they read.
+void removeUnused(ir::Graph& g)
+{
+    for (size_t i = g.nodes.size(); i-- > 0;) {
+        auto const& outputs = g.nodes[i]->outputs;
+        if (std::all_of(outputs.begin(), outputs.end(), [&](ir::Value const* v) { return g.useCount(v) == 0; }))
+            g.eraseNode(g.nodes[i].get());
+    }
+    g.eraseUnusedValues();
+}
+
+} // namespace
+
+void Recipes::addSources(ir::Graph const& g)
+{
+    std::map<std::pair<std::string, ir::WeightsRole>, std::vector<ir::Value const*>> byRole;
+    std::vector<ir::Value const*> all;
+    forConstants(g, [&](ir::Value const& v) {
+        if (!mayBeSource(v) || known_.contains(v.constant->data.get()))
+            return;
+        all.push_back(&v);
+        byRole[{v.constant->layer, v.constant->role}].push_back(&v);
+    });
+    for (ir::Value const* v : all) {
+        auto const& alike = byRole[{v->constant->layer, v->constant->role}];
+        bool const isOne = std::all_of(alike.begin(), alike.end(), [&](ir::Value const* other) {
+            return other->constant->data == v->constant->data;
+        });
+        Known& known = known_[v->constant->data.get()];
+        if (!isOne || known.value)
+            continue;
+        known.data = v->constant->data;
+        known.value = graph_->addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant);
+        known.sources = {known.value};
+    }
+    std::erase_if(known_, [](auto const& k) { return !k.second.value; });
+}
+
+bool Recipes::isLive(Known const& k) const
+{
+    return std::any_of(k.sources.begin(), k.sources.end(), [&](ir::Value const* s) { return !fixed_.contains(s); });
+}
+
+bool Recipes::reaches(ir::Value const& constant) const
+{
+    auto const it = constant.isConstant() ? known_.find(constant.constant->data.get()) : known_.end();
+    return it != known_.end() && isLive(it->second);
+}
+
+Result<ir::Value*> Recipes::valueOf(ir::Value const& constant, Sources& sources)
+{
+    Extents const dims = ir::extentsOf(constant.shape);
+    auto const it = known_.find(constant.constant->data.get());
+    if (it != known_.end()) {
+        Known const& k = it->second;
+        sources.insert(k.sources.begin(), k.sources.end());
+        if (k.value->type != constant.type)
+            return internalError("constant '" + constant.name + "' has another type than its recipe");
+        if (ir::extentsOf(k.value->shape) == dims)
+            return k.value;
+    }
+    ir::Value*& view = views_[{constant.constant->data.get(), constant.type, dims.str()}];
+    if (!view && it != known_.end()) {
+        TW_ASSIGN(view, reshaped(*graph_, it->second.value, dims));
+    } else if (!view) {
+        auto literal = std::make_shared<ir::Constant>(); // keeps the bytes, so that no address comes back
+        literal->data = constant.constant->data;
+        view = graph_->addConstant(constant.name, constant.type, dims, std::move(literal));
+    }
+    return view;
+}
+
+Result<void> Recipes::record(ir::Graph const& computation, BlobPtr const& made)
+{
+    bool isReached = false;
+    forConstants(computation, [&](ir::Value const& v) { isReached = isReached || reaches(v); });
+    if (!isReached || known_.contains(made.get()))
+        return {};
+    Known k{made, nullptr, {}};
+    std::map<ir::Value const*, ir::Value*> to{{nullptr, nullptr}};
+    auto take = [&](ir::Value const* v) -> Result<ir::Value*> {
+        if (v && v->isConstant() && !to.contains(v)) {
+            TW_ASSIGN(to[v], valueOf(*v, k.sources));
+        }
+        return to.at(v);
+    };
+    for (auto const& n : computation.nodes) {
+        std::vector<ir::Value*> in;
+        for (ir::Value const* v : n->inputs) {
+            TW_ASSIGN(ir::Value * mine, take(v));
+            in.push_back(mine);
+        }
+        ir::Node const* copy = graph_->cloneNode(*n, std::move(in));
+        for (size_t i = 0; i < n->outputs.size(); ++i)
+            to[n->outputs[i]] = copy->outputs[i];
+    }
+    TW_ASSIGN(k.value, take(computation.outputs[0]));
+    known_[made.get()] = std::move(k);
+    return {};
+}
+
+void Recipes::fix(Blob const& blob)
+{
+    if (auto const it = known_.find(&blob); it != known_.end())
+        fixed_.insert(it->second.sources.begin(), it->second.sources.end());
+}
+
+Recipes::Uses Recipes::usesIn(ir::Graph const& g) const
+{
+    Uses uses;
+    auto count = [&](ir::Value const* v) {
+        auto const it = v && v->isConstant() ? known_.find(v->constant->data.get()) : known_.end();
+        if (it == known_.end())
+            return;
+        for (ir::Value const* s : it->second.sources)
+            if (mayBeUsed(*s))
+                ++uses[s];
+    };
+    for (ir::Value const* v : g.outputs)
+        count(v);
+    for (auto const& n : g.nodes) {
+        for (ir::Value const* v : n->inputs)
+            count(v);
+        for (auto const& r : n->regions)
+            for (auto const& [s, times] : usesIn(*r))
+                uses[s] += times;
+    }
+    return uses;
+}
+
+void Recipes::fixUsed(Uses const& before, Uses const& after)
+{
+    for (auto const& [source, times] : before) {
+        auto const it = after.find(source);
+        if (it == after.end() || it->second < times)
+            fixed_.insert(source);
+    }
+}
+
+Result<Recipes::Finished> Recipes::finish(ir::Graph const& g)
+{
+    // What is inside of a fused node has become part of its kernel.
+    forBodies(g,
+              [&](ir::Graph const& body) { forConstants(body, [&](ir::Value const& v) { fix(*v.constant->data); }); });
+    for (auto const& v : graph_->values())
+        if (v->isConstant() && fixed_.contains(v.get())) {
+            auto literal = std::make_shared<ir::Constant>();
+            literal->data = v->constant->data;
+            v->constant = std::move(literal);
+        }
+    Finished out;
+    forConstants(g, [&](ir::Value const& v) {
+        if (!reaches(v))
+            return;
+        ir::Value* const value = known_.at(v.constant->data.get()).value;
+        auto& list = graph_->outputs;
+        auto const at = std::find(list.begin(), list.end(), value);
+        out.made[&v] = int32_t(at - list.begin());
+        if (at == list.end())
+            list.push_back(value);
+    });
+    removeUnused(*graph_);
+    TW_TRY(ir::verify(*graph_));
+    out.recipes = std::move(graph_);
+    graph_ = std::make_unique<ir::Graph>();
+    return out;
+}
+
+ir::Value* Computation::take(ir::Value const& constant)
+{
+    return take(constant, ir::extentsOf(constant.shape));
+}
+
+ir::Value* Computation::take(ir::Value const& constant, Extents const& dims)
+{
+    return graph_.addConstant(constant.name, constant.type, dims, constant.constant);
+}
+
+ir::Value* Computation::literal(DataType type, Extents const& dims, double value)
+{
+    Tensor t(type, dims);
+    for (int64_t i = 0; i < t.count(); ++i)
+        t.ref().set(i, value);
+    return graph_.addConstant("literal", type, dims, t.data());
+}
+
+Result<ir::Value*> Computation::add(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs)
+{
+    std::string const name = inputs[0]->name + "." + op.name;
+    TW_ASSIGN(ir::Node * n, graph_.addNode(op, attrs.clone(), std::move(inputs), name));
+    return n->outputs[0];
+}
+
+Result<BlobPtr> Computation::finish(ir::Value* result)
+{
+    graph_.outputs = {result};
+    TW_ASSIGN(std::vector<BlobPtr> made, evaluate(graph_, {}));
+    if (recipes_)
+        TW_TRY(recipes_->record(graph_, made[0]));
+    return made[0];
+}
+
+} // namespace tw::recipe

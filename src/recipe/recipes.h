@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the constants of an engine are computed of the weights that refit replaces. While a network is built, passes give
+// each constant that they compute of others its recipe; a refit runs the recipes again with other weights.
+// The recipes are one graph: sources are constants that name a layer, everything else follows by nodes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/blob.h"
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace tw::recipe {
+
+// Constants are known by their Blob object: values that only see its bytes in other dimensions share it, while two
+// sources keep one each, whatever bytes they have at first.
+class Recipes
+{
+public:
+    // Constants of floating types that came from a layer, regions too, become sources. Those that a layer and role do
+    // not tell from others do not.
+    void addSources(ir::Graph const& g);
+    bool reaches(ir::Value const& constant) const;
+    // `made` are the elements of the only output of `computation`, a graph of constants. Nothing when no source reaches
+    // it.
+    Result<void> record(ir::Graph const& computation, BlobPtr const& made);
+    // Elements that the build has looked at and cannot change any more: their sources are none from here on.
+    void fix(Blob const& blob);
+
+    // How often a graph reads what follows from sources whose elements passes may use (constants of one element or
+    // without a name). A pass that makes the uses fewer has used them.
+    using Uses = std::map<ir::Value const*, int>;
+    Uses usesIn(ir::Graph const& g) const;
+    // Fixes the sources of which `after` has fewer uses.
+    void fixUsed(Uses const& before, Uses const& after);
+
+    // What the constants of `g` (and of its regions) are, as plan::Contents has it. Nothing is recorded afterwards.
+    struct Finished
+    {
+        std::unique_ptr<ir::Graph> recipes;
+        std::map<ir::Value const*, int32_t> made;
+    };
+    Result<Finished> finish(ir::Graph const& g);
+
+private:
+    using Sources = std::set<ir::Value const*>;
+    struct Known
+    {
+        BlobPtr data; // so that no address comes back
+        ir::Value* value = nullptr;
+        Sources sources;
+    };
+    Result<ir::Value*> valueOf(ir::Value const& constant, Sources& sources);
+    bool isLive(Known const& k) const;
+
+    std::unique_ptr<ir::Graph> graph_ = std::make_unique<ir::Graph>();
+    std::map<Blob const*, Known> known_;
+    std::map<std::tuple<Blob const*, DataType, std::string>, ir::Value*> views_; // in other dimensions, and literals
+    Sources fixed_;
+};
+
+// Computes constants of constants, and records how. Used by passes: take() what there is, add() nodes, then finish().
+class Computation
+{
+public:
+    explicit Computation(Recipes* recipes) : recipes_(recipes) {} // null: nothing is recorded
+    ir::Value* take(ir::Value const& constant);
+    // The same elements in other dimensions.
+    ir::Value* take(ir::Value const& constant, Extents const& dims);
+    ir::Value* literal(DataType type, Extents const& dims, double value);
+    Result<ir::Value*> add(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs);
+    Result<BlobPtr> finish(ir::Value* result);
+
+private:
+    Recipes* recipes_;
+    ir::Graph graph_;
+};
+
+} // namespace tw::recipe

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine runs with one state of its weights: graph, kernels, and constants in memory. Immutable; a refit makes
+// the next one, which shares the kernels that read nothing new. Runs keep the one that they have begun with.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/blob.h"
+#include "runtime/block.h"
+
+namespace tw::runtime {
+
+struct Generation
+{
+    std::shared_ptr<ir::Graph const> graph; // null: that of the engine's contents
+    std::unique_ptr<LoadedBlock> block;
+    std::unique_ptr<Instance const> example; // with the shapes of static inputs, placed; null when there are others
+    int64_t arenaBytes = 0;                  // of a context's arena, for every shape of every profile
+    bool usesPanels = false;
+    // Of a refittable engine: recipes with the weights of now, and what they give; null: as in the plan.
+    std::shared_ptr<ir::Graph const> recipes;
+    std::vector<BlobPtr> made;
+};
+
+// New elements of sources, by position among the constants of the recipes (constants_of.h).
+using NewWeights = std::map<size_t, BlobPtr>;
+
+} // namespace tw::runtime

@@ -361,13 +361,15 @@ TEST(CaseLists, EveryOpHasNamedCasesAndValuesByHand)
         char const* const op = ops::all()[i]->name;
         std::set<std::string> names;
         bool hasExpected = false;
+        auto const first = makeCase(*ops::all()[i], lists()[i].cases.front());
+        bool const hasOutputs = !first.ok() || !(*first)->node->outputs.empty();
         for (ops::Case const& c : lists()[i].cases) {
             EXPECT_TRUE(names.insert(c.name).second) << op << " has two cases named " << c.name;
             EXPECT_FALSE(c.name.empty() || c.name.find_first_of("*?:") != std::string::npos)
                 << op << "." << c.name << " cannot be chosen by a filter";
             hasExpected = hasExpected || !c.expected.empty();
         }
-        EXPECT_TRUE(hasExpected) << op << " has no case with values worked out by hand in src/ops/" << op
+        EXPECT_TRUE(hasExpected || !hasOutputs) << op << " has no case with values worked out by hand in src/ops/" << op
                                  << "/cases.cpp";
     }
     for (ops::OpCases const& c : ops::allCases())

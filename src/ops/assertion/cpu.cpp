@@ -18,7 +18,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return Error{ErrorCode::kFailedExecution, "assertion '" + node.name + "': " + what};
 }
 
-constexpr PlainTactic kPlain{"assertion_any_plain_cpu", 1, run};
+constexpr PlainTactic kPlain{"assertion_bool_plain_cpu", 1, run};
 
 } // namespace
 

@@ -44,7 +44,7 @@ private:
     ir::Node const& node_;
 };
 
-constexpr CudaTactic kPlain{"assertion_any_plain_cuda", 1, makeKernels<PlainKernels>};
+constexpr CudaTactic kPlain{"assertion_bool_plain_cuda", 1, makeKernels<PlainKernels>};
 
 } // namespace
 

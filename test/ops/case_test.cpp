@@ -369,8 +369,8 @@ TEST(CaseLists, EveryOpHasNamedCasesAndValuesByHand)
                 << op << "." << c.name << " cannot be chosen by a filter";
             hasExpected = hasExpected || !c.expected.empty();
         }
-        EXPECT_TRUE(hasExpected || !hasOutputs) << op << " has no case with values worked out by hand in src/ops/" << op
-                                 << "/cases.cpp";
+        EXPECT_TRUE(hasExpected || !hasOutputs)
+            << op << " has no case with values worked out by hand in src/ops/" << op << "/cases.cpp";
     }
     for (ops::OpCases const& c : ops::allCases())
         EXPECT_TRUE(ops::find(c.op)) << "src/ops/" << c.op << "/cases.cpp belongs to no op of ops.def";

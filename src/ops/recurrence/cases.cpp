@@ -164,6 +164,20 @@ void sizes(CaseList& list)
             l.lengths = batch == 9;
             add(list, nameOf(a) + "_wide_n" + std::to_string(batch), l);
         }
+    // Panels that are gone through in parts, and groups of rows.
+    for (Attrs a : allCells(407))
+        for (int64_t batch : {7, 50}) {
+            if (a.direction != Direction::kForward)
+                continue;
+            Layer l;
+            l.attrs = a;
+            l.batch = batch;
+            l.steps = 2;
+            l.inputs = 2;
+            l.h0 = true;
+            l.lengths = batch == 7;
+            add(list, nameOf(a) + "_large_n" + std::to_string(batch), l);
+        }
     for (Attrs a : allCells(6)) {
         Layer l;
         l.attrs = a;

@@ -7,8 +7,8 @@ namespace tw::ops::recurrence {
 
 namespace {
 
-constexpr StepsTactic kAvx512{"recurrence_f32_steps_avx512", 1, kernels::jit::Isa::kAvx512};
-constexpr StepsTactic kAvx2{"recurrence_f32_steps_avx2", 1, kernels::jit::Isa::kAvx2};
+constexpr StepsTactic kAvx512{"recurrence_f32_steps_avx512", 2, kernels::jit::Isa::kAvx512};
+constexpr StepsTactic kAvx2{"recurrence_f32_steps_avx2", 2, kernels::jit::Isa::kAvx2};
 
 } // namespace
 

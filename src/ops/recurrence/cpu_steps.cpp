@@ -251,6 +251,7 @@ private:
         Step step;
         step.hidden = s_.hidden;
         step.stride = p_.stride;
+        step.gate = p_.stride;
         step.rows = s_.batch;
         step.before = states(d, i);
         step.h = second ? ofDirection(layout_.resets, d) : step.before;
@@ -263,6 +264,7 @@ private:
         step.y = y;
         step.begin = begin;
         step.end = end;
+        step.backwards = i % 2 != 0; // what the step before read last is still in the cache
         kernelOf(second)(step);
     }
     // Row n in step i of direction d: what its gates from `gate` on get of the input, and where it writes.

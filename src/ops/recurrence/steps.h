@@ -13,6 +13,7 @@ namespace tw::ops::recurrence {
 struct Step
 {
     int64_t hidden = 0, stride = 0, rows = 0;
+    int64_t gate = 0;              // of the input, from one gate to the next
     float const* h = nullptr;      // what is multiplied, [rows, stride]
     float const* before = nullptr; // states before the step
     float* to = nullptr;           // states behind it
@@ -20,9 +21,10 @@ struct Step
     float* z = nullptr;            // GRU in two phases: update gates from the first to the second
     float const* r = nullptr;      // panels
     float const* bias = nullptr;   // of the product of GRU's hidden gate, where it is added before the reset gate acts
-    float const* const* x = nullptr; // of each row, what gate g gets of its input at g * stride; null: past its end
+    float const* const* x = nullptr; // of each row, what gate g gets of its input at g * gate; null: past its end
     float* const* y = nullptr;       // of each row
     int64_t begin = 0, end = 0;      // blocks
+    bool backwards = false;          // from the last block to the first
 };
 
 struct StepKernels

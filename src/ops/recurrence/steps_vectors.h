@@ -75,30 +75,49 @@ inline V inverse(V d)
 }
 #endif
 
-// x = n ln 2 + r, |r| <= ln(2) / 2; Taylor's sum is off by 1.2e-7. |x| is cut at 80.
-inline V exponential(V x)
+// 1 + e^-x. With t = -x log2(e) = n + r, |r| <= 1/2: e^-x = 2^n 2^r, 2^r a sum that is off by 9e-8 (best in the largest
+// relative error). -x is cut at 80.
+inline V onePlusExponential(V x)
 {
+    constexpr float kLog2E = 1.44269504F, kShift = 0x1.8p23F + 127; // n + 127 in the lowest bits
     V const v = largest(spread(-80), smallest(spread(80), x));
-    V const shifted = sumOfProduct(v, spread(1.44269504F), spread(0x1.8p23F)), n = shifted - spread(0x1.8p23F);
-    V const r = sumOfProduct(n, spread(2.12194440e-4F), sumOfProduct(n, spread(-0.693359375F), v));
-    constexpr float kTerms[] = {1.F / 120, 1.F / 24, 1.F / 6, 0.5F, 1, 1};
-    V sum = spread(1.F / 720);
+    V const shifted = sumOfProduct(v, spread(-kLog2E), spread(kShift)), n = shifted - spread(kShift);
+    V const r = sumOfProduct(v, spread(-kLog2E), -n);
+    constexpr float kTerms[] = {0.009671513F, 0.055507336F, 0.24022242F, 0.693147F, 1};
+    V sum = spread(0.0013264727F);
     for (float term : kTerms)
         sum = sumOfProduct(sum, r, spread(term));
-    return sum * V((I(shifted) + 127) << 23);
+    return sumOfProduct(sum, V(I(shifted) << 23), spread(1));
 }
 inline V sigmoid(V x)
 {
-    return inverse(1 + exponential(-x));
+    return inverse(onePlusExponential(x));
 }
-inline V tanhOf(V x)
+
+// p / q, q from 1 to 422.
+struct Quotient
 {
-    V const e = exponential(-2 * x), large = (1 - e) * inverse(1 + e), z = x * x;
-    V small = spread(62.F / 2835); // of x^2 <= 0.09: 5e-8
-    constexpr float kTerms[] = {-17.F / 315, 2.F / 15, -1.F / 3, 1};
-    for (float term : kTerms)
-        small = sumOfProduct(small, z, spread(term));
-    return z < 0.09F ? x * small : large;
+    V p, q;
+    V value() const { return p * inverse(q); }
+};
+// x P(x^2) / Q(x^2), best in the largest relative error: 4e-7 with the roundings. At |x| = 9.02 tanh rounds to 1.
+inline Quotient tanhOf(V x)
+{
+    V const v = largest(spread(-9.02F), smallest(spread(9.02F), x)), z = v * v;
+    constexpr float kP[] = {2.0583553e-05F, 0.0034940394F, 0.13379723F, 1};
+    constexpr float kQ[] = {0.00032831004F, 0.025871092F, 0.46713036F, 1};
+    V p = spread(1.3319155e-08F), q = spread(7.762057e-07F);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        p = sumOfProduct(p, z, spread(kP[i]));
+        q = sumOfProduct(q, z, spread(kQ[i]));
+    }
+    return {v * p, q};
+}
+// sigmoid(x) times the quotient, with one division.
+inline V sigmoidTimes(V x, Quotient y)
+{
+    return y.p * inverse(onePlusExponential(x) * y.q);
 }
 
 // Sums of G gates of R rows.
@@ -138,11 +157,12 @@ inline Sums<G, 1> multiplyRow(float const* r, float const* h, int64_t n)
     return out;
 }
 
+// Adds the products of n states of R rows. Prefetches as many vectors from `next`.
 template <int G, int R>
-inline Sums<G, R> multiply(float const* r, float const* h, int64_t stride, int64_t n)
+inline void multiply(Sums<G, R>& sums, float const* r, float const* h, int64_t stride, int64_t n, float const* next)
 {
-    Sums<G, R> sums = {};
-    for (int64_t k = 0; k < n; ++k, r += G * kFloats) {
+    for (int64_t k = 0; k < n; ++k, r += G * kFloats, next += kFloats) {
+        __builtin_prefetch(next);
         V factor[R];
 #pragma GCC unroll 8
         for (int i = 0; i < R; ++i)
@@ -155,7 +175,6 @@ inline Sums<G, R> multiply(float const* r, float const* h, int64_t stride, int64
                 addProduct(sums.v[i][g], factor[i], w);
         }
     }
-    return sums;
 }
 
 inline void storePart(float* to, V v, int64_t count)
@@ -170,7 +189,10 @@ inline void storePart(float* to, V v, int64_t count)
 struct Tanh
 {
     static constexpr int kGates = 1;
-    static V next(Step const&, V const* sums, float const* x, int64_t, int64_t) { return tanhOf(sums[0] + load(x)); }
+    static V next(Step const&, V const* sums, float const* x, int64_t, int64_t)
+    {
+        return tanhOf(sums[0] + load(x)).value();
+    }
 };
 struct Relu
 {
@@ -185,11 +207,11 @@ struct Lstm
     static constexpr int kGates = 4;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t)
     {
-        V const in = sigmoid(sums[0] + load(x)), out = sigmoid(sums[1] + load(x + s.stride));
-        V const forget = sigmoid(sums[2] + load(x + 2 * s.stride)), cell = tanhOf(sums[3] + load(x + 3 * s.stride));
-        V const c = sumOfProduct(forget, load(s.c + at), in * cell);
+        V const forget = sigmoid(sums[2] + load(x + 2 * s.gate));
+        V const added = sigmoidTimes(sums[0] + load(x), tanhOf(sums[3] + load(x + 3 * s.gate)));
+        V const c = sumOfProduct(forget, load(s.c + at), added);
         store(s.c + at, c);
-        return out * tanhOf(c);
+        return sigmoidTimes(sums[1] + load(x + s.gate), tanhOf(c));
     }
 };
 inline V mixed(V z, V n, V h) // (1 - z) n + z h
@@ -201,9 +223,9 @@ struct GruLinear
     static constexpr int kGates = 3;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t first)
     {
-        V const z = sigmoid(sums[0] + load(x)), r = sigmoid(sums[1] + load(x + s.stride));
+        V const z = sigmoid(sums[0] + load(x)), r = sigmoid(sums[1] + load(x + s.gate));
         V const fromState = sums[2] + load(s.bias + first);
-        return mixed(z, tanhOf(sumOfProduct(r, fromState, load(x + 2 * s.stride))), load(s.before + at));
+        return mixed(z, tanhOf(sumOfProduct(r, fromState, load(x + 2 * s.gate))).value(), load(s.before + at));
     }
 };
 struct GruGates
@@ -212,7 +234,7 @@ struct GruGates
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t)
     {
         store(s.z + at, sigmoid(sums[0] + load(x)));
-        return sigmoid(sums[1] + load(x + s.stride)) * load(s.before + at);
+        return sigmoid(sums[1] + load(x + s.gate)) * load(s.before + at);
     }
 };
 struct GruState
@@ -220,7 +242,7 @@ struct GruState
     static constexpr int kGates = 1;
     static V next(Step const& s, V const* sums, float const* x, int64_t at, int64_t)
     {
-        return mixed(load(s.z + at), tanhOf(sums[0] + load(x)), load(s.before + at));
+        return mixed(load(s.z + at), tanhOf(sums[0] + load(x)).value(), load(s.before + at));
     }
 };
 
@@ -235,43 +257,63 @@ inline void finishRow(Step const& s, V const* sums, int64_t n, int64_t block)
         storePart(s.y[n] + first, inside ? v : V{}, s.hidden - first);
 }
 
-// Sums of several rows go through memory: the cells of all of them side by side would need more registers than there
-// are.
-template <class Cell, int R>
-inline void finish(Step const& s, Sums<Cell::kGates, R> const& sums, int64_t row, int64_t block)
+// Sums of some rows, [row][gate][V].
+template <int G, int R>
+inline void keep(Sums<G, R> const& sums, float* to)
 {
-    constexpr int kGates = Cell::kGates;
-    if constexpr (R == 1)
-        return finishRow<Cell>(s, sums.v[0], row, block);
-    alignas(64) float kept[R * kGates * kFloats];
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-        for (int g = 0; g < kGates; ++g)
-            store(kept + (i * kGates + g) * kFloats, sums.v[i][g]);
-    asm volatile("" : : "r"(kept) : "memory");
-#pragma GCC unroll 1
-    for (int i = 0; i < R; ++i) {
-        V ofRow[kGates];
+        for (int g = 0; g < G; ++g)
+            store(to + (i * G + g) * kFloats, sums.v[i][g]);
+}
+template <int G, int R>
+inline Sums<G, R> kept(float const* from)
+{
+    Sums<G, R> sums;
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-        for (int g = 0; g < kGates; ++g)
-            ofRow[g] = load(kept + (i * kGates + g) * kFloats);
-        finishRow<Cell>(s, ofRow, row + i, block);
+        for (int g = 0; g < G; ++g)
+            sums.v[i][g] = load(from + (i * G + g) * kFloats);
+    return sums;
+}
+
+// Sums went through memory: the cells of all rows side by side would need more registers than there are.
+template <class Cell>
+[[gnu::noinline]] void finishRows(Step const& s, float const* sums, int64_t row, int64_t count, int64_t block)
+{
+    constexpr int kGates = Cell::kGates;
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < count; ++i) {
+        Sums<kGates, 1> const one = kept<kGates, 1>(sums + i * kGates * kFloats);
+        finishRow<Cell>(s, one.v[0], row + i, block);
     }
 }
 
+// What rows have in common: their part of the panel, of states [k, k + count) of all, and what comes after it.
+struct Part
+{
+    float const *panel, *next;
+    int64_t block, k, count;
+};
+
 template <class Cell, int R>
-inline void rowsOf(Step const& s, int64_t row, int64_t rows, int64_t block)
+inline void rowsOf(Step const& s, Part const& p, int64_t row, int64_t rows, int64_t tile, float* sums)
 {
     constexpr int kGates = Cell::kGates;
-    float const *panel = s.r + block * s.hidden * kGates * kFloats, *h = s.h + row * s.stride;
     if (rows == R) {
-        if constexpr (R == 1)
-            finish<Cell, R>(s, multiplyRow<kGates>(panel, h, s.hidden), row, block);
-        else
-            finish<Cell, R>(s, multiply<kGates, R>(panel, h, s.stride, s.hidden), row, block);
+        Sums<kGates, R> now = {};
+        if (p.k)
+            now = kept<kGates, R>(sums);
+        multiply<kGates, R>(now, p.panel, s.h + row * s.stride + p.k, s.stride, p.count,
+                            p.next + (tile < kGates ? tile : 0) * p.count * kFloats);
+        keep<kGates, R>(now, sums);
+        if (p.k + p.count < s.hidden)
+            return;
+        finishRows<Cell>(s, sums, row, R, p.block);
     } else if constexpr (R > 1) {
-        rowsOf<Cell, R - 1>(s, row, rows, block);
+        rowsOf<Cell, R - 1>(s, p, row, rows, tile, sums);
     }
 }
 
@@ -284,16 +326,44 @@ constexpr int kMostRows = TW_FLOATS == 16     ? (Cell::kGates == 4   ? 6
                           : Cell::kGates == 2 ? 4
                                               : 6;
 
+// Parts of a panel that stay in the L1 cache while all tiles of rows pass.
+constexpr int64_t kPanelFloats = TW_FLOATS == 16 ? 6144 : 4096; // of 48 KiB and of 32
+constexpr int64_t kGroupRows = 48;                              // whose sums stay there too
+
+template <class Cell>
+inline void groupOf(Step const& s, int64_t block, int64_t begin, int64_t end)
+{
+    constexpr int64_t kRows = kMostRows<Cell>, kWidth = Cell::kGates * kFloats;
+    alignas(64) float sums[kGroupRows * kWidth];
+    int64_t const tiles = (end - begin + kRows - 1) / kRows;
+    int64_t const most = tiles > 1 ? kPanelFloats / kWidth : s.hidden, parts = (s.hidden + most - 1) / most;
+    Part p{s.r + block * s.hidden * kWidth, nullptr, block, 0, 0};
+    for (int64_t part = 0; part < parts; ++part, p.k += p.count, p.panel = p.next) {
+        p.count = (s.hidden - p.k) / (parts - part);
+        p.next = p.panel + p.count * kWidth;
+        int64_t row = begin;
+        for (int64_t tile = 0; tile < tiles; ++tile) {
+            int64_t const rows = (end - row + tiles - tile - 1) / (tiles - tile); // about equal
+            rowsOf<Cell, kMostRows<Cell>>(s, p, row, rows, tile, sums + (row - begin) * kWidth);
+            row += rows;
+        }
+    }
+}
+
 template <class Cell>
 void step(Step const& s)
 {
-    constexpr int64_t kRows = kMostRows<Cell>;
-    for (int64_t block = s.begin; block < s.end; ++block)
-        for (int64_t row = 0, parts = (s.rows + kRows - 1) / kRows; parts > 0; --parts) {
-            int64_t const rows = (s.rows - row + parts - 1) / parts; // about equal
-            rowsOf<Cell, kMostRows<Cell>>(s, row, rows, block);
-            row += rows;
+    constexpr int kGates = Cell::kGates;
+    for (int64_t i = s.begin; i < s.end; ++i) {
+        int64_t const block = s.backwards ? s.begin + s.end - 1 - i : i;
+        if (s.rows == 1) {
+            auto const sums = multiplyRow<kGates>(s.r + block * s.hidden * kGates * kFloats, s.h, s.hidden);
+            finishRow<Cell>(s, sums.v[0], 0, block);
+            continue;
         }
+        for (int64_t row = 0; row < s.rows; row += kGroupRows)
+            groupOf<Cell>(s, block, row, row + kGroupRows < s.rows ? row + kGroupRows : s.rows);
+    }
 }
 
 } // namespace

@@ -88,7 +88,7 @@ Result<Ran> runOnDouble(ir::Graph const& g, std::vector<TensorRef> const& inputs
             states[i].contents = TensorRef{};
     TW_ASSIGN(auto instance, runtime::resolve(*block, states));
     TW_TRY(runtime::placeInArena(*instance));
-    TW_ASSIGN(auto constants, runtime::uploadConstants(*block, target->device));
+    TW_TRY(runtime::uploadConstants(*block, nullptr, target->device));
     TW_TRY(runtime::uploadContents(*instance, target->device));
     Ran ran;
     ran.whyNotCaptured = runtime::whyNotCaptured(*instance);

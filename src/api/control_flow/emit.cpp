@@ -2,6 +2,7 @@
 #include "api/control_flow/emit.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "api/control_flow/layers.h"
@@ -48,17 +49,19 @@ public:
         return {};
     }
 
-    // The layers without outputs in this region. A branch has those whose inputs it computes.
+    // The layers without outputs in this region. A branch has those that read its layers; both have those that read
+    // layers of neither.
     Result<void> needSinks(Region const& r)
     {
-        bool const isBranch = r.construct >= 0 && !network_.constructs[size_t(r.construct)]->isLoop;
         for (auto const& l : network_.layers) {
             if (!isSink(*l) || !nesting_.live(*l) || nesting_.homeOf(*l) != r.construct)
                 continue;
-            if (!isBranch)
-                TW_TRY(need(r, l->inputs));
-            else if (!std::ranges::all_of(l->inputs, [&](TensorObject const* t) { return r.values->contains(t); }))
+            auto const [mine, others] = readsBranches(r, *l);
+            if (others && !mine)
                 continue;
+            inBoth_ = isBranch(r) && !mine;
+            TW_TRY(need(r, l->inputs));
+            inBoth_ = false;
             TW_TRY(emitLayer(r, *l));
             emittedSinks_.insert(l.get());
         }
@@ -81,6 +84,46 @@ private:
         std::vector<TensorObject*> needs;
         size_t next = 0;
     };
+
+    bool isBranch(Region const& r) const
+    {
+        return r.construct >= 0 && !network_.constructs[size_t(r.construct)]->isLoop;
+    }
+    // Whether a layer of a conditional reads layers of this branch, and of the other.
+    std::pair<bool, bool> readsBranches(Region const& r, LayerState const& l) const
+    {
+        if (!isBranch(r))
+            return {false, false};
+        std::set<LayerState const*> const read = within(r.construct, l.inputs);
+        auto reads = [&](int branch) {
+            auto const& layers = branches_.at(r.construct)[size_t(branch)];
+            return std::ranges::any_of(read, [&](LayerState const* of) { return layers.contains(of); });
+        };
+        return {reads(r.branch), reads(1 - r.branch)};
+    }
+    // What tensors need inside of a conditional, up to its input layers.
+    std::set<LayerState const*> within(int construct, std::vector<TensorObject*> const& wanted) const
+    {
+        std::set<LayerState const*> layers;
+        std::vector<TensorObject const*> todo(wanted.begin(), wanted.end());
+        while (!todo.empty()) {
+            TensorObject const* t = todo.back();
+            todo.pop_back();
+            LayerState const* l = t ? t->producer : nullptr;
+            if (!l || !isInside(nesting_.homeOf(*t), construct) || layers.contains(l) ||
+                (l->type == LayerType::kCONDITIONAL_INPUT && l->construct->index == construct))
+                continue;
+            layers.insert(l);
+            todo.insert(todo.end(), l->inputs.begin(), l->inputs.end());
+        }
+        return layers;
+    }
+    bool isInside(int home, int construct) const
+    {
+        while (home >= 0 && home != construct)
+            home = nesting_.places[size_t(home)].parent;
+        return home == construct;
+    }
 
     // The layer in this region, or the construct in it, that the tensor comes out of.
     Unit unitOf(Region const& r, TensorObject const& t) const
@@ -150,7 +193,7 @@ private:
     // A layer of a conditional belongs to one of its branches.
     Result<void> checkBranch(Region const& r, Unit const& u)
     {
-        if (r.construct < 0 || network_.constructs[size_t(r.construct)]->isLoop)
+        if (!isBranch(r) || inBoth_)
             return {};
         auto const [it, isNew] = branchOf_.try_emplace(u, r.branch);
         if (isNew || it->second == r.branch)
@@ -230,6 +273,7 @@ private:
             wanted[0].push_back(l->inputs[0]);
             wanted[1].push_back(l->inputs[1]);
         }
+        branches_[c.index] = {within(c.index, wanted[0]), within(c.index, wanted[1])};
         std::vector<ir::Value*> inputs{r.values->at(c.condition()->inputs[0])};
         auto const captures = captured(r, c);
         inputs.insert(inputs.end(), captures.begin(), captures.end());
@@ -331,6 +375,8 @@ private:
     NetworkObject& network_;
     Nesting const& nesting_;
     std::map<Unit, int> branchOf_;
+    std::map<int, std::array<std::set<LayerState const*>, 2>> branches_; // layers of each conditional's
+    bool inBoth_ = false;                                                // what is emitted now belongs to no branch
     std::set<LayerState const*> emittedSinks_;
 };
 

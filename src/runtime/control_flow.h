@@ -344,7 +344,7 @@ private:
             return tooShort(k, trip + 1);
         if (stack.isReady && stack.isPacked)
             TW_TRY(grow(stack, trip));
-        if (stack.isReady)
+        if (stack.isReady && stateOf(body_.outputs[at_.carried + k]).exact) // else a part may be larger than its place
             to.data = stack.isInPlace ? stack.at(trip) : stack.copy;
         return {};
     }

@@ -56,21 +56,31 @@ OuterDim outerDim(ir::InferContext const& ctx, size_t r, std::vector<RegionInput
     OuterDim out{true, inner, ctx.range(inner)};
     if (inner.isConst())
         return out;
-    // What each symbol that stands alone in an input's shape is outside.
+    // What each symbol that stands alone in an input's shape, or among its elements, is outside.
     ir::Bindings values;
     std::vector<std::string> same;
+    auto bind = [&](Dim const& in, Dim const& o) {
+        std::vector<std::string> names;
+        in.collectSymbols(names);
+        if (in == o)
+            same.insert(same.end(), names.begin(), names.end());
+        else if (o.isConst() && names.size() == 1 && in == Dim::symbol(names[0]))
+            values[names[0]] = o.value();
+    };
     for (size_t i = 0; i < g.inputs.size(); ++i) {
         ir::Shape const &shape = g.inputs[i]->shape, given = shapeOf(ctx, inputs[i]);
         for (size_t d = 0; d < shape.size(); ++d) {
             Dim const& o = given[d];
             if (shape[d] == inner)
                 return {true, o, ctx.range(o)};
-            std::vector<std::string> names;
-            shape[d].collectSymbols(names);
-            if (shape[d] == o)
-                same.insert(same.end(), names.begin(), names.end());
-            else if (o.isConst() && names.size() == 1 && shape[d] == Dim::symbol(names[0]))
-                values[names[0]] = o.value();
+            bind(shape[d], o);
+        }
+        auto const& content = g.inputs[i]->content;
+        auto const* around = inputs[i].axis < 0 ? ctx.content(inputs[i].outer) : nullptr;
+        for (size_t e = 0; content && around && e < content->size() && e < around->size(); ++e) {
+            if ((*content)[e] == inner)
+                return {true, (*around)[e], ctx.range((*around)[e])};
+            bind((*content)[e], (*around)[e]);
         }
     }
     if (auto const v = inner.eval(values); v.ok())

@@ -129,14 +129,15 @@ TEST_F(Programs, BeamSearch)
         std::vector<float> s{0, -0.1F, -0.2F};
         Numbers words0{{0, kBeams}, {}}, beams0{{kMost, kBeams}, std::vector<double>(kMost * kBeams)};
         int trips = 0;
-        for (; trips < kMost && *std::max_element(s.begin(), s.end()) > end; ++trips) {
+        for (; trips<kMost&& * std::max_element(s.begin(), s.end())> end; ++trips) {
             std::vector<float> sums;
             for (int b = 0; b < kBeams; ++b)
                 for (int k = 0; k < kWords; ++k)
                     sums.push_back(table[size_t(w[size_t(b)] * kWords + k)] + s[size_t(b)]);
             std::vector<int> order(sums.size());
             std::iota(order.begin(), order.end(), 0);
-            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return sums[size_t(a)] > sums[size_t(b)]; });
+            std::stable_sort(order.begin(), order.end(),
+                             [&](int a, int b) { return sums[size_t(a)] > sums[size_t(b)]; });
             for (int b = 0; b < kBeams; ++b) {
                 s[size_t(b)] = sums[size_t(order[size_t(b)])];
                 w[size_t(b)] = order[size_t(b)] % kWords;
@@ -159,8 +160,7 @@ TEST_F(Programs, AReverseIteratorOfWhichTheCountTakesAPart)
     output(stack(loop, forth, nullptr, LoopOutput::kREVERSE, 0), "forth");
     if (n->isShapeTensor())
         values["n"] = {{0}, {1}, {6}};
-    expect({{{2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, number(2)},
-           {{{2, 2}, {4, 3, 8, 7}}, {{2, 2}, {2, 6, 1, 5}}});
+    expect({{{2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, number(2)}, {{{2, 2}, {4, 3, 8, 7}}, {{2, 2}, {2, 6, 1, 5}}});
     expect({{{2, 1}, {1, 2}}, number(1)}, {{{2, 1}, {1, 2}}, {{1, 2}, {1, 2}}});
     expect({{{2, 2}, {1, 2, 3, 4}}, number(0)}, {{{2, 0}, {}}, {{0, 2}, {}}});
     EXPECT_EQ(execute(engine_.get(), {{{2, 1}, {1, 2}}, number(2)}).size(), 0U) << "past the end";
@@ -201,8 +201,7 @@ TEST_F(Programs, TriangleOfTwoDynamicDimensions)
     ITensor* part = stack(inner, element, columns); // zeros behind
     output(stack(outer, rowSum, rows), "sums");
     output(stack(outer, part, rows, LoopOutput::kREVERSE, 1), "parts");
-    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}},
-           {{{3}, {1, 7, 11}}, {{2, 3}, {5, 3, 1, 6, 4, 0}}});
+    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}}, {{{3}, {1, 7, 11}}, {{2, 3}, {5, 3, 1, 6, 4, 0}}});
     expect({{{1, 3}, {1, 2, 3}}}, {{{1}, {1}}, {{3, 1}, {1, 0, 0}}});
 }
 
@@ -222,9 +221,14 @@ TEST_F(Programs, EveryTypeIsCarriedAndStacked)
         output(stack(loop, r->getOutput(0), integer(3), kind, k++ / 2), ("all_" + name).c_str());
         EXPECT_EQ(r->getOutput(0)->getType(), t->getType());
     }
-    expect({{{2}, {1, 2}}, {{2}, {3, 4}}, {{2}, {5, 6}}, {{2}, {0, 1}}},
-           {{{2}, {4, 8}}, {{3, 2}, {1, 2, 2, 4, 3, 6}}, {{2}, {12, 16}}, {{3, 2}, {9, 12, 6, 8, 3, 4}},
-            {{2}, {20, 24}}, {{2, 3}, {5, 10, 15, 6, 12, 18}}, {{2}, {1, 0}}, {{2, 3}, {0, 1, 0, 1, 0, 1}}});
+    expect({{{2}, {1, 2}}, {{2}, {3, 4}}, {{2}, {5, 6}}, {{2}, {0, 1}}}, {{{2}, {4, 8}},
+                                                                          {{3, 2}, {1, 2, 2, 4, 3, 6}},
+                                                                          {{2}, {12, 16}},
+                                                                          {{3, 2}, {9, 12, 6, 8, 3, 4}},
+                                                                          {{2}, {20, 24}},
+                                                                          {{2, 3}, {5, 10, 15, 6, 12, 18}},
+                                                                          {{2}, {1, 0}},
+                                                                          {{2, 3}, {0, 1, 0, 1, 0, 1}}});
 }
 
 TEST_F(Programs, EveryKindOfValueIsANextValueAndAResult)
@@ -232,7 +236,8 @@ TEST_F(Programs, EveryKindOfValueIsANextValueAndAResult)
     ITensor *x = input("x", {3, 2}), *y = input("y", {2});
     ILoop* loop = counted(integer(3));
     ITensor* row = loop->addIterator(*x)->getOutput(0);
-    IRecurrenceLayer *last1 = loop->addRecurrence(*y), *invariant = loop->addRecurrence(*y), *same = loop->addRecurrence(*y);
+    IRecurrenceLayer *last1 = loop->addRecurrence(*y), *invariant = loop->addRecurrence(*y),
+                     *same = loop->addRecurrence(*y);
     last1->setInput(1, *row);
     invariant->setInput(1, *floats({2}, {8, 9}));
     same->setInput(1, *same->getOutput(0));
@@ -244,9 +249,14 @@ TEST_F(Programs, EveryKindOfValueIsANextValueAndAResult)
     output(stack(loop, y, integer(3)), "invariants");
     output(last(loop, invariant->getOutput(0)), "constant");
     output(last(loop, same->getOutput(0)), "same");
-    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{2}, {-1, -2}}},
-           {{{2}, {5, 6}}, {{2}, {5, 6}}, {{3, 2}, {-1, -2, 1, 2, 3, 4}}, {{3, 2}, {5, 6, 3, 4, 1, 2}},
-            {{2, 4}, {1, 3, 5, 0, 2, 4, 6, 0}}, {{3, 2}, {-1, -2, -1, -2, -1, -2}}, {{2}, {8, 9}}, {{2}, {-1, -2}}});
+    expect({{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{2}, {-1, -2}}}, {{{2}, {5, 6}},
+                                                             {{2}, {5, 6}},
+                                                             {{3, 2}, {-1, -2, 1, 2, 3, 4}},
+                                                             {{3, 2}, {5, 6, 3, 4, 1, 2}},
+                                                             {{2, 4}, {1, 3, 5, 0, 2, 4, 6, 0}},
+                                                             {{3, 2}, {-1, -2, -1, -2, -1, -2}},
+                                                             {{2}, {8, 9}},
+                                                             {{2}, {-1, -2}}});
 }
 
 TEST_F(Programs, NumbersOfNonZerosInALoop)
@@ -257,8 +267,11 @@ TEST_F(Programs, NumbersOfNonZerosInALoop)
     ITensor* places = net.addNonZero(*row)->getOutput(0); // [1, n]
     ITensor* taken = net.addGather(*row, *reshape(places, {-1}), 0)->getOutput(0);
     IRecurrenceLayer* total = loop->addRecurrence(*integer(0));
-    total->setInput(1, *sum(total->getOutput(0), scalarOf(net.addSlice(*net.addShape(*places)->getOutput(0), dims({1}),
-                                                                       dims({1}), dims({1}))->getOutput(0))));
+    total->setInput(
+        1,
+        *sum(total->getOutput(0),
+             scalarOf(
+                 net.addSlice(*net.addShape(*places)->getOutput(0), dims({1}), dims({1}), dims({1}))->getOutput(0))));
     output(stack(loop, reduce(taken, ReduceOperation::kPROD), integer(3)), "products");
     output(last(loop, total->getOutput(0)), "total");
     expect({{{3, 4}, {1, 0, 2, 3, 0, 0, 0, 0, 4, 5, 6, 7}}}, {{{3}, {6, 1, 840}}, number(7)});
@@ -358,6 +371,163 @@ TEST_F(Programs, ALoopIsOneLayerForProfilers)
     EXPECT_EQ(execute(engine.get(), {{{4}, {1, 2, 3, 4}}}, &p).size(), 1U) << errors();
     EXPECT_EQ(int32_t(p.names.size()), engine->getNbLayers());
     EXPECT_EQ(std::count(p.names.begin(), p.names.end(), "repeat"), 1) << testing::PrintToString(p.names);
+}
+
+TEST_F(Programs, PartsThatGrowAreNoStackAndOverwriteNothing)
+{
+    ITensor* x = input("x", {2, 300});
+    ILoop* loop = counted(integer(2));
+    ITensor* places = net.addNonZero(*loop->addIterator(*x)->getOutput(0))->getOutput(0);
+    output(stack(loop, places, integer(2), LoopOutput::kCONCATENATE, 1), "places");
+    auto const engine = build();
+    Numbers in{{2, 300}, std::vector<double>(600, 1)};
+    std::fill(in.values.begin() + 1, in.values.begin() + 300, 0);
+    EXPECT_EQ(execute(engine.get(), {in}).size(), 0U);
+    EXPECT_TRUE(contains(errors(), "iteration 1")) << errors();
+}
+
+// Only the elements of what the inner loop takes from around say how long its output is.
+TEST_F(Programs, LengthsOfInnerLoopsAreDimensionsOfAnInput)
+{
+    ITensor* x = input("x", {-1, -1});
+    profiles["x"] = {{1, 1}, {3, 3}, {5, 5}};
+    ITensor *rows = extent(x, 0), *columns = extent(x, 1);
+    ILoop* outer = counted(rows);
+    ITensor* i = tripNumber(outer);
+    ILoop* inner = counted(op(ElementWiseOperation::kMIN, columns, i));
+    ITensor* part = stack(inner, sum(tripNumber(inner), i), columns);
+    output(stack(outer, part, rows), "rows");
+    output(stack(outer, part, rows, LoopOutput::kREVERSE, 1), "columns");
+    Numbers const in{{3, 2}, {1, 2, 3, 4, 5, 6}};
+    expect({in}, {{{3, 2}, {0, 0, 1, 0, 2, 3}}, {{2, 3}, {2, 1, 0, 3, 0, 0}}});
+    expect({{{1, 4}, {1, 2, 3, 4}}}, {{{1, 4}, {0, 0, 0, 0}}, {{4, 1}, {0, 0, 0, 0}}});
+}
+
+struct AssertionsInside : Programs
+{
+    ITensor* isBelow(ITensor* a, int32_t n) { return less(a, integer(n)); }
+    bool holds(ICudaEngine* engine, std::vector<Numbers> const& in)
+    {
+        logger.lines.clear();
+        bool const ran = !execute(engine, in).empty();
+        EXPECT_EQ(ran, errors().empty()) << errors();
+        EXPECT_TRUE(ran || contains(errors(), "'must hold' does not hold")) << errors();
+        return ran;
+    }
+};
+
+TEST_F(AssertionsInside, BesideALoop)
+{
+    ITensor* n = input("n", {}, DataType::kINT32);
+    values["n"] = {{0}, {2}, {9}};
+    ITensor* x = input("x", {2});
+    net.addAssertion(*isBelow(n, 5), "must hold");
+    ILoop* loop = counted(n);
+    IRecurrenceLayer* r = loop->addRecurrence(*x);
+    r->setInput(1, *sum(r->getOutput(0), x));
+    output(last(loop, r->getOutput(0)), "y");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    EXPECT_TRUE(holds(engine.get(), {number(4), {{2}, {1, 2}}}));
+    EXPECT_FALSE(holds(engine.get(), {number(5), {{2}, {1, 2}}}));
+    EXPECT_TRUE(holds(engine.get(), {number(0), {{2}, {1, 2}}}));
+}
+
+TEST_F(AssertionsInside, OfWhatALoopCounts)
+{
+    ITensor* n = input("n", {}, DataType::kINT32);
+    values["n"] = {{0}, {2}, {9}};
+    ILoop* loop = counted(n);
+    ITensor* i = tripNumber(loop);
+    net.addAssertion(*isBelow(i, 5), "must hold");
+    output(stack(loop, i, nullptr), "y");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    EXPECT_TRUE(holds(engine.get(), {number(5)}));
+    EXPECT_FALSE(holds(engine.get(), {number(6)}));
+    EXPECT_TRUE(holds(engine.get(), {number(0)})) << "no trip, no assertion";
+}
+
+TEST_F(AssertionsInside, OfABranch)
+{
+    ITensor *n = input("n", {}, DataType::kINT32), *c = input("c", {}, DataType::kBOOL);
+    values["n"] = {{0}, {2}, {9}};
+    IIfConditional* choice = net.addIfConditional();
+    choice->setCondition(*c);
+    ITensor* in = choice->addInput(*n)->getOutput(0);
+    ITensor* next = sum(in, integer(1));
+    net.addAssertion(*isBelow(next, 5), "must hold");
+    output(choice->addOutput(*next, *product(in, integer(2)))->getOutput(0), "y");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    EXPECT_TRUE(holds(engine.get(), {number(3), number(1)}));
+    EXPECT_FALSE(holds(engine.get(), {number(4), number(1)}));
+    EXPECT_TRUE(holds(engine.get(), {number(4), number(0)})) << "the other branch";
+}
+
+TEST_F(AssertionsInside, OfWhatBothBranchesTakeAndOfAnInnerBranch)
+{
+    ITensor *n = input("n", {}, DataType::kINT32), *c = input("c", {}, DataType::kBOOL);
+    values["n"] = {{0}, {2}, {9}};
+    IIfConditional *outer = net.addIfConditional(), *inner = net.addIfConditional();
+    outer->setCondition(*c);
+    ITensor* in = outer->addInput(*n)->getOutput(0);
+    net.addAssertion(*isBelow(sum(in, integer(0)), 9), "must hold"); // of both
+    ITensor* next = sum(in, integer(1));
+    inner->setCondition(*isBelow(next, 4));
+    ITensor* deep = product(inner->addInput(*next)->getOutput(0), integer(3));
+    net.addAssertion(*isBelow(deep, 9), "must hold"); // where c and n < 3: n < 2
+    ITensor* y = inner->addOutput(*deep, *sum(inner->addInput(*in)->getOutput(0), integer(7)))->getOutput(0);
+    output(outer->addOutput(*y, *product(in, integer(2)))->getOutput(0), "y");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    for (int v = 0; v < 10; ++v)
+        for (int taken : {0, 1})
+            EXPECT_EQ(holds(engine.get(), {number(v), number(taken)}), v < 9 && (!taken || v < 2 || v >= 3))
+                << v << " " << taken;
+}
+
+TEST_F(AssertionsInside, OfLayersOfBothBranches)
+{
+    ITensor *n = input("n", {}, DataType::kINT32), *c = input("c", {}, DataType::kBOOL);
+    IIfConditional* choice = net.addIfConditional();
+    choice->setCondition(*c);
+    ITensor *in = choice->addInput(*n)->getOutput(0), *a = sum(in, in), *b = product(in, in);
+    net.addAssertion(*less(a, b), "must hold");
+    output(choice->addOutput(*a, *b)->getOutput(0), "y");
+    refused({"is in both branches of conditional"});
+}
+
+TEST_F(AssertionsInside, OfALoopThatNothingNeeds)
+{
+    ITensor *n = input("n", {}, DataType::kINT32), *x = input("x", {2});
+    values["n"] = {{0}, {2}, {9}};
+    ILoop* loop = counted(n);
+    ITensor* i = tripNumber(loop);
+    net.addAssertion(*isBelow(i, 5), "must hold");
+    output(sum(x, x), "y");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    EXPECT_TRUE(holds(engine.get(), {number(9), {{2}, {1, 2}}}));
+}
+
+TEST_F(AssertionsInside, OfAnInvariantInABody)
+{
+    ITensor *n = input("n", {}, DataType::kINT32), *x = input("x", {2});
+    values["n"] = {{0}, {2}, {9}};
+    ILoop* outer = counted(integer(2));
+    ITensor* i = tripNumber(outer);
+    ILoop* inner = counted(integer(2));
+    ITensor* j = sum(sum(tripNumber(inner), i), n); // at most n + 2
+    net.addAssertion(*isBelow(j, 5), "must hold");
+    IRecurrenceLayer* r = inner->addRecurrence(*cast(i, DataType::kFLOAT));
+    r->setInput(1, *sum(r->getOutput(0), cast(j, DataType::kFLOAT)));
+    output(stack(outer, last(inner, r->getOutput(0)), integer(2)), "y");
+    output(sum(x, x), "z");
+    auto const engine = build();
+    ASSERT_TRUE(engine) << errors();
+    EXPECT_TRUE(holds(engine.get(), {number(2), {{2}, {1, 2}}}));
+    EXPECT_FALSE(holds(engine.get(), {number(3), {{2}, {1, 2}}}));
 }
 
 } // namespace

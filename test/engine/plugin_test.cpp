@@ -207,6 +207,45 @@ TYPED_TEST(Plugins, EqualLayersAreTwo)
     EXPECT_TRUE(contains(inspector->getEngineInformation(LayerInformationFormat::kJSON), "PluginV2"));
 }
 
+TYPED_TEST(Plugins, InLoopsAndBranches)
+{
+    Behaviour b;
+    Record record;
+    b.record = &record;
+    {
+        Maker m;
+        static int32_t const three = 3;
+        ITensor *x = m.input("x", {2, 3}), *c = m.input("c", {}, DataType::kBOOL);
+        TypeParam two(b, 2), five(b, 5);
+        ILoop* loop = m.network->addLoop();
+        ITensor* trips = m.network->addConstant(dims({}), {DataType::kINT32, &three, 1})->getOutput(0);
+        loop->addTripLimit(*trips, TripLimit::kCOUNT);
+        IRecurrenceLayer* r = loop->addRecurrence(*x);
+        ITensor* carried = r->getOutput(0);
+        r->setInput(1, *m.network->addPluginV2(&carried, 1, two)->getOutput(0));
+        ITensor* eight = loop->addLoopOutput(*carried, LoopOutput::kLAST_VALUE)->getOutput(0);
+        IIfConditional* choice = m.network->addIfConditional();
+        choice->setCondition(*c);
+        ITensor* in = choice->addInput(*eight)->getOutput(0);
+        ITensor* forty = m.network->addPluginV2(&in, 1, five)->getOutput(0);
+        m.output(choice->addOutput(*forty, *m.relu(in))->getOutput(0), "y");
+        RecordedCreator<TypeParam> creator(b);
+        auto engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        Context const context = contextOf(*engine);
+        std::vector<float> from = ramp(6), y(6);
+        for (bool taken : {true, false, true}) {
+            context->setTensorAddress("c", &taken);
+            int const before = record.count("enqueue");
+            ASSERT_TRUE(run(*context, from, y)) << m.errors();
+            EXPECT_EQ(y[5], taken ? 200 : 40);
+            EXPECT_EQ(record.count("enqueue") - before, taken ? 4 : 3) << "the branch that is not taken does not run";
+        }
+        EXPECT_EQ(record.count("initialize"), record.count("terminate") + creator.deserialized);
+    }
+    EXPECT_EQ(record.living, 0);
+}
+
 TYPED_TEST(Plugins, ContextsRunInThreads)
 {
     Behaviour b;

@@ -77,6 +77,39 @@ std::optional<Constant> foldGather(ImportContext& ctx)
     });
 }
 
+// Dimensions of the tensor that `shape` holds the shape of, where a layer says so. It is looked for from the end, where
+// the reader of a shape mostly finds it.
+std::optional<Dims> shapeBehind(ImportContext& ctx, ITensor& shape)
+{
+    auto const& network = ctx.network();
+    if (shape.getType() != DataType::kINT32 || shape.getDimensions().nbDims != 1)
+        return {};
+    for (int i = network.getNbLayers(); i-- > 0;) {
+        nvinfer1::ILayer const* const layer = network.getLayer(i);
+        if (layer->getNbOutputs() == 1 && layer->getOutput(0) == &shape)
+            return layer->getType() == nvinfer1::LayerType::kSHAPE ? std::optional(layer->getInput(0)->getDimensions())
+                                                                   : std::nullopt;
+    }
+    return {};
+}
+
+// Gather of a shape some of whose dimensions are not known yet, when it takes known ones alone.
+std::optional<Constant> foldGatherOfShape(ImportContext& ctx)
+{
+    auto const dims = shapeBehind(ctx, ctx.input(0).tensor());
+    Constant const& index = ctx.input(1).constant();
+    if (!dims || index.dims.nbDims > 1 || isFloating(index.type))
+        return {};
+    std::vector<int64_t> v;
+    for (int64_t k : index.ints()) {
+        k += k < 0 ? dims->nbDims : 0;
+        if (k < 0 || k >= dims->nbDims || dims->d[k] < 0)
+            return {};
+        v.push_back(dims->d[k]);
+    }
+    return ctx.reshaped(ctx.intConstant(v), index.dims);
+}
+
 std::optional<Constant> foldReshape(ImportContext& ctx)
 {
     Constant const& x = ctx.input(0).constant();
@@ -366,6 +399,8 @@ bool fold(ImportContext& ctx)
         int64_t const n = volume(ctx.input(0).dims());
         if (n >= 0)
             y = ctx.intScalar(n);
+    } else if (op == "Gather" && ctx.isConstant(1) && ctx.hasInput(0) && ctx.input(0).isTensor()) {
+        y = foldGatherOfShape(ctx);
     } else if (op == "Identity" && ctx.isConstant(0)) {
         y = ctx.input(0).constant();
     } else {

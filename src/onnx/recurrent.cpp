@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "onnx/loops.h"
+
 namespace tw::onnx {
 
 namespace {
@@ -156,13 +158,11 @@ namespace {
 using nvinfer1::ActivationType;
 using nvinfer1::ElementWiseOperation;
 
-constexpr int kMostSteps = 128; // that are spelled out
-
-// The cells of one direction.
-class Unrolled
+// The cells of one direction, a loop over the steps.
+class Spelled
 {
 public:
-    Unrolled(ImportContext& ctx, Recurrent const& r, int d) : ctx_(ctx), r_(r), d_(d)
+    Spelled(ImportContext& ctx, Recurrent const& r, int d) : ctx_(ctx), r_(r), d_(d)
     {
         ITensor& x = r.batchFirst ? ctx.transpose(ctx.tensor(kInX), {1, 0, 2}) : ctx.tensor(kInX);
         sizes_ = ctx.sizesOf(x);
@@ -183,12 +183,24 @@ public:
     }
     void run()
     {
-        int const steps = r_.steps();
-        ys.resize(size_t(steps));
-        for (int i = 0; i < steps; ++i)
-            step(r_.isReverse(d_) ? steps - 1 - i : i);
+        auto& loop = addLoop(ctx_, ctx_.name() + (d_ == 0 ? "" : " [reverse]"));
+        ITensor& steps = ctx_.asScalar(sizes_[0]);
+        ctx_.added(loop.addTripLimit(steps, nvinfer1::TripLimit::kCOUNT));
+        bool const reverse = r_.isReverse(d_);
+        Carried carried(ctx_, loop);
+        h_ = &carried.add(*h_);
+        c_ = c_ ? &carried.add(*c_) : nullptr;
+        if (lengths_)
+            addTime(carried);
+        ITensor& y = step(ctx_.out(ctx_.added(loop.addIterator(*projected_, 0, reverse))));
+        carried.setNext(0, *h_, "the state");
+        if (c_)
+            carried.setNext(1, *c_, "the cell state");
+        ys = &stacked(ctx_, loop, y, 0, reverse, &steps);
+        h_ = &carried.last(0);
+        c_ = c_ ? &carried.last(1) : nullptr;
     }
-    std::vector<ITensor*> ys; // [1,N,H] of each step
+    ITensor* ys = nullptr; // [T,N,H]
     ITensor& lastH() { return ctx_.unsqueeze(*h_, {1}); }
     ITensor& lastC() { return ctx_.unsqueeze(*c_, {1}); }
 
@@ -288,15 +300,21 @@ private:
             return lstm(x);
         return r_.cell == Recurrent::Cell::kGru ? gru(x) : function(0, sum(x, ofState(*h_, 0, 1)));
     }
-    void step(int t)
+    // Of the step, [1,1].
+    void addTime(Carried& carried)
     {
-        Sizes size{Size(1), sizes_[1], Size(int64_t(r_.gates) * r_.hidden)};
-        ITensor& x = ctx_.squeeze(ctx_.slice(*projected_, {Size(t), Size(0), Size(0)}, size, ones(3)), {0});
+        bool const reverse = r_.isReverse(d_);
+        ITensor& first = ctx_.asTensor(reverse ? ctx_.sub(sizes_[0], Size(1)) : Size(0));
+        time_ = &carried.add(ctx_.unsqueeze(first, {1}));
+        carried.setNext(c_ ? 2 : 1, sum(*time_, ctx_.scalar(reverse ? -1 : 1, DataType::kINT32, 2)), "the time");
+    }
+    // Sets the next states, and gives the output. x: [N,G*H].
+    ITensor& step(ITensor& x)
+    {
         ITensor* h = &cell(x);
         ITensor* y = h;
         if (lengths_) { // past its end a sequence keeps its states and gives 0
-            ITensor& now = ctx_.asTensor(ctx_.reshaped(ctx_.intConstant({t}), makeDims({1, 1})));
-            ITensor& inside = ctx_.elementwise(*lengths_, now, ElementWiseOperation::kGREATER);
+            ITensor& inside = ctx_.elementwise(*lengths_, *time_, ElementWiseOperation::kGREATER);
             y = &ctx_.select(inside, *h, ctx_.scalarLike(0, *h));
             h = &ctx_.select(inside, *h, *h_);
             if (c_)
@@ -304,7 +322,7 @@ private:
         }
         h_ = h;
         c_ = c_ ? next_ : nullptr;
-        ys[size_t(t)] = &ctx_.unsqueeze(*y, {0});
+        return *y;
     }
 
     ImportContext& ctx_;
@@ -312,24 +330,19 @@ private:
     int const d_;
     Sizes sizes_; // T, N, E
     ITensor *h_ = nullptr, *c_ = nullptr, *next_ = nullptr;
-    ITensor *recurrent_ = nullptr, *projected_ = nullptr, *bias_ = nullptr, *peepholes_ = nullptr, *lengths_ = nullptr;
+    ITensor *recurrent_ = nullptr, *projected_ = nullptr, *bias_ = nullptr, *peepholes_ = nullptr, *lengths_ = nullptr,
+            *time_ = nullptr;
 };
 
 } // namespace
 
-void importUnrolled(ImportContext& ctx, Recurrent const& r)
+void importSpelled(ImportContext& ctx, Recurrent const& r)
 {
-    if (r.steps() < 1 || r.steps() > kMostSteps)
-        ctx.fail("a " + ctx.opType() +
-                 " with other activations than the default ones, clip, peepholes, input_forget, " +
-                 "linear_before_reset 0, or weights that are no initializers is spelled out step by step: its " +
-                 (r.steps() < 0 ? "number of steps is not known" : std::to_string(r.steps()) + " steps are too many") +
-                 " (allowed: 1.." + std::to_string(kMostSteps) + ")");
     std::vector<ITensor*> ofDirections, h, c;
     for (int d = 0; d < r.directions; ++d) {
-        Unrolled cells(ctx, r, d);
+        Spelled cells(ctx, r, d);
         cells.run();
-        ofDirections.push_back(&ctx.concat(cells.ys, 0)); // [T,N,H]
+        ofDirections.push_back(cells.ys);
         h.push_back(&cells.lastH());
         if (r.cell == Recurrent::Cell::kLstm)
             c.push_back(&cells.lastC());

@@ -54,7 +54,7 @@ enum RecurrentInput : int
 Recurrent readRecurrent(ImportContext& ctx, Recurrent::Cell cell);
 // Sets the outputs out of y [T,N,D*H] and states [N,D,H] (null: none).
 void setRecurrentOutputs(ImportContext& ctx, Recurrent const& r, ITensor& y, bool stepsFirst, ITensor& h, ITensor* c);
-// A layer for each operation of each step. The number of steps must be known, and not large.
-void importUnrolled(ImportContext& ctx, Recurrent const& r);
+// A loop over the steps for each direction, with a layer for each operation of a cell.
+void importSpelled(ImportContext& ctx, Recurrent const& r);
 
 } // namespace tw::onnx

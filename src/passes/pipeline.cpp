@@ -23,6 +23,7 @@ std::vector<Pass> const& pipeline()
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
+        {"fuse_recurrence", fuseRecurrence, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // After the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},

@@ -119,7 +119,7 @@ void import(ImportContext& ctx, Recurrent::Cell cell)
     if (isLayer(ctx, r))
         importLayer(ctx, r);
     else
-        importUnrolled(ctx, r);
+        importSpelled(ctx, r);
 }
 
 } // namespace

@@ -1,0 +1,765 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one op `recurrence` of a loop, or of the part of one, that is an RNN, LSTM or GRU cell over a sequence.
+//   before: loop(h0, x, W, R) { h = tanh(x[i] W + h R + b), stack h }        after: recurrence(x, R, W, b, h0)
+// A cell is known by what it computes (passes/recurrent_cell.h), so gates may come out of one product or several, x and
+// h may be one row or two, and products with x may stand in front of the loop. What else the body does stays a loop over
+// the states of all steps: the next cell of a stack of layers is then one of its own. Any form. Stands after
+// hoist_invariants and constants_into_regions, and before remove_dead of the next round, which takes what is left.
+// Leaves alone: loops that a condition can end or whose trips are not the steps of the sequence; cells without input, or
+// whose cell state others read in each step; layers with wishes of the user; weights that may be refitted, which must
+// stay as the user gave them; sequences added to gates as they are, of more than kMostColumns columns.
+#include <algorithm>
+#include <set>
+
+#include "base/tensor.h"
+#include "ops/concatenation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/identity/op.h"
+#include "ops/loop/op.h"
+#include "ops/matrix_multiply/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/recurrent_cell.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+constexpr int64_t kMostColumns = 2048;
+constexpr int kFirstResolved = 1 << 20; // leaves that are sequences outside the body
+
+// Nodes in front of one node.
+class Maker
+{
+public:
+    Maker(ir::Graph& g, ir::Node& before) : g_(g), before_(before) {}
+
+    Result<ir::Node*> node(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
+                           std::string const& name)
+    {
+        TW_ASSIGN(ir::Node * n, g_.addNode(op, std::move(attrs), std::move(inputs), before_.name + "." + name, {},
+                                           g_.positionOf(&before_)));
+        n->layers = before_.layers;
+        n->outputs[0]->name = n->name;
+        return n;
+    }
+    Result<ir::Value*> value(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs,
+                             std::string const& name)
+    {
+        TW_ASSIGN(ir::Node * n, node(op, attrs.clone(), std::move(inputs), name));
+        return n->outputs[0];
+    }
+    // Null where attributes cannot say the shape.
+    Result<ir::Value*> reshaped(ir::Value* v, Shape const& shape)
+    {
+        if (v->shape == shape)
+            return v;
+        return addReshape(g_, v, shape, g_.positionOf(&before_));
+    }
+    Result<ir::Value*> transposed(ir::Value* v, std::vector<int64_t> const& permutation)
+    {
+        if (std::is_sorted(permutation.begin(), permutation.end()))
+            return v;
+        ops::shuffle::Attrs a;
+        a.firstTranspose = permutation;
+        return value(ops::shuffle::def(), a, {v}, "transposed");
+    }
+    Result<ir::Value*> part(ir::Value* v, std::vector<int64_t> start, std::vector<int64_t> size, int64_t stride = 1)
+    {
+        ops::slice::Attrs a;
+        a.stride.assign(start.size(), 1);
+        a.stride[0] = stride;
+        a.mode = ops::slice::Mode::kFill; // zeros around a block of a matrix
+        a.start = std::move(start);
+        a.size = std::move(size);
+        return value(ops::slice::def(), a, {v}, "part");
+    }
+    Result<ir::Value*> joined(std::vector<ir::Value*> const& parts, int axis)
+    {
+        if (parts.size() == 1)
+            return parts[0];
+        return value(ops::concatenation::def(), ops::concatenation::Attrs(axis), parts, "joined");
+    }
+    Result<ir::Value*> sum(ir::Value* a, ir::Value* b)
+    {
+        using namespace ops::elementwise;
+        return a ? value(def(), Attrs(Operation::kSum), {a, b}, "sum") : Result<ir::Value*>(b);
+    }
+    Result<ir::Value*> scaled(ir::Value* v, double scale)
+    {
+        using namespace ops::elementwise;
+        if (scale == 1)
+            return v;
+        Extents ones;
+        for (int d = 0; d < v->rank(); ++d)
+            ones.push(1);
+        return value(def(), Attrs(Operation::kProd), {v, filled(v->type, ones, scale)}, "scaled");
+    }
+    ir::Value* filled(DataType type, Extents const& dims, double number)
+    {
+        Tensor t(type, dims);
+        for (int64_t i = 0; i < t.ref().count(); ++i)
+            t.ref().set(i, number);
+        return g_.addConstant(before_.name + ".constant", type, dims, t.data());
+    }
+    // A value of this graph, or a constant of any.
+    ir::Value* brought(ir::Value* v)
+    {
+        return v->isConstant() ? g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : v;
+    }
+
+private:
+    ir::Graph& g_;
+    ir::Node& before_;
+};
+
+// A tensor of steps whose rows are steps x sequences: `value` in the shape lead + [width], with steps at `axis`.
+struct Sequence
+{
+    ir::Value* value = nullptr;
+    Shape lead;
+    int axis = 0;
+    int64_t width = 0;
+    bool reverse = false;
+};
+
+class Fuser
+{
+public:
+    Fuser(ir::Graph& g, PassContext const& ctx, ir::Node& loop)
+        : g_(g), ctx_(ctx), loop_(loop), body_(*loop.regions[1]), attrs_(loop.attrsAs<ops::loop::Attrs>()), at_(attrs_),
+          maker_(g, loop)
+    {}
+
+    Result<bool> run()
+    {
+        if (!ops::loop::isAlwaysTrue(*loop_.regions[0]) || at_.iterated == 0 || at_.count() >= loop_.inputs.size() ||
+            !loop_.inputs[at_.count()] ||
+            std::any_of(body_.nodes.begin(), body_.nodes.end(), [](auto const& n) { return n->outputs.empty(); }))
+            return false;
+        for (size_t i = 0; i < at_.carried; ++i) {
+            TW_ASSIGN(bool const fused, fuse(i));
+            if (fused)
+                return true;
+        }
+        return false;
+    }
+
+private:
+    bool isTrips(ir::Value const* v, Dim const& steps) const
+    {
+        if (!v)
+            return true;
+        if (v->content && v->content->size() == 1)
+            return v->content->front() == steps;
+        TensorRef const t = constantOf(v);
+        return t.data && t.count() == 1 && steps.is(t.getInt(0));
+    }
+    Dim const& stepsOf(size_t s) const
+    {
+        return loop_.inputs[at_.iteratedAt(s)]->shape[size_t(attrs_.iteratorAxes[s])];
+    }
+    int inputOf(ir::Value const* v) const
+    {
+        auto const found = std::find(body_.inputs.begin(), body_.inputs.end(), v);
+        return found == body_.inputs.end() ? -1 : int(found - body_.inputs.begin());
+    }
+    CellReader::Leaf leafOf(ir::Value* v) const
+    {
+        using Kind = CellReader::Leaf::Kind;
+        if (v->isConstant())
+            return {Kind::kInvariant, -1, v};
+        int const i = inputOf(v);
+        if (i < 0)
+            return {};
+        if (size_t(i) < at_.firstRegionCapture())
+            return {Kind::kColumns, i, nullptr};
+        return {Kind::kInvariant, -1, loop_.inputs[at_.inputOf(size_t(i))]};
+    }
+
+    // ---- sequences
+
+    std::optional<Sequence> sequenceOf(size_t s, Dim const& rows) const
+    {
+        ir::Value* const v = loop_.inputs[at_.iteratedAt(s)];
+        Sequence q{v, {}, int(attrs_.iteratorAxes[s]), 0, attrs_.iteratorReverse[s] != 0};
+        Shape const& slice = body_.inputs[at_.carried + s]->shape;
+        size_t p = 0;
+        while (!(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows) && p < slice.size())
+            ++p;
+        Dim const width = ir::volume(Shape(slice.begin() + int64_t(p), slice.end()));
+        if (!width.isConst() || !(ir::volume(Shape(slice.begin(), slice.begin() + int64_t(p))) == rows))
+            return {};
+        // As the graph outside names the dimensions.
+        for (size_t d = 0; d < slice.size() + 1 && q.lead.size() < p + 1; ++d)
+            if (d < p || size_t(q.axis) == d || size_t(q.axis) < d)
+                q.lead.push_back(v->shape[d]);
+        if (size_t(q.axis) > p) { // behind columns
+            q.lead.assign(v->shape.begin(), v->shape.begin() + int64_t(p));
+            q.lead.push_back(v->shape[size_t(q.axis)]);
+        }
+        q.width = width.value();
+        return q;
+    }
+    bool isBehind(Sequence const& q) const { return size_t(q.axis) > q.lead.size() - 1; }
+
+    // Columns of an iterated tensor as products of what it is computed from, in front of the loop; else as a product with
+    // ones on the diagonal.
+    std::optional<int> resolve(CellFactor const& f, Dim const& rows)
+    {
+        auto const q = sequenceOf(size_t(f.leaf) - at_.carried, rows);
+        if (!q)
+            return {};
+        if (auto const sum = isBehind(*q) ? std::nullopt : resolveOutside(*q, f))
+            return sum;
+        if (q->width > kMostColumns)
+            return {};
+        CellFactor product;
+        product.kind = CellFactor::Kind::kProduct;
+        product.value = diagonal(q->value->type, q->width);
+        product.height = product.width = product.rows = q->width;
+        product.begin = f.begin;
+        product.count = f.count;
+        CellFactor x;
+        x.leaf = f.leaf;
+        x.count = q->width;
+        product.sum = terms_.one(x);
+        return terms_.one(product);
+    }
+    ir::Value* diagonal(DataType type, int64_t n)
+    {
+        ir::Value*& v = diagonals_[n];
+        if (v)
+            return v;
+        Tensor t(type, {n, n});
+        for (int64_t i = 0; i < n * n; ++i)
+            t.ref().set(i, i % (n + 1) == 0);
+        return v = g_.addConstant(loop_.name + ".diagonal", type, {n, n}, t.data());
+    }
+    std::optional<int> resolveOutside(Sequence const& q, CellFactor const& f)
+    {
+        Dim const rows = ir::volume(q.lead);
+        if (rows.is(1))
+            return {};
+        std::set<ir::Value*> stops;
+        findStops(q.value, stops, 0);
+        if (stops.empty())
+            return {};
+        CellReader* self = nullptr;
+        auto const leaf = [&](ir::Value* v) -> CellReader::Leaf {
+            using Kind = CellReader::Leaf::Kind;
+            if (v->isConstant())
+                return {Kind::kInvariant, -1, v};
+            if (stops.contains(v))
+                return {Kind::kColumns, resolvedLeaf(q, v, *self), nullptr};
+            return self->widthOf(v->shape) ? CellReader::Leaf{} : CellReader::Leaf{Kind::kInvariant, -1, v};
+        };
+        CellReader reader(terms_, rows, q.value->type, ctx_.refittable, leaf);
+        self = &reader;
+        auto const sum = reader.columns(q.value, f.begin, f.count);
+        bool const free =
+            std::none_of(reader.nodes().begin(), reader.nodes().end(), [&](ir::Node const* n) { return hasWish(*n); });
+        if (!sum || !free)
+            return {};
+        for (auto const& [term, scale] : terms_.sumAt(*sum))
+            if (!term.empty() && (term.size() > 1 || terms_.factorAt(term[0]).kind == CellFactor::Kind::kColumns ||
+                                  terms_.factorAt(term[0]).kind == CellFactor::Kind::kFunction))
+                return {};
+        return sum;
+    }
+    // What products that the value is a sum of are taken of.
+    void findStops(ir::Value* v, std::set<ir::Value*>& stops, int depth) const
+    {
+        ir::Node const* const n = v->producer;
+        if (!n || depth > 8)
+            return;
+        if (ops::matrix_multiply::isBare(*n))
+            stops.insert(n->inputs[0]);
+        else if (n->op == &ops::elementwise::def() || n->op == &ops::slice::def() || n->op == &ops::shuffle::def() ||
+                 n->op == &ops::concatenation::def())
+            for (ir::Value* in : n->inputs)
+                if (in)
+                    findStops(in, stops, depth + 1);
+    }
+    int resolvedLeaf(Sequence const& like, ir::Value* v, CellReader const& reader)
+    {
+        for (size_t i = 0; i < resolved_.size(); ++i)
+            if (resolved_[i].value == v && resolved_[i].axis == like.axis && resolved_[i].reverse == like.reverse &&
+                resolved_[i].lead == like.lead)
+                return kFirstResolved + int(i);
+        Sequence q = like;
+        q.value = v;
+        q.width = reader.widthOf(v->shape).value_or(0);
+        resolved_.push_back(q);
+        return kFirstResolved + int(resolved_.size()) - 1;
+    }
+    std::optional<Sequence> sequenceAt(int leaf, Dim const& rows) const
+    {
+        if (leaf >= kFirstResolved)
+            return resolved_[size_t(leaf - kFirstResolved)];
+        return sequenceOf(size_t(leaf) - at_.carried, rows);
+    }
+
+    // ---- the cell
+
+    static bool hasWish(ir::Node const& n)
+    {
+        return n.precision.byUser || n.device.byUser ||
+               std::any_of(n.outputTypes.begin(), n.outputTypes.end(), [](auto const& t) { return t.byUser; });
+    }
+    // Rows and columns of a state: a column [H,1] is one row.
+    static std::pair<Dim, Dim> sizesOf(ir::Value const& h)
+    {
+        if (h.rank() == 0 || (h.rank() > 1 && h.shape.back().is(1)))
+            return {1, ir::volume(h.shape)};
+        return {ir::volume(Shape(h.shape.begin(), h.shape.end() - 1)), h.shape.back()};
+    }
+
+    Result<bool> fuse(size_t i)
+    {
+        ir::Value const& h = *body_.inputs[i];
+        auto const [rows, hidden] = sizesOf(h);
+        if (!isFloating(h.type) || !hidden.isConst() || hidden.value() < 1 || body_.outputs[i] == body_.inputs[i])
+            return false;
+        CellReader reader(terms_, rows, h.type, ctx_.refittable, [this](ir::Value* v) { return leafOf(v); });
+        auto const next = reader.columns(body_.outputs[i], 0, hidden.value());
+        if (!next)
+            return false;
+        std::vector<CellState> others;
+        for (size_t k = 0; k < at_.carried; ++k) {
+            if (k == i)
+                continue;
+            bool const alike =
+                body_.inputs[k]->type == h.type && reader.widthOf(body_.inputs[k]->shape) == hidden.value();
+            auto const sum = alike ? reader.columns(body_.outputs[k], 0, hidden.value()) : std::nullopt;
+            others.push_back({int(k), sum.value_or(-1)});
+        }
+        Dim const rowsOf = rows;
+        auto const cell = matchCell(terms_, {int(i), *next}, others, hidden.value(),
+                                    [&](CellFactor const& f) { return resolve(f, rowsOf); });
+        if (!cell || !mayTake(*cell, reader, i, rows))
+            return false;
+        TW_ASSIGN(ir::Node * n, make(*cell, i, rows));
+        if (!n)
+            return false;
+        return replace(*cell, i, *n);
+    }
+
+    std::vector<int> leavesOf(RecurrentCell const& cell) const
+    {
+        std::vector<int> leaves;
+        for (CellGate const& g : cell.gates)
+            for (auto const& [source, block] : g.x)
+                if (std::find(leaves.begin(), leaves.end(), source.leaf) == leaves.end())
+                    leaves.push_back(source.leaf);
+        return leaves;
+    }
+    bool mayTake(RecurrentCell const& cell, CellReader const& reader, size_t i, Dim const& rows)
+    {
+        auto const leave = [&](char const* why) {
+            ctx_.log.verbose("the recurrent cell of " + loop_.name + " stays a loop: " + why);
+            return false;
+        };
+        bool reverse = false;
+        std::vector<int> const leaves = leavesOf(cell);
+        for (int leaf : leaves) {
+            auto const q = sequenceAt(leaf, rows);
+            if (!q || q->width < 1 || (leaf != leaves[0] && q->reverse != reverse))
+                return leave("its inputs do not go the same way");
+            reverse = q->reverse;
+            Dim const& steps = isBehind(*q) ? q->lead.back() : q->lead[size_t(q->axis)];
+            if (!isTrips(loop_.inputs[at_.count()], steps))
+                return leave("its trips are not known to be the steps of its input");
+        }
+        for (ir::Node const* n : reader.nodes())
+            if (hasWish(*n))
+                return leave("the user has a wish for one of its layers");
+        for (CellGate const& g : cell.gates)
+            if (ctx_.refittable && isRefitted(g))
+                return leave("its weights may be refitted");
+        if (!isAlone(cell, i))
+            return leave("others read its states");
+        return true;
+    }
+    static bool isRefitted(CellGate const& g)
+    {
+        auto const any = [](std::vector<CellBlock> const& list) {
+            return std::any_of(list.begin(), list.end(), [](CellBlock const& b) {
+                return b.factor.value->isConstant() && refitReaches(*b.factor.value);
+            });
+        };
+        return any(g.h) || any(g.bias) || any(g.stateBias) || any(g.peepholes) ||
+               std::any_of(g.x.begin(), g.x.end(), [](auto const& x) {
+                   return x.second.factor.value->isConstant() && refitReaches(*x.second.factor.value);
+               });
+    }
+    // Whether what else the body gives needs no more of the cell than its new state.
+    bool isAlone(RecurrentCell const& cell, size_t i) const
+    {
+        std::set<ir::Value const*> needed;
+        for (size_t k = 0; k < body_.outputs.size(); ++k)
+            if (k != i && int(k) != cell.c)
+                needed.insert(body_.outputs[k]);
+        for (auto n = body_.nodes.rbegin(); n != body_.nodes.rend(); ++n)
+            for (ir::Value const* v : (*n)->outputs)
+                if (needed.contains(v) && v != body_.outputs[i])
+                    needed.insert((*n)->inputs.begin(), (*n)->inputs.end());
+        return !needed.contains(body_.inputs[i]) && (cell.c < 0 || !needed.contains(body_.inputs[size_t(cell.c)]));
+    }
+
+    // ---- the node
+
+    // [count, rows] of a product's matrix, with zeros around up to `all` rows, of which the block's first is `first`.
+    Result<ir::Value*> matrix(CellBlock const& b, int64_t first, int64_t all)
+    {
+        CellFactor const& f = b.factor;
+        Shape const shape = f.transposed ? Shape{Dim(f.width), Dim(f.height)} : Shape{Dim(f.height), Dim(f.width)};
+        TW_ASSIGN(ir::Value * v, maker_.reshaped(maker_.brought(f.value), shape));
+        bool const whole = f.row == 0 && f.rows == f.height && f.begin == 0 && f.count == f.width;
+        if (!whole) {
+            std::vector<int64_t> start{f.row, f.begin}, size{f.rows, f.count};
+            if (f.transposed) {
+                std::swap(start[0], start[1]);
+                std::swap(size[0], size[1]);
+            }
+            TW_ASSIGN(v, maker_.part(v, start, size));
+        }
+        if (!f.transposed) {
+            TW_ASSIGN(v, maker_.transposed(v, {1, 0}));
+        }
+        if (f.rows != all) {
+            TW_ASSIGN(v, maker_.part(v, {0, -first}, {f.count, all}));
+        }
+        return maker_.scaled(v, b.scale);
+    }
+    Result<ir::Value*> vector(std::vector<CellBlock> const& blocks, double number, DataType type, int64_t hidden)
+    {
+        ir::Value* sum = nullptr;
+        for (CellBlock const& b : blocks) {
+            TW_ASSIGN(ir::Value * v,
+                      maker_.reshaped(maker_.brought(b.factor.value), {ir::volume(b.factor.value->shape)}));
+            if (!v->shape[0].is(hidden) || b.factor.begin != 0) {
+                TW_ASSIGN(v, maker_.part(v, {b.factor.begin}, {hidden}));
+            }
+            TW_ASSIGN(v, maker_.scaled(v, b.scale));
+            TW_ASSIGN(sum, maker_.sum(sum, v));
+        }
+        if (!sum || number != 0) {
+            TW_ASSIGN(sum, maker_.sum(sum, maker_.filled(type, {hidden}, number)));
+        }
+        return sum;
+    }
+    // [1, all elements]
+    Result<ir::Value*> row(std::vector<ir::Value*> const& parts, int64_t hidden)
+    {
+        TW_ASSIGN(ir::Value * v, maker_.joined(parts, 0));
+        return maker_.reshaped(v, {Dim(1), Dim(int64_t(parts.size()) * hidden)});
+    }
+    Result<ir::Value*> inputWeights(RecurrentCell const& cell, std::vector<int> const& leaves, DataType type,
+                                    Dim const& rows)
+    {
+        int64_t const hidden = cell.attrs.hidden;
+        int64_t all = 0;
+        std::vector<ir::Value*> gates;
+        for (CellGate const& g : cell.gates) {
+            std::vector<ir::Value*> parts;
+            all = 0;
+            for (int leaf : leaves) {
+                int64_t const width = sequenceAt(leaf, rows)->width;
+                ir::Value* sum = nullptr;
+                for (auto const& [source, block] : g.x)
+                    if (source.leaf == leaf) {
+                        TW_ASSIGN(ir::Value * v, matrix(block, source.begin, width));
+                        TW_ASSIGN(sum, maker_.sum(sum, v));
+                    }
+                parts.push_back(sum ? sum : maker_.filled(type, {hidden, width}, 0));
+                all += width;
+            }
+            TW_ASSIGN(ir::Value * gate, maker_.joined(parts, 1));
+            gates.push_back(gate);
+        }
+        TW_ASSIGN(ir::Value * w, maker_.joined(gates, 0));
+        return maker_.reshaped(w, {Dim(1), Dim(int64_t(gates.size()) * hidden), Dim(all)});
+    }
+    Result<ir::Value*> stateWeights(RecurrentCell const& cell, DataType type)
+    {
+        int64_t const hidden = cell.attrs.hidden;
+        std::vector<ir::Value*> gates;
+        for (CellGate const& g : cell.gates) {
+            ir::Value* sum = nullptr;
+            for (CellBlock const& b : g.h) {
+                TW_ASSIGN(ir::Value * v, matrix(b, 0, hidden));
+                TW_ASSIGN(sum, maker_.sum(sum, v));
+            }
+            gates.push_back(sum ? sum : maker_.filled(type, {hidden, hidden}, 0));
+        }
+        TW_ASSIGN(ir::Value * r, maker_.joined(gates, 0));
+        return maker_.reshaped(r, {Dim(1), Dim(int64_t(gates.size()) * hidden), Dim(hidden)});
+    }
+    Result<ir::Value*> biases(RecurrentCell const& cell, DataType type)
+    {
+        bool const any = std::any_of(cell.gates.begin(), cell.gates.end(), [](CellGate const& g) {
+            return !g.bias.empty() || !g.stateBias.empty() || g.number != 0 || g.stateNumber != 0;
+        });
+        if (!any)
+            return static_cast<ir::Value*>(nullptr);
+        std::vector<ir::Value*> parts;
+        for (bool ofState : {false, true})
+            for (CellGate const& g : cell.gates) {
+                TW_ASSIGN(ir::Value * v, vector(ofState ? g.stateBias : g.bias, ofState ? g.stateNumber : g.number,
+                                                type, cell.attrs.hidden));
+                parts.push_back(v);
+            }
+        return row(parts, cell.attrs.hidden);
+    }
+    Result<ir::Value*> peepholes(RecurrentCell const& cell, DataType type)
+    {
+        if (!cell.hasPeepholes)
+            return static_cast<ir::Value*>(nullptr);
+        std::vector<ir::Value*> parts;
+        for (size_t g : {0, 1, 2}) {
+            TW_ASSIGN(ir::Value * v, vector(cell.gates[g].peepholes, 0, type, cell.attrs.hidden));
+            parts.push_back(v);
+        }
+        return row(parts, cell.attrs.hidden);
+    }
+    // [steps, sequences..., width]
+    Result<ir::Value*> stepsFirst(Sequence const& q)
+    {
+        std::vector<int64_t> order{q.axis};
+        if (isBehind(q)) {
+            for (int d = 0; d < q.value->rank(); ++d)
+                if (d != q.axis)
+                    order.push_back(d);
+            TW_ASSIGN(ir::Value * v, maker_.transposed(q.value, order));
+            Shape shape{q.lead.back()};
+            shape.insert(shape.end(), q.lead.begin(), q.lead.end() - 1);
+            shape.push_back(Dim(q.width));
+            return maker_.reshaped(v, shape);
+        }
+        Shape shape = q.lead;
+        shape.push_back(Dim(q.width));
+        TW_ASSIGN(ir::Value * v, maker_.reshaped(q.value, shape));
+        for (int64_t d = 0; d < int64_t(shape.size()); ++d)
+            if (d != q.axis)
+                order.push_back(d);
+        return v ? maker_.transposed(v, order) : Result<ir::Value*>(v);
+    }
+    Result<ir::Value*> inputs(std::vector<int> const& leaves, Dim const& rows)
+    {
+        std::vector<ir::Value*> parts;
+        for (int leaf : leaves) {
+            Sequence const q = *sequenceAt(leaf, rows);
+            TW_ASSIGN(ir::Value * v, stepsFirst(q));
+            if (v && !parts.empty()) {
+                Shape shape = parts[0]->shape;
+                shape.back() = Dim(q.width);
+                TW_ASSIGN(v, maker_.reshaped(v, shape));
+            }
+            if (!v)
+                return v;
+            parts.push_back(v);
+        }
+        return maker_.joined(parts, parts[0]->rank() - 1);
+    }
+
+    // Null where a shape cannot be said.
+    Result<ir::Node*> make(RecurrentCell const& cell, size_t i, Dim const& rows)
+    {
+        using namespace ops::recurrence;
+        ir::Node* const none = nullptr;
+        std::vector<int> const leaves = leavesOf(cell);
+        DataType const type = body_.inputs[i]->type;
+        TW_ASSIGN(ir::Value * x, inputs(leaves, rows));
+        if (!x)
+            return none;
+        Shape state = x->shape;
+        state[0] = Dim(1);
+        state.back() = Dim(cell.attrs.hidden);
+        std::vector<ir::Value*> list(kInputs, nullptr);
+        list[kX] = x;
+        TW_ASSIGN(list[kH0], maker_.reshaped(loop_.inputs[i], state));
+        if (cell.c >= 0) {
+            TW_ASSIGN(list[kC0], maker_.reshaped(loop_.inputs[size_t(cell.c)], state));
+        }
+        if (!list[kH0] || (cell.c >= 0 && !list[kC0]))
+            return none;
+        TW_ASSIGN(list[kR], stateWeights(cell, type));
+        TW_ASSIGN(list[kW], inputWeights(cell, leaves, type, rows));
+        TW_ASSIGN(list[kBias], biases(cell, type));
+        TW_ASSIGN(list[kPeepholes], peepholes(cell, type));
+        while (!list.back())
+            list.pop_back();
+        auto attrs = std::make_unique<ops::recurrence::Attrs>(cell.attrs);
+        attrs->direction = sequenceAt(leaves[0], rows)->reverse ? Direction::kReverse : Direction::kForward;
+        if (attrs->functions == std::vector<int64_t>(attrs->functions.size(), -1) || hasDefaultFunctions(*attrs)) {
+            attrs->functions.clear();
+            attrs->alpha.clear();
+            attrs->beta.clear();
+        }
+        TW_ASSIGN(ir::Node * n, maker_.node(ops::recurrence::def(), std::move(attrs), list, "cell"));
+        for (size_t k = 1; k < n->outputs.size(); ++k)
+            n->outputs[k]->name = n->name + (k == 1 ? ".h" : ".c");
+        return n;
+    }
+
+    // ---- in place of the loop
+
+    // A copy of the elements in the shape of `from`, which it takes the place of.
+    Result<void> replaceOutput(size_t output, ir::Value* with)
+    {
+        ir::Value* const from = loop_.outputs[output];
+        if (g_.useCount(from) == 0)
+            return {};
+        if (g_.isOutput(from) || from->quantization) {
+            TW_ASSIGN(with, maker_.value(ops::identity::def(), ops::identity::Attrs(), {with}, "out"));
+            with->quantization = from->quantization;
+            if (g_.isOutput(from))
+                with->name = from->name;
+        }
+        g_.replaceAllUses(from, with);
+        return {};
+    }
+    static ir::Value const* rootOf(ir::Value const* v)
+    {
+        while (v->producer && !v->quantization &&
+               ((v->producer->op == &ops::shuffle::def() && isReshape(*v->producer)) ||
+                (v->producer->op == &ops::identity::def() && v->producer->inputs[0]->type == v->type)))
+            v = v->producer->inputs[0];
+        return v;
+    }
+    // y, the states of all steps, as stack k has them; null where it is another thing.
+    Result<ir::Value*> stackOf(size_t k, ir::Value const* state, ir::Value* y, bool reverse)
+    {
+        ir::Value* const none = nullptr;
+        ir::Value const& out = *loop_.outputs[at_.carried + k];
+        if (rootOf(body_.outputs[at_.carried + k]) != rootOf(state) ||
+            !isTrips(loop_.inputs.size() > at_.lengthAt(k) ? loop_.inputs[at_.lengthAt(k)] : nullptr, y->shape[0]) ||
+            !(ir::volume(out.shape) == ir::volume(y->shape)))
+            return none;
+        if (reverse != (attrs_.stackReverse[k] != 0)) {
+            if (!ir::isStatic(y->shape))
+                return none;
+            std::vector<int64_t> start(y->shape.size(), 0), size;
+            for (Dim const& d : y->shape)
+                size.push_back(d.value());
+            start[0] = size[0] - 1;
+            TW_ASSIGN(y, maker_.part(y, start, size, -1));
+        }
+        size_t const axis = size_t(attrs_.stackAxes[k]);
+        Shape shape = out.shape;
+        std::rotate(shape.begin(), shape.begin() + int64_t(axis), shape.begin() + int64_t(axis) + 1);
+        TW_ASSIGN(y, maker_.reshaped(y, shape));
+        std::vector<int64_t> order;
+        for (size_t d = 0; d < shape.size(); ++d)
+            order.push_back(int64_t(d < axis ? d + 1 : d == axis ? 0 : d));
+        return y ? maker_.transposed(y, order) : Result<ir::Value*>(none);
+    }
+    // What takes the place of the loop's outputs (null: nothing does), and the states of all steps for what else the body
+    // does, where that reads them.
+    struct Results
+    {
+        std::vector<ir::Value*> outputs;
+        ir::Value* states = nullptr;
+    };
+    Result<std::optional<Results>> resultsOf(RecurrentCell const& cell, size_t i, ir::Node& n)
+    {
+        Results r;
+        r.outputs.assign(loop_.outputs.size(), nullptr);
+        ir::Value const* const next = body_.outputs[i];
+        for (size_t k = 0; k < at_.stacked; ++k) {
+            TW_ASSIGN(r.outputs[at_.carried + k], stackOf(k, next, n.outputs[0], isReverse(n)));
+        }
+        TW_ASSIGN(r.outputs[i], maker_.reshaped(n.outputs[1], loop_.outputs[i]->shape));
+        bool complete = r.outputs[i] != nullptr;
+        if (cell.c >= 0) {
+            TW_ASSIGN(r.outputs[size_t(cell.c)], maker_.reshaped(n.outputs[2], loop_.outputs[size_t(cell.c)]->shape));
+            complete = complete && r.outputs[size_t(cell.c)];
+        }
+        Shape shape = loop_.outputs[i]->shape;
+        shape.insert(shape.begin(), n.outputs[0]->shape[0]);
+        TW_ASSIGN(r.states, maker_.reshaped(n.outputs[0], shape));
+        for (size_t k = 0; k < r.outputs.size(); ++k)
+            complete = complete && (!r.outputs[k] || r.outputs[k]->shape == loop_.outputs[k]->shape);
+        return complete && r.states ? std::optional(std::move(r)) : std::nullopt;
+    }
+    static bool isReverse(ir::Node const& n)
+    {
+        return n.attrsAs<ops::recurrence::Attrs>().direction == ops::recurrence::Direction::kReverse;
+    }
+    Result<bool> replace(RecurrentCell const& cell, size_t i, ir::Node& n)
+    {
+        TW_ASSIGN(auto const results, resultsOf(cell, i, n));
+        if (!results)
+            return false;
+        for (size_t k = 0; k < results->outputs.size(); ++k)
+            if (results->outputs[k])
+                TW_TRY(replaceOutput(k, results->outputs[k]));
+        ctx_.log.info("fused " + n.name);
+        ir::Value* const next = body_.outputs[i];
+        body_.outputs[i] = body_.inputs[i];
+        if (cell.c >= 0)
+            body_.outputs[size_t(cell.c)] = body_.inputs[size_t(cell.c)];
+        if (std::all_of(loop_.outputs.begin(), loop_.outputs.end(),
+                        [&](ir::Value const* v) { return g_.useCount(v) == 0; })) {
+            g_.eraseNode(&loop_);
+            return true;
+        }
+        TW_TRY(iterateOver(results->states, next, isReverse(n)));
+        return true;
+    }
+    // What else the body does reads the states of all steps.
+    Result<void> iterateOver(ir::Value* states, ir::Value* next, bool reverse)
+    {
+        if (body_.useCount(next) == 0)
+            return {};
+        auto& attrs = loop_.attrsAs<ops::loop::Attrs>();
+        loop_.inputs.resize(std::max(loop_.inputs.size(), at_.firstCapture()));
+        loop_.inputs.insert(loop_.inputs.begin() + int64_t(at_.lengthAt(0)), states);
+        attrs.iteratorAxes.push_back(0);
+        attrs.iteratorReverse.push_back(reverse);
+        for (auto& r : loop_.regions) {
+            r->addInput(states->name, next->type, next->shape);
+            std::rotate(r->inputs.begin() + int64_t(at_.firstRegionCapture()), r->inputs.end() - 1, r->inputs.end());
+        }
+        body_.replaceAllUses(next, body_.inputs[at_.firstRegionCapture()]);
+        return g_.inferNode(loop_);
+    }
+
+    ir::Graph& g_;
+    PassContext const& ctx_;
+    ir::Node& loop_;
+    ir::Graph& body_;
+    ops::loop::Attrs const attrs_;
+    ops::loop::Layout const at_;
+    Maker maker_;
+    CellTerms terms_;
+    std::vector<Sequence> resolved_;
+    std::map<int64_t, ir::Value*> diagonals_;
+};
+
+} // namespace
+
+Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx)
+{
+    bool changed = false;
+    for (size_t i = 0; i < g.nodes.size(); ++i) {
+        ir::Node& n = *g.nodes[i];
+        if (n.op->regions != ir::RegionKind::kLoop)
+            continue;
+        TW_ASSIGN(bool const fused, Fuser(g, ctx, n).run());
+        if (fused)
+            i = size_t(-1); // from the start: nodes have moved, and there may be another cell
+        changed = changed || fused;
+    }
+    return changed;
+}
+
+} // namespace tw::passes

@@ -21,7 +21,7 @@
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
-#include "passes/recurrent_cell.h"
+#include "passes/recurrence_node.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -34,101 +34,6 @@ using ir::Shape;
 
 constexpr int64_t kMostColumns = 2048;
 constexpr int kFirstResolved = 1 << 20; // leaves that are sequences outside the body
-
-// Nodes in front of one node.
-class Maker
-{
-public:
-    Maker(ir::Graph& g, ir::Node& before) : g_(g), before_(before) {}
-
-    Result<ir::Node*> node(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
-                           std::string const& name)
-    {
-        TW_ASSIGN(ir::Node * n, g_.addNode(op, std::move(attrs), std::move(inputs), before_.name + "." + name, {},
-                                           g_.positionOf(&before_)));
-        n->layers = before_.layers;
-        n->outputs[0]->name = n->name;
-        return n;
-    }
-    Result<ir::Value*> value(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs,
-                             std::string const& name)
-    {
-        TW_ASSIGN(ir::Node * n, node(op, attrs.clone(), std::move(inputs), name));
-        return n->outputs[0];
-    }
-    // Null where attributes cannot say the shape.
-    Result<ir::Value*> reshaped(ir::Value* v, Shape const& shape)
-    {
-        if (v->shape == shape)
-            return v;
-        return addReshape(g_, v, shape, g_.positionOf(&before_));
-    }
-    Result<ir::Value*> transposed(ir::Value* v, std::vector<int64_t> const& permutation)
-    {
-        if (std::is_sorted(permutation.begin(), permutation.end()))
-            return v;
-        ops::shuffle::Attrs a;
-        a.firstTranspose = permutation;
-        return value(ops::shuffle::def(), a, {v}, "transposed");
-    }
-    Result<ir::Value*> part(ir::Value* v, std::vector<int64_t> start, std::vector<int64_t> size, int64_t stride = 1)
-    {
-        ops::slice::Attrs a;
-        a.stride.assign(start.size(), 1);
-        a.stride[0] = stride;
-        a.mode = ops::slice::Mode::kFill; // zeros around a block of a matrix
-        a.start = std::move(start);
-        a.size = std::move(size);
-        return value(ops::slice::def(), a, {v}, "part");
-    }
-    Result<ir::Value*> joined(std::vector<ir::Value*> const& parts, int axis)
-    {
-        if (parts.size() == 1)
-            return parts[0];
-        return value(ops::concatenation::def(), ops::concatenation::Attrs(axis), parts, "joined");
-    }
-    Result<ir::Value*> sum(ir::Value* a, ir::Value* b)
-    {
-        using namespace ops::elementwise;
-        return a ? value(def(), Attrs(Operation::kSum), {a, b}, "sum") : Result<ir::Value*>(b);
-    }
-    Result<ir::Value*> scaled(ir::Value* v, double scale)
-    {
-        using namespace ops::elementwise;
-        if (scale == 1)
-            return v;
-        Extents ones;
-        for (int d = 0; d < v->rank(); ++d)
-            ones.push(1);
-        return value(def(), Attrs(Operation::kProd), {v, filled(v->type, ones, scale)}, "scaled");
-    }
-    ir::Value* filled(DataType type, Extents const& dims, double number)
-    {
-        Tensor t(type, dims);
-        for (int64_t i = 0; i < t.ref().count(); ++i)
-            t.ref().set(i, number);
-        return g_.addConstant(before_.name + ".constant", type, dims, t.data());
-    }
-    // A value of this graph, or a constant of any.
-    ir::Value* brought(ir::Value* v)
-    {
-        return v->isConstant() ? g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : v;
-    }
-
-private:
-    ir::Graph& g_;
-    ir::Node& before_;
-};
-
-// A tensor of steps whose rows are steps x sequences: `value` in the shape lead + [width], with steps at `axis`.
-struct Sequence
-{
-    ir::Value* value = nullptr;
-    Shape lead;
-    int axis = 0;
-    int64_t width = 0;
-    bool reverse = false;
-};
 
 class Fuser
 {
@@ -208,8 +113,6 @@ private:
         q.width = width.value();
         return q;
     }
-    bool isBehind(Sequence const& q) const { return size_t(q.axis) > q.lead.size() - 1; }
-
     // Columns of an iterated tensor as products of what it is computed from, in front of the loop; else as a product with
     // ones on the diagonal.
     std::optional<int> resolve(CellFactor const& f, Dim const& rows)
@@ -217,7 +120,7 @@ private:
         auto const q = sequenceOf(size_t(f.leaf) - at_.carried, rows);
         if (!q)
             return {};
-        if (auto const sum = isBehind(*q) ? std::nullopt : resolveOutside(*q, f))
+        if (auto const sum = q->isBehind() ? std::nullopt : resolveOutside(*q, f))
             return sum;
         if (q->width > kMostColumns)
             return {};
@@ -346,21 +249,16 @@ private:
                                     [&](CellFactor const& f) { return resolve(f, rowsOf); });
         if (!cell || !mayTake(*cell, reader, i, rows))
             return false;
-        TW_ASSIGN(ir::Node * n, make(*cell, i, rows));
+        std::map<int, Sequence> sequences;
+        for (int leaf : leavesOf(*cell))
+            sequences.emplace(leaf, *sequenceAt(leaf, rows));
+        TW_ASSIGN(ir::Node * n, makeRecurrence(maker_, *cell, sequences, loop_.inputs[i],
+                                               cell->c < 0 ? nullptr : loop_.inputs[size_t(cell->c)]));
         if (!n)
             return false;
         return replace(*cell, i, *n);
     }
 
-    std::vector<int> leavesOf(RecurrentCell const& cell) const
-    {
-        std::vector<int> leaves;
-        for (CellGate const& g : cell.gates)
-            for (auto const& [source, block] : g.x)
-                if (std::find(leaves.begin(), leaves.end(), source.leaf) == leaves.end())
-                    leaves.push_back(source.leaf);
-        return leaves;
-    }
     bool mayTake(RecurrentCell const& cell, CellReader const& reader, size_t i, Dim const& rows)
     {
         auto const leave = [&](char const* why) {
@@ -374,7 +272,7 @@ private:
             if (!q || q->width < 1 || (leaf != leaves[0] && q->reverse != reverse))
                 return leave("its inputs do not go the same way");
             reverse = q->reverse;
-            Dim const& steps = isBehind(*q) ? q->lead.back() : q->lead[size_t(q->axis)];
+            Dim const& steps = q->isBehind() ? q->lead.back() : q->lead[size_t(q->axis)];
             if (!isTrips(loop_.inputs[at_.count()], steps))
                 return leave("its trips are not known to be the steps of its input");
         }
@@ -412,202 +310,6 @@ private:
                 if (needed.contains(v) && v != body_.outputs[i])
                     needed.insert((*n)->inputs.begin(), (*n)->inputs.end());
         return !needed.contains(body_.inputs[i]) && (cell.c < 0 || !needed.contains(body_.inputs[size_t(cell.c)]));
-    }
-
-    // ---- the node
-
-    // [count, rows] of a product's matrix, with zeros around up to `all` rows, of which the block's first is `first`.
-    Result<ir::Value*> matrix(CellBlock const& b, int64_t first, int64_t all)
-    {
-        CellFactor const& f = b.factor;
-        Shape const shape = f.transposed ? Shape{Dim(f.width), Dim(f.height)} : Shape{Dim(f.height), Dim(f.width)};
-        TW_ASSIGN(ir::Value * v, maker_.reshaped(maker_.brought(f.value), shape));
-        bool const whole = f.row == 0 && f.rows == f.height && f.begin == 0 && f.count == f.width;
-        if (!whole) {
-            std::vector<int64_t> start{f.row, f.begin}, size{f.rows, f.count};
-            if (f.transposed) {
-                std::swap(start[0], start[1]);
-                std::swap(size[0], size[1]);
-            }
-            TW_ASSIGN(v, maker_.part(v, start, size));
-        }
-        if (!f.transposed) {
-            TW_ASSIGN(v, maker_.transposed(v, {1, 0}));
-        }
-        if (f.rows != all) {
-            TW_ASSIGN(v, maker_.part(v, {0, -first}, {f.count, all}));
-        }
-        return maker_.scaled(v, b.scale);
-    }
-    Result<ir::Value*> vector(std::vector<CellBlock> const& blocks, double number, DataType type, int64_t hidden)
-    {
-        ir::Value* sum = nullptr;
-        for (CellBlock const& b : blocks) {
-            TW_ASSIGN(ir::Value * v,
-                      maker_.reshaped(maker_.brought(b.factor.value), {ir::volume(b.factor.value->shape)}));
-            if (!v->shape[0].is(hidden) || b.factor.begin != 0) {
-                TW_ASSIGN(v, maker_.part(v, {b.factor.begin}, {hidden}));
-            }
-            TW_ASSIGN(v, maker_.scaled(v, b.scale));
-            TW_ASSIGN(sum, maker_.sum(sum, v));
-        }
-        if (!sum || number != 0) {
-            TW_ASSIGN(sum, maker_.sum(sum, maker_.filled(type, {hidden}, number)));
-        }
-        return sum;
-    }
-    // [1, all elements]
-    Result<ir::Value*> row(std::vector<ir::Value*> const& parts, int64_t hidden)
-    {
-        TW_ASSIGN(ir::Value * v, maker_.joined(parts, 0));
-        return maker_.reshaped(v, {Dim(1), Dim(int64_t(parts.size()) * hidden)});
-    }
-    Result<ir::Value*> inputWeights(RecurrentCell const& cell, std::vector<int> const& leaves, DataType type,
-                                    Dim const& rows)
-    {
-        int64_t const hidden = cell.attrs.hidden;
-        int64_t all = 0;
-        std::vector<ir::Value*> gates;
-        for (CellGate const& g : cell.gates) {
-            std::vector<ir::Value*> parts;
-            all = 0;
-            for (int leaf : leaves) {
-                int64_t const width = sequenceAt(leaf, rows)->width;
-                ir::Value* sum = nullptr;
-                for (auto const& [source, block] : g.x)
-                    if (source.leaf == leaf) {
-                        TW_ASSIGN(ir::Value * v, matrix(block, source.begin, width));
-                        TW_ASSIGN(sum, maker_.sum(sum, v));
-                    }
-                parts.push_back(sum ? sum : maker_.filled(type, {hidden, width}, 0));
-                all += width;
-            }
-            TW_ASSIGN(ir::Value * gate, maker_.joined(parts, 1));
-            gates.push_back(gate);
-        }
-        TW_ASSIGN(ir::Value * w, maker_.joined(gates, 0));
-        return maker_.reshaped(w, {Dim(1), Dim(int64_t(gates.size()) * hidden), Dim(all)});
-    }
-    Result<ir::Value*> stateWeights(RecurrentCell const& cell, DataType type)
-    {
-        int64_t const hidden = cell.attrs.hidden;
-        std::vector<ir::Value*> gates;
-        for (CellGate const& g : cell.gates) {
-            ir::Value* sum = nullptr;
-            for (CellBlock const& b : g.h) {
-                TW_ASSIGN(ir::Value * v, matrix(b, 0, hidden));
-                TW_ASSIGN(sum, maker_.sum(sum, v));
-            }
-            gates.push_back(sum ? sum : maker_.filled(type, {hidden, hidden}, 0));
-        }
-        TW_ASSIGN(ir::Value * r, maker_.joined(gates, 0));
-        return maker_.reshaped(r, {Dim(1), Dim(int64_t(gates.size()) * hidden), Dim(hidden)});
-    }
-    Result<ir::Value*> biases(RecurrentCell const& cell, DataType type)
-    {
-        bool const any = std::any_of(cell.gates.begin(), cell.gates.end(), [](CellGate const& g) {
-            return !g.bias.empty() || !g.stateBias.empty() || g.number != 0 || g.stateNumber != 0;
-        });
-        if (!any)
-            return static_cast<ir::Value*>(nullptr);
-        std::vector<ir::Value*> parts;
-        for (bool ofState : {false, true})
-            for (CellGate const& g : cell.gates) {
-                TW_ASSIGN(ir::Value * v, vector(ofState ? g.stateBias : g.bias, ofState ? g.stateNumber : g.number,
-                                                type, cell.attrs.hidden));
-                parts.push_back(v);
-            }
-        return row(parts, cell.attrs.hidden);
-    }
-    Result<ir::Value*> peepholes(RecurrentCell const& cell, DataType type)
-    {
-        if (!cell.hasPeepholes)
-            return static_cast<ir::Value*>(nullptr);
-        std::vector<ir::Value*> parts;
-        for (size_t g : {0, 1, 2}) {
-            TW_ASSIGN(ir::Value * v, vector(cell.gates[g].peepholes, 0, type, cell.attrs.hidden));
-            parts.push_back(v);
-        }
-        return row(parts, cell.attrs.hidden);
-    }
-    // [steps, sequences..., width]
-    Result<ir::Value*> stepsFirst(Sequence const& q)
-    {
-        std::vector<int64_t> order{q.axis};
-        if (isBehind(q)) {
-            for (int d = 0; d < q.value->rank(); ++d)
-                if (d != q.axis)
-                    order.push_back(d);
-            TW_ASSIGN(ir::Value * v, maker_.transposed(q.value, order));
-            Shape shape{q.lead.back()};
-            shape.insert(shape.end(), q.lead.begin(), q.lead.end() - 1);
-            shape.push_back(Dim(q.width));
-            return maker_.reshaped(v, shape);
-        }
-        Shape shape = q.lead;
-        shape.push_back(Dim(q.width));
-        TW_ASSIGN(ir::Value * v, maker_.reshaped(q.value, shape));
-        for (int64_t d = 0; d < int64_t(shape.size()); ++d)
-            if (d != q.axis)
-                order.push_back(d);
-        return v ? maker_.transposed(v, order) : Result<ir::Value*>(v);
-    }
-    Result<ir::Value*> inputs(std::vector<int> const& leaves, Dim const& rows)
-    {
-        std::vector<ir::Value*> parts;
-        for (int leaf : leaves) {
-            Sequence const q = *sequenceAt(leaf, rows);
-            TW_ASSIGN(ir::Value * v, stepsFirst(q));
-            if (v && !parts.empty()) {
-                Shape shape = parts[0]->shape;
-                shape.back() = Dim(q.width);
-                TW_ASSIGN(v, maker_.reshaped(v, shape));
-            }
-            if (!v)
-                return v;
-            parts.push_back(v);
-        }
-        return maker_.joined(parts, parts[0]->rank() - 1);
-    }
-
-    // Null where a shape cannot be said.
-    Result<ir::Node*> make(RecurrentCell const& cell, size_t i, Dim const& rows)
-    {
-        using namespace ops::recurrence;
-        ir::Node* const none = nullptr;
-        std::vector<int> const leaves = leavesOf(cell);
-        DataType const type = body_.inputs[i]->type;
-        TW_ASSIGN(ir::Value * x, inputs(leaves, rows));
-        if (!x)
-            return none;
-        Shape state = x->shape;
-        state[0] = Dim(1);
-        state.back() = Dim(cell.attrs.hidden);
-        std::vector<ir::Value*> list(kInputs, nullptr);
-        list[kX] = x;
-        TW_ASSIGN(list[kH0], maker_.reshaped(loop_.inputs[i], state));
-        if (cell.c >= 0) {
-            TW_ASSIGN(list[kC0], maker_.reshaped(loop_.inputs[size_t(cell.c)], state));
-        }
-        if (!list[kH0] || (cell.c >= 0 && !list[kC0]))
-            return none;
-        TW_ASSIGN(list[kR], stateWeights(cell, type));
-        TW_ASSIGN(list[kW], inputWeights(cell, leaves, type, rows));
-        TW_ASSIGN(list[kBias], biases(cell, type));
-        TW_ASSIGN(list[kPeepholes], peepholes(cell, type));
-        while (!list.back())
-            list.pop_back();
-        auto attrs = std::make_unique<ops::recurrence::Attrs>(cell.attrs);
-        attrs->direction = sequenceAt(leaves[0], rows)->reverse ? Direction::kReverse : Direction::kForward;
-        if (attrs->functions == std::vector<int64_t>(attrs->functions.size(), -1) || hasDefaultFunctions(*attrs)) {
-            attrs->functions.clear();
-            attrs->alpha.clear();
-            attrs->beta.clear();
-        }
-        TW_ASSIGN(ir::Node * n, maker_.node(ops::recurrence::def(), std::move(attrs), list, "cell"));
-        for (size_t k = 1; k < n->outputs.size(); ++k)
-            n->outputs[k]->name = n->name + (k == 1 ? ".h" : ".c");
-        return n;
     }
 
     // ---- in place of the loop
@@ -739,7 +441,7 @@ private:
     ir::Graph& body_;
     ops::loop::Attrs const attrs_;
     ops::loop::Layout const at_;
-    Maker maker_;
+    NodeMaker maker_;
     CellTerms terms_;
     std::vector<Sequence> resolved_;
     std::map<int64_t, ir::Value*> diagonals_;

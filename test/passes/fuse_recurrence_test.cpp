@@ -120,10 +120,12 @@ private:
     {
         using ops::matrix_multiply::MatrixOperation;
         GraphMaker& m = outside ? out_ : body_;
-        while (w->rank() < x->rank()) {
+        if (w->rank() < x->rank()) {
             ops::shuffle::Attrs a;
             a.hasReshape = true;
-            a.reshape = {1, w->shape[w->shape.size() - 2].value(), w->shape.back().value()};
+            a.reshape.assign(size_t(x->rank() - 2), 1);
+            for (ir::Dim const& d : w->shape)
+                a.reshape.push_back(d.value());
             w = m.add(ops::shuffle::def(), a, {w}, "reshape");
         }
         ops::matrix_multiply::Attrs const a(x->rank() == 1 ? MatrixOperation::kVector : MatrixOperation::kNone,

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The op `recurrence` of a cell that was found, and the nodes that bring its inputs into shape.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/tensor.h"
+#include "ops/concatenation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/recurrent_cell.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+// Nodes in front of one node.
+class NodeMaker
+{
+public:
+    NodeMaker(ir::Graph& g, ir::Node& before) : g_(g), before_(before) {}
+
+    Result<ir::Node*> node(ir::OpDef const& op, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
+                           std::string const& name)
+    {
+        TW_ASSIGN(ir::Node * n, g_.addNode(op, std::move(attrs), std::move(inputs), before_.name + "." + name, {},
+                                           g_.positionOf(&before_)));
+        n->layers = before_.layers;
+        n->outputs[0]->name = n->name;
+        return n;
+    }
+    Result<ir::Value*> value(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs,
+                             std::string const& name)
+    {
+        TW_ASSIGN(ir::Node * n, node(op, attrs.clone(), std::move(inputs), name));
+        return n->outputs[0];
+    }
+    // Null where attributes cannot say the shape.
+    Result<ir::Value*> reshaped(ir::Value* v, ir::Shape const& shape)
+    {
+        if (v->shape == shape)
+            return v;
+        return addReshape(g_, v, shape, g_.positionOf(&before_));
+    }
+    Result<ir::Value*> transposed(ir::Value* v, std::vector<int64_t> const& permutation)
+    {
+        if (std::is_sorted(permutation.begin(), permutation.end()))
+            return v;
+        ops::shuffle::Attrs a;
+        a.firstTranspose = permutation;
+        return value(ops::shuffle::def(), a, {v}, "transposed");
+    }
+    Result<ir::Value*> part(ir::Value* v, std::vector<int64_t> start, std::vector<int64_t> size, int64_t stride = 1)
+    {
+        ops::slice::Attrs a;
+        a.stride.assign(start.size(), 1);
+        a.stride[0] = stride;
+        a.mode = ops::slice::Mode::kFill; // zeros around a block of a matrix
+        a.start = std::move(start);
+        a.size = std::move(size);
+        return value(ops::slice::def(), a, {v}, "part");
+    }
+    Result<ir::Value*> joined(std::vector<ir::Value*> const& parts, int axis)
+    {
+        if (parts.size() == 1)
+            return parts[0];
+        return value(ops::concatenation::def(), ops::concatenation::Attrs(axis), parts, "joined");
+    }
+    Result<ir::Value*> sum(ir::Value* a, ir::Value* b)
+    {
+        using namespace ops::elementwise;
+        return a ? value(def(), Attrs(Operation::kSum), {a, b}, "sum") : Result<ir::Value*>(b);
+    }
+    Result<ir::Value*> scaled(ir::Value* v, double scale)
+    {
+        using namespace ops::elementwise;
+        if (scale == 1)
+            return v;
+        Extents ones;
+        for (int d = 0; d < v->rank(); ++d)
+            ones.push(1);
+        return value(def(), Attrs(Operation::kProd), {v, filled(v->type, ones, scale)}, "scaled");
+    }
+    ir::Value* filled(DataType type, Extents const& dims, double number)
+    {
+        Tensor t(type, dims);
+        for (int64_t i = 0; i < t.ref().count(); ++i)
+            t.ref().set(i, number);
+        return g_.addConstant(before_.name + ".constant", type, dims, t.data());
+    }
+    // A value of this graph, or a constant of any.
+    ir::Value* brought(ir::Value* v)
+    {
+        return v->isConstant() ? g_.addConstant(v->name, v->type, ir::extentsOf(v->shape), v->constant) : v;
+    }
+
+private:
+    ir::Graph& g_;
+    ir::Node& before_;
+};
+
+// A tensor of steps whose rows are steps x sequences: `value` in the shape lead + [width], with steps at `axis`.
+struct Sequence
+{
+    ir::Value* value = nullptr;
+    ir::Shape lead;
+    int axis = 0;
+    int64_t width = 0;
+    bool reverse = false;
+    bool isBehind() const { return size_t(axis) > lead.size() - 1; } // steps come behind columns
+};
+
+// Leaves that gates read as inputs, each once.
+std::vector<int> leavesOf(RecurrentCell const& cell);
+// Null where attributes cannot say a shape.
+Result<ir::Node*> makeRecurrence(NodeMaker& maker, RecurrentCell const& cell, std::map<int, Sequence> const& sequences,
+                                 ir::Value* h0, ir::Value* c0);
+
+} // namespace tw::passes

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include <limits>
+
 #include "ops/scatter/op.h"
 
 namespace tw::ops::scatter {
@@ -62,6 +64,40 @@ void cases(CaseList& list)
     scatter("nd_blocks", nd, f32({3, 4, 2, 5}), at({2, 3, 2}), f32({2, 3, 2, 5}));
     scatter("nd_four", nd, f32({3, 4, 2, 5}), at({17, 4}), f32({17}));
     scatter("nd_rank_8", nd, f32({2, 1, 2, 1, 2, 3, 2, 3}), at({5, 8}), f32({5}));
+    auto reducing = [](Attrs a, Reduction r) {
+        a.reduction = r;
+        return a;
+    };
+    double const nan = std::numeric_limits<double>::quiet_NaN();
+    scatter("add_by_hand", reducing(element(1), Reduction::kAdd), x23, at({2, 4}, {1, 1, -2, 3, 0, 2, 2, -4}),
+            f32({2, 4}, {10, 20, 30, 40, 50, 60, 70, 80}), {{1, 62, 3, 54, 5, 136}});
+    scatter("mul_by_hand", reducing(element(0), Reduction::kMul), x23, at({3, 2}, {0, 1, 0, 1, 1, -1}),
+            f32({3, 2}, {2, 3, 5, 7, 11, 0.5}), {{10, 2, 3, 44, 52.5, 6}});
+    scatter("min_by_hand", reducing(element(0), Reduction::kMin), f32({4}, {1, 2, nan, 4}), at({5}, {0, 0, 1, 2, 3}),
+            f32({5}, {-1, -2, 3, 0, nan}), {{-2, 2, nan, nan}});
+    scatter("max_by_hand", reducing(element(0), Reduction::kMax), f32({4}, {1, 2, nan, 4}), at({5}, {0, 0, 1, 2, 3}),
+            f32({5}, {7, 6, 1, 0, nan}), {{7, 2, nan, nan}});
+    scatter("add_nd_by_hand", reducing(nd, Reduction::kAdd), x23, at({3, 1}, {1, 1, 2}),
+            f32({3, 3}, {10, 20, 30, 1, 2, 3, 9, 9, 9}), {{1, 2, 3, 15, 27, 39}});
+    scatter("add_integers_wrap", reducing(element(0), Reduction::kAdd), at({2}, {2147483647, -5}), at({3}, {0, 0, 1}),
+            at({3}, {1, 1, -7}), {{-2147483647, -12}});
+    scatter("mul_integers_wrap", reducing(element(0), Reduction::kMul), at({2}, {65536, 3}), at({3}, {0, 1, 1}),
+            at({3}, {65537, -5, 7}), {{65536, -105}});
+    for (Reduction r : {Reduction::kAdd, Reduction::kMul, Reduction::kMin, Reduction::kMax})
+        for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt32}) {
+            std::string const name = "reduce_" + std::to_string(int(r)) + "_" + nameOf(t);
+            scatter(name, reducing(element(1), r), input(t, {3, 5, 7}), at({2, 9, 6}), input(t, {2, 9, 6}));
+            scatter(name + "_rows", reducing(nd, r), input(t, {9, 33}), at({5, 1}), input(t, {5, 33}));
+            scatter(name + "_tuples", reducing(nd, r), input(t, {3, 4, 5}), at({61, 3}), input(t, {61}));
+        }
+    Attrs const add = reducing(element(0), Reduction::kAdd);
+    scatter("add_no_updates", add, x23, at({0, 3}), f32({0, 3}), {{1, 2, 3, 4, 5, 6}});
+    scatter("add_empty_data", add, f32({0, 3}), at({2, 3}), f32({2, 3}), {{}});
+    scatter("add_empty_slices", reducing(nd, Reduction::kAdd), f32({2, 0}), at({3, 1}), f32({3, 0}), {{}});
+    scatter("add_shared_lines", add, f32({70, 700}), at({290, 699}), f32({290, 699}));
+    scatter("add_shared_rows", reducing(nd, Reduction::kAdd), f32({300, 768}), at({700, 1}), f32({700, 768}));
+    scatter("add_rank_8", reducing(element(6), Reduction::kAdd), f32({2, 1, 2, 1, 2, 3, 2, 3}),
+            at({2, 1, 2, 1, 2, 3, 2, 3}), f32({2, 1, 2, 1, 2, 3, 2, 3}));
     // Distributed among workers; slices of all the widths that are copied in ways of their own.
     scatter("shared_rows", nd, f32({300, 768}), at({70, 1}), f32({70, 768}));
     scatter("shared_one_slice", nd, f32({2, 50000}), at({3, 1}), f32({3, 50000}));

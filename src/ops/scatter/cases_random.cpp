@@ -26,6 +26,12 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         for (int i = k; i < x.rank; ++i)
             u.push(x[i]);
     }
+    if (d.chance(40)) {
+        a.reduction = Reduction(d.from(1, 4));
+        DataType const t = d.chance(30) ? DataType::kInt32 : d.type();
+        list.add(name, a, {input(t, x), input(DataType::kInt32, j), input(t, u)});
+        return;
+    }
     DataType const t = d.chance(30) ? DataType::kInt8 : d.type();
     list.add(name, a, {input(t, x), input(DataType::kInt32, j), input(t, u)});
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/scatter/cpu_slots.h"
 #include "ops/scatter/op.h"
 #include "tactic/vector_tactic.h"
 
@@ -9,31 +10,11 @@ namespace tw::ops::scatter {
 
 namespace {
 
-constexpr int64_t kOutside = -1;
-
-// Where index i of a dimension of `size` elements points.
-int64_t resolve(int32_t i, int64_t size)
-{
-    int64_t const p = i < 0 ? i + size : i;
-    return p >= 0 && p < size ? p : kOutside;
-}
-
-// The slice of y that `k` indices name.
-int64_t sliceAt(int32_t const* index, int k, Extents const& dims)
-{
-    int64_t at = 0;
-    for (int d = 0; d < k; ++d) {
-        int64_t const p = resolve(index[d], dims[d]);
-        if (p == kOutside)
-            return kOutside;
-        at = at * dims[d] + p;
-    }
-    return at;
-}
-
 Result<void> runPlain(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
+    if (a.reduction != Reduction::kNone)
+        return runReduction(a, args);
     TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
     int64_t const bytes = sizeOf(y.type);
     if (y.count() > 0)
@@ -63,7 +44,7 @@ Result<void> runPlain(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain};
+constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain, reductionBytes};
 
 // Every piece owns a range of y: it copies x there, then writes what of the updates falls into it. No two workers
 // touch one byte, and updates of one place come in their order.
@@ -154,6 +135,8 @@ Result<void> runShared(ir::Node const& node, RunArgs& args)
     TensorRef const &j = args.inputs[1], &y = args.outputs[0];
     if (y.count() == 0)
         return {};
+    if (a.reduction != Reduction::kNone)
+        return runReduction(a, args);
     int64_t const block = a.mode == Mode::kNd ? y.dims.volume(int(j.dims[j.dims.rank - 1]), y.dims.rank) : 1;
     if (block > 1)
         scatterSlices(args);
@@ -166,7 +149,7 @@ Result<void> runShared(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared};
+constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared, reductionBytes};
 
 } // namespace
 

@@ -54,6 +54,77 @@ CudaSource sourceOf(Problem const& problem)
     return out;
 }
 
+// What both kinds of kernels are told of the tuples.
+Params paramsOf(Attrs const& a, RunArgs const& args)
+{
+    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    Params p;
+    p.x = x.data;
+    p.j = j.data;
+    p.u = u.data;
+    p.y = y.data;
+    p.slots = uint64_t(slotsOf(a, j.dims, y.dims));
+    if (a.mode == Mode::kNd) {
+        p.indices = int32_t(j.dims[j.dims.rank - 1]);
+        for (int k = 0; k < p.indices; ++k) {
+            p.size[k] = y.dims[k];
+            p.stride[k] = y.dims.volume(k + 1, p.indices);
+        }
+    } else {
+        Extents strides = stridesOf(y.dims);
+        p.isElement = 1;
+        p.size[0] = y.dims[int(a.axis)];
+        p.stride[0] = strides[int(a.axis)];
+        strides[int(a.axis)] = 0;
+        p.loop.set(u.dims);
+        p.loop.setStrides(0, strides);
+    }
+    return p;
+}
+
+CudaSource reductionSourceOf(Problem const& problem)
+{
+    DataType const t = problem.outputs[0].type;
+    bool const isInteger = t == DataType::kInt32;
+    return {.text = cuda::type("Element", cuda::storageOf(t)) + cuda::type("Number", isInteger ? "int" : "float") +
+                    cuda::flag("kIsInteger", isInteger) +
+                    cuda::constant("kReduction", int64_t(problem.node->attrsAs<Attrs>().reduction)) +
+                    cuda::include("ops/scatter/scatter_reduction.cuh"),
+            .names = {"scatter_begin", "scatter_reduce", "scatter_end"},
+            .wide = isWide(problem),
+            .isDependent = true};
+}
+
+class ReductionKernels final : public CudaKernels
+{
+public:
+    explicit ReductionKernels(Problem const& problem)
+        : CudaKernels(reductionSourceOf(problem)), attrs_(problem.node->attrsAs<Attrs>())
+    {}
+    int64_t workspaceBytes(std::span<TensorRef const>, std::span<TensorRef const> outputs) const override
+    {
+        return outputs[0].type == DataType::kHalf ? outputs[0].count() * int64_t(sizeof(float)) : 0;
+    }
+    Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
+    {
+        TensorRef const &u = args.inputs[2], &y = args.outputs[0];
+        if (y.count() == 0)
+            return {};
+        Params p = paramsOf(attrs_, args);
+        p.last = y.type == DataType::kHalf ? args.workspace : nullptr;
+        p.units = uint64_t(y.count());
+        p.count = uint64_t(u.count());
+        p.block = cuda::divBy(tuplesOf(attrs_, y.dims, args.inputs[1].dims).block);
+        TW_TRY(launch(0, blocksFor(y.count(), kThreads), kThreads, p));
+        if (u.count() > 0)
+            TW_TRY(launch(1, blocksFor(u.count(), kThreads), kThreads, p));
+        return p.last ? launch(2, blocksFor(y.count(), kThreads), kThreads, p) : Result<void>{};
+    }
+
+private:
+    Attrs const& attrs_;
+};
+
 class PlainKernels final : public CudaKernels
 {
 public:
@@ -75,34 +146,12 @@ private:
 
 Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
 {
-    Attrs const& a = attrs_;
-    TensorRef const &x = args.inputs[0], &j = args.inputs[1], &u = args.inputs[2], &y = args.outputs[0];
+    TensorRef const &x = args.inputs[0], &u = args.inputs[2], &y = args.outputs[0];
     int64_t const bytes = sizeOf(y.type);
     if (y.count() == 0)
         return {};
-    Params p;
-    p.x = x.data;
-    p.j = j.data;
-    p.u = u.data;
-    p.y = y.data;
-    p.slots = uint64_t(slotsOf(a, j.dims, y.dims));
-    int64_t slice = 1; // elements
-    if (a.mode == Mode::kNd) {
-        p.indices = int32_t(j.dims[j.dims.rank - 1]);
-        for (int k = 0; k < p.indices; ++k) {
-            p.size[k] = y.dims[k];
-            p.stride[k] = y.dims.volume(k + 1, p.indices);
-        }
-        slice = y.dims.volume(p.indices, y.dims.rank);
-    } else {
-        Extents strides = stridesOf(y.dims);
-        p.isElement = 1;
-        p.size[0] = y.dims[int(a.axis)];
-        p.stride[0] = strides[int(a.axis)];
-        strides[int(a.axis)] = 0;
-        p.loop.set(u.dims);
-        p.loop.setStrides(0, strides);
-    }
+    Params p = paramsOf(attrs_, args);
+    int64_t const slice = tuplesOf(attrs_, y.dims, args.inputs[1].dims).block; // elements
     p.tuples = uint64_t(u.count() / slice);
     p.last = p.tuples > 1 ? args.workspace : nullptr;
     int64_t const copied = unitOf(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
@@ -119,7 +168,14 @@ Result<void> PlainKernels::run(CudaLaunch const& launch, RunArgs& args) const
     return launch(kernelOf(1 + kernelsOfUnits_, bytes, unit), blocksFor(int64_t(p.count), kThreads), kThreads, p);
 }
 
-constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, makeKernels<PlainKernels>};
+std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
+{
+    if (problem.node->attrsAs<Attrs>().reduction != Reduction::kNone)
+        return std::make_unique<ReductionKernels>(problem);
+    return std::make_unique<PlainKernels>(problem);
+}
+
+constexpr CudaTactic kPlain{"scatter_any_plain_cuda", 1, generate};
 
 } // namespace
 

@@ -71,7 +71,8 @@ void propagateContent(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
     auto const *x = ctx.content(0), *j = ctx.content(1), *u = ctx.content(2);
-    if (!x || !j || !u || !isStatic(ctx.shape(0)) || !isStatic(ctx.shape(1)) || !isStatic(ctx.shape(2)))
+    if (a.reduction != Reduction::kNone || !x || !j || !u || !isStatic(ctx.shape(0)) || !isStatic(ctx.shape(1)) ||
+        !isStatic(ctx.shape(2)))
         return;
     Extents const dims = extentsOf(ctx.shape(0)), updates = extentsOf(ctx.shape(2)), strides = stridesOf(dims);
     bool const known = std::all_of(j->begin(), j->end(), [](Dim const& d) { return d.isConst(); });
@@ -107,6 +108,10 @@ Result<void> infer(ir::InferContext& ctx)
     auto const& a = ctx.attrs<Attrs>();
     if (a.mode < Mode::kElement || a.mode > Mode::kNd)
         return ctx.error("mode " + std::to_string(int(a.mode)) + " is unknown (allowed: 0 and 1)");
+    if (a.reduction < Reduction::kNone || a.reduction > Reduction::kMax)
+        return ctx.error("reduction " + std::to_string(int(a.reduction)) + " is unknown (allowed: 0..4)");
+    if (a.reduction != Reduction::kNone && !isFloating(ctx.type(0)) && ctx.type(0) != DataType::kInt32)
+        return ctx.error("data " + ctx.describe(0) + " must be f32, f16 or i32 where updates are reduced");
     if (ctx.rank(0) < 1)
         return ctx.error("data " + ctx.describe(0) + " must have at least one dimension");
     if (ctx.type(1) != DataType::kInt32)
@@ -136,6 +141,14 @@ void domain(ir::Node const& node, int input, Domain& d)
 }
 
 } // namespace
+
+Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices)
+{
+    if (a.mode == Mode::kElement)
+        return {indices.volume(), 1};
+    int const k = int(indices[indices.rank - 1]);
+    return {indices.volume(0, indices.rank - 1), x.volume(k, x.rank)};
+}
 
 ir::OpDef const& def()
 {

@@ -1,9 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tactic/reference.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "ops/scatter/op.h"
 
 namespace tw::ops::scatter {
+
+namespace {
+
+double reduced(Reduction r, double a, double b)
+{
+    if (r == Reduction::kAdd)
+        return a + b;
+    if (r == Reduction::kMul)
+        return a * b;
+    if (std::isnan(a) || std::isnan(b))
+        return a + b;
+    return r == Reduction::kMin ? std::min(a, b) : std::max(a, b);
+}
+// Of 32 bits, which wrap.
+int64_t reduced(Reduction r, int64_t a, int64_t b)
+{
+    if (r == Reduction::kAdd || r == Reduction::kMul)
+        return int32_t(uint32_t(r == Reduction::kAdd ? a + b : a * b));
+    return r == Reduction::kMin ? std::min(a, b) : std::max(a, b);
+}
+
+} // namespace
 
 Result<void> reference(RefContext& ctx)
 {
@@ -17,6 +42,18 @@ Result<void> reference(RefContext& ctx)
     };
     for (int64_t i = 0; i < y.count(); ++i)
         copy(x, i, i);
+    bool const isReduced = a.reduction != Reduction::kNone;
+    std::vector<double> sums(isReduced && isFloating(y.type) ? size_t(y.count()) : 0); // rounded once, at the end
+    for (size_t i = 0; i < sums.size(); ++i)
+        sums[i] = x.get(int64_t(i));
+    auto put = [&](int64_t i, int64_t to) {
+        if (!isReduced)
+            copy(u, i, to);
+        else if (isFloating(y.type))
+            y.set(to, sums[size_t(to)] = reduced(a.reduction, sums[size_t(to)], u.get(i)));
+        else
+            y.setInt(to, reduced(a.reduction, y.getInt(to), u.getInt(i)));
+    };
     if (u.count() == 0)
         return {};
     Extents const yStrides = stridesOf(y.dims), jStrides = stridesOf(j.dims);
@@ -50,7 +87,7 @@ Result<void> reference(RefContext& ctx)
         for (int d = 0; inside && d < y.dims.rank; ++d)
             offset += to[d] * yStrides[d];
         if (inside)
-            copy(u, at, offset);
+            put(at, offset);
         ++at;
     } while (c.next());
     return {};

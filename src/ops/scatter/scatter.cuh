@@ -4,27 +4,10 @@
 //   type Element; int kEach: units of the copy for a thread
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
-#include "ops/scatter/scatter_params.h"
+#include "ops/scatter/slots.cuh"
 
 namespace tw::ops::scatter {
 
-// Negative: outside.
-TW_INLINE i64 slotOf(Params const& p, idx t)
-{
-    off at[1] = {0};
-    if (p.isElement)
-        locate<8>(p.loop, t, at);
-    i64 slot = at[0];
-    i32 const* const j = static_cast<i32 const*>(p.j) + t * idx(p.indices);
-    for (int k = 0; k < p.indices; ++k) {
-        i64 const index = j[k], c = index < 0 ? index + p.size[k] : index;
-        if (c < 0 || c >= p.size[k])
-            return -1;
-        slot += c * p.stride[k];
-    }
-    return slot;
-}
 template <class U>
 TW_INLINE void copy(Params const& p)
 {

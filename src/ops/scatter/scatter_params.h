@@ -9,7 +9,8 @@ namespace tw::ops::scatter {
 struct Params
 {
     void const *x = nullptr, *j = nullptr, *u = nullptr;
-    void *y = nullptr, *last = nullptr;         // last: of each slot, 1 + the tuple, or 0; null: every tuple counts
+    // Of each slot, 1 + the tuple, or 0; null: every tuple counts. Of a reduction: its numbers; null: y holds them.
+    void *y = nullptr, *last = nullptr;
     cuda::u64 units = 0, tail = 0;              // of the copy; elements after its units
     cuda::u64 slots = 0, tuples = 0, count = 0; // count: units of u
     cuda::Loop<1> loop;                         // element: over u, what its coordinates say of the slot

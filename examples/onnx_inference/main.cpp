@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <NvInfer.h>
@@ -163,16 +164,37 @@ bool compare(std::string const& name, float const* got, TensorFile const& want)
     return good;
 }
 
+// Memory of one output. Its shape may depend on the data, so that only the run knows it.
+class Output : public nvinfer1::IOutputAllocator
+{
+public:
+    ~Output() override { static_cast<void>(cudaFree(device_)); }
+    void* reallocateOutput(char const*, void*, uint64_t size, uint64_t) noexcept override
+    {
+        if (size > size_ || !device_) {
+            static_cast<void>(cudaFree(device_));
+            device_ = nullptr;
+            size_ = std::max<uint64_t>(size, 1);
+            if (cudaMalloc(&device_, size_) != cudaSuccess)
+                return nullptr;
+        }
+        return device_;
+    }
+    void notifyShape(char const*, nvinfer1::Dims const& dims) noexcept override { dims_ = dims; }
+
+    void const* device() const { return device_; }
+    std::vector<int64_t> dims() const { return {dims_.d, dims_.d + dims_.nbDims}; }
+
+private:
+    void* device_ = nullptr;
+    uint64_t size_ = 0;
+    nvinfer1::Dims dims_{};
+};
+
 bool runSet(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context, DataSet const& set,
             cudaStream_t stream)
 {
-    struct Binding
-    {
-        std::string name;
-        void* device;
-        size_t bytes;
-    };
-    std::vector<Binding> outputs;
+    std::vector<std::pair<std::string, std::unique_ptr<Output>>> outputs;
     std::vector<void*> owned;
     std::vector<std::string> hostInputs; // alive until the stream is done
     size_t nextInput = 0;
@@ -194,26 +216,22 @@ bool runSet(nvinfer1::ICudaEngine& engine, nvinfer1::IExecutionContext& context,
         char const* name = engine.getIOTensorName(i);
         if (engine.getTensorIOMode(name) != nvinfer1::TensorIOMode::kOUTPUT)
             continue;
-        nvinfer1::Dims const d = context.getTensorShape(name);
-        size_t bytes = sizeof(float);
-        for (int32_t k = 0; k < d.nbDims; ++k)
-            bytes *= static_cast<size_t>(d.d[k]);
-        void* device = nullptr;
-        check(cudaMalloc(&device, std::max<size_t>(bytes, 1)));
-        owned.push_back(device);
-        require(context.setTensorAddress(name, device), "setTensorAddress failed");
-        outputs.push_back(Binding{name, device, bytes});
+        outputs.emplace_back(name, std::make_unique<Output>());
+        require(context.setOutputAllocator(name, outputs.back().second.get()), "setOutputAllocator failed");
     }
     require(context.enqueueV3(stream), "enqueueV3 failed");
     bool good = true;
     for (size_t k = 0; k < outputs.size(); ++k) {
+        std::string const& name = outputs[k].first;
+        Output const& output = *outputs[k].second;
         TensorFile const& want = set.outputs.at(k);
-        require(want.type == TensorFile::kFloat32 && want.bytes.size() == outputs[k].bytes,
-                "output " + outputs[k].name + " has another size than the recorded one");
-        std::vector<float> got(outputs[k].bytes / sizeof(float));
-        check(cudaMemcpyAsync(got.data(), outputs[k].device, outputs[k].bytes, cudaMemcpyDeviceToHost, stream));
+        require(want.type == TensorFile::kFloat32 && want.dims == output.dims(),
+                "output " + name + " has another type or shape than the recorded one");
+        std::vector<float> got(static_cast<size_t>(want.count()));
+        check(cudaMemcpyAsync(got.data(), output.device(), got.size() * sizeof(float), cudaMemcpyDeviceToHost, stream));
         check(cudaStreamSynchronize(stream));
-        good = compare(outputs[k].name, got.data(), want) && good;
+        good = compare(name, got.data(), want) && good;
+        require(context.setOutputAllocator(name.c_str(), nullptr), "setOutputAllocator failed");
     }
     for (void* p : owned)
         check(cudaFree(p));

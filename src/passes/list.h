@@ -16,6 +16,7 @@ Result<bool> hoistInvariants(ir::Graph& g, PassContext const& ctx);
 Result<bool> expandPowers(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseCumulativeSum(ir::Graph& g, PassContext const& ctx);
 Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx);
+Result<bool> fuseScatterReduction(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeIdentities(ir::Graph& g, PassContext const& ctx);
 Result<bool> removeDeadRows(ir::Graph& g, PassContext const& ctx);
 Result<bool> foldPadding(ir::Graph& g, PassContext const& ctx);

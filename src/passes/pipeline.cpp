@@ -19,6 +19,7 @@ std::vector<Pass> const& pipeline()
         {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
         {"constants_into_regions", constantsIntoRegions, Form::kImported, Form::kImported, 1},
         {"inline_regions", inlineRegions, Form::kImported, Form::kImported, 1},
+        {"fuse_scatter_reduction", fuseScatterReduction, Form::kImported, Form::kImported, 1},
         {"hoist_invariants", hoistInvariants, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},

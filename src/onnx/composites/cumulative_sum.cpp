@@ -33,6 +33,8 @@ void importCumSum(ImportContext& ctx)
     Sizes const size = ctx.sizesOf(*x);
     Size const length = size[size_t(axis)];
     int64_t const reach = length.known() ? length.value : kLongest;
+    if (x->getType() == DataType::kBOOL) // what PyTorch writes for the sum of a mask
+        x = &ctx.cast(*x, DataType::kINT32);
     if (exclusive)
         x = &moved(ctx, *x, size, axis, direction);
     for (int64_t window = 1; window < reach; window *= 2)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onnx/importer.h"
+#include "onnx/positions.h"
 #include "onnx/weights.h"
 
 namespace tw::onnx {
@@ -81,16 +82,31 @@ void importSize(ImportContext& ctx)
     ctx.setOutput(0, ctx.asScalar(ctx.product(ctx.sizesOf(ctx.tensor(0)))));
 }
 
+// column - row of every place of a matrix: kINT32, [rows, columns].
+ITensor& diagonals(ImportContext& ctx, Size const& rows, Size const& columns)
+{
+    ITensor& row = ctx.unsqueeze(positions(ctx, rows), {1});
+    return ctx.elementwise(positions(ctx, columns), row, Op::kSUB);
+}
+
 void importEyeLike(ImportContext& ctx)
 {
     Dims const d = ctx.input(0).dims();
-    ctx.check(d.nbDims == 2 && isStatic(d), "the input must be a matrix of known size, its shape is " + describe(d));
+    if (d.nbDims != 2)
+        ctx.invalid("the input must be a matrix, its shape is " + describe(d));
     DataType type = ctx.input(0).type();
     if (ctx.hasAttr("dtype"))
         ctx.check(dataTypeOf(int(std::clamp<int64_t>(ctx.attrInt("dtype", 0), 0, 1000)), type) &&
                       type != DataType::kUINT8,
                   "dtype " + onnxTypeName(int(ctx.attrInt("dtype", 0))) + " cannot be imported");
     int64_t const k = ctx.attrInt("k", 0);
+    if (!isStatic(d)) {
+        Sizes const sizes = ctx.sizesOf(ctx.tensor(0));
+        ITensor& diagonal = diagonals(ctx, sizes[0], sizes[1]);
+        ITensor& wanted = ctx.scalarLike(double(k), diagonal);
+        ctx.setOutput(0, ctx.cast(ctx.elementwise(diagonal, wanted, Op::kEQUAL), type));
+        return;
+    }
     Constant y = ctx.newConstant(type, d);
     for (int64_t i = 0; i < d.d[0]; ++i)
         if (k > -d.d[0] && k < d.d[1] && i + k >= 0 && i + k < d.d[1])
@@ -103,16 +119,17 @@ void importTrilu(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
     Dims const d = x.getDimensions();
-    ctx.check(d.nbDims >= 2 && d.d[d.nbDims - 1] >= 0 && d.d[d.nbDims - 2] >= 0,
-              "the last two dimensions must be known, the shape is " + describe(d));
-    int64_t const rows = d.d[d.nbDims - 2], columns = d.d[d.nbDims - 1];
-    Dims matrix{2, {int32_t(rows), int32_t(columns)}};
-    Constant offset = ctx.newConstant(DataType::kINT32, matrix);
-    for (int64_t i = 0; i < offset.count; ++i)
-        ctx.store(offset, i, double(i % columns - i / columns));
+    if (d.nbDims < 2)
+        ctx.invalid("the input must have two dimensions at least, its shape is " + describe(d));
+    Sizes const sizes = ctx.sizesOf(x);
+    Size const &rows = sizes[sizes.size() - 2], &columns = sizes[sizes.size() - 1];
     ITensor& k = ctx.hasInput(1) ? ctx.tensor(1) : ctx.scalar(0, DataType::kINT32, 0);
     bool const upper = ctx.attrInt("upper", 1) != 0;
-    ITensor& dropped = ctx.elementwise(ctx.asTensor(Value(offset)), k, upper ? Op::kLESS : Op::kGREATER);
+    ITensor& dropped = ctx.elementwise(diagonals(ctx, rows, columns), k, upper ? Op::kLESS : Op::kGREATER);
+    if (x.getType() == DataType::kBOOL) {
+        ctx.setOutput(0, ctx.elementwise(x, ctx.unary(dropped, nvinfer1::UnaryOperation::kNOT), Op::kAND));
+        return;
+    }
     ctx.setOutput(0, ctx.select(dropped, ctx.scalarLike(0, x), x));
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: scripts/gpu/stage.sh [FOLDER]        (build/gpu when not given; ignored by git)
-# Builds what a GPU machine needs and puts it into one folder of at most 40 MiB: stripped programs and libraries (those
+# Builds what a GPU machine needs and puts it into one folder of at most 48 MiB: stripped programs and libraries (those
 # that such a machine may lack too), the trained models, and run.sh. Carry the folder there and start its run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -46,7 +46,7 @@ find "$folder/bin" -size +4M -exec gzip -n {} +
 
 kib=$(du -sk "$folder" | cut -f1)
 echo "$folder: $((kib / 1024)) MiB"
-if [ "$kib" -gt 40960 ]; then
-    echo "$folder is larger than 40 MiB" >&2
+if [ "$kib" -gt 49152 ]; then
+    echo "$folder is larger than 48 MiB" >&2
     exit 1
 fi

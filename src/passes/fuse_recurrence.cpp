@@ -461,6 +461,8 @@ Result<bool> fuseRecurrence(ir::Graph& g, PassContext const& ctx)
             i = size_t(-1); // from the start: nodes have moved, and there may be another cell
         changed = changed || fused;
     }
+    if (changed)
+        g.eraseUnusedValues();
     return changed;
 }
 

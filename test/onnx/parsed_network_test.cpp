@@ -450,17 +450,6 @@ TEST(OnnxOpsets, ScatterThatCombines)
     EXPECT_NE(f.error().find("reduction 'average'"), std::string::npos) << f.error();
 }
 
-// What is large beyond reason says why.
-TEST(OnnxOpsets, ScatterThatCombinesTooMuch)
-{
-    OneNode n("ScatterElements", 18, {1 << 22});
-    n.ints({1, -1, 1, 2, 3}).numbers({5, -7, 2, 1, 1}).text("reduction", "add");
-    Fixture f;
-    EXPECT_FALSE(f.parse(n.m));
-    EXPECT_EQ(f.code(), ErrorCode::kUNSUPPORTED_NODE);
-    EXPECT_NE(f.error().find("2^24 at most"), std::string::npos) << f.error();
-}
-
 TEST(OnnxOpsets, ResizeOfSomeAxes)
 {
     std::vector<float> const twice{0, 0, 1, 1, 2, 2, 3, 3};

@@ -109,7 +109,7 @@ TEST(SlowLayers, EnginesThatNameTheirLayersNameTheseToo)
 TEST(SlowLayers, ALayerThatTakesTooLongForWhatItDoes)
 {
     Network m;
-    ILRNLayer* lrn = m.network->addLRN(*m.input("x", {1, 64, 56, 56}), 5, 1e-4F, 0.75F, 1);
+    ILRNLayer* lrn = m.network->addLRN(*m.input("x", {1, 64, 56, 56}), 15, 1e-4F, 0.75F, 1);
     lrn->setName("lrn");
     m.output(lrn->getOutput(0), "y");
     m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);

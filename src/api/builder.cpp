@@ -10,6 +10,7 @@
 #include "api/host_memory.h"
 #include "api/io_formats.h"
 #include "api/layer_report.h"
+#include "api/max_threads.h"
 #include "api/memory_usage.h"
 #include "api/network.h"
 #include "api/plugin_graph.h"
@@ -409,17 +410,11 @@ ILogger* IBuilder::getLogger() const noexcept
 bool IBuilder::setMaxThreads(int32_t maxThreads) noexcept
 {
     BuilderObject& b = self(this);
-    if (maxThreads < 1) {
-        b.reporter.error(
-            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
-        return false;
-    }
-    b.maxThreads = maxThreads;
-    return true;
+    return tw::api::setMaxThreads(b.reporter, b.maxThreads, maxThreads);
 }
 int32_t IBuilder::getMaxThreads() const noexcept
 {
-    return std::max(1, self(this).maxThreads);
+    return tw::api::getMaxThreads(self(this).maxThreads);
 }
 
 } // namespace nvinfer1

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "api/max_threads.h"
 #include "device/thread_pool.h"
 #include "runtime/constants_of.h"
 
@@ -271,17 +272,11 @@ ILogger* IRefitter::getLogger() const noexcept
 bool IRefitter::setMaxThreads(int32_t maxThreads) noexcept
 {
     RefitterObject& r = self(this);
-    if (maxThreads < 1) {
-        r.reporter.error(
-            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
-        return false;
-    }
-    r.maxThreads = maxThreads;
-    return true;
+    return tw::api::setMaxThreads(r.reporter, r.maxThreads, maxThreads);
 }
 int32_t IRefitter::getMaxThreads() const noexcept
 {
-    return std::max(1, self(this).maxThreads);
+    return tw::api::getMaxThreads(self(this).maxThreads);
 }
 
 } // namespace nvinfer1

@@ -6,6 +6,7 @@
 
 #include "api/engine.h"
 #include "api/io_formats.h"
+#include "api/max_threads.h"
 #include "api/memory_usage.h"
 #include "api/plugin_graph.h"
 #include "device/thread_pool.h"
@@ -165,17 +166,11 @@ ILogger* IRuntime::getLogger() const noexcept
 bool IRuntime::setMaxThreads(int32_t maxThreads) noexcept
 {
     RuntimeObject& r = self(this);
-    if (maxThreads < 1) {
-        r.reporter.error(
-            invalidArgument("setMaxThreads: " + std::to_string(maxThreads) + " threads; at least 1 is needed"));
-        return false;
-    }
-    r.maxThreads = maxThreads;
-    return true;
+    return tw::api::setMaxThreads(r.reporter, r.maxThreads, maxThreads);
 }
 int32_t IRuntime::getMaxThreads() const noexcept
 {
-    return std::max(1, self(this).maxThreads);
+    return tw::api::getMaxThreads(self(this).maxThreads);
 }
 
 } // namespace nvinfer1

@@ -7,7 +7,8 @@
 // Expects Form::kFused: stands after fuse_activation, which has given the gate's product its bias and activation, and
 // before fuse_pointwise, which would take what follows two halves. On GPUs tiles that hold both halves exist for
 // capability 9.0 alone, and only there they are made. The op's reference is the oracle: the node has no body.
-// Leaves alone: halves or products that others read, wishes of the user that differ, and on CPUs long sums of two products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
+// Leaves alone: halves or products that others read, wishes of the user that differ, and on CPUs long sums of two
+// products, so few rows that kernels for them read the weights at memory's rate, or a number of rows that is not known.
 #include <algorithm>
 #include <cstring>
 

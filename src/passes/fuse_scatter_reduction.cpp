@@ -135,12 +135,8 @@ Result<bool> fuse(ir::Graph& g, ir::Node& loop)
 
 Result<bool> fuseScatterReduction(ir::Graph& g, PassContext const&)
 {
-    std::vector<ir::Node*> loops;
-    for (auto const& n : g.nodes)
-        if (n->op->regions == ir::RegionKind::kLoop)
-            loops.push_back(n.get());
     bool changed = false;
-    for (ir::Node* loop : loops) {
+    for (ir::Node* loop : loopsOf(g)) {
         TW_ASSIGN(bool const fused, fuse(g, *loop));
         changed = changed || fused;
     }

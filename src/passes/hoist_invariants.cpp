@@ -11,6 +11,7 @@
 #include "ir/shape_values.h"
 #include "ops/loop/op.h"
 #include "passes/list.h"
+#include "passes/rewrite.h"
 
 namespace tw::passes {
 
@@ -110,12 +111,8 @@ private:
 
 Result<bool> hoistInvariants(ir::Graph& g, PassContext const&)
 {
-    std::vector<ir::Node*> loops;
-    for (auto const& n : g.nodes)
-        if (n->op->regions == ir::RegionKind::kLoop)
-            loops.push_back(n.get());
     bool changed = false;
-    for (ir::Node* loop : loops) {
+    for (ir::Node* loop : loopsOf(g)) {
         TW_ASSIGN(bool const hoisted, Hoister(g, *loop).run());
         changed = changed || hoisted;
     }

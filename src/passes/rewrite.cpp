@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/op_def.h"
+
 namespace tw::passes {
 
 bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to)
@@ -29,6 +31,15 @@ ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
     if (!v || !v->producer || v->quantization || g.isOutput(v) || g.useCount(v) != 1)
         return nullptr;
     return v->producer;
+}
+
+std::vector<ir::Node*> loopsOf(ir::Graph const& g)
+{
+    std::vector<ir::Node*> loops;
+    for (auto const& n : g.nodes)
+        if (n->op->regions == ir::RegionKind::kLoop)
+            loops.push_back(n.get());
+    return loops;
 }
 
 bool canJoin(ir::Node const& first, ir::Node const& second)

@@ -19,6 +19,8 @@ bool replaceValue(ir::Graph& g, ir::Value* from, ir::Value* to);
 // The node that makes `v` when nobody else reads it (no other use, no graph output, no quantization of its own); else
 // null.
 ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v);
+// The loops of a graph, not those inside of them.
+std::vector<ir::Node*> loopsOf(ir::Graph const& g);
 
 // Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
 // or the same, the type between them is as it was made.

@@ -198,29 +198,20 @@ private:
 };
 
 // The machine of control_flow.h.
-class Runner::Regions
+class Runner::Regions : public OpenRegions
 {
 public:
     using Place = TensorRef;
 
     Regions(Runner& parent, size_t index)
-        : p_(parent), step_(parent.block_.steps[index]), planned_(parent.inst_.regions[index]), args_(parent.args_)
+        : OpenRegions(parent.inst_, index, parent.arena_), p_(parent), args_(parent.args_)
     {
         args_.observer = nullptr;
         for (StepInput const& in : step_.inputs)
             inputs_.push_back(in.value >= 0 ? p_.inst_.refs[size_t(in.value)] : TensorRef{});
-        if (int64_t const offset = p_.inst_.workspaceOffset[index]; offset >= 0) {
-            std::vector<Instance const*> regions;
-            for (auto const& r : planned_)
-                regions.push_back(r.get());
-            workspace_ = at(p_.arena_, offset);
-            workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
-        }
     }
 
-    ir::Node const& node() const { return *step_.node; }
     std::vector<Place> const& inputs() const { return inputs_; }
-    bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
     TensorRef& ref(Place& p) const { return p; }
     TensorRef const& ref(Place const& p) const { return p; }
     Place place(TensorRef const& t) const { return t; }
@@ -231,27 +222,17 @@ public:
 
     Result<void> open(size_t r, std::vector<Extents> const& dims)
     {
-        if (r < planned_.size() && isFor(*planned_[r], dims)) {
-            instances_[r] = planned_[r].get();
-            return {};
-        }
-        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
-        instances_[r] = late_[r].get();
+        TW_TRY(openFor(r, dims));
         return {};
     }
-    Instance const& instance(size_t r) const { return *instances_[r]; }
     Result<void> reserve(RegionMemory const& memory)
     {
-        if (memory.sizeBytes > workspaceBytes_) {
-            TW_ASSIGN(void* const own, this->memory(memory.sizeBytes));
-            workspace_ = static_cast<std::byte*>(own);
-        }
+        TW_TRY(reserveBytes(memory.sizeBytes, [&](int64_t bytes) { return this->memory(bytes); }));
         for (size_t r = 0; r < 2; ++r)
             if (instances_[r])
                 runners_[r].emplace(*instances_[r], workspace_, args_);
         return {};
     }
-    std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
     Result<void*> memory(int64_t bytes)
     {
         memory_.emplace_back(DataType::kInt8, Extents{bytes});
@@ -319,14 +300,8 @@ public:
 
 private:
     Runner& p_;
-    LoadedStep const& step_;
-    std::vector<std::unique_ptr<Instance>> const& planned_;
     ExecuteArgs args_;
     std::vector<Place> inputs_;
-    std::byte* workspace_ = nullptr;
-    int64_t workspaceBytes_ = 0;
-    std::unique_ptr<Instance> late_[2];
-    Instance* instances_[2] = {};
     std::optional<Runner> runners_[2];
     std::vector<Tensor> memory_;
 };

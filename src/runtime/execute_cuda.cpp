@@ -225,22 +225,15 @@ private:
 };
 
 // The machine of control_flow.h.
-class CudaRunner::Regions
+class CudaRunner::Regions : public OpenRegions
 {
 public:
     using Place = HostDevice;
 
     Regions(CudaRunner& parent, size_t index)
-        : p_(parent), step_(parent.block_.steps[index]), planned_(parent.inst_.regions[index]), args_(parent.args_)
+        : OpenRegions(parent.inst_, index, parent.args_.arena), p_(parent), args_(parent.args_)
     {
         args_.observer = nullptr;
-        if (int64_t const offset = p_.inst_.workspaceOffset[index]; offset >= 0) {
-            std::vector<Instance const*> regions;
-            for (auto const& r : planned_)
-                regions.push_back(r.get());
-            workspace_ = at(p_.args_.arena, offset);
-            workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
-        }
     }
     // What regions read comes to the device; what the host has, it keeps.
     Result<void> gather()
@@ -258,9 +251,7 @@ public:
         return {};
     }
 
-    ir::Node const& node() const { return *step_.node; }
     std::vector<Place> const& inputs() const { return inputs_; }
-    bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
     TensorRef& ref(Place& p) const { return p.device; }
     TensorRef const& ref(Place const& p) const { return p.device; }
     Place place(TensorRef const& t) const { return {t, {}}; }
@@ -282,29 +273,18 @@ public:
 
     Result<void> open(size_t r, std::vector<Extents> const& dims)
     {
-        if (r < planned_.size() && isFor(*planned_[r], dims)) {
-            instances_[r] = planned_[r].get();
-            return {};
-        }
-        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
-        TW_TRY(uploadContents(*late_[r], p_.device_));
-        instances_[r] = late_[r].get();
-        return {};
+        TW_ASSIGN(bool const isLate, openFor(r, dims));
+        return isLate ? uploadContents(*late_[r], p_.device_) : Result<void>();
     }
-    Instance const& instance(size_t r) const { return *instances_[r]; }
     Result<void> reserve(RegionMemory const& memory)
     {
-        if (memory.sizeBytes > workspaceBytes_) {
-            TW_ASSIGN(void* const own, this->memory(memory.sizeBytes));
-            workspace_ = static_cast<std::byte*>(own);
-        }
+        TW_TRY(reserveBytes(memory.sizeBytes, [&](int64_t bytes) { return this->memory(bytes); }));
         args_.arena = workspace_;
         for (size_t r = 0; r < 2; ++r)
             if (instances_[r])
                 runners_[r] = std::make_unique<CudaRunner>(*instances_[r], args_);
         return {};
     }
-    std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
     Result<void*> memory(int64_t bytes)
     {
         TensorRef t{DataType::kInt8, {bytes}, nullptr};
@@ -398,14 +378,8 @@ public:
 
 private:
     CudaRunner& p_;
-    LoadedStep const& step_;
-    std::vector<std::unique_ptr<Instance>> const& planned_;
     ExecuteArgs args_; // of the regions
     std::vector<Place> inputs_;
-    std::byte* workspace_ = nullptr;
-    int64_t workspaceBytes_ = 0;
-    std::unique_ptr<Instance> late_[2];
-    Instance* instances_[2] = {};
     std::unique_ptr<CudaRunner> runners_[2];
     std::vector<TensorRef> wanted_;
     std::vector<Tensor> kept_[2]; // results of the last two runs that the host has

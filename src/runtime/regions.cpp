@@ -91,4 +91,27 @@ RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const>
     return m;
 }
 
+OpenRegions::OpenRegions(Instance const& around, size_t step, void* arena)
+    : step_(around.block->steps[step]), planned_(around.regions[step])
+{
+    int64_t const offset = around.workspaceOffset[step];
+    if (offset < 0)
+        return;
+    std::vector<Instance const*> regions;
+    for (auto const& r : planned_)
+        regions.push_back(r.get());
+    workspace_ = at(arena, offset);
+    workspaceBytes_ = regionMemory(node(), regions).sizeBytes;
+}
+
+Result<bool> OpenRegions::openFor(size_t r, std::vector<Extents> const& dims)
+{
+    bool const isPlanned = r < planned_.size() && isFor(*planned_[r], dims);
+    if (!isPlanned) {
+        TW_ASSIGN(late_[r], resolveLate(*step_.regions[r], dims));
+    }
+    instances_[r] = isPlanned ? planned_[r].get() : late_[r].get();
+    return !isPlanned;
+}
+
 } // namespace tw::runtime

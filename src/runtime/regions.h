@@ -30,6 +30,40 @@ struct RegionMemory
 // `regions`: null for those that are not used.
 RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const> regions);
 
+// The regions of one step while it runs: an instance each, and the workspace.
+class OpenRegions
+{
+public:
+    // `arena`: of the block around.
+    OpenRegions(Instance const& around, size_t step, void* arena);
+
+    ir::Node const& node() const { return *step_.node; }
+    bool has(size_t i) const { return i < step_.inputs.size() && step_.inputs[i].value >= 0; }
+    Instance const& instance(size_t r) const { return *instances_[r]; }
+    std::byte* reserved(int64_t offset) const { return at(workspace_, offset); }
+
+protected:
+    // Whether the instance was made for these shapes now: none was there.
+    Result<bool> openFor(size_t r, std::vector<Extents> const& dims);
+    // `memory(bytes)` gives more, where the planned workspace is smaller.
+    template <class Memory>
+    Result<void> reserveBytes(int64_t bytes, Memory&& memory)
+    {
+        if (bytes > workspaceBytes_) {
+            TW_ASSIGN(void* const own, memory(bytes));
+            workspace_ = static_cast<std::byte*>(own);
+        }
+        return {};
+    }
+
+    LoadedStep const& step_;
+    std::vector<std::unique_ptr<Instance>> const& planned_;
+    std::byte* workspace_ = nullptr;
+    int64_t workspaceBytes_ = 0;
+    std::unique_ptr<Instance> late_[2];
+    Instance* instances_[2] = {};
+};
+
 // Parts of tensors that begin at multiples of this may stand where they are for every kernel.
 inline constexpr int64_t kPartAlignment = 16;
 

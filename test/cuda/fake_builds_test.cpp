@@ -3,10 +3,8 @@
 // provider brings tactics that run the reference on the double's memory, which is the host's.
 #include <algorithm>
 
-#include <dlfcn.h>
-
 #include "builder/build.h"
-#include "device/cuda/target.h"
+#include "cuda/fake_target.h"
 #include "interp/interp.h"
 #include "ops/activation/op.h"
 #include "ops/convolution/op.h"
@@ -19,20 +17,6 @@
 namespace tw::test {
 
 namespace {
-
-Result<std::shared_ptr<cuda::Target const>> fakeTarget()
-{
-    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
-    if (!library)
-        return internalError(dlerror());
-    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
-    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
-    TW_ASSIGN(auto driver, cuda::Driver::open());
-    TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
-    cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
-    return std::shared_ptr<cuda::Target const>(
-        std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(recorder))));
-}
 
 // Computes where nobody has written yet, which is so in checks alone: it takes no time when it is timed.
 class ReferenceKernel final : public ops::Kernel

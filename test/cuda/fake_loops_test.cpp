@@ -4,9 +4,8 @@
 #include <cstdlib>
 #include <ctime>
 
-#include <dlfcn.h>
-
 #include "cases/draw.h"
+#include "cuda/fake_target.h"
 #include "ir/shape_values.h"
 #include "ir/text.h"
 #include "runtime/capture_cuda.h"
@@ -17,20 +16,6 @@
 namespace tw::test {
 
 namespace {
-
-Result<std::shared_ptr<cuda::Target const>> fakeTarget()
-{
-    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW);
-    if (!library)
-        return internalError(dlerror());
-    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
-    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
-    TW_ASSIGN(auto driver, cuda::Driver::open());
-    TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
-    cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
-    return std::shared_ptr<cuda::Target const>(
-        std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(recorder))));
-}
 
 class ReferenceKernel final : public ops::Kernel
 {

@@ -3,10 +3,8 @@
 // differ in little have images of their own, and none is loaded for another layer.
 #include <cstdlib>
 
-#include <dlfcn.h>
-
 #include "builder/build.h"
-#include "device/cuda/target.h"
+#include "cuda/fake_target.h"
 #include "ops/layer_norm/op.h"
 #include "ops/reduce/op.h"
 #include "support/graph_maker.h"
@@ -15,20 +13,6 @@
 namespace tw::test {
 
 namespace {
-
-Result<std::shared_ptr<cuda::Target const>> fakeTarget()
-{
-    static void* const library = dlopen(TW_FAKE_DRIVER, RTLD_NOW); // found by everybody under the driver's name
-    if (!library)
-        return internalError(dlerror());
-    *static_cast<int*>(dlsym(library, "twFakeVersion")) = 13000;
-    *static_cast<int*>(dlsym(library, "twFakeCapability")) = 90;
-    TW_ASSIGN(auto driver, cuda::Driver::open());
-    TW_ASSIGN(auto device, cuda::Device::open(driver, 0));
-    cuda::SearchPath const recorder{{TW_NVRTC_RECORDER}, {}, {}};
-    return std::shared_ptr<cuda::Target const>(
-        std::make_shared<cuda::Target>(cuda::Target::of(device, std::make_shared<cuda::LazyCompiler>(recorder))));
-}
 
 ops::layer_norm::Attrs norm(double epsilon)
 {

@@ -34,10 +34,10 @@ passes::PassContext passContext(Options const& options, Log& log)
             .target = options.cuda ? describe(*options.cuda) : describe(ops::thisCpu()),
             .refittable = options.refittable,
             .half = options.half,
-            .int8 = options.int8,
-            .ranges = options.ranges.empty() ? nullptr : &options.ranges,
             .constraints = options.constraints,
-            .recipes = options.recipes};
+            .recipes = options.recipes,
+            .int8 = options.int8,
+            .ranges = options.ranges.empty() ? nullptr : &options.ranges};
 }
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)

@@ -102,10 +102,10 @@ public:
                                       .target = ctx_.target,
                                       .refittable = ctx_.refittable,
                                       .half = ctx_.half,
-                                      .int8 = ctx_.int8,
-                                      .ranges = ctx_.ranges,
                                       .constraints = ctx_.constraints,
-                                      .recipes = ctx_.recipes};
+                                      .recipes = ctx_.recipes,
+                                      .int8 = ctx_.int8,
+                                      .ranges = ctx_.ranges};
             Options options = options_;
             options.dumpFolder = nullptr;
             Runner rest(*left.graph, context, options);

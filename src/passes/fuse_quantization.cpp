@@ -94,6 +94,10 @@ public:
 
     Result<bool> run()
     {
+        if (std::any_of(g_.nodes.begin(), g_.nodes.end(),
+                        [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
+            TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
+        }
         for (size_t i = 0; i < g_.nodes.size() && ctx_.target.cpu(); ++i) {
             ir::Node& n = *g_.nodes[i];
             if (n.outputs[0]->type == DataType::kInt8)
@@ -165,7 +169,7 @@ private:
         ir::Value const* const unit =
             step && isHomogeneous(epilogue.activation) && (!bias || bias->isConstant()) ? step : nullptr;
         std::vector<ir::Value*> inputs = n.inputs;
-        inputs.resize(Epilogue::kOutputScale + 1);
+        inputs.resize(Epilogue::kEnd);
         inputs[0] = x->integers;
         inputs[1] = w->integers;
         Extents const scales{w->isPerTensor() ? 1 : channels.count};
@@ -199,7 +203,7 @@ private:
         }
         while (!inputs.back())
             inputs.pop_back();
-        epilogue.outputType = step ? DataType::kInt8 : y->type;
+        epilogue.outputType = int32_t(step ? DataType::kInt8 : y->type);
         std::vector<ir::Value*> const read{n.inputs[0], n.inputs[1], residual};
         return replace(n, std::move(attrs), std::move(inputs), quantizers, read);
     }

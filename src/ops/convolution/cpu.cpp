@@ -11,6 +11,10 @@ namespace {
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
+    if (sumsIntegers(node)) {
+        convolveIntegersPlain(a, args.inputs, args.outputs[0], args.workspace);
+        return {};
+    }
     auto optional = [&](size_t i) { return i < args.inputs.size() ? args.inputs[i] : TensorRef{}; };
     convolvePlain(a.kind(), a, args.inputs[0], args.inputs[1], optional(2), optional(3), a.epilogue.activation,
                   args.outputs[0], args.workspace);

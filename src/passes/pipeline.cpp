@@ -98,7 +98,14 @@ public:
         std::vector<Alternative> out;
         for (Left& left : left_) {
             NullLog quiet;
-            PassContext const context{quiet, ctx_.target, ctx_.refittable, ctx_.half, ctx_.constraints, ctx_.recipes};
+            PassContext const context{.log = quiet,
+                                      .target = ctx_.target,
+                                      .refittable = ctx_.refittable,
+                                      .half = ctx_.half,
+                                      .constraints = ctx_.constraints,
+                                      .recipes = ctx_.recipes,
+                                      .int8 = ctx_.int8,
+                                      .ranges = ctx_.ranges};
             Options options = options_;
             options.dumpFolder = nullptr;
             Runner rest(*left.graph, context, options);

@@ -153,6 +153,8 @@ private:
     bool allWant(ir::Value const& x, ir::Node const& n, ir::Node const& q)
     {
         for (ir::Node const* r : readersOf(g_, &x)) {
+            if (isQuantize(r) && isPerTensor(*r) && haveSameScale(*r->inputs[1], *q.inputs[1], ctx_))
+                continue;
             if (r->op != n.op || !movesElements(*r) || g_.isOutput(r->outputs[0]))
                 return false;
             for (ir::Node const* s : readersOf(g_, r->outputs[0]))

@@ -85,6 +85,7 @@ public:
                 sums.push_back(n.get());
         for (ir::Node* n : sums)
             TW_TRY(quantizeWeights(*n));
+        g_.eraseUnusedValues();
         ctx_.log.info("INT8: " + std::to_string(sums_.size()) + " layers by dynamic ranges");
         return true;
     }

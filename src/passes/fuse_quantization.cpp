@@ -236,7 +236,8 @@ private:
             g_.replaceAllUses(n.outputs[0], y);
         }
         for (ir::Node* q : quantizers) {
-            joinOrigins(*made, *made, *q);
+            if (!q->layers.empty()) // else it is of a range, and no layer of the network
+                joinOrigins(*made, *made, *q);
             if (!replaceValue(g_, q->outputs[0], y))
                 return internalError("'" + q->name + "' makes an output that cannot be renamed");
             g_.eraseNode(q);

@@ -201,6 +201,8 @@ private:
                                            v->name + " to INT8", {}, position));
         TW_ASSIGN(ir::Node * d, g_.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(),
                                            {q->outputs[0], scale}, v->name + " from INT8", {}, position + 1));
+        q->layers.clear();
+        d->layers.clear();
         q->outputs[0]->name = v->name + ".int8";
         d->outputs[0]->name = v->name + ".float";
         for (ir::Node* r : readers)

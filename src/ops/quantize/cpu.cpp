@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "families/elementwise/pointwise_jit.h"
 #include "ops/quantize/op.h"
 #include "tactic/blocks.h"
 #include "tactic/scale_axis.h"
@@ -38,11 +39,28 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"quantize_any_plain_cpu", 1, run};
 
+// The same as an emitted expression.
+Result<PointwiseSpec> specOf(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    PointwiseSpec spec;
+    spec.program.inputs = 2;
+    spec.program.steps = {{kernels::jit::PointwiseCode::kDiv, 0, 1}};
+    using Kind = PointwiseInput::Kind;
+    spec.inputs = {{0}, {1, a.axis < 0 ? Kind::kScalar : Kind::kChannel, std::max(a.axis, 0)}};
+    return spec;
+}
+
+using kernels::jit::Isa;
+constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
+constexpr PointwiseTactic kAvx512{"quantize_f32_jit_avx512", 1, Isa::kAvx512, specOf, kInt8};
+constexpr PointwiseTactic kAvx2{"quantize_f32_jit_avx2", 1, Isa::kAvx2, specOf, kInt8};
+
 } // namespace
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kPlain};
     return kList;
 }
 

@@ -98,15 +98,13 @@ public:
                         [](auto const& n) { return isQuantize(n.get()) || isDequantize(n.get()); })) {
             TW_ASSIGN(changed_, moveQuantization(g_, ctx_)); // the fusions have brought others together
         }
-        for (size_t i = 0; i < g_.nodes.size() && ctx_.target.cpu(); ++i) {
-            ir::Node& n = *g_.nodes[i];
-            if (n.outputs[0]->type == DataType::kInt8)
-                continue;
-            if (isSum(n))
-                TW_TRY(fuseSum(n));
-            else if (n.op == &ops::pooling::def())
-                TW_TRY(fusePooling(n));
-        }
+        std::vector<ir::Node*> nodes; // each goes when it is replaced, and no other one of them
+        for (auto const& n : g_.nodes)
+            if (ctx_.target.cpu() && n->outputs.size() == 1 && n->outputs[0]->type != DataType::kInt8 &&
+                (isSum(*n) || n->op == &ops::pooling::def()))
+                nodes.push_back(n.get());
+        for (ir::Node* n : nodes)
+            TW_TRY(isSum(*n) ? fuseSum(*n) : fusePooling(*n));
         TW_TRY(foldConstants());
         if (changed_)
             g_.eraseUnusedValues();

@@ -256,6 +256,21 @@ TEST(FuseQuantization, ReadersThatWantNumbersKeepThem)
     EXPECT_EQ(product->inputs[0]->type, DataType::kInt8);
 }
 
+TEST(FuseQuantization, OneBehindTheOther)
+{
+    GraphMaker m;
+    ir::Value* x = faked(m, m.input("x", ir::shapeOf({1, 4, 5, 5})), 0.125, "a");
+    for (int i = 0; i < 4; ++i) {
+        std::string const n = std::to_string(i);
+        x = m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2), {x, weights(m, {4, 4, 1, 1}, 0, "w" + n)},
+                  "conv" + n);
+        x = faked(m, x, 0.125, "b" + n);
+    }
+    m.output(x, "y");
+    checkPass(m.g, passes::fuseQuantization, true);
+    EXPECT_EQ(count(m.g, ops::dequantize::def()), 1);
+}
+
 TEST(FuseQuantization, ProductsOfActivations)
 {
     GraphMaker m;

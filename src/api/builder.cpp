@@ -7,6 +7,7 @@
 #include "api/algorithm_selector.h"
 #include "api/config.h"
 #include "api/engine.h"
+#include "api/explicit_quantization.h"
 #include "api/host_memory.h"
 #include "api/io_formats.h"
 #include "api/layer_report.h"
@@ -165,6 +166,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     TW_TRY(checkSettings(n, c, b.gpu != nullptr, b.reporter));
     plan::Contents contents;
     TW_ASSIGN(contents.graph, n.toGraph());
+    TW_TRY(checkExplicitQuantization(n, *contents.graph, c));
     auto const services = std::make_shared<PluginServices>(b.reporter, b.gpu, b.allocator, c.tacticSources);
     TW_TRY(settlePlugins(*contents.graph, services, c.has(BuilderFlag::kFP16)));
     contents.engineName = n.name;
@@ -222,6 +224,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.refittable = c.has(BuilderFlag::kREFIT);
     options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
+    options.int8 = c.has(BuilderFlag::kINT8);
+    options.ranges = takeRanges(*contents.graph);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
@@ -312,6 +316,7 @@ bool IBuilder::isNetworkSupported(INetworkDefinition const& network, IBuilderCon
         auto& n = const_cast<NetworkObject&>(objectOf(network));
         TW_TRY(checkSettings(n, objectOf(config), b.gpu != nullptr, b.reporter));
         TW_ASSIGN(auto graph, n.toGraph());
+        TW_TRY(checkExplicitQuantization(n, *graph, objectOf(config)));
         TW_TRY(ir::verify(*graph));
         TW_TRY(ioFormatsOf(n, *graph, false));
         return true;

@@ -338,7 +338,7 @@ TEST_P(Int8KernelTest, everyTile)
                 t.spec.epilogue.bias = pick(0, 1);
                 t.spec.epilogue.store = Int8Type(pick(0, 2));
                 if (pick(0, 1))
-                    t.spec.epilogue.residual = pick(0, 1) ? t.spec.epilogue.store : Int8Type::kInt8;
+                    t.spec.epilogue.residual = Int8Type(pick(0, 2));
                 Activation const kinds[] = {{ActivationKind::kRelu, 0, 0},
                                             {ActivationKind::kClip, -20, 70.5f},
                                             {ActivationKind::kLeakyRelu, 0.25f, 0},
@@ -368,7 +368,7 @@ TEST(Int8Kernel, refusesWhatItCannotEmit)
         EXPECT_TRUE(refused([&](auto& s) { s.rows = int8MaxRows(way.isa, way.dots, 1) + 1; }));
         EXPECT_TRUE(refused([](auto& s) { s.rows = 0; }));
         EXPECT_TRUE(refused([](auto& s) { s.vectors = 5; }));
-        EXPECT_TRUE(refused([](auto& s) { s.epilogue.residual = Int8Type::kHalf; }));
+        EXPECT_TRUE(refused([](auto& s) { s.epilogue.activation = Activation{ActivationKind(99), 0, 0}; }));
         EXPECT_TRUE(refused([](auto& s) { s.body.steps.push_back({0, 0, 0, 1, 5}); }));
     }
 }

@@ -28,7 +28,7 @@ struct Int8Epilogue
 {
     bool oneScale = false; // scale is one number; else one for each column
     bool bias = false;
-    std::optional<Int8Type> residual; // i8, or the type of C
+    std::optional<Int8Type> residual;
     std::optional<Activation> activation;
     bool outputScale = false;
     Int8Type store = Int8Type::kFloat;

@@ -252,8 +252,6 @@ Dots dotsOf(device::CpuInfo const& cpu, Isa isa)
 
 std::string Int8Epilogue::refusal() const
 {
-    if (residual && *residual != store && *residual != Int8Type::kInt8)
-        return "a float residual that has not the type of the result";
     if (activation && (int(activation->kind) < 0 || int(activation->kind) >= kActivationKinds))
         return "activation kind " + std::to_string(int(activation->kind)) + " (allowed: 0.." +
                std::to_string(kActivationKinds - 1) + ")";

@@ -108,7 +108,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
             x.options.packA = copies;
             x.options.l2Bytes = cpu.l2Bytes;
             x.options.threads = threads;
-            x.options.epilogue.bias = true;
+            x.options.epilogue.bias = x.options.epilogue.bounded = true;
             x.options.epilogue.store = kernels::jit::Int8Type::kInt8;
             int64_t const each = Int8Gemm::packedBytes(x.options, n, k);
             std::vector<kernels::Int8Offsets> offsets;

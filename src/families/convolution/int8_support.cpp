@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/int8_tactics.h"
+#include "families/elementwise/int8_bounds.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops {
@@ -53,13 +54,17 @@ Int8Ends::Int8Ends(Problem const& p)
       isOneScale_(p.inputs[Epilogue::kScale].dims.volume() == 1), hasBias_(isPresent(p, Epilogue::kBias)),
       hasOutputScale_(isPresent(p, Epilogue::kOutputScale))
 {
+    Extents const& w = p.inputs[1].dims;
+    auto const& a = p.node->attrsAs<convolution::Attrs>();
+    int64_t const factors = a.transposed ? w[0] / a.groups * w.volume(2, w.rank) : w.volume(1, w.rank);
+    isBounded_ = staysBounded(p, a.epilogue, double(factors));
     if (isPresent(p, Epilogue::kResidual))
         residual_ = int8TypeOf(p.inputs[Epilogue::kResidual].type);
 }
 
 kernels::jit::Int8Epilogue Int8Ends::epilogue(bool masked) const
 {
-    return {isOneScale_, hasBias_, residual_, activation_, hasOutputScale_, type_, masked};
+    return {isOneScale_, hasBias_, residual_, activation_, hasOutputScale_, type_, masked, isBounded_};
 }
 
 kernels::jit::Int8Output Int8Ends::output(RunArgs const& args, int64_t first) const

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "api/algorithm_selector.h"
+#include "api/calibration.h"
 #include "api/config.h"
 #include "api/engine.h"
 #include "api/explicit_quantization.h"
@@ -18,9 +19,11 @@
 #include "api/precision_settings.h"
 #include "api/profile_ranges.h"
 #include "builder/build.h"
+#include "builder/target_info.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
+#include "tactic/cpu_isa.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -254,6 +257,13 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
+    calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
+                                                .providers = options.tune.providers,
+                                                .workers = options.tune.buildWorkers,
+                                                .maxMemoryBytes = b.maxMemoryBytes,
+                                                .log = &b.reporter};
+    options.int8 = c.has(BuilderFlag::kINT8);
+    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, calibration, b.gpu.get(), b.reporter));
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));

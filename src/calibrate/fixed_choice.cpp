@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/fixed_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/engine.h"
+#include "tune/candidates.h"
+
+namespace tw::calibrate {
+
+namespace {
+
+struct Candidate
+{
+    ops::Tactic const* tactic = nullptr;
+    ops::Config config;
+    double estimate = INFINITY;
+};
+
+// The kernel's name stays empty where nothing fits: loading takes the op's plain tactic then.
+plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
+{
+    std::vector<Candidate> list;
+    for (ops::Tactic const* t : tune::candidates(*problem.node, options)) {
+        if (t->rounding() != ops::Rounding::kPlain || !ops::supportsFormats(*t, problem).ok)
+            continue;
+        for (ops::Config const& config : t->configs(problem)) {
+            double const estimate = t->estimate(problem, config);
+            list.push_back({t, config, estimate > 0 ? estimate : INFINITY});
+        }
+    }
+    std::stable_sort(list.begin(), list.end(),
+                     [](Candidate const& a, Candidate const& b) { return a.estimate < b.estimate; });
+    for (Candidate const& c : list)
+        if (auto image = c.tactic->build(problem, c.config); image.ok()) {
+            plan::Choice out;
+            out.tactic = c.tactic->id();
+            out.name = c.tactic->name();
+            out.version = c.tactic->version();
+            out.config = c.config;
+            out.image = std::move(*image);
+            return out;
+        }
+    return {};
+}
+
+} // namespace
+
+plan::Block chooseFixed(runtime::LoadedBlock const& block, runtime::Instance const& shapes,
+                        std::span<ops::TacticProvider const* const> providers)
+{
+    tune::Options options;
+    options.providers = providers;
+    plan::Block out;
+    for (size_t i = 0; i < block.steps.size(); ++i) {
+        runtime::LoadedStep const& step = block.steps[i];
+        plan::Step chosen;
+        chosen.node = int32_t(i);
+        for (size_t r = 0; r < step.regions.size(); ++r)
+            chosen.regions.push_back(chooseFixed(*step.regions[r], *shapes.regions[i][r], providers));
+        if (step.regions.empty())
+            chosen.choice = choose(runtime::problemOf(step, shapes, shapes, 1), options);
+        out.steps.push_back(std::move(chosen));
+    }
+    return out;
+}
+
+} // namespace tw::calibrate

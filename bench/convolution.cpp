@@ -365,6 +365,8 @@ std::vector<Candidate> candidatesOf(Work& w)
             for (ops::Config const& config : tactic->configs(w.problem)) {
                 Candidate c;
                 c.tactic = tactic->name();
+                if (f.inputs[0] == Format::kLinear)
+                    c.config = "linear";
                 for (int64_t v : config)
                     c.config += (c.config.empty() ? "" : ",") + std::to_string(v);
                 auto inputs = tune::inFormats(w.inputs, w.problem.inputs, c.storage);

@@ -18,8 +18,8 @@ struct Candidate
     double estimate = INFINITY;
 };
 
-// The kernel's name stays empty where nothing fits: loading takes the op's plain tactic then.
-plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
+// Best first.
+std::vector<Candidate> candidatesFor(ops::Problem const& problem, tune::Options const& options)
 {
     std::vector<Candidate> list;
     for (ops::Tactic const* t : tune::candidates(*problem.node, options)) {
@@ -32,7 +32,13 @@ plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
     }
     std::stable_sort(list.begin(), list.end(),
                      [](Candidate const& a, Candidate const& b) { return a.estimate < b.estimate; });
-    for (Candidate const& c : list)
+    return list;
+}
+
+// No tactic where nothing fits: loading takes the op's plain one then.
+plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
+{
+    for (Candidate const& c : candidatesFor(problem, options))
         if (auto image = c.tactic->build(problem, c.config); image.ok()) {
             plan::Choice out;
             out.tactic = c.tactic->id();
@@ -46,6 +52,29 @@ plan::Choice choose(ops::Problem const& problem, tune::Options const& options)
 }
 
 } // namespace
+
+Result<builder::FormatSummary> assignFixedFormats(ir::Graph& g, runtime::LoadedBlock const& block,
+                                                  runtime::Instance const& shapes,
+                                                  std::span<ops::TacticProvider const* const> providers)
+{
+    tune::Options options;
+    options.providers = providers;
+    options.heuristicOnly = true;
+    auto const timesOf = [&](ops::Problem const& problem, std::vector<ops::Formats> const& formats) {
+        std::vector<Result<double>> times;
+        for (ops::Formats const& f : formats) {
+            ops::Problem in = problem;
+            ops::setFormats(in, f);
+            std::vector<Candidate> const list = candidatesFor(in, options);
+            if (list.empty())
+                times.push_back(unsupported("no tactic works in these formats"));
+            else
+                times.push_back(std::isfinite(list[0].estimate) ? list[0].estimate : 0.);
+        }
+        return times;
+    };
+    return builder::assignFormats(g, block, shapes, shapes, options, builder::FormatPolicy::kLeastTime, timesOf, {});
+}
 
 plan::Block chooseFixed(runtime::LoadedBlock const& block, runtime::Instance const& shapes,
                         std::span<ops::TacticProvider const* const> providers)

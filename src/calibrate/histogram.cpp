@@ -78,6 +78,7 @@ struct Tally::Part
     uint32_t largest = 0;
     bool isFinite = true;
     int64_t values = 0;
+    alignas(64) float elements[kPiece]; // of a piece that does not lie there as floats in a row
 
     void clear(int doublings_)
     {
@@ -103,30 +104,45 @@ Tally::Tally(Workers& workers) : workers_(workers)
 
 Tally::~Tally() = default;
 
-void Tally::add(TensorRef const& values, Histogram& to)
+namespace {
+
+// `n` elements of a tensor from the one with this number on, pixel by pixel where they lie so; in `scratch` where they
+// are not floats in a row.
+float const* elementsAt(TensorRef const& t, int64_t begin, int64_t n, float* scratch)
 {
-    int64_t const n = values.count();
-    if (values.type == DataType::kFloat)
-        return add(values.as<float>(), n, to);
-    converted_.resize(size_t(n));
-    workers_.run((n + kPiece - 1) / kPiece, [&](int64_t p, int) {
-        for (int64_t i = p * kPiece; i < std::min(n, (p + 1) * kPiece); ++i)
-            converted_[size_t(i)] = halfToFloat(values.as<uint16_t>()[i]);
-    });
-    add(converted_.data(), n, to);
+    bool const isFloat = t.type == DataType::kFloat;
+    if (isFloat && t.format == Format::kLinear)
+        return t.as<float>() + begin;
+    if (!isFloat || !isByPixel(t.format)) {
+        for (int64_t i = 0; i < n; ++i)
+            scratch[i] = float(t.get(t.place(begin + i)));
+        return scratch;
+    }
+    int64_t const channels = t.dims[std::max(channelAxis(t.format, t.dims.rank), 0)], stride = t.pixelStride();
+    for (int64_t i = 0; i < n;) {
+        int64_t const channel = (begin + i) % channels, some = std::min(n - i, channels - channel);
+        std::copy_n(t.as<float>() + (begin + i) / channels * stride + channel, some, scratch + i);
+        i += some;
+    }
+    return scratch;
 }
 
-void Tally::add(float const* x, int64_t n, Histogram& to)
+} // namespace
+
+void Tally::add(TensorRef const& values, Histogram& to)
 {
     kernels::MagnitudeKernels const& k = kernelsHere();
-    int64_t const pieces = (n + kPiece - 1) / kPiece;
-    auto const pieceAt = [&](int64_t p) { return std::min(kPiece, n - p * kPiece); };
+    int64_t const n = values.count(), pieces = (n + kPiece - 1) / kPiece;
+    auto const sizeOf = [&](int64_t p) { return std::min(kPiece, n - p * kPiece); };
+    auto const pieceAt = [&](int64_t p, Part& part) {
+        return elementsAt(values, p * kPiece, sizeOf(p), part.elements);
+    };
     for (auto& part : parts_)
         part->clear(to.doublings);
     if (to.first == 0) {
         workers_.run(pieces, [&](int64_t p, int worker) {
-            uint32_t const bits = k.largest(x + p * kPiece, pieceAt(p));
             Part& part = *parts_[size_t(worker)];
+            uint32_t const bits = k.largest(pieceAt(p, part), sizeOf(p));
             part.isFinite = part.isFinite && bits < kInfinity;
             part.largest = bits < kInfinity ? std::max(part.largest, bits) : part.largest;
         });
@@ -144,16 +160,16 @@ void Tally::add(float const* x, int64_t n, Histogram& to)
     float const first = to.first, perUnit = binsPerUnit(first);
     workers_.run(pieces, [&](int64_t p, int worker) {
         Part& part = *parts_[size_t(worker)];
-        float const* const from = x + p * kPiece;
-        uint32_t const bits = k.largest(from, pieceAt(p));
+        float const* const from = pieceAt(p, part);
+        uint32_t const bits = k.largest(from, sizeOf(p));
         if (bits >= kInfinity) {
             part.isFinite = false;
             return;
         }
         part.largest = std::max(part.largest, bits);
         part.growTo(doublingsFor(first, std::bit_cast<float>(bits)));
-        k.count(from, pieceAt(p), std::ldexp(perUnit, -part.doublings), &part.counts[0][0]);
-        part.values += pieceAt(p);
+        k.count(from, sizeOf(p), std::ldexp(perUnit, -part.doublings), &part.counts[0][0]);
+        part.values += sizeOf(p);
     });
     int doublings = to.doublings;
     for (auto& part : parts_)

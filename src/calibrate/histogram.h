@@ -42,15 +42,13 @@ class Tally
 public:
     explicit Tally(Workers& workers);
     ~Tally();
-    // f32 or f16, linear without gaps.
+    // f32 or f16, in any format.
     void add(TensorRef const& values, Histogram& to);
 
 private:
     struct Part;
-    void add(float const* values, int64_t n, Histogram& to);
     Workers& workers_;
     std::vector<std::unique_ptr<Part>> parts_; // one for each worker
-    std::vector<float> converted_;
 };
 
 } // namespace tw::calibrate

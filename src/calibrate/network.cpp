@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "calibrate/fixed_choice.h"
 #include "ir/op_def.h"
@@ -54,6 +55,20 @@ bool isObserved(ir::Value const& v)
     return isFloating(v.type) && !v.isConstant() && !v.host && !v.name.empty();
 }
 
+// Of the network's own tensors; reformats make others.
+std::set<std::string> observedNames(ir::Graph const& g)
+{
+    std::set<std::string> names;
+    auto add = [&](ir::Value const* v) {
+        if (isObserved(*v))
+            names.insert(v->name);
+    };
+    std::for_each(g.inputs.begin(), g.inputs.end(), add);
+    for (auto const& node : g.nodes)
+        std::for_each(node->outputs.begin(), node->outputs.end(), add);
+    return names;
+}
+
 // Between two steps that run, everything that earlier ones have made is there, parts of other values too.
 class Steps final : public runtime::StepObserver
 {
@@ -98,8 +113,16 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
         range.minValues = range.maxValues = range.optValues;
     }
     n->contents_.profiles.push_back(std::move(fixed));
+    n->graph_ = g.clone();
+    std::set<std::string> const names = observedNames(g);
     n->block_ = runtime::outlineBlock(g);
     TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(n->contents_, *n->block_));
+    TW_ASSIGN(auto const formats, assignFixedFormats(g, *n->block_, shapes.opt(), options.providers));
+    if (formats.changed()) {
+        TW_TRY(ir::verify(g));
+        n->block_ = runtime::outlineBlock(g);
+        TW_ASSIGN(shapes, runtime::resolveProfiles(n->contents_, *n->block_));
+    }
     plan::Block const chosen = chooseFixed(*n->block_, shapes.opt(), options.providers);
     runtime::LoadOptions load;
     load.providers = options.providers;
@@ -112,14 +135,14 @@ Result<std::unique_ptr<Network>> Network::make(ir::Graph const& graph, plan::Pro
                 options.log->verbose("Calibration runs layer '" + s.node->name + "' by " + s.tactic->name());
     n->instance_ = std::move(shapes.profiles[0].opt);
     TW_TRY(runtime::placeInArena(*n->instance_, {.workers = options.workers}));
-    for (ir::Value const* v : g.inputs)
-        if (isObserved(*v))
+    auto add = [&](ir::Value const* v) {
+        if (names.contains(v->name) && isObserved(*v))
             n->observed_.push_back(v);
+    };
+    std::for_each(g.inputs.begin(), g.inputs.end(), add);
     for (auto const& node : g.nodes) {
         n->hasRegions_ = n->hasRegions_ || !node->regions.empty();
-        for (ir::Value const* v : node->outputs)
-            if (isObserved(*v))
-                n->observed_.push_back(v);
+        std::for_each(node->outputs.begin(), node->outputs.end(), add);
     }
     TW_TRY(n->allocate(options));
     return n;
@@ -136,15 +159,15 @@ Result<void> Network::allocate(NetworkOptions const& options)
     bool isThere = arena_.data() != nullptr;
     std::vector<Tensor> storage;
     TW_ASSIGN(auto const states, runtime::profileInputs(contents_, 0, runtime::Select::kOpt, storage));
-    for (size_t i = 0; i < graph().inputs.size(); ++i) {
-        ir::Value const& v = *graph().inputs[i];
+    for (size_t i = 0; i < contents_.graph->inputs.size(); ++i) {
+        ir::Value const& v = *contents_.graph->inputs[i];
         inputs_.push_back({v.name, v.host, Tensor(v.type, states[i].dims)});
         isThere = isThere && inputs_.back().memory.data();
         if (isThere && v.host && states[i].contents.data)
             std::copy_n(static_cast<std::byte const*>(states[i].contents.data), states[i].contents.sizeBytes(),
                         static_cast<std::byte*>(inputs_.back().memory.data()));
     }
-    for (ir::Value const* v : graph().outputs) {
+    for (ir::Value const* v : contents_.graph->outputs) {
         runtime::ValueState const& s = instance_->values[size_t(block_->indexOf(v))];
         outputs_.push_back(s.known ? Tensor(v->type, s.dims) : Tensor());
         isThere = isThere && (!s.known || outputs_.back().data());
@@ -163,7 +186,7 @@ Result<void> Network::run(ValueObserver& observer)
         given.push_back(in.memory.ref());
     for (size_t i = 0; i < observed_.size() && !observed_[i]->producer; ++i)
         for (size_t k = 0; k < inputs_.size(); ++k)
-            if (graph().inputs[k] == observed_[i])
+            if (contents_.graph->inputs[k] == observed_[i])
                 observer.observe(i, given[k]);
     for (Tensor const& t : outputs_)
         results.push_back(t.ref());

@@ -28,7 +28,7 @@ struct NetworkOptions
 struct ValueObserver
 {
     virtual ~ValueObserver() = default;
-    // A value of Network::observed(), complete, linear. It changes when the call returns.
+    // A value of Network::observed(), complete, in any format. It changes when the call returns.
     virtual void observe(size_t index, TensorRef const& values) = 0;
 };
 
@@ -50,7 +50,8 @@ public:
     // conditionals are not among them.
     std::vector<ir::Value const*> const& observed() const { return observed_; }
     bool hasRegions() const { return hasRegions_; }
-    ir::Graph const& graph() const { return *contents_.graph; }
+    // Its layers, before formats were chosen.
+    ir::Graph const& graph() const { return *graph_; }
 
     // On what the inputs' memory holds.
     Result<void> run(ValueObserver& observer);
@@ -58,7 +59,8 @@ public:
 private:
     Network() = default;
     Result<void> allocate(NetworkOptions const& options);
-    plan::Contents contents_;
+    std::unique_ptr<ir::Graph> graph_;
+    plan::Contents contents_; // what runs
     std::unique_ptr<runtime::LoadedBlock> block_;
     std::unique_ptr<runtime::Instance> instance_;
     Tensor arena_;

@@ -138,6 +138,46 @@ TEST(Histogram, HalfIsCountedAsItsFloats)
     EXPECT_EQ(a.count(), 40000u);
 }
 
+// Gaps hold what nobody has written.
+TEST(Histogram, EveryFormatIsCountedWithoutItsGaps)
+{
+    Extents const dims{2, 19, 30, 31};
+    Tensor plain(DataType::kFloat, dims);
+    std::vector<double> const values = normals(int(dims.volume()), 2, 8);
+    for (int64_t i = 0; i < plain.count(); ++i)
+        plain.ref().set(i, values[size_t(i)]);
+    Histogram expected;
+    Tally(serialWorkers()).add(plain.ref(), expected);
+    for (Format f : kFormats)
+        for (DataType type : {DataType::kFloat, DataType::kHalf}) {
+            Tensor t(type, dims, f);
+            for (int64_t i = 0; i < storageCount(f, type, dims); ++i)
+                t.ref().set(i, 1000);
+            for (int64_t i = 0; i < t.count(); ++i)
+                t.ref().set(t.ref().place(i), values[size_t(i)]);
+            Histogram h;
+            Tally(serialWorkers()).add(t.ref(), h);
+            EXPECT_EQ(h.count(), uint64_t(dims.volume())) << nameOf(f);
+            EXPECT_LT(h.largest, 20) << nameOf(f);
+            EXPECT_TRUE(type == DataType::kHalf || h == expected) << nameOf(f);
+        }
+    // A part of a larger tensor: channels 5 to 11 of 19.
+    Tensor whole(DataType::kFloat, dims, Format::kChannelsLast);
+    for (int64_t i = 0; i < whole.count(); ++i)
+        whole.ref().set(whole.ref().place(i), values[size_t(i)]);
+    TensorRef part = whole.ref();
+    part.stride = part.pixelStride();
+    part.dims = {2, 7, 30, 31};
+    part.data = part.as<float>() + 5;
+    Tensor alone(DataType::kFloat, part.dims);
+    for (int64_t i = 0; i < alone.count(); ++i)
+        alone.ref().set(i, part.get(part.place(i)));
+    Histogram a, b;
+    Tally(serialWorkers()).add(part, a);
+    Tally(serialWorkers()).add(alone.ref(), b);
+    EXPECT_EQ(a, b);
+}
+
 // Ranges that grow in the middle of a batch, in some workers before others.
 TEST(Histogram, EveryThreadCountAndBatchSizeGivesTheSame)
 {

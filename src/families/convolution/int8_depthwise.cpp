@@ -7,7 +7,7 @@
 #include "base/round.h"
 #include "device/large_pages.h"
 #include "families/convolution/int8_tactics.h"
-#include "families/convolution/window_phases.h"
+#include "tactic/cpu_isa.h"
 
 namespace tw::ops {
 
@@ -23,9 +23,10 @@ using kernels::jit::Isa;
 
 constexpr int64_t kPartsPerThread = 4; // so that threads end at about the same time
 
-Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t channels)
+Int8DepthwiseSpec specOf(Geometry const& g, Int8Ends const& ends, int64_t lanes, int64_t channels)
 {
     Int8DepthwiseSpec s;
+    s.lanes = int(lanes);
     s.rows = int(g.window[1]);
     s.taps = int(g.window[2]);
     s.channels = int(channels);
@@ -57,8 +58,8 @@ struct DepthwisePrepared final : Prepared
 class DepthwiseConvolution final : public Kernel
 {
 public:
-    DepthwiseConvolution(Problem const& problem, Isa isa)
-        : node_(*problem.node), ends_(problem), isa_(isa), dots_(dotsOfThisCpu(isa)),
+    DepthwiseConvolution(Problem const& problem, Isa isa, bool prefetch)
+        : node_(*problem.node), ends_(problem), isa_(isa), dots_(dotsOfThisCpu(isa)), prefetch_(prefetch),
           threads_(std::max(problem.threads, 1)), channels_(problem.outputs[0].dims[1]),
           lanes_(kernels::jit::int8DepthwiseLanes(isa)), blocks_((channels_ + lanes_ - 1) / lanes_)
     {}
@@ -68,7 +69,7 @@ public:
         Extents const& dims = p.inputs[1].dims;
         Blob const& w = *p.inputs[1].constant;
         int const rows = int(dims[2]), taps = int(dims[3]);
-        filterBytes_ = kernels::jit::int8DepthwiseWeightBytes(isa_, dots_, rows, taps);
+        filterBytes_ = kernels::jit::int8DepthwiseWeightBytes(int(lanes_), dots_, rows, taps);
         Recipe const recipe{"depthwise filters of i8", {int64_t(isa_), int64_t(dots_), dims[0], rows, taps}};
         TW_ASSIGN(packed_, packed.get<Packed>(w, recipe, [&]() -> Result<Packed> {
             Packed to{device::PackedFloats(blocks_ * filterBytes_ / 4), std::vector<int32_t>(size_t(blocks_ * lanes_))};
@@ -77,7 +78,7 @@ public:
                              "no memory for " + std::to_string(blocks_ * filterBytes_) + " bytes of packed weights"};
             for (int64_t c = 0; c < dims[0]; ++c)
                 kernels::jit::int8DepthwisePack(
-                    isa_, dots_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,
+                    int(lanesOf(c / lanes_)), dots_, rows, taps, int(c % lanes_), w.as<int8_t>() + c * rows * taps,
                     to.filters.data() + c / lanes_ * filterBytes_ / 4, to.starts.data() + c / lanes_ * lanes_);
             return to;
         }));
@@ -108,9 +109,9 @@ public:
         p->residualPixel = ends_.hasResidual() ? in[Epilogue::kResidual].pixelStride() : 0;
         p->zeros.assign(size_t(p->g.in[2] * p->xPixel), 0);
         int64_t const last = channels_ - (blocks_ - 1) * lanes_;
-        TW_ASSIGN(p->lastKernel, emit(*p, last));
+        TW_ASSIGN(p->lastKernel, emit(*p, lanesOf(blocks_ - 1), last));
         if (last != lanes_ && blocks_ > 1) {
-            TW_ASSIGN(p->kernel, emit(*p, lanes_));
+            TW_ASSIGN(p->kernel, emit(*p, lanes_, lanes_));
         } else {
             p->kernel = p->lastKernel;
         }
@@ -125,9 +126,11 @@ public:
             return {};
         args.workers->run(p.g.batch * p.bands * p.blockParts, [&](int64_t part, int) {
             int64_t const blockPart = part % p.blockParts, band = part / p.blockParts % p.bands;
+            int64_t const n = part / p.blockParts / p.bands, end = std::min((band + 1) * p.bandRows, p.g.out[1]);
             int64_t const endBlock = std::min((blockPart + 1) * p.blocksAtOnce, blocks_);
-            for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
-                runBlock(p, args, part / p.blockParts / p.bands, band, block);
+            for (int64_t o = band * p.bandRows; o < end; ++o) // all of a pixel while it is at hand
+                for (int64_t block = blockPart * p.blocksAtOnce; block < endBlock; ++block)
+                    runRow(p, args, n, o, block);
         });
         return {};
     }
@@ -137,14 +140,15 @@ private:
     {
         std::vector<float> to(size_t(blocks_ * lanes_));
         auto const* from = values.as<float>();
-        int64_t const width = lanes_ / 4;
-        for (int64_t i = 0; i < blocks_ * lanes_; ++i) {
-            int64_t const c =
-                i / lanes_ * lanes_ + kernels::jit::int8DepthwiseChannel(int(i % lanes_ / width), int(i % width));
-            to[size_t(i)] = c < channels_ ? from[isOne ? 0 : c] : 0;
-        }
+        for (int64_t block = 0; block < blocks_; ++block)
+            for (int64_t i = 0, width = lanesOf(block) / 4; i < 4 * width; ++i) {
+                int64_t const c = block * lanes_ + kernels::jit::int8DepthwiseChannel(int(i / width), int(i % width));
+                to[size_t(block * lanes_ + i)] = c < channels_ ? from[isOne ? 0 : c] : 0;
+            }
         return to;
     }
+    // Few channels are a small block.
+    int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
     // Infinite where a number is none.
     static double largest(std::vector<float> const& values)
     {
@@ -154,11 +158,12 @@ private:
         return most;
     }
 
-    Result<Int8DepthwiseKernel> emit(DepthwisePrepared const& p, int64_t channels) const
+    Result<Int8DepthwiseKernel> emit(DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
         using kernels::jit::ActivationKind;
         constexpr double kTame = 1 << 30;
-        Int8DepthwiseSpec s = specOf(p.g, ends_, channels);
+        Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
+        s.prefetch = prefetch_;
         s.xPixelBytes = p.xPixel;
         s.yPixelBytes = p.yPixel;
         s.residualPixelBytes = p.residualPixel;
@@ -180,12 +185,11 @@ private:
         p.bands = (rows + p.bandRows - 1) / p.bandRows;
     }
 
-    void runBlock(DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t band, int64_t block) const
+    void runRow(DepthwisePrepared const& p, RunArgs& args, int64_t n, int64_t o, int64_t block) const
     {
         constexpr int64_t kMostRows = 64; // as int8DepthwiseMisfit() has it
         Geometry const& g = p.g;
         int64_t const channel = block * lanes_, xRow = g.in[2] * p.xPixel;
-        Int8DepthwiseKernel const& kernel = block == blocks_ - 1 ? p.lastKernel : p.kernel;
         kernels::jit::Int8Output const out = ends_.output(args, channel);
         void const* rows[kMostRows];
         Int8DepthwiseArgs a;
@@ -197,24 +201,24 @@ private:
         a.residualScale = out.residualScale;
         a.outputScale = out.outputScale;
         int8_t const* const x = args.inputs[0].as<int8_t>() + n * g.in[1] * xRow + channel;
-        int64_t const end = std::min((band + 1) * p.bandRows, g.out[1]);
-        for (int64_t o = band * p.bandRows; o < end; ++o) {
-            for (int64_t r = 0; r < g.window[1]; ++r) {
-                int64_t const h = o * g.stride[1] - g.before[1] + r * g.dilation[1];
-                rows[r] = h >= 0 && h < g.in[1] ? x + h * xRow : p.zeros.data();
-            }
-            int64_t const pixel = (n * g.out[1] + o) * g.out[2];
-            a.y = static_cast<char*>(out.c) + pixel * p.yPixel;
-            if (out.residual)
-                a.residual = static_cast<char const*>(out.residual) + pixel * p.residualPixel;
-            kernel(a);
+        for (int64_t r = 0; r < g.window[1]; ++r) {
+            int64_t const h = o * g.stride[1] - g.before[1] + r * g.dilation[1];
+            rows[r] = h >= 0 && h < g.in[1] ? x + h * xRow : p.zeros.data();
         }
+        a.xRowBytes = xRow;
+        a.next = static_cast<char const*>(rows[g.window[1] - 1]) + xRow;
+        int64_t const pixel = (n * g.out[1] + o) * g.out[2];
+        a.y = static_cast<char*>(out.c) + pixel * p.yPixel;
+        if (out.residual)
+            a.residual = static_cast<char const*>(out.residual) + pixel * p.residualPixel;
+        (block == blocks_ - 1 ? p.lastKernel : p.kernel)(a);
     }
 
     ir::Node const& node_;
     Int8Ends ends_;
     Isa isa_;
     Dots dots_;
+    bool prefetch_;
     int threads_;
     int64_t channels_, lanes_, blocks_, filterBytes_ = 0;
     std::shared_ptr<Packed const> packed_;
@@ -236,12 +240,19 @@ Support Int8DepthwiseTactic::supports(Problem const& p) const
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     if (g.groups != g.c || g.k != g.c)
         return Support::no("takes one filter for each channel only");
-    Int8DepthwiseSpec spec = specOf(g, Int8Ends(p), g.c);
+    Int8DepthwiseSpec spec = specOf(g, Int8Ends(p), kernels::jit::int8DepthwiseLanes(isa_), g.c);
     spec.xPixelBytes = pixelStrideOf(Format::kChannelsLast, DataType::kInt8, g.c);
     spec.yPixelBytes = pixelStrideOf(Format::kChannelsLast, p.outputs[0].type, g.c) * sizeOf(p.outputs[0].type);
     if (char const* why = kernels::jit::int8DepthwiseMisfit(isa_, spec))
         return Support::no(why);
     return Support::yes();
+}
+
+std::vector<Config> Int8DepthwiseTactic::configs(Problem const& p) const
+{
+    Extents const& x = p.inputs[0].dims;
+    int64_t const bytes = x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kInt8, x[1]);
+    return bytes > thisCpu().l2Bytes / 2 ? std::vector<Config>{{1}, {0}} : std::vector<Config>{{0}};
 }
 
 double Int8DepthwiseTactic::estimate(Problem const& p, Config const&) const
@@ -257,9 +268,9 @@ double Int8DepthwiseTactic::estimate(Problem const& p, Config const&) const
 Result<std::unique_ptr<Kernel>> Int8DepthwiseTactic::loadShared(Problem const& p, Config const& config,
                                                                 std::string const&, PackedConstants& packed) const
 {
-    if (!config.empty())
-        return invalidArgument(std::string(name()) + ": the plan's configuration is not empty");
-    auto kernel = std::make_unique<DepthwiseConvolution>(p, isa_);
+    if (config.size() != 1)
+        return invalidArgument(std::string(name()) + ": the plan's configuration is not {0..1}");
+    auto kernel = std::make_unique<DepthwiseConvolution>(p, isa_, config[0] != 0);
     TW_TRY(kernel->pack(p, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }

@@ -114,9 +114,13 @@ private:
         if (bytes != 0)
             c.add(r, int(bytes));
     }
+    // Of the block's size.
+    int width() const { return s.lanes / kQuad; }
+    int vectorBytes() const { return s.lanes; }
+    Vec vec(int i) const { return Vec(vectorBytes() == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, i); }
     int acc(int output, int q) const { return output * kQuad + q; }
     bool hasVnni() const { return dots_ != Dots::kWords; }
-    Xbyak::Address vectorAt(Reg64 const& base, int i) { return c.ptr[base + i * c.vectorBytes()]; }
+    Xbyak::Address vectorAt(Reg64 const& base, int i) { return c.ptr[base + i * vectorBytes()]; }
 
     void tile(Run const& run)
     {
@@ -125,9 +129,9 @@ private:
             loadBytes(offset, -128);
         load(row_, offsetof(Int8DepthwiseArgs, start));
         for (int q = 0; q < kQuad; ++q) {
-            c.vmovups(c.vec(acc(0, q)), vectorAt(row_, q));
+            c.vmovups(vec(acc(0, q)), vectorAt(row_, q));
             for (int i = 1; i < run.width; ++i)
-                c.vmovaps(c.vec(acc(i, q)), c.vec(acc(0, q)));
+                c.vmovaps(vec(acc(i, q)), vec(acc(0, q)));
         }
         int64_t const left = run.first * s.stride - s.before; // column of the tile's first tap
         struct Use
@@ -156,14 +160,30 @@ private:
                             ((u.tap * quadsOf(s.rows) + r) * kQuad + q) * perVector(dots_));
             }
         }
+        if (s.prefetch)
+            fetchNext(run.width);
         end(run.width);
+    }
+
+    void fetchNext(int outputs)
+    {
+        load(row_, offsetof(Int8DepthwiseArgs, next));
+        c.add(row_, column_);
+        for (int64_t r = 0; r < s.stride; ++r) {
+            for (int64_t j = 0; j < outputs * s.stride; ++j)
+                c.prefetcht1(c.ptr[row_ + int(j * s.xPixelBytes)]);
+            c.add(row_, c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, xRowBytes))]);
+        }
+        for (int i = 0; i < outputs; ++i)
+            for (int at = 0; at < s.channels * bytesOf(s.epilogue.store); at += 64)
+                c.prefetchw(c.ptr[y_ + int((outputs + i) * s.yPixelBytes + at)]);
     }
 
     // Column j of rows from `first` on to registers quad .. quad + 3.
     void interleave(int quad, int offset, int first, int64_t j)
     {
         int const temp = quad + kQuad, count = std::min(s.rows - first, kQuad);
-        auto v = [&](int i) { return c.vec(i); };
+        auto v = [&](int i) { return vec(i); };
         auto read = [&](int to, int row) {
             c.mov(row_, c.ptr[rows_ + row * int(sizeof(void*))]);
             Xbyak::Address const from = c.ptr[row_ + column_ + int(j * s.xPixelBytes)];
@@ -201,16 +221,16 @@ private:
     {
         if (hasVnni()) {
             bool const vex = !c.avx512() && dots_ == Dots::kVnni;
-            c.vpdpbusd(c.vec(sum), c.vec(bytes), vectorAt(weights_, w), vex ? Xbyak::VexEncoding : Xbyak::EvexEncoding);
+            c.vpdpbusd(vec(sum), vec(bytes), vectorAt(weights_, w), vex ? Xbyak::VexEncoding : Xbyak::EvexEncoding);
             return;
         }
-        c.vpsllw(c.vec(temp), c.vec(bytes), 8); // bytes 0 and 2 as words
-        c.vpsraw(c.vec(temp), c.vec(temp), 8);
-        c.vpmaddwd(c.vec(temp), c.vec(temp), vectorAt(weights_, w));
-        c.vpaddd(c.vec(sum), c.vec(sum), c.vec(temp));
-        c.vpsraw(c.vec(temp), c.vec(bytes), 8); // bytes 1 and 3
-        c.vpmaddwd(c.vec(temp), c.vec(temp), vectorAt(weights_, w + 1));
-        c.vpaddd(c.vec(sum), c.vec(sum), c.vec(temp));
+        c.vpsllw(vec(temp), vec(bytes), 8); // bytes 0 and 2 as words
+        c.vpsraw(vec(temp), vec(temp), 8);
+        c.vpmaddwd(vec(temp), vec(temp), vectorAt(weights_, w));
+        c.vpaddd(vec(sum), vec(sum), vec(temp));
+        c.vpsraw(vec(temp), vec(bytes), 8); // bytes 1 and 3
+        c.vpmaddwd(vec(temp), vec(temp), vectorAt(weights_, w + 1));
+        c.vpaddd(vec(sum), vec(sum), vec(temp));
     }
 
     // Bounds may be held against bytes where rounding comes first: it keeps the order of numbers.
@@ -226,16 +246,16 @@ private:
         uint32_t const four = 0x01010101u * uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.F, 127.F)));
         c.mov(row_.cvt32(), four);
         c.vmovd(Xbyak::Xmm(to), row_.cvt32());
-        c.vpbroadcastd(c.vec(to), Xbyak::Xmm(to));
+        c.vpbroadcastd(vec(to), Xbyak::Xmm(to));
     }
 
-    void end(int width)
+    void end(int outputs)
     {
         Int8Epilogue const& e = s.epilogue;
-        int const sums = width * kQuad, temp = sums;
+        int const sums = outputs * kQuad, temp = sums;
         auto each = [&](auto f) {
             for (int i = 0; i < sums; ++i)
-                f(c.vec(i), i);
+                f(vec(i), i);
         };
         each([&](Vec const& x, int) { c.vcvtdq2ps(x, x); });
         each([&](Vec const& x, int i) { c.vmulps(x, x, vectorAt(scale_, i % kQuad)); });
@@ -244,16 +264,16 @@ private:
             each([&](Vec const& x, int i) { c.vaddps(x, x, vectorAt(row_, i % kQuad)); });
         }
         if (e.residual)
-            addResidual(width, temp);
+            addResidual(outputs, temp);
         if (e.activation && !clipsBytes())
             activate(*e.activation, sums, temp);
         if (e.outputScale) {
-            c.vbroadcastss(c.vec(temp), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, outputScale))]);
-            each([&](Vec const& x, int) { c.vmulps(x, x, c.vec(temp)); });
+            c.vbroadcastss(vec(temp), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, outputScale))]);
+            each([&](Vec const& x, int) { c.vmulps(x, x, vec(temp)); });
         }
         if (e.store == Int8Type::kInt8)
-            return storeBytes(width, temp);
-        for (int i = 0; i < width; ++i)
+            return storeBytes(outputs, temp);
+        for (int i = 0; i < outputs; ++i)
             for (int q = 0; q < kQuad; ++q)
                 storePieces(i, q, temp);
     }
@@ -267,8 +287,8 @@ private:
                 c.loadConstant(temp + 1, a.beta);
             for (int i = 0; i < sums; ++i) {
                 if (clip)
-                    c.vminps(c.vec(i), c.vec(temp + 1), c.vec(i));
-                c.vmaxps(c.vec(i), c.vec(temp), c.vec(i));
+                    c.vminps(vec(i), vec(temp + 1), vec(i));
+                c.vmaxps(vec(i), vec(temp), vec(i));
             }
             return;
         }
@@ -277,55 +297,55 @@ private:
     }
 
     // Bytes are interleaved with themselves, as those of x are, and shifted to their place with their sign.
-    void addResidual(int width, int temp)
+    void addResidual(int outputs, int temp)
     {
         int const bytes = temp, words = temp + 1, value = temp + 2, factor = temp + 3;
-        c.vbroadcastss(c.vec(factor), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, residualScale))]);
-        for (int i = 0; i < width; ++i) {
-            c.vmovups(c.vec(bytes), c.ptr[residual_ + int(i * s.residualPixelBytes)]);
+        c.vbroadcastss(vec(factor), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, residualScale))]);
+        for (int i = 0; i < outputs; ++i) {
+            c.vmovups(vec(bytes), c.ptr[residual_ + int(i * s.residualPixelBytes)]);
             for (int q = 0; q < kQuad; ++q) {
                 if (q == 0)
-                    c.vpunpcklbw(c.vec(words), c.vec(bytes), c.vec(bytes));
+                    c.vpunpcklbw(vec(words), vec(bytes), vec(bytes));
                 if (q == 2)
-                    c.vpunpckhbw(c.vec(words), c.vec(bytes), c.vec(bytes));
+                    c.vpunpckhbw(vec(words), vec(bytes), vec(bytes));
                 if (q % 2 == 0)
-                    c.vpunpcklwd(c.vec(value), c.vec(words), c.vec(words));
+                    c.vpunpcklwd(vec(value), vec(words), vec(words));
                 else
-                    c.vpunpckhwd(c.vec(value), c.vec(words), c.vec(words));
-                c.vpsrad(c.vec(value), c.vec(value), 24);
-                c.vcvtdq2ps(c.vec(value), c.vec(value));
-                c.vmulps(c.vec(value), c.vec(value), c.vec(factor));
-                c.vaddps(c.vec(acc(i, q)), c.vec(acc(i, q)), c.vec(value));
+                    c.vpunpckhwd(vec(value), vec(words), vec(words));
+                c.vpsrad(vec(value), vec(value), 24);
+                c.vcvtdq2ps(vec(value), vec(value));
+                c.vmulps(vec(value), vec(value), vec(factor));
+                c.vaddps(vec(acc(i, q)), vec(acc(i, q)), vec(value));
             }
         }
     }
 
     // As Int8EpilogueCode does it; packs undo what interleaving did.
-    void storeBytes(int width, int temp)
+    void storeBytes(int outputs, int temp)
     {
         int const most = temp, ordered = temp + 1;
         if (!s.isTame)
             c.loadConstant(most, 127.F);
-        for (int i = 0; i < width; ++i) {
+        for (int i = 0; i < outputs; ++i) {
             for (int q = 0; q < kQuad; ++q) {
-                Vec const x = c.vec(acc(i, q));
+                Vec const x = vec(acc(i, q));
                 if (s.isTame) {
                     c.vcvtps2dq(x, x);
                 } else if (c.avx512()) {
                     c.vcmpps(c.k3, x, x, 7); // ordered: not NaN
-                    c.vminps(x, x, c.vec(most));
+                    c.vminps(x, x, vec(most));
                     c.vcvtps2dq(x | c.k3 | Xbyak::util::T_z, x);
                 } else {
-                    c.vcmpps(c.vec(ordered), x, x, 7);
-                    c.vminps(x, x, c.vec(most));
-                    c.vandps(x, x, c.vec(ordered));
+                    c.vcmpps(vec(ordered), x, x, 7);
+                    c.vminps(x, x, vec(most));
+                    c.vandps(x, x, vec(ordered));
                     c.vcvtps2dq(x, x);
                 }
             }
-            Vec const y = c.vec(acc(i, 0));
-            c.vpackssdw(y, y, c.vec(acc(i, 1)));
-            c.vpackssdw(c.vec(acc(i, 2)), c.vec(acc(i, 2)), c.vec(acc(i, 3)));
-            c.vpacksswb(y, y, c.vec(acc(i, 2)));
+            Vec const y = vec(acc(i, 0));
+            c.vpackssdw(y, y, vec(acc(i, 1)));
+            c.vpackssdw(vec(acc(i, 2)), vec(acc(i, 2)), vec(acc(i, 3)));
+            c.vpacksswb(y, y, vec(acc(i, 2)));
         }
         if (clipsBytes()) {
             Activation const& a = *s.epilogue.activation;
@@ -333,15 +353,15 @@ private:
             loadBytes(temp, clip ? a.alpha : 0);
             if (clip)
                 loadBytes(temp + 1, a.beta);
-            for (int i = 0; i < width; ++i) {
-                Vec const y = c.vec(acc(i, 0));
+            for (int i = 0; i < outputs; ++i) {
+                Vec const y = vec(acc(i, 0));
                 if (clip)
-                    c.vpminsb(y, y, c.vec(temp + 1));
-                c.vpmaxsb(y, y, c.vec(temp));
+                    c.vpminsb(y, y, vec(temp + 1));
+                c.vpmaxsb(y, y, vec(temp));
             }
         }
-        for (int i = 0; i < width; ++i)
-            c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes)], c.vec(acc(i, 0)));
+        for (int i = 0; i < outputs; ++i)
+            c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes)], vec(acc(i, 0)));
     }
 
     // Four channels at a time to floats and halves.
@@ -349,13 +369,14 @@ private:
     {
         using namespace Xbyak;
         int const from = acc(i, q), bytes = bytesOf(s.epilogue.store);
-        for (int piece = 0; piece * 4 < c.width(); ++piece) {
+        for (int piece = 0; piece * 4 < width(); ++piece) {
             int const channel = int8DepthwiseChannel(q, 4 * piece);
             if (channel >= s.channels)
                 continue;
             Address const to = c.ptr[y_ + int(i * s.yPixelBytes + channel * bytes)];
             if (piece > 0)
-                c.avx512() ? c.vextractf32x4(Xmm(temp), Zmm(from), uint8_t(piece))
+                c.avx512() ? width() == 16 ? c.vextractf32x4(Xmm(temp), Zmm(from), uint8_t(piece))
+                                           : c.vextractf32x4(Xmm(temp), Ymm(from), uint8_t(piece))
                            : c.vextractf128(Xmm(temp), Ymm(from), uint8_t(piece));
             Xmm const four(piece > 0 ? temp : from);
             s.epilogue.store == Int8Type::kFloat ? c.vmovups(to, four) : c.vcvtps2ph(to, four, 0);
@@ -365,15 +386,15 @@ private:
 
 } // namespace
 
-int64_t int8DepthwiseWeightBytes(Isa isa, Dots dots, int rows, int taps)
+int64_t int8DepthwiseWeightBytes(int lanes, Dots dots, int rows, int taps)
 {
-    return int64_t(taps) * quadsOf(rows) * kQuad * perVector(dots) * 4 * vectorWidth(isa);
+    return int64_t(taps) * quadsOf(rows) * kQuad * perVector(dots) * lanes;
 }
 
-void int8DepthwisePack(Isa isa, Dots dots, int rows, int taps, int channel, int8_t const* w, void* packed,
+void int8DepthwisePack(int lanes, Dots dots, int rows, int taps, int channel, int8_t const* w, void* packed,
                        int32_t* start)
 {
-    int const width = vectorWidth(isa), q = channel % 16 / 4, lane = channel / 16 * 4 + channel % 4;
+    int const width = lanes / kQuad, q = channel % 16 / 4, lane = channel / 16 * 4 + channel % 4;
     int32_t sum = 0;
     for (int s = 0; s < taps; ++s)
         for (int r = 0; r < rows; ++r) {
@@ -394,6 +415,8 @@ char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
     constexpr int64_t kFarthest = int64_t(1) << 30; // bytes that an instruction or addition can reach, with room
     if (s.epilogue.residual && *s.epilogue.residual != Int8Type::kInt8)
         return "takes residuals of i8 only";
+    if (s.lanes != 32 && s.lanes != int8DepthwiseLanes(isa))
+        return "blocks have 32 or, with AVX-512, 64 channels";
     if (s.taps < 1 || s.taps > 64 || s.rows < 1 || s.rows > 64 || s.dilation > 1024 || s.stride < 1 || s.stride > 1024)
         return "windows of up to 64 rows and columns, strides and dilations up to 1024 are taken";
     int64_t const columns = s.outWidth * s.stride + s.taps * s.dilation + s.before;
@@ -403,7 +426,7 @@ char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))
-        size += run.width * (s.taps * quadsOf(s.rows) * (14 + 2 * kQuad) + kQuad * (kActivationSize + 8));
+        size += run.width * (s.taps * quadsOf(s.rows) * (14 + 2 * kQuad + s.stride) + kQuad * (kActivationSize + 8));
     return size > 60'000 ? "the window or its padding is too large" : nullptr;
 }
 

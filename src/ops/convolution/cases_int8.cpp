@@ -212,7 +212,7 @@ void int8Cases(CaseList& list)
         }
         end("table", {.table = true});
         end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
-        end("table_variable", {.scaleEach = false, .constants = false, .table = true});
+        end("table_variable", {.scaleEach = false, .table = true, .constants = false});
         for (int k = 0; k < kFusedKindCount; ++k) {
             FusedActivation f;
             f.kind = k;

@@ -86,7 +86,6 @@ public:
         scale_ = inOrder(*p.inputs[Epilogue::kScale].constant, p.inputs[Epilogue::kScale].dims.volume() == 1);
         if (bias)
             bias_ = inOrder(*bias, false);
-        largest_ = largest(scale_) * 128. * 128 * rows * taps + largest(bias_);
         return {};
     }
 
@@ -149,27 +148,13 @@ private:
     }
     // Few channels are a small block.
     int64_t lanesOf(int64_t block) const { return channels_ - block * lanes_ <= 32 ? 32 : lanes_; }
-    // Infinite where a number is none.
-    static double largest(std::vector<float> const& values)
-    {
-        double most = 0;
-        for (float v : values)
-            most = std::isfinite(v) ? std::max(most, double(std::fabs(v))) : INFINITY;
-        return most;
-    }
-
     Result<Int8DepthwiseKernel> emit(DepthwisePrepared const& p, int64_t lanes, int64_t channels) const
     {
-        using kernels::jit::ActivationKind;
-        constexpr double kTame = 1 << 30;
         Int8DepthwiseSpec s = specOf(p.g, ends_, lanes, channels);
         s.prefetch = prefetch_;
         s.xPixelBytes = p.xPixel;
         s.yPixelBytes = p.yPixel;
         s.residualPixelBytes = p.residualPixel;
-        auto const& f = s.epilogue.activation;
-        s.isTame = !s.epilogue.residual && !s.epilogue.innerScale && !s.epilogue.outputScale && largest_ < kTame &&
-                   (!f || f->kind == ActivationKind::kRelu || f->kind == ActivationKind::kClip);
         return Int8DepthwiseKernel::emit(isa_, dots_, s);
     }
 
@@ -225,7 +210,6 @@ private:
     int64_t channels_, lanes_, blocks_, filterBytes_ = 0;
     std::shared_ptr<Packed const> packed_;
     std::vector<float> scale_, bias_; // in the kernel's order
-    double largest_ = 0;              // bound of t before an activation
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/convolution/int8_tactics.h"
+#include "families/elementwise/int8_bounds.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops {
@@ -55,6 +56,10 @@ Int8Ends::Int8Ends(Problem const& p, kernels::jit::Isa isa)
 {
     if (isPresent(p, Epilogue::kTable))
         table_ = kernels::jit::byteTableOf(thisCpu(), isa);
+    Extents const& w = p.inputs[1].dims;
+    auto const& a = p.node->attrsAs<convolution::Attrs>();
+    int64_t const factors = a.transposed ? w[0] / a.groups * w.volume(2, w.rank) : w.volume(1, w.rank);
+    isBounded_ = staysBounded(p, a.epilogue, double(factors));
     if (isPresent(p, Epilogue::kResidual))
         residual_ = int8TypeOf(p.inputs[Epilogue::kResidual].type);
 }
@@ -69,6 +74,7 @@ kernels::jit::Int8Epilogue Int8Ends::epilogue(bool masked) const
     e.outputScale = hasOutputScale_;
     e.store = type_;
     e.masked = masked;
+    e.bounded = isBounded_;
     e.innerScale = hasInnerScale_;
     e.table = table_;
     return e;

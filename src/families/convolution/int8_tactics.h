@@ -31,7 +31,7 @@ private:
     std::optional<kernels::jit::Int8Type> residual_;
     std::optional<kernels::jit::Activation> activation_;
     std::optional<kernels::jit::ByteTable> table_;
-    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_;
+    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
 };
 
 // How this CPU multiplies bytes with vectors of `isa`.
@@ -70,8 +70,8 @@ public:
                                                PackedConstants& packed) const override;
 };
 
-// Over a copy of the image with its padding, which takes any window but transposed ones; x channels-last, or linear
-// where it has few channels. Config: {vectors of output channels in a tile}.
+// Over a copy of the image with its padding, which takes any window; x channels-last, or linear where it has few
+// channels. Config: {vectors of output channels in a tile}.
 class Int8PaddedTactic final : public Int8ConvolutionTactic
 {
 public:

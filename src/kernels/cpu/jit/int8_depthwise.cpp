@@ -238,7 +238,7 @@ private:
     bool clipsBytes() const
     {
         Int8Epilogue const& e = s.epilogue;
-        return s.isTame && e.store == Int8Type::kInt8 && !e.outputScale && e.activation &&
+        return e.bounded && e.store == Int8Type::kInt8 && !e.outputScale && e.activation &&
                (e.activation->kind == ActivationKind::kRelu || e.activation->kind == ActivationKind::kClip);
     }
     // Every byte of register `to` is the number that v is as i8.
@@ -335,12 +335,12 @@ private:
     void storeBytes(int outputs, int temp)
     {
         int const most = temp, ordered = temp + 1;
-        if (!s.isTame)
+        if (!s.epilogue.bounded)
             c.loadConstant(most, 127.F);
         for (int i = 0; i < outputs; ++i) {
             for (int q = 0; q < kQuad; ++q) {
                 Vec const x = vec(acc(i, q));
-                if (s.isTame) {
+                if (s.epilogue.bounded) {
                     c.vcvtps2dq(x, x);
                 } else if (c.avx512()) {
                     c.vcmpps(c.k3, x, x, 7); // ordered: not NaN

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/jit/byte_table_code.h"
@@ -41,7 +42,7 @@ public:
             roundSums();
         if (s.residual)
             addResidual();
-        if (s.activation)
+        if (s.activation && !clipsBytes())
             activate(*s.activation);
         if (s.outputScale) {
             c.vbroadcastss(c.vec(tiles_), argument(offsetof(Int8Output, outputScale)));
@@ -260,12 +261,33 @@ private:
         c.jnz(again, c.T_NEAR);
     }
 
+    // Bounds are held against bytes where numbers are certain: rounding and clamping keep their order.
+    bool clipsBytes() const
+    {
+        return s.bounded && s.store == Int8Type::kInt8 && !s.outputScale && !s.table && s.activation &&
+               (s.activation->kind == ActivationKind::kRelu || s.activation->kind == ActivationKind::kClip);
+    }
+    // Every byte of register `to` is what v is as i8.
+    void loadBytes(int to, float v)
+    {
+        c.mov(scratch_.cvt32(), 0x01010101u * uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.f, 127.f))));
+        c.vmovd(Xbyak::Xmm(to), scratch_.cvt32());
+        c.vpbroadcastd(c.vec(to), Xbyak::Xmm(to));
+    }
+
     // Floats to bytes: the smaller of t and 127, as numbers beyond 2^31 would become INT_MIN; to integers, half to even;
     // saturating packs, which keep to quarters of 16 bytes; then the pieces of four columns into their order.
     void storeBytes()
     {
-        int const most = tiles_, order = tiles_ + 1, temp = tiles_ + 2;
-        c.loadConstant(most, 127.f);
+        int const most = tiles_, order = tiles_ + 1, temp = tiles_ + 2, largest = tiles_ + 3;
+        if (clipsBytes()) {
+            bool const clip = s.activation->kind == ActivationKind::kClip;
+            loadBytes(most, clip ? s.activation->alpha : 0);
+            if (clip)
+                loadBytes(largest, s.activation->beta);
+        } else {
+            c.loadConstant(most, 127.f);
+        }
         c.vmovups(c.vec(order), c.ptr[Xbyak::util::rip + byteOrder_]);
         if (s.table)
             load(table_, offsetof(Int8Output, table));
@@ -292,6 +314,11 @@ private:
             int const y = acc(row, 0);
             c.avx512() ? c.vpermd(Xbyak::Zmm(y), Xbyak::Zmm(order), Xbyak::Zmm(y))
                        : c.vpermd(Xbyak::Ymm(y), Xbyak::Ymm(order), Xbyak::Ymm(y));
+            if (clipsBytes()) {
+                if (s.activation->kind == ActivationKind::kClip)
+                    c.vpminsb(c.vec(y), c.vec(y), c.vec(largest));
+                c.vpmaxsb(c.vec(y), c.vec(y), c.vec(most));
+            }
             if (s.table == ByteTable::kPermutes)
                 emitByteTable(c, y, temp, table_);
             storeRow(y);

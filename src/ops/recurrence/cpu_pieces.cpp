@@ -123,6 +123,15 @@ Support supportsKnownFloats(Problem const& p)
     return Support::yes();
 }
 
+double estimateOf(Problem const& p, kernels::jit::Isa isa, double share)
+{
+    constexpr double kMegahertz = 3000; // about
+    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
+    double const products = double(s.steps * s.batch) * double(s.directions * s.gates * s.hidden) *
+                            double(s.hidden + (blobOf(p, kW) ? s.inputs : 0));
+    return (products + 1) / (2 * kernels::jit::vectorWidth(isa) * kMegahertz * share * std::max(p.threads, 1));
+}
+
 StepKind stepKindOf(Attrs const& a, int phase)
 {
     if (a.cell == Cell::kLstm)

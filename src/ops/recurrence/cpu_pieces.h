@@ -48,6 +48,8 @@ struct Layer
 };
 // Whether the fast tactics' kernels compute such cells, of known weights.
 Support supportsKnownFloats(Problem const& p);
+// Microseconds at `share` of what the instructions can do.
+double estimateOf(Problem const& p, kernels::jit::Isa isa, double share);
 StepKind stepKindOf(Attrs const& a, int phase);
 // Whether it has what only the kernels with options know.
 bool hasOptions(Attrs const& a, bool peepholes);

@@ -216,9 +216,17 @@ Support ProductsTactic::supports(Problem const& p) const
 
 std::vector<Config> ProductsTactic::configs(Problem const& p) const
 {
+    // Tiles of 2 to 4 vectors are within 2 % of each other.
     if (p.threads / directionsOf(p.node->attrsAs<Attrs>()) < 2)
-        return {{3, 0}, {4, 0}, {2, 0}};
-    return {{3, 1}, {3, 0}, {4, 1}, {4, 0}};
+        return {{3, 0}};
+    return {{3, 1}, {3, 0}};
+}
+
+double ProductsTactic::estimate(Problem const& p, Config const& config) const
+{
+    Blob const* const r = p.inputs[kR].constant;
+    bool const fits = r && r->sizeBytes() < thisCpu().l2Bytes; // of weights that every worker reads
+    return estimateOf(p, isa_, config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
 }
 
 Result<std::unique_ptr<Kernel>> ProductsTactic::load(Problem const& p, Config const& config, std::string const&) const

@@ -405,6 +405,12 @@ std::vector<Config> StepsTactic::configs(Problem const& p) const
     return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}};
 }
 
+double StepsTactic::estimate(Problem const& p, Config const&) const
+{
+    bool const isRow = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims).batch == 1; // weights are read for it alone
+    return estimateOf(p, isa_, isRow ? 0.2 : 0.7);
+}
+
 Result<std::unique_ptr<Kernel>> StepsTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
     if (config.size() != 1 || config[0] < 1 || config[0] > 4)

@@ -66,10 +66,11 @@ CpuInfo probeCpu()
     info.avx512vnni = zmm && bit(seven.c, 11);
     info.avx512fp16 = zmm && bit(seven.d, 23);
     info.avx512bf16 = zmm && bit(sevenOne.a, 5);
+    info.avx512vbmi = zmm && bit(seven.c, 1);
     IsaLimit const limit = isaLimit;
     if (limit != IsaLimit::kNone)
         info.avx512f = info.avx512dq = info.avx512bw = info.avx512vl = info.avx512vnni = info.avx512fp16 =
-            info.avx512bf16 = false;
+            info.avx512bf16 = info.avx512vbmi = false;
     if (limit == IsaLimit::kBaseline)
         info.avx2 = info.fma = info.f16c = info.avxVnni = false;
     // Caches, one by one, in a leaf of the same layout at each maker's place.
@@ -120,6 +121,7 @@ std::string CpuInfo::fingerprint() const
     add(avxVnni, "avxvnni");
     add(avx512fp16, "avx512fp16");
     add(avx512bf16, "avx512bf16");
+    add(avx512vbmi, "avx512vbmi");
     return s;
 }
 

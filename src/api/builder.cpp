@@ -224,6 +224,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.refittable = c.has(BuilderFlag::kREFIT);
     options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
+    options.int8 = c.has(BuilderFlag::kINT8);
+    options.ranges = takeRanges(*contents.graph);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));

@@ -7,6 +7,7 @@
 //   half         FP16 is permitted                                 refittable
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds
+//   range x s    INT8 is permitted, and so much is one step of tensor x
 #include "ir/text.h"
 
 #include <filesystem>
@@ -71,6 +72,10 @@ void readWord(std::istringstream& words, std::string const& word, Told& to)
         to.check.refittable = true;
     } else if (word == "tolerance") {
         words >> to.check.tolerance;
+    } else if (word == "range") {
+        std::string tensor;
+        words >> tensor;
+        words >> to.check.ranges[tensor];
     } else if (word == "large") {
         to.isLarge = true;
     } else {

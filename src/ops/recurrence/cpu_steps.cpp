@@ -9,6 +9,7 @@
 #include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/gemv_jit.h"
 #include "ops/recurrence/cpu_phases.h"
+#include "ops/recurrence/cpu_pieces.h"
 #include "ops/recurrence/op.h"
 #include "ops/recurrence/steps.h"
 
@@ -340,23 +341,9 @@ private:
     Packed packed_;
 };
 
-bool isKnown(Problem const& p, int i)
-{
-    return int(p.inputs.size()) <= i || !p.inputs[size_t(i)].present || p.inputs[size_t(i)].constant;
-}
 Blob const* blobOf(Problem const& p, int i)
 {
     return i < int(p.inputs.size()) ? p.inputs[size_t(i)].constant : nullptr;
-}
-
-bool runsFunctions(Attrs const& a)
-{
-    if (hasDefaultFunctions(a))
-        return true;
-    for (int d = 0; d < directionsOf(a); ++d)
-        if (activationOf(a, d, 0).function != Function::kRelu)
-            return false;
-    return a.cell == Cell::kRnn;
 }
 
 Plan planOf(Problem const& p, Isa isa, int vectors)
@@ -403,14 +390,8 @@ Result<Packed> pack(Plan const& plan, Problem const& p)
 
 Support StepsTactic::supports(Problem const& p) const
 {
-    auto const& a = p.node->attrsAs<Attrs>();
-    if (p.inputs[kX].type != DataType::kFloat)
-        return Support::no("takes f32 only");
-    if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias))
-        return Support::no("weights and bias must be known");
-    if (!runsFunctions(a) || a.clip > 0 || a.inputForget ||
-        (p.inputs.size() > kPeepholes && p.inputs[kPeepholes].present))
-        return Support::no("has the default functions (or relu in RNN), no clip, input_forget and peepholes");
+    if (Support const known = supportsKnownFloats(p); !known.ok)
+        return known;
     return supportsIsa(isa_);
 }
 
@@ -418,7 +399,7 @@ std::vector<Config> StepsTactic::configs(Problem const& p) const
 {
     Extents const& x = p.inputs[kX].maxDims;
     bool const few = x.volume(0, x.rank - 1) <= kernels::jit::kGemvMaxRows;
-    return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}, {4}, {2}};
+    return few ? std::vector<Config>{{2}} : std::vector<Config>{{3}};
 }
 
 Result<std::unique_ptr<Kernel>> StepsTactic::load(Problem const& p, Config const& config, std::string const&) const

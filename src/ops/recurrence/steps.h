@@ -23,8 +23,10 @@ struct Step
     float const* bias = nullptr;   // of the product of GRU's hidden gate, where it is added before the reset gate acts
     float const* const* x = nullptr; // of each row, what gate g gets of its input at g * gate; null: past its end
     float* const* y = nullptr;       // of each row
-    int64_t begin = 0, end = 0;      // blocks
-    bool backwards = false;          // from the last block to the first
+    float const* sums = nullptr;     // where products were computed before: of row n, gate g: n * sumsRow + g * gate
+    int64_t sumsRow = 0;
+    int64_t begin = 0, end = 0; // blocks
+    bool backwards = false;     // from the last block to the first
 };
 
 struct StepKernels
@@ -36,6 +38,13 @@ struct StepKernels
     void (*gruLinear)(Step const&); // all of a GRU whose reset gate acts behind the product
     void (*gruGates)(Step const&);  // the others: z and, in `to`, r * h
     void (*gruState)(Step const&);  // with h = r * h; x begins at the hidden gate
+    // The cells alone, of sums in memory; blocks from 0 on.
+    void (*tanhCells)(Step const&);
+    void (*reluCells)(Step const&);
+    void (*lstmCells)(Step const&);
+    void (*gruLinearCells)(Step const&);
+    void (*gruGatesCells)(Step const&);
+    void (*gruStateCells)(Step const&);
 };
 
 } // namespace tw::ops::recurrence

@@ -366,9 +366,23 @@ void step(Step const& s)
     }
 }
 
+template <class Cell>
+void cells(Step const& s)
+{
+    for (int64_t n = 0; n < s.rows; ++n)
+        for (int64_t block = 0; block < s.end; ++block) {
+            V sums[Cell::kGates];
+#pragma GCC unroll 4
+            for (int g = 0; g < Cell::kGates; ++g)
+                sums[g] = load(s.sums + n * s.sumsRow + g * s.gate + block * kFloats);
+            finishRow<Cell>(s, sums, n, block);
+        }
+}
+
 } // namespace
 
-constinit ops::recurrence::StepKernels const kSteps{kFloats,         step<Tanh>,     step<Relu>,    step<Lstm>,
-                                                    step<GruLinear>, step<GruGates>, step<GruState>};
+constinit ops::recurrence::StepKernels const kSteps{
+    kFloats,     step<Tanh>,  step<Relu>,  step<Lstm>,       step<GruLinear>, step<GruGates>, step<GruState>,
+    cells<Tanh>, cells<Relu>, cells<Lstm>, cells<GruLinear>, cells<GruGates>, cells<GruState>};
 
 } // namespace tw::TW_ISA

@@ -117,9 +117,7 @@ void bindRuntimeEnums(nb::module_& m)
                                   "How much an engine knows of its layers for profilers and the inspector.")
         .value("LAYER_NAMES_ONLY", ProfilingVerbosity::kLAYER_NAMES_ONLY, "Names of the layers.")
         .value("DETAILED", ProfilingVerbosity::kDETAILED, "Names, parameters, formats and tactics.")
-        .value("NONE", ProfilingVerbosity::kNONE, "Nothing.")
-        .value("DEFAULT", ProfilingVerbosity::kDEFAULT, "Old name of LAYER_NAMES_ONLY.")
-        .value("VERBOSE", ProfilingVerbosity::kVERBOSE, "Old name of DETAILED.");
+        .value("NONE", ProfilingVerbosity::kNONE, "Nothing.");
     plainEnum<TensorIOMode>(m, "TensorIOMode", "Role of a named tensor in an engine.")
         .value("NONE", TensorIOMode::kNONE, "Neither input nor output.")
         .value("INPUT", TensorIOMode::kINPUT, "Input.")
@@ -132,12 +130,10 @@ void bindRuntimeEnums(nb::module_& m)
                "Convolutions that treat the image border with precomputed masks.")
         .value("JIT_CONVOLUTIONS", TacticSource::kJIT_CONVOLUTIONS, "Convolutions compiled while the engine is built.");
     orderedEnum<EngineCapability>(m, "EngineCapability", "What kind of system an engine is for.")
-        .value("DEFAULT", EngineCapability::kDEFAULT, "Old name of STANDARD.")
-        .value("SAFE_GPU", EngineCapability::kSAFE_GPU, "Old name of SAFETY.")
-        .value("SAFE_DLA", EngineCapability::kSAFE_DLA, "Old name of DLA_STANDALONE.")
-        .value("STANDARD", EngineCapability::kSTANDARD, "No restriction.")
-        .value("SAFETY", EngineCapability::kSAFETY, "Only what the safe runtime can run.")
-        .value("DLA_STANDALONE", EngineCapability::kDLA_STANDALONE, "A DLA loadable that runs without this runtime.");
+        .value("DEFAULT", EngineCapability::kDEFAULT, "No restriction; also STANDARD.")
+        .value("SAFE_GPU", EngineCapability::kSAFE_GPU, "Only what the safe runtime can run; also SAFETY.")
+        .value("SAFE_DLA", EngineCapability::kSAFE_DLA,
+               "A DLA loadable that runs without this runtime; also DLA_STANDALONE.");
     plainEnum<LayerInformationFormat>(m, "LayerInformationFormat", "Form of the inspector's texts.")
         .value("ONELINE", LayerInformationFormat::kONELINE, "One line for each layer.")
         .value("JSON", LayerInformationFormat::kJSON, "JSON.");
@@ -146,6 +142,13 @@ void bindRuntimeEnums(nb::module_& m)
                "The batch is an ordinary dimension, wildcards are allowed.")
         .value("EXPLICIT_PRECISION", NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION,
                "Of older releases; no effect.");
+
+    // Two names for one value; the first is the one that is shown.
+    addAlias(m.attr("ProfilingVerbosity"), "DEFAULT", "LAYER_NAMES_ONLY");
+    addAlias(m.attr("ProfilingVerbosity"), "VERBOSE", "DETAILED");
+    addAlias(m.attr("EngineCapability"), "STANDARD", "DEFAULT");
+    addAlias(m.attr("EngineCapability"), "SAFETY", "SAFE_GPU");
+    addAlias(m.attr("EngineCapability"), "DLA_STANDALONE", "SAFE_DLA");
 
     m.attr("float32") = DataType::kFLOAT;
     m.attr("float16") = DataType::kHALF;

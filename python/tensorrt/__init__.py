@@ -19,7 +19,7 @@ def _exit(self, exc_type, exc_value, traceback):
     """Deprecated: does nothing. The object is freed when nothing refers to it."""
 
 
-for _type in (Builder, IBuilderConfig, ICudaEngine, IExecutionContext, IHostMemory, ILogger, INetworkDefinition, OnnxParser, Runtime):
+for _type in (Builder, CaffeParser, IBuilderConfig, ICudaEngine, IExecutionContext, IHostMemory, ILogger, INetworkDefinition, OnnxParser, Refitter, Runtime, UffParser):
     _type.__enter__ = _enter
     _type.__exit__ = _exit
 del _type

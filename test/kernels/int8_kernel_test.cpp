@@ -346,6 +346,8 @@ TEST_P(Int8KernelTest, everyTile)
                 if (pick(0, 1))
                     t.spec.epilogue.activation = kinds[pick(0, 3)];
                 t.spec.epilogue.outputScale = pick(0, 1);
+                bool const floatResidual = t.spec.epilogue.residual.value_or(Int8Type::kInt8) != Int8Type::kInt8;
+                t.spec.epilogue.bounded = t.scale < 1 && !floatResidual && pick(0, 1);
                 t.spec.nextLines = pick(0, 3) == 0 ? 5 : 0;
                 t.spec.nextFromA = pick(0, 1);
                 t.spec.prefetchC = pick(0, 1);

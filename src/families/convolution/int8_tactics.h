@@ -85,4 +85,19 @@ public:
                                                PackedConstants& packed) const override;
 };
 
+// One filter for each channel; channels-last. Weights, scale and bias are constants. Config: {1: with prefetches}.
+class Int8DepthwiseTactic final : public Int8ConvolutionTactic
+{
+public:
+    constexpr Int8DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Int8ConvolutionTactic(name, version, isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+};
+
 } // namespace tw::ops

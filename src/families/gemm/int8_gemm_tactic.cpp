@@ -6,6 +6,7 @@
 
 #include "families/elementwise/activate_jit.h"
 #include "families/elementwise/epilogue.h"
+#include "families/elementwise/int8_bounds.h"
 #include "tactic/cpu_isa.h"
 
 namespace tw::ops {
@@ -197,6 +198,7 @@ Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Con
     o.epilogue.activation = jitActivation(epilogue.activation);
     o.epilogue.outputScale = has(Epilogue::kOutputScale);
     o.epilogue.store = int8Type(p.outputs[0].type);
+    o.epilogue.bounded = staysBounded(p, epilogue, double(whole.k));
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {
         Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);

@@ -30,6 +30,8 @@ void int8Cases(CaseList& list)
                     none = absent();
     byHand("f32", kFloat, {}, {a23, b32, none, none, none, none, number({0.5, 3})}, {2.5, -3, 7, -3});
     byHand("ties", kInt8, {}, {a23, b32, none, none, none, none, number({0.5})}, {2, 0, 7, 0});
+    byHand("beyond_integers", kInt8, {}, {a23, b32, none, none, none, none, number({1e10, -1e30})},
+           {127, 127, 127, 127});
     byHand("relu", kInt8, Kind::kRelu, {a23, b32, number({-6, 3}), none, none, none, number({1, 20})}, {0, 0, 8, 0});
     byHand("residual", kInt8, {},
            {a23, b32, number({-6, 3}), input(kInt8, {2, 2}, {4, -128, 1, 127}), none, none, number({10, 20}),

@@ -14,8 +14,8 @@ constexpr GemvTactic kFewRowsAvx512{"matrix_multiply_f32_gemv_avx512", 1, Isa::k
 constexpr GemvTactic kFewRowsAvx2{"matrix_multiply_f32_gemv_avx2", 1, Isa::kAvx2};
 constexpr GemmTactic kAvx512{"matrix_multiply_f32_gemm_avx512", 1, Isa::kAvx512};
 constexpr GemmTactic kAvx2{"matrix_multiply_f32_gemm_avx2", 1, Isa::kAvx2};
-constexpr Int8GemmTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_avx512_vnni", 1, Isa::kAvx512, Dots::kVnni};
-constexpr Int8GemmTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_avx2_vnni", 1, Isa::kAvx2, Dots::kVnni};
+constexpr Int8GemmTactic kInt8Avx512Vnni{"matrix_multiply_i8_gemm_vnni_avx512", 1, Isa::kAvx512, Dots::kVnni};
+constexpr Int8GemmTactic kInt8AvxVnni{"matrix_multiply_i8_gemm_vnni_avx2", 1, Isa::kAvx2, Dots::kVnni};
 constexpr Int8GemmTactic kInt8Avx512{"matrix_multiply_i8_gemm_avx512", 1, Isa::kAvx512, Dots::kWords};
 constexpr Int8GemmTactic kInt8Avx2{"matrix_multiply_i8_gemm_avx2", 1, Isa::kAvx2, Dots::kWords};
 constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, multiplyPlainWorkspaceBytes};

@@ -35,6 +35,8 @@ struct Int8Epilogue
     // Of the last vector only `lastColumns` columns exist in C, residual, bias and scale; the others are neither read
     // nor written. Without it all of these reach to the end of the last vector.
     bool masked = false;
+    // What is rounded to i8 is no NaN and lies within 2^31, for certain: nothing but the packing instructions clamps it.
+    bool bounded = false;
     // Empty, or what is wrong with it.
     std::string refusal() const;
 };

@@ -254,7 +254,9 @@ private:
         walk(offsetof(Int8Output, c), offsetof(Int8Output, ldcBytes), [&](int row) {
             auto x = [&](int v) { return c.vec(acc(row, std::min(v, vectors_ - 1))); };
             for (int v = 0; v < vectors_; ++v) {
-                if (c.avx512()) {
+                if (s.bounded) {
+                    c.vcvtps2dq(x(v), x(v));
+                } else if (c.avx512()) {
                     c.vcmpps(c.k3, x(v), x(v), 7); // ordered: not NaN
                     c.vminps(x(v), x(v), c.vec(most));
                     c.vcvtps2dq(x(v) | c.k3 | Xbyak::util::T_z, x(v));

@@ -25,7 +25,8 @@ struct Int8DepthwiseSpec
     int64_t inWidth = 1, outWidth = 1, stride = 1, dilation = 1, before = 0;
     int64_t xPixelBytes = 0, yPixelBytes = 0, residualPixelBytes = 0;
     Int8Epilogue epilogue; // a residual is i8; scale: one for each channel
-    // No step of the end makes a NaN or a number beyond 2^30: neither scales nor biases are that large, no residual.
+    // No step of the end makes a NaN or a number beyond 2^30: neither scales nor biases are that large, no residual and no
+    // inner scale.
     bool isTame = false;
     // Fetch into L2 the `stride` rows that follow the filter's last one, and what the next tile writes.
     bool prefetch = false;
@@ -39,7 +40,8 @@ struct Int8DepthwiseArgs
     float const *scale = nullptr, *bias = nullptr;
     void* y = nullptr;
     void const* residual = nullptr;
-    float residualScale = 1, outputScale = 1;
+    float residualScale = 1, outputScale = 1, innerScale = 1;
+    int8_t const* table = nullptr;
     void const* next = nullptr; // prefetch: column 0 of the row after the filter's last one; need not be readable
     int64_t xRowBytes = 0;      // from row to row there
 };

@@ -15,7 +15,9 @@ void bindRuntimeEnums(nb::module_& m)
         .value("INT32", DataType::kINT32, "Signed 32-bit integer.")
         .value("BOOL", DataType::kBOOL, "8 bits, 0 is false and 1 is true; other values have no meaning.")
         .value("UINT8", DataType::kUINT8,
-               "Unsigned 8-bit integer; for network inputs and outputs, converted by an identity layer.");
+               "Unsigned 8-bit integer; for network inputs and outputs, converted by an identity layer.")
+        .def_prop_ro(
+            "itemsize", [](DataType self) { return itemBytes(self); }, "Bytes of an element.");
     plainEnum<WeightsRole>(m, "WeightsRole", "What an array of weights is for its layer.")
         .value("KERNEL", WeightsRole::kKERNEL, "Kernel of a convolution, deconvolution or fully connected layer.")
         .value("BIAS", WeightsRole::kBIAS, "Bias of those.")

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way of 8.5's samples with cuda-python, on a machine without a GPU: one import line differs."""
-import os
-
 import numpy as np
 import tensorrt as trt
 from tensorrt import hostcuda as cudart
 
 from models import close, conv2d
 from small import B, W, convolution, engine_of
-
-os.environ.setdefault("TENSORWRIGHT_DEVICE", "cpu")
-
 
 def ok(call):
     error, results = call[0], call[1:]

@@ -115,7 +115,8 @@ def check_callable(fact):
     if fact.name.endswith(".__init__") and not hasattr(thing, "__nb_signature__"):
         raise AssertionError("no constructor")
     assert callable(thing) and thing.__doc__
-    expected = parameters(fact.rest.split(" | ")[0])
+    # Python's own grammar knows no parameter without default behind one with.
+    expected = [(name, has or any(d for _, d in all_[:i])) for all_ in [parameters(fact.rest.split(" | ")[0])] for i, (name, has) in enumerate(all_)]
     for found in signatures(thing):
         if len(found) == len(expected) and all((e[0] is None or e[0] == f[0]) and e[1] == f[1] for e, f in zip(expected, found)):
             return

@@ -189,11 +189,24 @@ void keepAlive(nb::handle nurse, void* payload, void (*free)(void*) noexcept)
     nb::keep_alive_cb(nurse, payload, free);
 }
 
-void warnDeprecated(char const* use)
+namespace {
+
+void warn(std::string const& message)
 {
-    std::string const message = std::string("Use ") + use + " instead.";
     if (PyErr_WarnEx(PyExc_DeprecationWarning, message.c_str(), 1) != 0)
         throw nb::python_error();
+}
+
+} // namespace
+
+void warnDeprecated(char const* use)
+{
+    warn(std::string("Use ") + use + " instead.");
+}
+
+void warnContextManager()
+{
+    warn("Context managers for TensorRT types are deprecated. Objects are freed when nothing refers to them.");
 }
 
 } // namespace tw::python

@@ -63,6 +63,9 @@ struct WeightsArgument
     Weights weights;
 };
 
+/// Bytes of an element.
+int64_t itemBytes(nvinfer1::DataType type);
+
 /// The weights of a NumPy array; throws what a caller of Python can read. Copies only what is not contiguous.
 Weights weightsOfArray(nb::handle array);
 
@@ -87,6 +90,9 @@ void keepAlive(nb::handle nurse, void* payload, void (*free)(void*) noexcept);
 
 /// DeprecationWarning: "Use X instead.". Throws where warnings are errors.
 void warnDeprecated(char const* use);
+
+/// DeprecationWarning of `with`.
+void warnContextManager();
 
 } // namespace tw::python
 
@@ -258,7 +264,7 @@ template <>
 struct type_caster<tw::python::WeightsArgument>
 {
     using Value = tw::python::WeightsArgument;
-    static constexpr auto Name = const_name("tensorrt.tensorrt.Weights | numpy.ndarray");
+    static constexpr auto Name = make_caster<tw::python::Weights>::Name + const_name(" | numpy.ndarray");
     template <typename T>
     using Cast = Value;
     template <typename T>

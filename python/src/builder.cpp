@@ -115,6 +115,10 @@ void defBuilder(nb::module_& m)
             "Largest batch of a DLA core; 0 without DLA.")
         .def_prop_ro(
             "num_DLA_cores", [](Builder& self) { return self->getNbDLACores(); }, "Number of DLA cores.")
+        .def_prop_rw(
+            "gpu_allocator", nullptr, [](Builder& self, IGpuAllocator* allocator) { self->setGpuAllocator(allocator); },
+            nb::for_setter(nb::arg("value").none()), nb::for_setter(nb::keep_alive<1, 2>()),
+            "Source of device memory while building. Write-only.")
         .def(
             "create_optimization_profile", [](Builder& self) { return self->createOptimizationProfile(); },
             nb::rv_policy::reference_internal, "A new profile, owned by the builder.")

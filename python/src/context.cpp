@@ -141,9 +141,12 @@ void setProfile(X& self, int32_t profile)
 void defRuns(nb::class_<X>& type)
 {
     type.def("execute", &execute, nb::arg("batch_size") = 1, nb::arg("bindings"),
-             "Runs an implicit batch engine and waits.")
+             "Runs an implicit batch engine and waits.",
+             nb::sig("def execute(self, batch_size: int = 1, bindings: collections.abc.Sequence[int] = ...) -> bool"))
         .def("execute_async", &executeAsync, nb::arg("batch_size") = 1, nb::arg("bindings"), nb::arg("stream_handle"),
-             nb::arg("input_consumed") = nb::none(), "Puts a run of an implicit batch engine on the stream.")
+             nb::arg("input_consumed") = nb::none(), "Puts a run of an implicit batch engine on the stream.",
+             nb::sig("def execute_async(self, batch_size: int = 1, bindings: collections.abc.Sequence[int] = ..., "
+                     "stream_handle: int = ..., input_consumed: object | None = None) -> bool"))
         .def("execute_v2", &executeV2, nb::arg("bindings"),
              "Runs an explicit batch engine and waits. bindings holds one address for each binding.")
         .def("execute_async_v2", &executeAsyncV2, nb::arg("bindings"), nb::arg("stream_handle"),

@@ -33,4 +33,12 @@ nb::enum_<E> orderedEnum(nb::handle scope, char const* name, char const* doc)
     return type;
 }
 
+/// A second name for a member.
+inline void addAlias(nb::handle type, char const* alias, char const* member)
+{
+    nb::object const existing = type.attr(member);
+    type.attr(alias) = existing;
+    type.attr("_member_map_")[alias] = existing; // which forbids the line above
+}
+
 } // namespace tw::python

@@ -115,6 +115,8 @@ void bindLogger(nb::module_& m)
             },
             nb::arg("severity"), nb::arg("msg"), "Takes one message. Called from several threads.");
 
+    defContextManager(logger);
+
     nb::class_<PrintingLogger, ILogger>(m, "Logger", "Prints messages to the standard output.")
         .def(nb::init<Severity>(), nb::arg("min_severity") = Severity::kWARNING,
              "Prints messages at least as severe as min_severity.")

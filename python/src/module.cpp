@@ -15,20 +15,22 @@ NB_MODULE(tensorrt, m)
     bindWeights(m);
     bindLogger(m);
     bindRecorder(m);
-    // bindAllocators(m);
-    // bindPlugins(m);
-    // bindCalibrators(m);
+    bindAllocators(m);
+    bindPlugins(m);
+    bindCalibrators(m);
     bindTensors(m);
     bindWindowLayers(m);
     bindArithmeticLayers(m);
     bindShapeLayers(m);
     bindFlowLayers(m);
     bindNetwork(m);
-    // bindAlgorithms(m);
+    bindAlgorithms(m);
     bindConfig(m);
     bindBuilder(m);
     bindEngine(m);
     bindContext(m);
     bindRuntime(m);
+    bindRefitter(m);
     bindOnnxParser(m);
+    bindOlderParsers(m);
 }

@@ -31,13 +31,27 @@ void bindRefitter(nb::module_& m);
 void bindOnnxParser(nb::module_& m);
 void bindOlderParsers(nb::module_& m);
 
-/// __del__ of older programs: it warns and does nothing.
+/// `with object:`, which older programs say: it warns and does nothing.
+template <class Class>
+void defContextManager(Class& type)
+{
+    type.def(
+            "__enter__", [](nb::handle self) { return warnContextManager(), nb::borrow(self); },
+            "Deprecated: gives the object itself.")
+        .def(
+            "__exit__", [](nb::handle, nb::handle, nb::handle, nb::handle) {}, nb::arg("exc_type").none(),
+            nb::arg("exc_value").none(), nb::arg("traceback").none(),
+            "Deprecated: does nothing. The object is freed when nothing refers to it.");
+}
+
+/// The same, and __del__.
 template <class Class>
 void defDelete(Class& type)
 {
     type.def(
         "__del__", [](nb::handle) { warnDeprecated("del obj"); },
         "Deprecated; objects are freed when nothing refers to them.");
+    defContextManager(type);
 }
 
 /// A getter or setter that warns of its replacement.

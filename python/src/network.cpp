@@ -153,7 +153,10 @@ void defWeighted(nb::class_<INetworkDefinition>& type)
             },
             nb::arg("input"), nb::arg("mode"), nb::arg("shift") = nb::none(), nb::arg("scale") = nb::none(),
             nb::arg("power") = nb::none(), nb::arg("channel_axis"), kInside,
-            "As add_scale(), with a choice of the channel dimension.")
+            "As add_scale(), with a choice of the channel dimension.",
+            nb::sig("def add_scale_nd(self, input: ITensor, mode: ScaleMode, shift: Weights | numpy.ndarray | None = "
+                    "None, scale: Weights | numpy.ndarray | None = None, power: Weights | numpy.ndarray | None = None, "
+                    "channel_axis: int = ...) -> IScaleLayer"))
         .def(
             "add_constant",
             [](Network self, Dims shape, WeightsArgument weights) {

@@ -174,7 +174,6 @@ void bindNetworkEnums(nb::module_& m)
         .value("CUBIC", InterpolationMode::kCUBIC, "Cubic in 2 dimensions.");
     plainEnum<SampleMode>(m, "SampleMode", "What is read outside a tensor.")
         .value("STRICT_BOUNDS", SampleMode::kSTRICT_BOUNDS, "Nothing: an error.")
-        .value("DEFAULT", SampleMode::kDEFAULT, "Old name of STRICT_BOUNDS.")
         .value("WRAP", SampleMode::kWRAP, "The tensor repeats.")
         .value("CLAMP", SampleMode::kCLAMP, "The nearest element.")
         .value("FILL", SampleMode::kFILL, "0, or the fill value.")
@@ -216,6 +215,7 @@ void bindNetworkEnums(nb::module_& m)
         .value("RANDOM_NORMAL", FillOperation::kRANDOM_NORMAL, "Normal with mean a and standard deviation b.");
 
     // Names of older releases.
+    addAlias(m.attr("SampleMode"), "DEFAULT", "STRICT_BOUNDS");
     m.attr("ResizeMode") = m.attr("InterpolationMode");
     m.attr("SliceMode") = m.attr("SampleMode");
 }

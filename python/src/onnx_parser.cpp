@@ -2,13 +2,13 @@
 #include <memory>
 
 #include <NvOnnxParser.h>
-#include <nanobind/stl/bind_vector.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
 #include "enums.h"
 #include "module.h"
 #include "owner.h"
+#include "vector.h"
 
 NB_MAKE_OPAQUE(std::vector<size_t>)
 NB_MAKE_OPAQUE(SubGraphCollection_t)
@@ -73,9 +73,15 @@ void defError(nb::module_& m)
 
 void bindOnnxParser(nb::module_& m)
 {
-    nb::bind_vector<std::vector<size_t>>(m, "NodeIndices", "Indices of nodes.");
-    nb::bind_vector<SubGraphCollection_t>(m, "SubGraphCollection",
-                                          "Parts of a model: the nodes, and whether they can be imported.");
+    bindVector<std::vector<size_t>, true>(m, "NodeIndices", "Indices of nodes.")
+        .def(
+            "__repr__",
+            [](std::vector<size_t> const& self) {
+                return "NodeIndices" + nb::cast<std::string>(nb::repr(listOf(self)));
+            },
+            "The indices.");
+    bindVector<SubGraphCollection_t, true>(m, "SubGraphCollection",
+                                           "Parts of a model: the nodes, and whether they can be imported.");
     defError(m);
     nb::class_<OnnxParser> type(m, "OnnxParser", "Imports ONNX models into a network.");
     type.def("__init__", &makeParser, nb::arg("network"), nb::arg("logger"), nb::keep_alive<1, 2>(),

@@ -26,6 +26,10 @@ void bindRuntime(nb::module_& m)
         .def_prop_ro(
             "num_DLA_cores", [](Runtime& self) { return self->getNbDLACores(); },
             "Number of DLA cores, 0 where there are none.")
+        .def_prop_rw(
+            "gpu_allocator", nullptr, [](Runtime& self, IGpuAllocator* allocator) { self->setGpuAllocator(allocator); },
+            nb::for_setter(nb::arg("value").none()), nb::for_setter(nb::keep_alive<1, 2>()),
+            "Source of device memory for engines loaded after the call. Write-only.")
         .def_prop_ro(
             "logger", [](Runtime& self) { return self->getLogger(); }, "The logger that was given.")
         .def_prop_rw(

@@ -15,7 +15,9 @@ void bindRuntimeEnums(nb::module_& m)
         .value("INT32", DataType::kINT32, "Signed 32-bit integer.")
         .value("BOOL", DataType::kBOOL, "8 bits, 0 is false and 1 is true; other values have no meaning.")
         .value("UINT8", DataType::kUINT8,
-               "Unsigned 8-bit integer; for network inputs and outputs, converted by an identity layer.");
+               "Unsigned 8-bit integer; for network inputs and outputs, converted by an identity layer.")
+        .def_prop_ro(
+            "itemsize", [](DataType self) { return itemBytes(self); }, "Bytes of an element.");
     plainEnum<WeightsRole>(m, "WeightsRole", "What an array of weights is for its layer.")
         .value("KERNEL", WeightsRole::kKERNEL, "Kernel of a convolution, deconvolution or fully connected layer.")
         .value("BIAS", WeightsRole::kBIAS, "Bias of those.")
@@ -117,9 +119,7 @@ void bindRuntimeEnums(nb::module_& m)
                                   "How much an engine knows of its layers for profilers and the inspector.")
         .value("LAYER_NAMES_ONLY", ProfilingVerbosity::kLAYER_NAMES_ONLY, "Names of the layers.")
         .value("DETAILED", ProfilingVerbosity::kDETAILED, "Names, parameters, formats and tactics.")
-        .value("NONE", ProfilingVerbosity::kNONE, "Nothing.")
-        .value("DEFAULT", ProfilingVerbosity::kDEFAULT, "Old name of LAYER_NAMES_ONLY.")
-        .value("VERBOSE", ProfilingVerbosity::kVERBOSE, "Old name of DETAILED.");
+        .value("NONE", ProfilingVerbosity::kNONE, "Nothing.");
     plainEnum<TensorIOMode>(m, "TensorIOMode", "Role of a named tensor in an engine.")
         .value("NONE", TensorIOMode::kNONE, "Neither input nor output.")
         .value("INPUT", TensorIOMode::kINPUT, "Input.")
@@ -132,12 +132,10 @@ void bindRuntimeEnums(nb::module_& m)
                "Convolutions that treat the image border with precomputed masks.")
         .value("JIT_CONVOLUTIONS", TacticSource::kJIT_CONVOLUTIONS, "Convolutions compiled while the engine is built.");
     orderedEnum<EngineCapability>(m, "EngineCapability", "What kind of system an engine is for.")
-        .value("DEFAULT", EngineCapability::kDEFAULT, "Old name of STANDARD.")
-        .value("SAFE_GPU", EngineCapability::kSAFE_GPU, "Old name of SAFETY.")
-        .value("SAFE_DLA", EngineCapability::kSAFE_DLA, "Old name of DLA_STANDALONE.")
-        .value("STANDARD", EngineCapability::kSTANDARD, "No restriction.")
-        .value("SAFETY", EngineCapability::kSAFETY, "Only what the safe runtime can run.")
-        .value("DLA_STANDALONE", EngineCapability::kDLA_STANDALONE, "A DLA loadable that runs without this runtime.");
+        .value("DEFAULT", EngineCapability::kDEFAULT, "No restriction; also STANDARD.")
+        .value("SAFE_GPU", EngineCapability::kSAFE_GPU, "Only what the safe runtime can run; also SAFETY.")
+        .value("SAFE_DLA", EngineCapability::kSAFE_DLA,
+               "A DLA loadable that runs without this runtime; also DLA_STANDALONE.");
     plainEnum<LayerInformationFormat>(m, "LayerInformationFormat", "Form of the inspector's texts.")
         .value("ONELINE", LayerInformationFormat::kONELINE, "One line for each layer.")
         .value("JSON", LayerInformationFormat::kJSON, "JSON.");
@@ -146,6 +144,13 @@ void bindRuntimeEnums(nb::module_& m)
                "The batch is an ordinary dimension, wildcards are allowed.")
         .value("EXPLICIT_PRECISION", NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION,
                "Of older releases; no effect.");
+
+    // Two names for one value; the first is the one that is shown.
+    addAlias(m.attr("ProfilingVerbosity"), "DEFAULT", "LAYER_NAMES_ONLY");
+    addAlias(m.attr("ProfilingVerbosity"), "VERBOSE", "DETAILED");
+    addAlias(m.attr("EngineCapability"), "STANDARD", "DEFAULT");
+    addAlias(m.attr("EngineCapability"), "SAFETY", "SAFE_GPU");
+    addAlias(m.attr("EngineCapability"), "DLA_STANDALONE", "SAFE_DLA");
 
     m.attr("float32") = DataType::kFLOAT;
     m.attr("float16") = DataType::kHALF;

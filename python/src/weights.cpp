@@ -8,6 +8,16 @@ namespace {
 
 using nvinfer1::IHostMemory;
 
+int getBuffer(PyObject* object, Py_buffer* view, int flags)
+{
+    auto* const memory = nb::inst_ptr<IHostMemory>(object);
+    return PyBuffer_FillInfo(view, object, memory->data(), Py_ssize_t(memory->size()), 0, flags);
+}
+
+PyType_Slot const kHostMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&getBuffer)}, {0, nullptr}};
+
+} // namespace
+
 int64_t itemBytes(nvinfer1::DataType type)
 {
     switch (type) {
@@ -20,16 +30,6 @@ int64_t itemBytes(nvinfer1::DataType type)
         return 1;
     }
 }
-
-int getBuffer(PyObject* object, Py_buffer* view, int flags)
-{
-    auto* const memory = nb::inst_ptr<IHostMemory>(object);
-    return PyBuffer_FillInfo(view, object, memory->data(), Py_ssize_t(memory->size()), 0, flags);
-}
-
-PyType_Slot const kHostMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&getBuffer)}, {0, nullptr}};
-
-} // namespace
 
 void bindWeights(nb::module_& m)
 {

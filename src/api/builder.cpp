@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "api/algorithm_selector.h"
+#include "api/calibration.h"
 #include "api/config.h"
 #include "api/engine.h"
 #include "api/explicit_quantization.h"
@@ -18,9 +19,11 @@
 #include "api/precision_settings.h"
 #include "api/profile_ranges.h"
 #include "builder/build.h"
+#include "builder/target_info.h"
 #include "device/cpu.h"
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
+#include "tactic/cpu_isa.h"
 
 using namespace tw;
 using namespace tw::api;
@@ -224,8 +227,6 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     options.refittable = c.has(BuilderFlag::kREFIT);
     options.half = c.has(BuilderFlag::kFP16);
     options.constraints = constraintsOf(c);
-    options.int8 = c.has(BuilderFlag::kINT8);
-    options.ranges = takeRanges(*contents.graph);
     options.log = &b.reporter;
     options.maxMemoryBytes = b.maxMemoryBytes;
     TW_ASSIGN(options.io, ioFormatsOf(n, *contents.graph, c.has(BuilderFlag::kDIRECT_IO)));
@@ -254,6 +255,14 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));
     options.tune.selector = selector.get();
+    passes::Ranges const given = takeRanges(*contents.graph);
+    calibrate::NetworkOptions const calibration{.target = builder::describe(ops::thisCpu()),
+                                                .providers = options.tune.providers,
+                                                .workers = options.tune.buildWorkers,
+                                                .maxMemoryBytes = b.maxMemoryBytes,
+                                                .log = &b.reporter};
+    options.int8 = c.has(BuilderFlag::kINT8);
+    TW_ASSIGN(options.ranges, rangesOf(n, c, contents, given, calibration, b.gpu.get(), b.reporter));
     MemoryPeak const peak(options.cuda.get());
     MemoryChange const change(options.cuda.get());
     TW_TRY(builder::build(contents, options));

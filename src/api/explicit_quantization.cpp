@@ -202,9 +202,17 @@ private:
 
 } // namespace
 
+bool isExplicit(NetworkObject const& n)
+{
+    using nvinfer1::LayerType;
+    return std::any_of(n.layers.begin(), n.layers.end(), [](auto const& l) {
+        return l->type == LayerType::kQUANTIZE || l->type == LayerType::kDEQUANTIZE;
+    });
+}
+
 Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& g, BuilderConfigObject const& c)
 {
-    ir::Node const* const found = findQuantization(g);
+    ir::Node const* const found = isExplicit(n) ? findQuantization(g) : nullptr;
     if (!found)
         return {};
     if (!c.has(nvinfer1::BuilderFlag::kINT8))

@@ -8,6 +8,8 @@
 
 namespace tw::api {
 
+// Whether the network has such layers. INT8 inputs and outputs with a dynamic range are none.
+bool isExplicit(NetworkObject const& n);
 // `g`: the network's graph as it was imported. Nothing where it has no such layer.
 Result<void> checkExplicitQuantization(NetworkObject const& n, ir::Graph const& g, BuilderConfigObject const& c);
 

@@ -272,6 +272,8 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
         TW_ASSIGN(newBias, folding.bias(b, w.type));
     }
     if (t.dequantize) {
+        std::string const name = b ? b->name : w.name + ".bias"; // w may be gone in a moment
+        DataType const type = w.type;
         TW_ASSIGN(bool const applied, applyToSteps(g, t, folding));
         if (!applied)
             return false;
@@ -281,8 +283,7 @@ Result<bool> apply(ir::Graph& g, Target const& t, Affine const& f, recipe::Recip
                 *origin = *b->constant;
             origin->role = ir::WeightsRole::kBias;
             n.inputs.resize(2);
-            n.inputs.push_back(
-                replaced(g, b ? b->name : w.name + ".bias", w.type, {t.channels}, *origin, std::move(newBias)));
+            n.inputs.push_back(replaced(g, name, type, {t.channels}, *origin, std::move(newBias)));
         }
         return true;
     }

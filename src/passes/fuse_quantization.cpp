@@ -3,6 +3,7 @@
 //   y = conv(dequantize(x, s), dequantize(w, t), b; f)       ->  y = conv(x, w, b; f) with scale s t
 //   the same behind quantize(y, u) for all readers of y      ->  i8: scale s t / u, bias b / u, or f and then 1 / u
 //   residual dequantize(r, v)                                ->  r with its scale v, or v / u
+//   f(dequantize(quantize(conv(...), p), p) + dequantize(r, v))  ->  conv(..., r; f) that rounds to steps of p in between
 //   quantize(pool(dequantize(x, s)), s)                      ->  pool(x), averages
 // Convolutions, transposed or not, matrix products and fully connected layers; w may have a scale for each output channel
 // (column). See docs/adr/0012-int8-in-the-graph.md. A sum with a residual in floats has a result in floats, as the guide
@@ -146,6 +147,50 @@ private:
         return unit ? apply(c, Operation::kDiv, a, c.take(*unit, {1})) : Result<ir::Value*>(a);
     }
 
+    // What adds integers to a sum that is rounded to integers first.
+    struct Behind
+    {
+        std::vector<ir::Node*> nodes; // quantize, dequantize, sum, perhaps an activation
+        ir::Value* residual = nullptr;
+
+        ir::Value const* step() const { return nodes[0]->inputs[1]; }
+        ir::Value* result() const { return nodes.back()->outputs[0]; }
+    };
+    ir::Node* onlyReader(ir::Value const& v) const
+    {
+        std::vector<ir::Node*> const readers = readersOf(g_, &v);
+        return readers.size() == 1 && !g_.isOutput(&v) ? readers[0] : nullptr;
+    }
+    std::optional<Behind> behind(ir::Node const& n, Epilogue const& epilogue)
+    {
+        ir::Value const& y = *n.outputs[0];
+        ir::Value const* const bias = inputOf(n, Epilogue::kBias);
+        if (epilogue.activation.any() || inputOf(n, Epilogue::kResidual) || (bias && !bias->isConstant()))
+            return std::nullopt;
+        Behind b;
+        ir::Node* const q = onlyReader(y);
+        ir::Node* const d = isQuantize(q) && isPerTensor(*q) ? onlyReader(*q->outputs[0]) : nullptr;
+        auto const again = isDequantize(d) ? dequantizedOf(d->outputs[0]) : std::nullopt;
+        if (!again || !again->isPerTensor() || !haveSameScale(*q->inputs[1], *again->scale, ctx_))
+            return std::nullopt;
+        ir::Node* const sum = onlyReader(*d->outputs[0]);
+        if (!sum || sum->op != &ops::elementwise::def() || sum->inputs[0] == sum->inputs[1] ||
+            sum->attrsAs<ops::elementwise::Attrs>().operation != Operation::kSum)
+            return std::nullopt;
+        b.residual = sum->inputs[sum->inputs[0] == d->outputs[0] ? 1 : 0];
+        auto const r = dequantizedOf(b.residual);
+        if (!r || !r->isPerTensor() || !r->scale->isConstant() || !(b.residual->shape == y.shape) ||
+            sum->outputs[0]->type != y.type || b.residual->type != y.type)
+            return std::nullopt;
+        b.nodes = {q, d, sum};
+        if (ir::Node* const f = onlyReader(*sum->outputs[0]); f && f->op == &ops::activation::def())
+            b.nodes.push_back(f);
+        for (ir::Node const* node : b.nodes)
+            if (!canJoin(n, *node))
+                return std::nullopt;
+        return b;
+    }
+
     Result<void> fuseSum(ir::Node& n)
     {
         auto const x = dequantizedOf(n.inputs[0]), w = dequantizedOf(n.inputs[1]);
@@ -153,19 +198,23 @@ private:
         if (!x || !w || !x->isPerTensor() || (!w->isPerTensor() && w->axis != channels.axis) ||
             !x->scale->isConstant() || !w->scale->isConstant() || w->integers->type != DataType::kInt8)
             return {};
-        ir::Value* const y = n.outputs[0];
+        std::unique_ptr<ir::AttrsBase> attrs = n.attrs->clone();
+        Epilogue& epilogue = epilogueOf(*attrs, n);
+        auto const more = behind(n, epilogue);
+        if (more && more->nodes.size() > 3)
+            epilogue.activation = ops::FusedActivation(more->nodes[3]->attrsAs<ops::activation::Attrs>());
+        ir::Value* const y = more ? more->result() : n.outputs[0];
         ir::Value const* const bias = inputOf(n, Epilogue::kBias);
-        ir::Value* const residual = inputOf(n, Epilogue::kResidual);
+        ir::Value* const residual = more ? more->residual : inputOf(n, Epilogue::kResidual);
         auto const r = dequantizedOf(residual);
         bool const isWholeResidual = r && r->isPerTensor() && r->scale->isConstant();
         std::vector<ir::Node*> const quantizers =
             residual && !isWholeResidual ? std::vector<ir::Node*>() : quantizersOf(*y);
-        std::unique_ptr<ir::AttrsBase> attrs = n.attrs->clone();
-        Epilogue& epilogue = epilogueOf(*attrs, n);
         // The unit of what the epilogue computes: the output's step, or 1.
         ir::Value const* const step = quantizers.empty() ? nullptr : quantizers[0]->inputs[1];
         ir::Value const* const unit =
             step && isHomogeneous(epilogue.activation) && (!bias || bias->isConstant()) ? step : nullptr;
+        ir::Value const* const sumUnit = more ? more->step() : unit;
         std::vector<ir::Value*> inputs = n.inputs;
         inputs.resize(Epilogue::kEnd);
         inputs[0] = x->integers;
@@ -174,9 +223,9 @@ private:
         TW_ASSIGN(inputs[Epilogue::kScale], constant(n.name + ".scale", scales, [&](auto& c) -> Result<ir::Value*> {
                       TW_ASSIGN(ir::Value * product,
                                 apply(c, Operation::kProd, c.take(*w->scale, scales), c.take(*x->scale, {1})));
-                      return inUnits(c, product, unit);
+                      return inUnits(c, product, sumUnit);
                   }));
-        if (bias && (unit || bias->type != DataType::kFloat)) {
+        if (bias && (sumUnit || bias->type != DataType::kFloat)) {
             if (!bias->isConstant())
                 return {}; // f16, which nobody makes beside integers
             TW_ASSIGN(inputs[Epilogue::kBias],
@@ -185,13 +234,18 @@ private:
                           if (bias->type != DataType::kFloat) {
                               TW_ASSIGN(b, c.add(ops::identity::def(), ops::identity::Attrs(DataType::kFloat), {b}));
                           }
-                          return inUnits(c, b, unit);
+                          return inUnits(c, b, sumUnit);
                       }));
         }
         if (isWholeResidual) {
             inputs[Epilogue::kResidual] = r->integers;
             TW_ASSIGN(inputs[Epilogue::kResidualScale], constant(n.name + ".residual_scale", {1}, [&](auto& c) {
                           return inUnits(c, c.take(*r->scale, {1}), unit);
+                      }));
+        }
+        if (more) {
+            TW_ASSIGN(inputs[Epilogue::kInnerScale], constant(n.name + ".inner_scale", {1}, [&](auto& c) {
+                          return inUnits(c, c.take(*more->step(), {1}), unit);
                       }));
         }
         if (step && !unit) {
@@ -203,7 +257,10 @@ private:
             inputs.pop_back();
         epilogue.outputType = int32_t(step ? DataType::kInt8 : y->type);
         std::vector<ir::Value*> const read{n.inputs[0], n.inputs[1], residual};
-        return replace(n, std::move(attrs), std::move(inputs), quantizers, read);
+        std::vector<ir::Node*> nodes{&n};
+        if (more)
+            nodes.insert(nodes.end(), more->nodes.begin(), more->nodes.end());
+        return replace(nodes, std::move(attrs), std::move(inputs), quantizers, read);
     }
 
     // An average of integers by their own step.
@@ -215,23 +272,28 @@ private:
         std::vector<ir::Node*> const quantizers = quantizersOf(*n.outputs[0]);
         if (quantizers.empty() || !haveSameScale(*x->scale, *quantizers[0]->inputs[1], ctx_))
             return {};
-        return replace(n, n.attrs->clone(), {x->integers}, quantizers, {n.inputs[0]});
+        return replace({&n}, n.attrs->clone(), {x->integers}, quantizers, {n.inputs[0]});
     }
 
-    // A node with these attributes and inputs takes the place of `n` and of those that quantize its result. What only `n`
-    // read goes.
-    Result<void> replace(ir::Node& n, std::unique_ptr<ir::AttrsBase> attrs, std::vector<ir::Value*> inputs,
-                         std::vector<ir::Node*> const& quantizers, std::vector<ir::Value*> const& read)
+    // A node like the first of `nodes`, with these attributes and inputs, takes the place of them all and of those that
+    // quantize the last one's result. What only they read goes.
+    Result<void> replace(std::vector<ir::Node*> const& nodes, std::unique_ptr<ir::AttrsBase> attrs,
+                         std::vector<ir::Value*> inputs, std::vector<ir::Node*> const& quantizers,
+                         std::vector<ir::Value*> const& read)
     {
+        ir::Node const& head = *nodes[0];
+        ir::Node const& last = *nodes.back();
         TW_ASSIGN(ir::Node * made,
-                  g_.addNode(*n.op, std::move(attrs), std::move(inputs), n.name, {}, g_.positionOf(&n)));
-        takePlaceOf(*made, n);
+                  g_.addNode(*head.op, std::move(attrs), std::move(inputs), head.name, {}, g_.positionOf(&last)));
+        takePlaceOf(*made, head);
         made->outputTypes.assign(1, {});
+        for (size_t i = 1; i < nodes.size(); ++i)
+            joinOrigins(*made, *made, *nodes[i]);
         ir::Value* const y = made->outputs[0];
-        y->name = quantizers.empty() ? n.outputs[0]->name : quantizers[0]->outputs[0]->name;
+        y->name = quantizers.empty() ? last.outputs[0]->name : quantizers[0]->outputs[0]->name;
         if (quantizers.empty()) {
-            made->outputTypes = n.outputTypes;
-            g_.replaceAllUses(n.outputs[0], y);
+            made->outputTypes = last.outputTypes;
+            g_.replaceAllUses(last.outputs[0], y);
         }
         for (ir::Node* q : quantizers) {
             if (!q->layers.empty()) // else it is of a range, and no layer of the network
@@ -241,14 +303,15 @@ private:
             g_.eraseNode(q);
         }
         made->outputTypes.resize(1);
-        g_.eraseNode(&n);
+        for (size_t i = nodes.size(); i-- > 0;)
+            g_.eraseNode(nodes[i]);
         for (ir::Value* v : read)
             if (v && isDequantize(v->producer) && g_.useCount(v) == 0) {
                 made->layers.insert(made->layers.end(), v->producer->layers.begin(), v->producer->layers.end());
                 g_.eraseNode(v->producer);
             }
-        ctx_.log.verbose("INT8: '" + made->name + "'" +
-                         (y->type == DataType::kInt8 ? "" : ", to " + std::string(nameOf(y->type))));
+        std::string const to = y->type == DataType::kInt8 ? "" : ", to " + std::string(nameOf(y->type));
+        ctx_.log.verbose("INT8: '" + made->name + "'" + to);
         changed_ = true;
         return {};
     }

@@ -47,6 +47,7 @@ std::vector<Pass> const& pipeline()
         {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true},
         {"fuse_quantization", fuseQuantization, Form::kFused, Form::kFused, 0},
         {"fuse_pointwise", fusePointwise, Form::kFused, Form::kFused, 0}, // what no other fusion took
+        {"fuse_byte_tables", fuseByteTables, Form::kFused, Form::kFused, 0},
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.

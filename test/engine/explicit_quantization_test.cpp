@@ -298,6 +298,21 @@ TEST_F(ExplicitQuantization, DeconvolutionWithWeightsBehindADequantizeLayer)
     convolutionCase({true, 2, 1});
 }
 
+// Batch normalization: it becomes a part of the weights' scales, and a bias.
+TEST_F(ExplicitQuantization, ScaleBehindAConvolutionWithQuantizedWeights)
+{
+    ITensor& x = both(*m.input("x", {1, 2, 1, 1}), {0.5F});
+    Weights const none{DataType::kFLOAT, nullptr, 0};
+    auto* conv = m.network->addConvolutionNd(x, 2, dims({1, 1}), none, none);
+    conv->setInput(1, both(constant({2, 2, 1, 1}, {1, 2, 3, 4}), {1, 0.5F}, 0));
+    std::vector<float> const factor{2, 3}, shift{-1, 10};
+    auto weights = [](std::vector<float> const& v) { return Weights{DataType::kFLOAT, v.data(), int64_t(v.size())}; };
+    m.output(m.network->addScale(*conv->getOutput(0), ScaleMode::kCHANNEL, weights(shift), weights(factor), none)
+                 ->getOutput(0),
+             "y");
+    EXPECT_EQ(run({1, -0.5F}, 2), (std::vector<float>{-1, 13}));
+}
+
 TEST_F(ExplicitQuantization, OtherChannelsOfConvolutionsAreRefused)
 {
     ITensor* x = m.input("x", {1, 2, 5, 5});

@@ -240,6 +240,50 @@ TEST(FuseQuantization, ResidualsDecideTheOutput)
     }
 }
 
+// As ONNX Runtime's quantizer places them: a pair between the convolution and the sum, too.
+TEST(FuseQuantization, RoundedBeforeTheSum)
+{
+    for (bool toInt8 : {false, true})
+        for (bool first : {false, true}) {
+            GraphMaker m;
+            ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 5, 5})), 0.125, "a");
+            ir::Value* r = faked(m, m.input("r", ir::shapeOf({2, 6, 3, 3})), 0.5, "r");
+            ir::Value* y =
+                m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2),
+                      {x, weights(m, {6, 4, 3, 3}, 0, "w"), m.constant("b", {6}, {1, 2, 3, -1, -2, 0})}, "conv");
+            y = faked(m, y, 0.25, "p");
+            y = m.add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kSum),
+                      first ? std::vector<ir::Value*>{y, r} : std::vector<ir::Value*>{r, y}, "sum");
+            y = m.add(ops::activation::def(), ops::activation::Attrs(ops::activation::Kind::kRelu), {y}, "relu");
+            m.output(toInt8 ? faked(m, y, 0.5, "b") : y, "y");
+            checkPass(m.g, passes::fuseQuantization, true);
+            std::string const tail = toInt8 ? " + b.q:convolution, b.dq:dequantize" : ":convolution";
+            EXPECT_EQ(nodesOf(m.g), "a.q:quantize, r.q:quantize, conv + p.q + p.dq + sum + relu" + tail);
+            EXPECT_TRUE(ops::hasInput(*find(m.g, ops::convolution::def()), Epilogue::kInnerScale));
+        }
+}
+
+TEST(FuseByteTables, FunctionsOfOneNumber)
+{
+    PassCheck check;
+    check.target = {passes::TargetInfo::Cpu{.isa = passes::TargetInfo::Isa::kAvx512}};
+    for (auto kind : {ops::activation::Kind::kClip, ops::activation::Kind::kSigmoid}) {
+        GraphMaker m;
+        ir::Value* x = faked(m, m.input("x", ir::shapeOf({2, 4, 5, 5})), 0.125, "a");
+        ir::Value* y = m.add(ops::convolution::def(), ops::convolution::Attrs::plain(2),
+                             {x, weights(m, {6, 4, 3, 3}, 0, "w")}, "conv");
+        y = faked(m, y, 0.25, "b");
+        ops::activation::Attrs f(kind);
+        f.alpha = 0;
+        f.beta = 6;
+        m.output(faked(m, m.add(ops::activation::def(), f, {y}, "f"), 0.125, "c"), "y");
+        checkPass(m.g, passes::fuseQuantization, true);
+        checkPass(m.g, passes::fusePointwise, true);
+        checkPass(m.g, passes::fuseByteTables, true, check);
+        EXPECT_EQ(nodesOf(m.g), "a.q:quantize, conv + b.q + b.dq + f + c.q:convolution, c.dq:dequantize");
+    }
+}
+
 TEST(FuseQuantization, ReadersThatWantNumbersKeepThem)
 {
     GraphMaker m;

@@ -4,6 +4,7 @@
 // keeps (pass_test.h). A line "#! ..." before the graph says what the pass is told:
 //   gpu 90       the engine is for a GPU of this capability        cpu 1024   for a CPU with AVX2 and so many bytes of
 // L2
+//   avx512       for a CPU with AVX-512
 //   half         FP16 is permitted                                 refittable
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds
@@ -66,6 +67,8 @@ void readWord(std::istringstream& words, std::string const& word, Told& to)
         TargetInfo::Cpu cpu{.isa = TargetInfo::Isa::kAvx2};
         words >> cpu.l2Bytes;
         to.check.target = {cpu};
+    } else if (word == "avx512") {
+        to.check.target = {TargetInfo::Cpu{.isa = TargetInfo::Isa::kAvx512}};
     } else if (word == "half") {
         to.check.half = true;
     } else if (word == "refittable") {

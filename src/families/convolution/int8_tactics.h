@@ -17,7 +17,7 @@ Support supportsInt8Convolution(Problem const& problem, kernels::jit::Isa isa, i
 class Int8Ends
 {
 public:
-    explicit Int8Ends(Problem const& problem);
+    Int8Ends(Problem const& problem, kernels::jit::Isa isa);
     // `masked`: not all columns of the last vector exist.
     kernels::jit::Int8Epilogue epilogue(bool masked) const;
     // Of channels from `first` on; c and residual at the first pixel.
@@ -30,7 +30,8 @@ private:
     kernels::jit::Int8Type type_;
     std::optional<kernels::jit::Int8Type> residual_;
     std::optional<kernels::jit::Activation> activation_;
-    bool isOneScale_, hasBias_, hasOutputScale_, isBounded_ = false;
+    std::optional<kernels::jit::ByteTable> table_;
+    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
 };
 
 // How this CPU multiplies bytes with vectors of `isa`.

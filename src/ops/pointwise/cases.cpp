@@ -90,6 +90,11 @@ void addQuantized(CaseList& list)
             "table_activation_" + std::to_string(kind),
             as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, kind, 0.3, 1.25).step(4, 4, 2), kInt8),
             {input(kInt8, {2, 3, 8, 16}), number(0.05), number(0.03)});
+    Attrs const sigmoid = as(Maker().in().in(scalar).in(scalar).step(3, 0, 1).step(30, 3, 0, 1).step(4, 4, 2), kInt8);
+    for (int64_t c : {1, 63, 64, 65, 130})
+        list.add("table_channels_" + std::to_string(c), sigmoid,
+                 {input(kInt8, {2, c, 5, 3}), number(0.05), number(0.01)});
+    list.add("table_long", sigmoid, {input(kInt8, {3, 40011}), number(0.05), number(0.01)});
     list.add("table_scalar", as(Maker().in().step(30, 0, 0, 1).step(0, 0, 0, 0, 100).step(3, 1, 2), kInt8),
              {input(kInt8, {}, {1})});
     list.add("i8_empty", as(Maker().in().step(20, 0), kInt8), {input(kInt8, {0, 3})});

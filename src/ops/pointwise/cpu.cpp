@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "families/elementwise/activate.h"
+#include "ops/pointwise/cpu_table.h"
 #include "ops/pointwise/jit_program.h"
 #include "tactic/blocks.h"
 
@@ -21,6 +22,9 @@ constexpr PointwiseTactic kAvx2{"pointwise_f32_jit_avx2", 1, Isa::kAvx2, specOfP
 constexpr auto kInt8 = PointwiseTactic::Elements::kInt8;
 constexpr PointwiseTactic kInt8Avx512{"pointwise_i8_jit_avx512", 1, Isa::kAvx512, specOfProblem, kInt8};
 constexpr PointwiseTactic kInt8Avx2{"pointwise_i8_jit_avx2", 1, Isa::kAvx2, specOfProblem, kInt8};
+
+constexpr TableTactic kTableAvx512{"pointwise_i8_table_avx512", true};
+constexpr TableTactic kTable{"pointwise_i8_table_cpu", false};
 
 // ---- Plain: blocks of elements, step by step; the workspace holds a block of every value.
 
@@ -174,7 +178,8 @@ constexpr PlainTactic kPlain{"pointwise_any_plain_cpu", 1, run, workspace};
 
 std::span<Tactic const* const> cpuTactics()
 {
-    static constexpr Tactic const* kList[] = {&kAvx512, &kAvx2, &kInt8Avx512, &kInt8Avx2, &kPlain};
+    static constexpr Tactic const* kList[] = {&kAvx512,   &kAvx2,  &kTableAvx512, &kInt8Avx512,
+                                              &kInt8Avx2, &kTable, &kPlain};
     return kList;
 }
 

@@ -81,10 +81,18 @@ Result<void> pack(Layer const& l, Units& u, Problem const& p)
         u.recurrent[phase] = packedOf(l, u, blobOf(p, kR)->as<float>(), l.attrs.hidden, gate, l.gatesIn(phase));
         hasMemory = hasMemory && u.recurrent[phase].data();
     }
+    Blob const* const peepholes = blobOf(p, kPeepholes);
+    if (peepholes) {
+        u.peepholes = device::PackedFloats(3 * u.width);
+        hasMemory = hasMemory && u.peepholes.data();
+    }
     if (!hasMemory)
         return Error{ErrorCode::kFailedAllocation, "no memory for packed recurrent weights"};
     if (Blob const* bias = blobOf(p, kBias))
         packBias(l, u, bias->as<float>());
+    for (int i = 0; peepholes && i < 3; ++i)
+        std::copy_n(peepholes->as<float>() + (3 * u.direction + i) * l.attrs.hidden + u.first,
+                    std::min(u.width, l.attrs.hidden - u.first), u.peepholes.data() + i * u.width);
     return {};
 }
 
@@ -108,12 +116,34 @@ Support supportsKnownFloats(Problem const& p)
     auto const& a = p.node->attrsAs<Attrs>();
     if (p.inputs[kX].type != DataType::kFloat)
         return Support::no("takes f32 only");
-    if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias))
-        return Support::no("weights and bias must be known");
-    if (!runsFunctions(a) || a.clip > 0 || a.inputForget ||
-        (p.inputs.size() > kPeepholes && p.inputs[kPeepholes].present))
-        return Support::no("has the default functions (or relu in RNN), no clip, input_forget and peepholes");
+    if (!isKnown(p, kR) || !isKnown(p, kW) || !isKnown(p, kBias) || !isKnown(p, kPeepholes))
+        return Support::no("weights, bias and peepholes must be known");
+    if (!runsFunctions(a))
+        return Support::no("has the default functions (or relu in RNN)");
     return Support::yes();
+}
+
+double estimateOf(Problem const& p, kernels::jit::Isa isa, double share)
+{
+    constexpr double kMegahertz = 3000; // about
+    Sizes const s = sizesOf(p.node->attrsAs<Attrs>(), p.inputs[kX].dims);
+    double const products = double(s.steps * s.batch) * double(s.directions * s.gates * s.hidden) *
+                            double(s.hidden + (blobOf(p, kW) ? s.inputs : 0));
+    return (products + 1) / (2 * kernels::jit::vectorWidth(isa) * kMegahertz * share * std::max(p.threads, 1));
+}
+
+StepKind stepKindOf(Attrs const& a, int phase)
+{
+    if (a.cell == Cell::kLstm)
+        return kStepLstm;
+    if (a.cell == Cell::kRnn)
+        return activationOf(a, 0, 0).function == Function::kRelu ? kStepRelu : kStepTanh;
+    return a.linearBeforeReset ? kStepGruLinear : phase == 0 ? kStepGruGates : kStepGruState;
+}
+
+bool hasOptions(Attrs const& a, bool peepholes)
+{
+    return a.clip > 0 || (a.cell == Cell::kLstm && (a.inputForget || peepholes));
 }
 
 Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool sharesRows)
@@ -129,6 +159,7 @@ Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool
     l.stride = blocks * v;
     l.skips = !blobOf(p, kW);
     l.hasW = !l.skips && l.inputs > 0;
+    l.options = hasOptions(l.attrs, blobOf(p, kPeepholes));
     l.sharesRows = sharesRows;
     l.threads = std::max(p.threads, 1);
     l.l1Bytes = thisCpu().l1DataBytes;

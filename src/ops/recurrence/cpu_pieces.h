@@ -23,6 +23,7 @@ struct Units
     device::PackedFloats w, bias;      // of all gates, of x; both biases, but that of the next line
     device::PackedFloats recurrent[2]; // of the gates of each phase
     device::PackedFloats stateBias;    // of GRU's hidden gate, where it is added before the reset gate acts
+    device::PackedFloats peepholes;    // LSTM's, [3][width]
 };
 
 struct Layer
@@ -33,6 +34,7 @@ struct Layer
     int64_t l1Bytes = 0, inputs = 0, stride = 0; // stride: hidden units in whole vectors
     bool hasW = false;                           // and something to multiply by it
     bool skips = false;                          // there is no w
+    bool options = false;                        // of the kernels: clip, input_forget or peepholes
     bool sharesRows = false;                     // workers share the sequences, else the hidden units
     int threads = 1;
     std::vector<Units> units;
@@ -46,6 +48,11 @@ struct Layer
 };
 // Whether the fast tactics' kernels compute such cells, of known weights.
 Support supportsKnownFloats(Problem const& p);
+// Microseconds at `share` of what the instructions can do.
+double estimateOf(Problem const& p, kernels::jit::Isa isa, double share);
+StepKind stepKindOf(Attrs const& a, int phase);
+// Whether it has what only the kernels with options know.
+bool hasOptions(Attrs const& a, bool peepholes);
 Result<Layer> layerOf(Problem const& p, kernels::jit::Isa isa, int vectors, bool sharesRows);
 
 // Sequences [first, first + rows) of some units.

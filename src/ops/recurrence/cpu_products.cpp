@@ -2,6 +2,7 @@
 #include "ops/recurrence/cpu_products.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/recurrence/cpu_phases.h"
 #include "ops/recurrence/cpu_pieces.h"
@@ -158,21 +159,15 @@ private:
         step.sums = sums;
         step.sumsRow = l_.gatesIn(part) * width;
         step.bias = p.units->stateBias.data();
+        step.clip = l_.attrs.clip > 0 ? float(l_.attrs.clip) : INFINITY;
+        step.inputForget = l_.attrs.inputForget;
+        step.peepholes = p.units->peepholes.data();
+        step.peepholeRow = width;
         step.x = x;
         step.y = y;
         step.end = width / l_.kernels->floats;
-        kernelOf(part)(step);
+        l_.kernels->cells[l_.options][stepKindOf(l_.attrs, part)](step);
     }
-    void (*kernelOf(int part) const)(Step const&)
-    {
-        StepKernels const& k = *l_.kernels;
-        if (l_.attrs.cell == Cell::kLstm)
-            return k.lstmCells;
-        if (l_.attrs.cell == Cell::kRnn)
-            return activationOf(l_.attrs, 0, 0).function == Function::kRelu ? k.reluCells : k.tanhCells;
-        return !l_.isTwoPhase() ? k.gruLinearCells : part == 1 ? k.gruStateCells : k.gruGatesCells;
-    }
-
     Layer const& l_;
     Pieces const& pieces_;
     RunArgs& args_;
@@ -185,7 +180,7 @@ class ProductsKernel final : public Kernel
 {
 public:
     explicit ProductsKernel(Layer layer) : layer_(std::move(layer)) {}
-    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias; }
+    bool readsConstant(size_t i) const override { return i != kR && i != kW && i != kBias && i != kPeepholes; }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
         auto const pieces = piecesOf(layer_, in[kX].dims, false);
@@ -221,9 +216,17 @@ Support ProductsTactic::supports(Problem const& p) const
 
 std::vector<Config> ProductsTactic::configs(Problem const& p) const
 {
+    // Tiles of 2 to 4 vectors are within 2 % of each other.
     if (p.threads / directionsOf(p.node->attrsAs<Attrs>()) < 2)
-        return {{3, 0}, {4, 0}, {2, 0}};
-    return {{3, 1}, {3, 0}, {4, 1}, {4, 0}};
+        return {{3, 0}};
+    return {{3, 1}, {3, 0}};
+}
+
+double ProductsTactic::estimate(Problem const& p, Config const& config) const
+{
+    Blob const* const r = p.inputs[kR].constant;
+    bool const fits = r && r->sizeBytes() < thisCpu().l2Bytes; // of weights that every worker reads
+    return estimateOf(p, isa_, config.size() == 2 && (config[1] != 0) == fits ? 0.8 : 0.75);
 }
 
 Result<std::unique_ptr<Kernel>> ProductsTactic::load(Problem const& p, Config const& config, std::string const&) const

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/cpu/jit/byte_table_code.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
 
@@ -263,6 +264,16 @@ private:
             load(row_, offsetof(Int8DepthwiseArgs, bias));
             each([&](Vec const& x, int i) { c.vaddps(x, x, vectorAt(row_, i % kQuad)); });
         }
+        if (e.innerScale) {
+            int const least = temp, most = temp + 1, factor = temp + 3;
+            c.loadConstant(least, -128.F);
+            c.loadConstant(most, 127.F);
+            c.vbroadcastss(vec(factor), c.ptr[args_ + int(offsetof(Int8DepthwiseArgs, innerScale))]);
+            each([&](Vec const& x, int i) {
+                emitRoundToByte(c, i, least, most, temp + 2);
+                c.vmulps(x, x, vec(factor));
+            });
+        }
         if (e.residual)
             addResidual(outputs, temp);
         if (e.activation && !clipsBytes())
@@ -360,8 +371,20 @@ private:
                 c.vpmaxsb(y, y, vec(temp));
             }
         }
+        if (s.epilogue.table == ByteTable::kPermutes) {
+            load(row_, offsetof(Int8DepthwiseArgs, table));
+            for (int i = 0; i < outputs; ++i)
+                emitByteTable(c, acc(i, 0), temp, row_);
+        }
         for (int i = 0; i < outputs; ++i)
             c.vmovups(c.ptr[y_ + int(i * s.yPixelBytes)], vec(acc(i, 0)));
+        if (s.epilogue.table == ByteTable::kBytes) {
+            load(rows_, offsetof(Int8DepthwiseArgs, table));
+            for (int i = 0; i < outputs; ++i)
+                for (int channel = 0; channel < s.lanes; ++channel)
+                    emitByteTable(c, y_ + int(i * s.yPixelBytes + channel), rows_);
+            load(rows_, offsetof(Int8DepthwiseArgs, x));
+        }
     }
 
     // Four channels at a time to floats and halves.
@@ -426,7 +449,8 @@ char const* int8DepthwiseMisfit(Isa isa, Int8DepthwiseSpec const& s)
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))
-        size += run.width * (s.taps * quadsOf(s.rows) * (14 + 2 * kQuad + s.stride) + kQuad * (kActivationSize + 8));
+        size += run.width * (s.taps * quadsOf(s.rows) * (14 + 2 * kQuad + s.stride) + kQuad * (kActivationSize + 8) +
+                             (s.epilogue.table == ByteTable::kBytes ? 3 * s.lanes : 0));
     return size > 60'000 ? "the window or its padding is too large" : nullptr;
 }
 

@@ -37,7 +37,8 @@ struct Int8DepthwiseArgs
     float const *scale = nullptr, *bias = nullptr;
     void* y = nullptr;
     void const* residual = nullptr;
-    float residualScale = 1, outputScale = 1;
+    float residualScale = 1, outputScale = 1, innerScale = 1;
+    int8_t const* table = nullptr;
     void const* next = nullptr; // prefetch: column 0 of the row after the filter's last one; need not be readable
     int64_t xRowBytes = 0;      // from row to row there
 };

@@ -143,9 +143,6 @@ EngineCapability IBuilderConfig::getEngineCapability() const noexcept
 
 void IBuilderConfig::setInt8Calibrator(IInt8Calibrator* calibrator) noexcept
 {
-    // INT8 is a permission: the engine is right without it, so this is no error.
-    if (calibrator && calibrator != self(this).int8Calibrator)
-        warnStub(self(this).reporter, Stub::calibration_IBuilderConfig_setInt8Calibrator, "calibrator");
     self(this).int8Calibrator = calibrator;
 }
 IInt8Calibrator* IBuilderConfig::getInt8Calibrator() const noexcept

@@ -23,6 +23,8 @@ struct Options
     bool refittable = false;
     recipe::Recipes* recipes = nullptr; // set by build()
     bool half = false;                  // FP16 is permitted; the CPU computes in FP32 all the same
+    bool int8 = false;                  // INT8 is permitted
+    passes::Ranges ranges;              // of setDynamicRange() and calibration
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;
     IoFormats io;

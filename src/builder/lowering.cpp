@@ -35,7 +35,9 @@ passes::PassContext passContext(Options const& options, Log& log)
             .refittable = options.refittable,
             .half = options.half,
             .constraints = options.constraints,
-            .recipes = options.recipes};
+            .recipes = options.recipes,
+            .int8 = options.int8,
+            .ranges = options.ranges.empty() ? nullptr : &options.ranges};
 }
 
 Result<std::vector<passes::Alternative>> lower(plan::Contents& contents, Options const& options, Log& log)

@@ -2,6 +2,7 @@
 // Passes rewrite a graph in place. One file each; pipeline.cpp is the list, in order.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ enum class PrecisionConstraints
     kObey,   // an error
 };
 
+// Implicit quantization: by a tensor's name, how much one step of its INT8 numbers stands for (the largest magnitude that
+// it must hold, by 127).
+using Ranges = std::map<std::string, double>;
+
 struct PassContext
 {
     Log& log;
@@ -33,6 +38,8 @@ struct PassContext
     bool half = false;       // the user permits FP16
     PrecisionConstraints constraints = PrecisionConstraints::kIgnore;
     recipe::Recipes* recipes = nullptr; // where refittable: how new constants are computed of the old ones
+    bool int8 = false;                  // the user permits INT8
+    Ranges const* ranges = nullptr;     // null: there are none
 };
 
 // Returns whether it changed the graph.

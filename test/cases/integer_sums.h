@@ -16,7 +16,7 @@ struct IntegerSums
     DataType type = DataType::kInt8; // of y
     FusedActivation f;
     std::optional<DataType> residual;
-    bool bias = true, scaleEach = true, outputScale = false;
+    bool bias = true, scaleEach = true, outputScale = false, innerScale = false, table = false;
     bool constants = true; // scales and bias
 };
 
@@ -34,10 +34,13 @@ inline void endIntegers(Epilogue& epilogue, std::vector<CaseInput>& in, IntegerS
     in.insert(in.end(), 2, absent());
     in.push_back(weights(s.scaleEach ? channels : 1));
     bool const residualScale = s.residual == DataType::kInt8;
-    if (residualScale || s.outputScale)
-        in.push_back(residualScale ? weights(1) : absent());
-    if (s.outputScale)
-        in.push_back(weights(1));
+    in.push_back(residualScale ? weights(1) : absent());
+    in.push_back(s.outputScale ? weights(1) : absent());
+    in.push_back(s.innerScale ? weights(1) : absent());
+    if (s.table)
+        in.push_back(s.constants ? constant(DataType::kInt8, {256}) : input(DataType::kInt8, {256}));
+    while (in.size() > Epilogue::kScale + 1 && !in.back().present)
+        in.pop_back();
 }
 
 // Any of them; activations that are no more than comparisons and products, of numbers that go up to about 100 where
@@ -58,6 +61,8 @@ inline IntegerSums integerSums(Draw& d)
                                                  : s.type;
     s.bias = d.chance(60);
     s.scaleEach = d.chance(70);
+    s.innerScale = d.chance(25);
+    s.table = s.type == DataType::kInt8 && d.chance(25);
     return s;
 }
 

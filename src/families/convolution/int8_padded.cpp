@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution of i8 by the micro-kernel over a copy of the image with its padding, as padded.cpp does it with floats.
-// Pixels of the copy lie dense. Sums run over four bytes at a time: what is read beyond the last channel of a run is
+// Pixels of the copy lie dense. A transposed convolution with stride S is one with stride 1, its window turned round,
+// over an image with S - 1 zeros between elements. Sums run over four bytes at a time: what is read beyond the last channel of a run is
 // multiplied by zeros.
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,27 @@ struct Sum
     {}
 };
 
+// As the loops have it; `spread`: how far elements of x are from each other in what it is read as.
+struct Spread
+{
+    Geometry g;
+    int64_t spread[3]{1, 1, 1}, in[3]{1, 1, 1}; // in: of x
+    bool transposed = false;
+    Spread(ir::Node const& node, Extents const& x, Extents const& w, Extents const& y)
+        : g(convolutionGeometry(node, x, w, y)), transposed(isTransposed(node))
+    {
+        for (int i = 0; i < 3; ++i) {
+            in[i] = g.in[i];
+            if (!transposed)
+                continue;
+            spread[i] = g.stride[i];
+            g.in[i] = std::max<int64_t>(g.in[i] - 1, 0) * g.stride[i] + std::min<int64_t>(g.in[i], 1);
+            g.before[i] = (g.window[i] - 1) * g.dilation[i] - g.before[i];
+            g.stride[i] = 1;
+        }
+    }
+};
+
 // Input elements along an axis that the outputs read, those of the padding included.
 int64_t extentRead(Geometry const& g, int axis)
 {
@@ -47,6 +69,7 @@ int64_t extentRead(Geometry const& g, int axis)
 
 struct PaddedPrepared final : Prepared
 {
+    Spread spread;
     Geometry g;
     Sum sum;
     bool copies = false;
@@ -56,14 +79,14 @@ struct PaddedPrepared final : Prepared
     int64_t tiles = 0, tall = 0, rows = 0;             // of an output row: tiles of rows + 1 columns, then of rows
     Int8Kernel kernels[2][2];                          // [one row more][the last block of a group]
 
-    explicit PaddedPrepared(Geometry const& geometry) : g(geometry), sum(geometry) {}
+    explicit PaddedPrepared(Spread const& s) : spread(s), g(s.g), sum(s.g) {}
 };
 
 class PaddedConvolution final : public Kernel
 {
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Config const& config)
-        : node_(*problem.node), ends_(problem), isa_(isa), dots_(dotsOfThisCpu(isa)),
+        : node_(*problem.node), ends_(problem, isa), isa_(isa), dots_(dotsOfThisCpu(isa)),
           threads_(std::max(problem.threads, 1)), width_(kernels::jit::vectorWidth(isa)),
           groups_(node_.attrsAs<KernelWindowAttrs>().groups), groupK_(problem.outputs[0].dims[1] / groups_),
           vectors_((groupK_ + width_ - 1) / width_), most_(std::min(config[0], vectors_)),
@@ -75,9 +98,10 @@ public:
         Blob const* const w = p.inputs[1].constant;
         if (!w)
             return {};
-        Geometry const g = convolutionGeometry(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
+        Geometry const g = Spread(node_, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
         Extents const& dims = p.inputs[1].dims;
-        Recipe recipe{"filters of padded images of i8", {width_, most_, groups_, Sum(g).joined, int64_t(dots_)}};
+        Recipe recipe{"filters of padded images of i8",
+                      {width_, most_, groups_, Sum(g).joined, isTransposed(node_), int64_t(dots_)}};
         recipe.numbers.insert(recipe.numbers.end(), dims.begin(), dims.end());
         TW_ASSIGN(packed_, packed.get<device::PackedFloats>(*w, recipe, [&]() -> Result<device::PackedFloats> {
             int64_t const bytes = packedBytes(g);
@@ -96,7 +120,7 @@ public:
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
-        Geometry const g = convolutionGeometry(node_, in[0].dims, in[1].dims, out[0].dims);
+        Geometry const g = Spread(node_, in[0].dims, in[1].dims, out[0].dims).g;
         return copiedBytes(g) + (packed_ ? 0 : packedBytes(g));
     }
 
@@ -104,7 +128,7 @@ public:
                                                     std::span<TensorRef const> out) const override
     {
         TensorRef const &x = in[0], &y = out[0];
-        auto p = std::make_shared<PaddedPrepared>(convolutionGeometry(node_, x.dims, in[1].dims, y.dims));
+        auto p = std::make_shared<PaddedPrepared>(Spread(node_, x.dims, in[1].dims, y.dims));
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
         Geometry const& g = p->g;
@@ -115,7 +139,7 @@ public:
         int64_t const read = (g.groups - 1) * (g.c / g.groups) + 4 * p->sum.quads;
         p->copies = isLinear || (p->sum.joined && g.window[2] > 1) || read > x.pixelStride();
         for (int i = 0; i < 3; ++i)
-            p->copies = p->copies || g.before[i] != 0 || extentRead(g, i) > g.in[i];
+            p->copies = p->copies || p->spread.spread[i] > 1 || g.before[i] != 0 || extentRead(g, i) > g.in[i];
         p->xPixel = p->copies ? g.c : x.pixelStride();
         int64_t pitch = p->xPixel;
         for (int i = 2; i >= 0; --i) {
@@ -187,22 +211,24 @@ private:
     }
     int64_t lanesOf(int64_t block) const { return std::min(most_, vectors_ - block * most_) * width_; }
 
-    // w [K, C, window] to [group][block][pointer][quad][lanes of the block][4], zero after the group's last channel.
+    // w [K, C, window] (transposed: [C, K, window]) to [group][block][pointer][quad][lanes of the block][4], zero after the group's last channel.
     void packBlock(Geometry const& g, int8_t const* w, int64_t group, int64_t block, int8_t* packed) const
     {
         Sum const sum(g);
         int64_t const lanes = lanesOf(block), first = block * most_ * width_, channels = g.c / groups_;
         int64_t const exist = std::min(lanes, groupK_ - first), at = group * vectors_ * width_ + first;
-        int64_t const window = g.window[0] * g.window[1] * g.window[2], perK = channels * window;
+        int64_t const window = g.window[0] * g.window[1] * g.window[2];
+        bool const transposed = isTransposed(node_);
+        int64_t const perK = transposed ? window : channels * window, perC = transposed ? groupK_ * window : window;
         int8_t* const begin = packed + at * blockDepth(g);
         int8_t* to = begin;
-        int8_t const* const from = w + (group * groupK_ + first) * perK;
+        int8_t const* const from = w + (transposed ? group * channels * perC : group * groupK_ * perK) + first * perK;
         for (int64_t f = 0; f < sum.pointers; ++f)
             for (int64_t i = 0; i < sum.quads; ++i, to += 4 * lanes) {
                 std::memset(to, 0, size_t(4 * lanes));
                 for (int64_t u = 4 * i; u < std::min(4 * i + 4, sum.run); ++u) {
                     int64_t const tap = sum.joined ? f * g.window[2] + u / channels : f;
-                    int8_t const* const filter = from + u % channels * window + tap;
+                    int8_t const* const filter = from + u % channels * perC + (transposed ? window - 1 - tap : tap);
                     for (int64_t k = 0; k < exist; ++k)
                         to[4 * k + u % 4] = filter[k * perK];
                 }
@@ -232,15 +258,43 @@ private:
     }
     static int64_t stepsAtOnce(Sum const& sum) { return std::min(kStepsAtOnce, sum.quads); }
 
-    // Row `i` of the copies of all images: a row of the image with zeros round it.
+    // to[i][c] = from[c][i] for i < count; planes are `plane` bytes apart.
+    static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, int8_t* to)
+    {
+        int64_t done = 0;
+        if (channels == 3) { // each pixel with a byte that the next one overwrites
+            auto const *r = reinterpret_cast<uint8_t const*>(from), *g = r + plane, *b = g + plane;
+            for (; done + 1 < count; ++done) {
+                uint32_t const pixel = uint32_t(r[done]) | uint32_t(g[done]) << 8 | uint32_t(b[done]) << 16;
+                std::memcpy(to + 3 * done, &pixel, sizeof(pixel));
+            }
+        }
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t i = done; i < count; ++i)
+                to[i * channels + c] = from[c * plane + i];
+    }
+
+    // Row `i` of the copies of all images: a row of the image with zeros round it, and between its elements.
     static void copyRow(PaddedPrepared const& p, TensorRef const& x, int64_t i, int8_t* copy)
     {
         Geometry const& g = p.g;
+        int64_t const *in = p.spread.in, *apart = p.spread.spread;
         int64_t const h = i % p.extent[1] - g.before[1], d = i / p.extent[1] % p.extent[0] - g.before[0];
         int64_t const n = i / p.extent[1] / p.extent[0];
         int8_t* const to = copy + i * p.pitch[1];
-        if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1]) {
+        if (d < 0 || d >= g.in[0] || h < 0 || h >= g.in[1] || d % apart[0] != 0 || h % apart[1] != 0) {
             std::memset(to, 0, size_t(p.pitch[1]));
+            return;
+        }
+        int64_t const plane = in[0] * in[1] * in[2], row = (d / apart[0] * in[1] + h / apart[1]) * in[2];
+        if (apart[2] > 1) {
+            std::memset(to, 0, size_t(p.pitch[1]));
+            for (int64_t w = 0; w < in[2]; ++w)
+                if (int64_t const column = g.before[2] + w * apart[2]; column >= 0 && column < p.extent[2])
+                    for (int64_t c = 0; c < g.c; ++c)
+                        to[column * g.c + c] = x.format == Format::kLinear
+                                                   ? x.as<int8_t>()[(n * g.c + c) * plane + row + w]
+                                                   : x.as<int8_t>()[(n * plane + row + w) * x.pixelStride() + c];
             return;
         }
         // Columns [begin, end) of the copy lie in the image.
@@ -248,18 +302,13 @@ private:
         int64_t const end = std::clamp<int64_t>(g.before[2] + g.in[2], begin, p.extent[2]);
         std::memset(to, 0, size_t(begin * g.c));
         std::memset(to + end * g.c, 0, size_t(p.pitch[1] - end * g.c));
-        int64_t const plane = g.in[0] * g.in[1] * g.in[2];
-        int64_t const inPlane = (d * g.in[1] + h) * g.in[2] + begin - g.before[2];
+        int64_t const first = row + begin - g.before[2];
         if (x.format == Format::kLinear) {
-            for (int64_t c = 0; c < g.c; ++c) {
-                int8_t const* const from = x.as<int8_t>() + (n * g.c + c) * plane + inPlane - begin;
-                for (int64_t column = begin; column < end; ++column)
-                    to[column * g.c + c] = from[column];
-            }
+            joinPlanes(x.as<int8_t>() + n * g.c * plane + first, plane, g.c, end - begin, to + begin * g.c);
             return;
         }
         int64_t const pixel = x.pixelStride();
-        int8_t const* from = x.as<int8_t>() + (n * plane + inPlane) * pixel;
+        int8_t const* from = x.as<int8_t>() + (n * plane + first) * pixel;
         for (int64_t column = begin; column < end; ++column, from += pixel)
             std::memcpy(to + column * g.c, from, size_t(g.c));
     }
@@ -315,11 +364,9 @@ private:
 
 Support Int8PaddedTactic::supports(Problem const& p) const
 {
-    if (p.inputs[0].type == DataType::kInt8 && isTransposed(*p.node))
-        return Support::no("takes no transposed convolutions");
     if (Support s = supportsInt8Convolution(p, isa_, 3, Weights::kAny); !s.ok)
         return s;
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
+    Geometry const g = Spread(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims).g;
     if (Sum(g).pointers > kMaxPointers)
         return Support::no("takes windows of up to " + std::to_string(kMaxPointers) + " elements");
     // The copy of an image that is mostly padding.
@@ -358,7 +405,7 @@ std::vector<Config> Int8PaddedTactic::configs(Problem const& p) const
 
 double Int8PaddedTactic::estimate(Problem const& p, Config const& config) const
 {
-    Geometry const g = convolutionGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims);
+    Geometry const g = Spread(*p.node, p.inputs[0].dims, p.inputs[1].dims, p.outputs[0].dims).g;
     double const width = kernels::jit::vectorWidth(isa_), vectors = double(config[0]);
     double const most = kernels::jit::int8MaxRows(isa_, dotsOfThisCpu(isa_), int(config[0]));
     double const rowTiles = std::ceil(double(g.out[2]) / most), rows = double(g.out[2]) / std::max(rowTiles, 1.);

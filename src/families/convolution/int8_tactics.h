@@ -17,7 +17,7 @@ Support supportsInt8Convolution(Problem const& problem, kernels::jit::Isa isa, i
 class Int8Ends
 {
 public:
-    explicit Int8Ends(Problem const& problem);
+    Int8Ends(Problem const& problem, kernels::jit::Isa isa);
     // `masked`: not all columns of the last vector exist.
     kernels::jit::Int8Epilogue epilogue(bool masked) const;
     // Of channels from `first` on; c and residual at the first pixel.
@@ -30,7 +30,8 @@ private:
     kernels::jit::Int8Type type_;
     std::optional<kernels::jit::Int8Type> residual_;
     std::optional<kernels::jit::Activation> activation_;
-    bool isOneScale_, hasBias_, hasOutputScale_;
+    std::optional<kernels::jit::ByteTable> table_;
+    bool isOneScale_, hasBias_, hasOutputScale_, hasInnerScale_, isBounded_ = false;
 };
 
 // How this CPU multiplies bytes with vectors of `isa`.
@@ -69,8 +70,8 @@ public:
                                                PackedConstants& packed) const override;
 };
 
-// Over a copy of the image with its padding, which takes any window but transposed ones; x channels-last, or linear
-// where it has few channels. Config: {vectors of output channels in a tile}.
+// Over a copy of the image with its padding, which takes any window; x channels-last, or linear where it has few
+// channels. Config: {vectors of output channels in a tile}.
 class Int8PaddedTactic final : public Int8ConvolutionTactic
 {
 public:
@@ -79,6 +80,21 @@ public:
     {}
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
+    std::vector<Config> configs(Problem const& problem) const override;
+    double estimate(Problem const& problem, Config const& config) const override;
+    Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,
+                                               PackedConstants& packed) const override;
+};
+
+// One filter for each channel; channels-last. Weights, scale and bias are constants. Config: {1: with prefetches}.
+class Int8DepthwiseTactic final : public Int8ConvolutionTactic
+{
+public:
+    constexpr Int8DepthwiseTactic(char const* name, int version, kernels::jit::Isa isa)
+        : Int8ConvolutionTactic(name, version, isa)
+    {}
+    Support supports(Problem const& problem) const override;
+    std::vector<Formats> formats(Problem const& problem) const override { return {channelsLastFormats(problem)}; }
     std::vector<Config> configs(Problem const& problem) const override;
     double estimate(Problem const& problem, Config const& config) const override;
     Result<std::unique_ptr<Kernel>> loadShared(Problem const& problem, Config const& config, std::string const& image,

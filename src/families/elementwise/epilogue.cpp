@@ -91,16 +91,21 @@ Result<void> checkIntegers(ir::InferContext& ctx, Epilogue const& epilogue, ir::
     return {};
 }
 
+constexpr int kScales[] = {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale, Epilogue::kInnerScale};
+constexpr int kIntegerInputs[] = {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale,
+                                  Epilogue::kInnerScale, Epilogue::kTable};
+
 // Residual and scales of sums of i8.
 Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
 {
     constexpr int kResidual = Epilogue::kResidual;
-    for (int i : {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale}) {
+    for (int i : kScales) {
         if (!ctx.has(i))
             continue;
         ir::Shape const& s = ctx.shape(i);
         char const* const name = i == Epilogue::kScale           ? "scale "
                                  : i == Epilogue::kResidualScale ? "residual scale "
+                                 : i == Epilogue::kInnerScale    ? "inner scale "
                                                                  : "output scale ";
         bool const each = i == Epilogue::kScale && s.size() == 1 && (s[0] == channels || !channels.isConst());
         if (ctx.type(i) != DataType::kFloat || !(isOneNumber(s) || each))
@@ -114,6 +119,9 @@ Result<void> checkIntegerInputs(ir::InferContext& ctx, ir::Dim const& channels)
                                    : "there is a residual scale, " + ctx.describe(Epilogue::kResidualScale) +
                                          ", but no residual of i8");
     DataType const out = ctx.outputs()[0].type;
+    if (ctx.has(Epilogue::kTable) && !(out == DataType::kInt8 && ctx.type(Epilogue::kTable) == DataType::kInt8 &&
+                                       ctx.rank(Epilogue::kTable) == 1 && ctx.shape(Epilogue::kTable)[0].is(256)))
+        return ctx.error("table " + ctx.describe(Epilogue::kTable) + " must be i8[256], and the output i8");
     if (ctx.has(kResidual) && !isInteger && !isFloating(ctx.type(kResidual)))
         return ctx.error("residual " + ctx.describe(kResidual) + " must be i8, f32 or f16");
     if (ctx.has(kResidual) && !isInteger && isFloating(out) && ctx.type(kResidual) != out)
@@ -133,7 +141,7 @@ Result<DataType> inferOutputType(ir::InferContext& ctx, Epilogue const& epilogue
     if (epilogue.outputType != Epilogue::kAsFactors && epilogue.outputType != int32_t(factors))
         return ctx.error("output_type " + nameOfType(epilogue.outputType) + " must be that of the factors, " +
                          nameOf(factors));
-    for (int i : {Epilogue::kScale, Epilogue::kResidualScale, Epilogue::kOutputScale})
+    for (int i : kIntegerInputs)
         if (ctx.has(i))
             return ctx.error("only sums of i8 are scaled, but there is " + ctx.describe(i));
     return factors;
@@ -164,6 +172,8 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
     bool const toInteger = epilogue.typeOf(DataType::kInt8) == DataType::kInt8;
     // t is near 1, or near 40 where it becomes an integer as it is; a product of two such factors near 5461.
     double const wanted = toInteger && !hasInput(node, Epilogue::kOutputScale) ? 40 : 1;
+    // With an inner scale, sums and biases are near 40.
+    double const inner = hasInput(node, Epilogue::kInnerScale) ? 40 : wanted;
     auto positive = [&](double about) { domain = {about / 2, about * 1.5, false, false}; };
     switch (input) {
     case 0:
@@ -171,7 +181,7 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
         domain = {-128, 127, true, false};
         break;
     case Epilogue::kBias:
-        domain = {-wanted, wanted, false, false};
+        domain = {-inner, inner, false, false};
         break;
     case Epilogue::kResidual:
         if (node.inputs[size_t(input)]->type == DataType::kInt8)
@@ -180,13 +190,19 @@ void integerDomain(ir::Node const& node, Epilogue const& epilogue, int input, do
             domain = {-wanted, wanted, false, false};
         break;
     case Epilogue::kScale:
-        positive(wanted / 5461 / std::sqrt(std::max(k, 1.)));
+        positive(inner / 5461 / std::sqrt(std::max(k, 1.)));
         break;
     case Epilogue::kResidualScale:
         positive(wanted / 100);
         break;
     case Epilogue::kOutputScale:
         positive(toInteger ? 60 : 1);
+        break;
+    case Epilogue::kInnerScale:
+        positive(wanted / 40);
+        break;
+    case Epilogue::kTable:
+        domain = {-128, 127, true, false};
         break;
     default:
         break;
@@ -238,12 +254,20 @@ float ReferenceEnd::scaled(int64_t element, int64_t k, double sum) const
     float t = float(sum) * scale.as<float>()[scale.count() == 1 ? 0 : k];
     if (ctx_.has(Epilogue::kBias))
         t = t + ctx_.in(Epilogue::kBias).as<float>()[k];
+    if (ctx_.has(Epilogue::kInnerScale))
+        t = (std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f)) *
+            ctx_.in(Epilogue::kInnerScale).as<float>()[0];
     if (!ctx_.has(Epilogue::kResidual))
         return t;
     auto r = float(ctx_.in(Epilogue::kResidual).get(element));
     if (ctx_.has(Epilogue::kResidualScale))
         r = r * ctx_.in(Epilogue::kResidualScale).as<float>()[0];
     return t + r;
+}
+
+double ReferenceEnd::inTable(double integer) const
+{
+    return ctx_.has(Epilogue::kTable) ? ctx_.in(Epilogue::kTable).get(int64_t(integer) + 128) : integer;
 }
 
 Result<void> ReferenceEnd::finish() const
@@ -260,7 +284,7 @@ Result<void> ReferenceEnd::finish() const
         if (ctx_.has(Epilogue::kOutputScale))
             t = t * ctx_.in(Epilogue::kOutputScale).as<float>()[0];
         if (y.type == DataType::kInt8)
-            y.set(i, std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f));
+            y.set(i, inTable(std::isnan(t) ? 0 : std::clamp(std::nearbyint(t), -128.f, 127.f)));
         else
             y.set(i, t);
     });

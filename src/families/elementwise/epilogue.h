@@ -5,7 +5,8 @@
 // which of them it takes. See docs/adr/0006-one-op-with-an-epilogue.md.
 //
 // Factors of i8 have exact sums, and then, in FP32, each step rounded by itself:
-//   t = float(sum) * scale[k] + bias[k] + residual, f(t) * outputScale, stored as outputType
+//   t = float(sum) * scale[k] + bias[k]; where there is an inner scale, t = t as i8 * innerScale; + residual;
+//   f(t) * outputScale, stored as outputType, i8 by the table where there is one
 // bias: f32; an i8 residual counts as float(residual) * residualScale; i8 outputs are rounded half to even and clamped,
 // NaN gives 0. There is no norm. See docs/adr/0012-int8-in-the-graph.md.
 #pragma once
@@ -39,7 +40,9 @@ struct Epilogue
         kScale = 6,         // always there: [], [1], or one for each channel or column of y
         kResidualScale = 7, // [] or [1]; there where the residual is i8
         kOutputScale = 8,   // [] or [1]
-        kEnd = 9,
+        kInnerScale = 9,    // [] or [1]: sum and bias are rounded to i8 first, and that is multiplied by it
+        kTable = 10,        // i8 [256], for an i8 y: what becomes of -128 .. 127
+        kEnd = 11,
     };
     static constexpr int32_t kAsFactors = -1; // that is f32 for i8 factors
 
@@ -92,6 +95,7 @@ public:
 
 private:
     float scaled(int64_t element, int64_t k, double sum) const;
+    double inTable(double integer) const;
     RefContext& ctx_;
     Epilogue const& epilogue_;
     Tensor steps_; // of integers: t

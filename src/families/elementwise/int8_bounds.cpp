@@ -58,6 +58,8 @@ bool staysBounded(Problem const& p, Epilogue const& e, double k)
 {
     double const sum = std::min(k * 128 * 128, 0x1p31);
     double t = sum * largest(p, Epilogue::kScale, 1) + largest(p, Epilogue::kBias, 0);
+    if (hasInput(*p.node, Epilogue::kInnerScale))
+        t = 128 * largest(p, Epilogue::kInnerScale, 1);
     if (hasInput(*p.node, Epilogue::kResidual)) {
         if (p.inputs[Epilogue::kResidual].type != DataType::kInt8)
             return false;

@@ -2,6 +2,7 @@
 #include "families/elementwise/integer_end.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tactic/blocks.h"
 
@@ -17,6 +18,8 @@ IntegerEnd::IntegerEnd(Epilogue const& epilogue, std::span<TensorRef const> inpu
     bias_ = optional(Epilogue::kBias).as<float>();
     residualScale_ = optional(Epilogue::kResidualScale).as<float>();
     outputScale_ = optional(Epilogue::kOutputScale).as<float>();
+    innerScale_ = optional(Epilogue::kInnerScale).as<float>();
+    table_ = optional(Epilogue::kTable).as<int8_t>();
 }
 
 void IntegerEnd::store(int32_t const* sums, int64_t n, int64_t at, int64_t k, int64_t kStep) const
@@ -32,6 +35,9 @@ void IntegerEnd::store(int32_t const* sums, int64_t n, int64_t at, int64_t k, in
         if (bias_)
             for (int64_t i = 0; i < m; ++i)
                 t[i] += bias_[first + i * kStep];
+        if (innerScale_)
+            for (int64_t i = 0; i < m; ++i)
+                t[i] = (std::isnan(t[i]) ? 0 : std::clamp(std::nearbyint(t[i]), -128.f, 127.f)) * *innerScale_;
         if (residual_.data) {
             float const* const r = loadFloats(residual_.type, residual_.data, at + done, 1, m, residual);
             float const by = residualScale_ ? *residualScale_ : 1.0f;
@@ -44,6 +50,9 @@ void IntegerEnd::store(int32_t const* sums, int64_t n, int64_t at, int64_t k, in
             for (int64_t i = 0; i < m; ++i)
                 t[i] *= *outputScale_;
         storeFloats(y_.type, y_.data, at + done, m, t);
+        if (table_)
+            for (int8_t *y = y_.as<int8_t>() + at + done, *end = y + m; y < end; ++y)
+                *y = table_[*y + 128];
     }
 }
 

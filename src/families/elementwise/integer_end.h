@@ -18,7 +18,8 @@ public:
 private:
     FusedActivation const& activation_;
     TensorRef residual_, y_;
-    float const *scale_, *bias_, *residualScale_, *outputScale_; // null: not there
+    float const *scale_, *bias_, *residualScale_, *outputScale_, *innerScale_; // null: not there
+    int8_t const* table_;                                                      // of -128 first; null: there is none
     bool isOneScale_;
 };
 

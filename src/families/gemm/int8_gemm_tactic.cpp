@@ -101,6 +101,8 @@ public:
         out.residual = options_.epilogue.residual ? input(Epilogue::kResidual).data : nullptr;
         out.residualScale = number(Epilogue::kResidualScale);
         out.outputScale = number(Epilogue::kOutputScale);
+        out.innerScale = number(Epilogue::kInnerScale);
+        out.table = input(Epilogue::kTable).as<int8_t>();
         auto const* const b = packed_ ? reinterpret_cast<int8_t const*>(packed_->memory.data()) : input(1).as<int8_t>();
         static_cast<Int8GemmPrepared const*>(args.prepared)
             ->gemm.run(input(0).as<int8_t>(), b, out, args.workspace, *args.workers);
@@ -198,6 +200,9 @@ Result<std::unique_ptr<Kernel>> Int8GemmTactic::loadShared(Problem const& p, Con
     o.epilogue.activation = jitActivation(epilogue.activation);
     o.epilogue.outputScale = has(Epilogue::kOutputScale);
     o.epilogue.store = int8Type(p.outputs[0].type);
+    o.epilogue.innerScale = has(Epilogue::kInnerScale);
+    if (has(Epilogue::kTable))
+        o.epilogue.table = kernels::jit::byteTableOf(thisCpu(), isa_);
     o.epilogue.bounded = staysBounded(p, epilogue, double(whole.k));
     PackedInt8Ptr matrices;
     if (Blob const* b = p.inputs[1].constant) {

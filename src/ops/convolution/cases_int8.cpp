@@ -206,8 +206,13 @@ void int8Cases(CaseList& list)
                 if (out == kInt8 || r == kInt8 || r == out)
                     end("residual_" + std::string(nameOf(r)) + "_to_" + to,
                         {.type = out, .f = Kind::kRelu, .residual = r});
+            end("rounded_to_" + to, {.type = out, .f = Kind::kRelu, .residual = kInt8, .innerScale = true});
+            end("rounded_alone_to_" + to, {.type = out, .bias = false, .innerScale = true});
             end("scaled_to_" + to, {.type = out, .f = {Kind::kClip, -0.5F, 1.5F}, .outputScale = true});
         }
+        end("table", {.table = true});
+        end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
+        end("table_variable", {.scaleEach = false, .table = true, .constants = false});
         for (int k = 0; k < kFusedKindCount; ++k) {
             FusedActivation f;
             f.kind = k;

@@ -85,6 +85,11 @@ void int8Cases(CaseList& list)
             for (DataType r : {kInt8, kFloat, kHalf})
                 if (out == kInt8 || r == kInt8 || r == out)
                     end("residual_" + std::string(nameOf(r)), {.type = out, .f = Kind::kRelu, .residual = r});
+            end("rounded", {.type = out, .f = Kind::kRelu, .residual = kInt8, .innerScale = true});
+            if (out == kInt8) {
+                end("table", {.table = true});
+                end("table_behind_all", {.f = Kind::kRelu, .residual = kInt8, .innerScale = true, .table = true});
+            }
             for (int k = 0; k < kFusedKindCount; ++k) {
                 FusedActivation f;
                 f.kind = k;

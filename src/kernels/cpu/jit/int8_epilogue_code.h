@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
+#include "kernels/cpu/jit/byte_table_code.h"
 #include "kernels/cpu/jit/int8_epilogue.h"
 #include "kernels/cpu/jit/vector_code.h"
 #include "kernels/cpu/jit/vector_math.h"
@@ -36,9 +38,11 @@ public:
                     c.vaddps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(tiles_));
             }
         }
+        if (s.innerScale)
+            roundSums();
         if (s.residual)
             addResidual();
-        if (s.activation)
+        if (s.activation && !clipsBytes())
             activate(*s.activation);
         if (s.outputScale) {
             c.vbroadcastss(c.vec(tiles_), argument(offsetof(Int8Output, outputScale)));
@@ -87,7 +91,8 @@ private:
     Xbyak::Reg64 const args_;
     int const offset_;
     Xbyak::Reg64 const row_ = Xbyak::util::r8, rowStride_ = Xbyak::util::r9, mask_ = Xbyak::util::r14,
-                       scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13, loop_ = Xbyak::util::rcx;
+                       scratch_ = Xbyak::util::rax, oldStack_ = Xbyak::util::r13, loop_ = Xbyak::util::rcx,
+                       table_ = Xbyak::util::r13;
     // The last columns that AVX2 takes apart by bytes: below the stack pointer, where nobody else writes (the System V
     // convention keeps 128 bytes there for functions that call none).
     static constexpr int kBelowStack = -64;
@@ -126,6 +131,18 @@ private:
                 c.vbroadcastss(c.vec(tiles_), c.ptr[row_]);
             for (int row = 0; row < rows_; ++row)
                 c.vmulps(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(tiles_));
+        }
+    }
+
+    void roundSums()
+    {
+        int const least = tiles_, most = tiles_ + 1, temp = tiles_ + 2, factor = tiles_ + 3;
+        c.loadConstant(least, -128.f);
+        c.loadConstant(most, 127.f);
+        c.vbroadcastss(c.vec(factor), argument(offsetof(Int8Output, innerScale)));
+        for (int i = 0; i < tiles_; ++i) {
+            emitRoundToByte(c, i, least, most, temp);
+            c.vmulps(c.vec(i), c.vec(i), c.vec(factor));
         }
     }
 
@@ -244,13 +261,36 @@ private:
         c.jnz(again, c.T_NEAR);
     }
 
+    // Bounds are held against bytes where numbers are certain: rounding and clamping keep their order.
+    bool clipsBytes() const
+    {
+        return s.bounded && s.store == Int8Type::kInt8 && !s.outputScale && !s.table && s.activation &&
+               (s.activation->kind == ActivationKind::kRelu || s.activation->kind == ActivationKind::kClip);
+    }
+    // Every byte of register `to` is what v is as i8.
+    void loadBytes(int to, float v)
+    {
+        c.mov(scratch_.cvt32(), 0x01010101u * uint8_t(int8_t(std::clamp(std::nearbyint(v), -128.f, 127.f))));
+        c.vmovd(Xbyak::Xmm(to), scratch_.cvt32());
+        c.vpbroadcastd(c.vec(to), Xbyak::Xmm(to));
+    }
+
     // Floats to bytes: the smaller of t and 127, as numbers beyond 2^31 would become INT_MIN; to integers, half to even;
     // saturating packs, which keep to quarters of 16 bytes; then the pieces of four columns into their order.
     void storeBytes()
     {
-        int const most = tiles_, order = tiles_ + 1, temp = tiles_ + 2;
-        c.loadConstant(most, 127.f);
+        int const most = tiles_, order = tiles_ + 1, temp = tiles_ + 2, largest = tiles_ + 3;
+        if (clipsBytes()) {
+            bool const clip = s.activation->kind == ActivationKind::kClip;
+            loadBytes(most, clip ? s.activation->alpha : 0);
+            if (clip)
+                loadBytes(largest, s.activation->beta);
+        } else {
+            c.loadConstant(most, 127.f);
+        }
         c.vmovups(c.vec(order), c.ptr[Xbyak::util::rip + byteOrder_]);
+        if (s.table)
+            load(table_, offsetof(Int8Output, table));
         walk(offsetof(Int8Output, c), offsetof(Int8Output, ldcBytes), [&](int row) {
             auto x = [&](int v) { return c.vec(acc(row, std::min(v, vectors_ - 1))); };
             for (int v = 0; v < vectors_; ++v) {
@@ -274,8 +314,33 @@ private:
             int const y = acc(row, 0);
             c.avx512() ? c.vpermd(Xbyak::Zmm(y), Xbyak::Zmm(order), Xbyak::Zmm(y))
                        : c.vpermd(Xbyak::Ymm(y), Xbyak::Ymm(order), Xbyak::Ymm(y));
+            if (clipsBytes()) {
+                if (s.activation->kind == ActivationKind::kClip)
+                    c.vpminsb(c.vec(y), c.vec(y), c.vec(largest));
+                c.vpmaxsb(c.vec(y), c.vec(y), c.vec(most));
+            }
+            if (s.table == ByteTable::kPermutes)
+                emitByteTable(c, y, temp, table_);
             storeRow(y);
+            if (s.table == ByteTable::kBytes)
+                lookUpRow();
         });
+    }
+
+    // What storeRow() has stored.
+    void lookUpRow()
+    {
+        Xbyak::Label again;
+        if (s.masked) {
+            load(loop_, offsetof(Int8Output, lastColumns));
+            c.add(loop_, (vectors_ - 1) * c.width());
+        } else {
+            c.mov(loop_, uint64_t(vectors_ * c.width()));
+        }
+        c.L(again);
+        emitByteTable(c, row_ + loop_ - 1, table_);
+        c.dec(loop_);
+        c.jnz(again, c.T_NEAR);
     }
 
     void storeRow(int from)

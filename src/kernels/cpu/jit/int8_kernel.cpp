@@ -250,8 +250,15 @@ Dots dotsOf(device::CpuInfo const& cpu, Isa isa)
     return (isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni) ? Dots::kVnni : Dots::kWords;
 }
 
+ByteTable byteTableOf(device::CpuInfo const& cpu, Isa isa)
+{
+    return isa == Isa::kAvx512 && cpu.avx512vbmi ? ByteTable::kPermutes : ByteTable::kBytes;
+}
+
 std::string Int8Epilogue::refusal() const
 {
+    if (table && store != Int8Type::kInt8)
+        return "a table for other outputs than i8";
     if (activation && (int(activation->kind) < 0 || int(activation->kind) >= kActivationKinds))
         return "activation kind " + std::to_string(int(activation->kind)) + " (allowed: 0.." +
                std::to_string(kActivationKinds - 1) + ")";

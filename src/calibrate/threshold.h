@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// From histograms to thresholds: the magnitude |T| that becomes 127. What is larger is clamped.
+//
+// Entropy: for each position i in [128, 2048),
+//   P = bins[0 .. i), the last of them with all that is behind it added, divided by its sum
+//   Q = bins[0 .. i) as 128 levels of equal width can tell them, divided by its sum
+//   D(i) = sum P log(P / Q)
+// and |T| = (m + 0.5) bin widths for the position m with the least D.
+//
+// What the publications leave open: bin j is in level floor(j * 128 / i). Where Q is 0 and P is not (the last bin is
+// empty, and there is something behind it), D is infinite. Of equal D the smallest i counts, which has the finest steps.
+// Where every D is infinite, |T| is the largest magnitude.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "calibrate/histogram.h"
+
+namespace tw::calibrate {
+
+inline constexpr int kLevels = 128;
+
+// What `levels` levels of equal width leave of the bins: each level's sum, shared among its bins that are not empty.
+std::vector<double> throughLevels(std::span<uint64_t const> bins, int levels);
+// D(position); infinity where it has no finite value.
+double divergence(std::span<uint64_t const> bins, int position, int levels = kLevels);
+// The m with the least divergence; -1 where none is finite.
+int leastDivergence(std::span<uint64_t const> bins, int levels = kLevels);
+
+// All are 0 where there has been nothing but zeros.
+double entropyThreshold(Histogram const& h);
+double largestThreshold(Histogram const& h);
+// The end of the first bin up to which there are at least `quantile` (in (0, 1]) of all values, zeros among them; never
+// more than `cutoff` times the largest magnitude, nor than that itself. A cutoff of 0 is none.
+double quantileThreshold(Histogram const& h, double quantile, double cutoff);
+
+// How much one step of INT8 numbers stands for: |T| / 127 as a float; 0 where that is no normal number.
+float scaleOf(double threshold);
+
+} // namespace tw::calibrate

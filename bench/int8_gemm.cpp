@@ -156,7 +156,7 @@ void compare(Shape const& shape, int threads, Isa isa, Dots dots, device::CpuInf
     for (Candidate const& x : list) {
         std::printf("  %d%s %5.1f %%", x.options.vectors * width, x.options.packA ? "c" : "", 100 * median(x.shares));
         if (m <= 4) // bound by memory: weights are read once
-            std::printf(" %5.1f GB/s", median(x.rates) / operations * double(n) * double(k) * 1e-9);
+            std::printf(" %5.1f GB/s", median(x.rates) / operations * double(products) * double(n) * double(k) * 1e-9);
     }
     std::printf("\n");
     std::fflush(stdout);

@@ -29,6 +29,12 @@ int64_t widthOf(Int8GemmOptions const& o)
     return jit::vectorWidth(o.isa);
 }
 
+// Of a packed panel: start values and rows.
+int64_t panelBytes(int64_t k, int64_t width)
+{
+    return 4 * width * (1 + divideUp(k, 4));
+}
+
 // Of rows of a, in L2 beside a panel of b.
 int64_t aBytes(Int8GemmOptions const& o)
 {
@@ -39,7 +45,7 @@ int64_t aBytes(Int8GemmOptions const& o)
 
 int64_t Int8Gemm::packedBytes(Int8GemmOptions const& o, int64_t n, int64_t k)
 {
-    return int8PanelBytes(k, roundUp(n, widthOf(o)));
+    return panelBytes(k, roundUp(n, widthOf(o)));
 }
 
 void Int8Gemm::packB(Int8GemmOptions const& o, GemmShape const& s, int8_t const* b, int8_t* to)
@@ -47,8 +53,9 @@ void Int8Gemm::packB(Int8GemmOptions const& o, GemmShape const& s, int8_t const*
     int64_t const width = widthOf(o), panel = o.vectors * width;
     for (int64_t j = 0; j < s.n; j += panel) {
         int64_t const columns = std::min(panel, s.n - j), padded = roundUp(columns, width);
-        packInt8Panel(o.dots != jit::Dots::kWords, b + j * s.bColumn, s.k, columns, padded, s.bRow, s.bColumn, to);
-        to += int8PanelBytes(s.k, padded);
+        avx2::packInt8Panel(o.dots != jit::Dots::kWords, b + j * s.bColumn, s.k, columns, padded, s.bRow, s.bColumn,
+                            to);
+        to += panelBytes(s.k, padded);
     }
 }
 
@@ -59,7 +66,7 @@ int64_t Int8Gemm::workspaceBytes(Int8GemmOptions const& o, int64_t m, int64_t n,
     if (o.packA)
         bytes += std::min(m * packedStride(k), std::max(aBytes(o) / kLine * kLine, tile * packedStride(k)));
     if (!o.packedBefore)
-        bytes += roundUp(int8PanelBytes(k, std::min(o.vectors * widthOf(o), roundUp(n, widthOf(o)))), kLine);
+        bytes += roundUp(panelBytes(k, std::min(o.vectors * widthOf(o), roundUp(n, widthOf(o)))), kLine);
     return bytes * o.threads;
 }
 
@@ -165,7 +172,7 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
     auto* packedB = packedA;
     if (options_.packA) {
         args.ldaBytes = packedStride(k);
-        packInt8Rows(offset, a, rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
+        avx2::packInt8Rows(offset, a, rows, k, shape_.aRow, shape_.aColumn, args.ldaBytes, packedA);
         a = packedA;
         packedB += rows * args.ldaBytes;
     }
@@ -175,12 +182,13 @@ void Int8Gemm::runPart(int64_t part, int8_t const* a, int8_t const* b, jit::Int8
     args.output.ldrBytes = n * residualBytes;
     args.bodyCount = k / (4 * kUnroll);
     args.tailCount = 1;
-    auto panelAt = [&](int64_t panel) { return b + panel * int8PanelBytes(k, panel_); };
+    auto panelAt = [&](int64_t panel) { return b + panel * panelBytes(k, panel_); };
     for (int64_t panel = firstPanel; panel < lastPanel; ++panel) {
         int64_t const j = panel * panel_, columns = std::min(panel_, n - j), padded = roundUp(columns, width);
         int8_t const* packed = panelAt(panel);
         if (!options_.packedBefore) {
-            packInt8Panel(offset, b + j * shape_.bColumn, k, columns, padded, shape_.bRow, shape_.bColumn, packedB);
+            avx2::packInt8Panel(offset, b + j * shape_.bColumn, k, columns, padded, shape_.bRow, shape_.bColumn,
+                                packedB);
             packed = packedB;
         }
         args.start = reinterpret_cast<int32_t const*>(packed);
